@@ -1,0 +1,231 @@
+#include "tilewright/backend.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/call.hpp"
+#include "core/log.hpp"
+#include "core/requests.hpp"
+#include "core/state.hpp"
+#include "core/text.hpp"
+
+namespace tilewright {
+
+namespace {
+
+void check_config(std::string_view name, const Config& config) {
+  const auto check = [&](std::string_view key, const std::optional<Size>& value, Size low) {
+    if (value && *value < low) {
+      throw InvalidArgument(text(name, ": ", key, " is ", *value, ", expected ", low, " or more"));
+    }
+  };
+  check("adapter_index", config.adapter_index, 0);
+  check("max_buffer_size", config.max_buffer_size, 1);
+  check("preferred_workgroup_size", config.preferred_workgroup_size, 1);
+  check("memory_limit", config.memory_limit, 1);
+  const std::string& power = config.power_preference;
+  if (!power.empty() && power != "low" && power != "high") {
+    throw InvalidArgument(
+        text(name, ": power_preference is \"", power, "\", expected \"low\" or \"high\""));
+  }
+}
+
+/// [offset, offset + bytes) must lie within the allocation.
+void check_range(const Call& call, std::string_view name, const Allocation& allocation,
+                 std::string_view offset_name, Size offset, std::uint64_t bytes) {
+  call.not_negative(offset_name, offset);
+  const auto start = static_cast<std::uint64_t>(offset);
+  if (start > allocation.bytes() || bytes > allocation.bytes() - start) {
+    call.invalid(text(name, " holds ", allocation.bytes(), " bytes, expected at least ", bytes,
+                      " from ", offset_name, " ", offset));
+  }
+}
+
+std::uint64_t lower(std::uint64_t own, const std::optional<Size>& set) {
+  return set ? std::min(own, static_cast<std::uint64_t>(*set)) : own;
+}
+
+}  // namespace
+
+Backend::Backend(std::string_view name, Config config)
+    : name_(name), config_(std::move(config)), state_(std::make_unique<BackendState>()) {
+  check_config(name_, config_);
+}
+
+Backend::~Backend() = default;
+
+// Lifecycle -------------------------------------------------------------------------------------
+
+void Backend::init() {
+  std::lock_guard lifecycle(state_->lifecycle);
+  if (is_initialized()) return;
+  do_init();
+  std::lock_guard lock(state_->mutex);
+  state_->initialized = true;
+  if (log_enabled()) log(LogLevel::info, text(name_, ": opened ", do_device().name));
+}
+
+bool Backend::is_initialized() const noexcept {
+  std::lock_guard lock(state_->mutex);
+  return state_->initialized;
+}
+
+void Backend::close() {
+  std::lock_guard lifecycle(state_->lifecycle);
+  std::vector<AllocationRef> buffers;
+  {
+    std::lock_guard lock(state_->mutex);
+    if (!state_->initialized) return;
+    state_->initialized = false;
+  }
+  state_->wait_until_empty();
+  {
+    std::lock_guard lock(state_->mutex);
+    buffers = state_->buffers.remove_all();
+    state_->active_bytes = state_->peak_bytes = state_->total_allocations = 0;
+  }
+  buffers.clear();
+  do_close();
+  log(LogLevel::info, text(name_, ": closed"));
+}
+
+DeviceInfo Backend::device() const {
+  Call call(*state_, "device");
+  call.checked();
+  return do_device();
+}
+
+Capabilities Backend::capabilities() const {
+  Call call(*state_, "capabilities");
+  call.checked();
+  return do_capabilities();
+}
+
+PerformanceHints Backend::performance_hints() const {
+  Call call(*state_, "performance_hints");
+  call.checked();
+  return do_performance_hints();
+}
+
+void Backend::synchronize() {
+  Call call(*state_, "synchronize");
+  call.checked();
+  do_synchronize();
+}
+
+// Memory ----------------------------------------------------------------------------------------
+
+Buffer Backend::alloc(Size bytes) {
+  Call call(*state_, "alloc");
+  call.positive("bytes", bytes);
+  const auto wanted = static_cast<std::uint64_t>(bytes);
+  const std::uint64_t most = lower(do_max_buffer_bytes(), config_.max_buffer_size);
+  if (wanted > most) {
+    call.invalid(text("bytes is ", wanted, ", but a buffer of this device holds at most ", most));
+  }
+  const std::uint64_t limit = lower(do_memory_limit(), config_.memory_limit);
+  if (state_->active_bytes + wanted > limit) {
+    throw OutOfMemory(text("alloc: ", wanted, " bytes asked for, but ", state_->active_bytes,
+                           " of ", limit, " are in live buffers; free some, or raise memory_limit"),
+                      wanted);
+  }
+  if (state_->active_bytes + wanted + do_cached_bytes() > limit) do_trim();
+  // Counted before the device is asked, so that no other thread takes the same room.
+  state_->active_bytes += wanted;
+  call.checked();
+  AllocationRef allocation;
+  try {
+    allocation = do_alloc(wanted);
+    std::lock_guard lock(state_->mutex);
+    const Buffer handle = state_->buffers.insert(std::move(allocation));
+    state_->peak_bytes = std::max(state_->peak_bytes, state_->active_bytes);
+    ++state_->total_allocations;
+    return handle;
+  } catch (...) {
+    std::lock_guard lock(state_->mutex);
+    state_->active_bytes -= wanted;
+    throw;
+  }
+}
+
+void Backend::free(Buffer buffer) {
+  Call call(*state_, "free");
+  // Held past the lock: giving memory back can take long.
+  const AllocationRef allocation = call.buffer("buffer", buffer);
+  state_->buffers.remove(buffer);
+  state_->active_bytes -= allocation->bytes();
+  call.checked();
+}
+
+void Backend::release(Buffer buffer) noexcept {
+  AllocationRef allocation;
+  {
+    std::lock_guard lock(state_->mutex);
+    allocation = state_->buffers.remove(buffer);
+    if (!allocation) return;
+    state_->active_bytes -= allocation->bytes();
+    state_->enter();
+  }
+  allocation.reset();
+  state_->leave();
+}
+
+void Backend::copy_htod(Buffer dst, std::span<const std::byte> src, Size offset) {
+  Call call(*state_, "copy_htod");
+  const AllocationRef to = call.buffer("dst", dst);
+  check_range(call, "dst", *to, "offset", offset, src.size());
+  call.checked();
+  if (!src.empty()) do_copy_htod(*to, src, static_cast<std::uint64_t>(offset));
+}
+
+void Backend::copy_dtoh(std::span<std::byte> dst, Buffer src, Size offset) {
+  Call call(*state_, "copy_dtoh");
+  const AllocationRef from = call.buffer("src", src);
+  check_range(call, "src", *from, "offset", offset, dst.size());
+  call.checked();
+  if (!dst.empty()) do_copy_dtoh(dst, *from, static_cast<std::uint64_t>(offset));
+}
+
+void Backend::copy_dtod(Buffer dst, Buffer src, Size bytes, Size dst_offset, Size src_offset) {
+  Call call(*state_, "copy_dtod");
+  call.not_negative("bytes", bytes);
+  const AllocationRef to = call.buffer("dst", dst);
+  const AllocationRef from = call.buffer("src", src);
+  const auto size = static_cast<std::uint64_t>(bytes);
+  check_range(call, "dst", *to, "dst_offset", dst_offset, size);
+  check_range(call, "src", *from, "src_offset", src_offset, size);
+  if (dst == src && dst_offset < src_offset + bytes && src_offset < dst_offset + bytes) {
+    call.invalid(text("the ranges of ", bytes, " bytes from dst_offset ", dst_offset,
+                      " and src_offset ", src_offset, " of one buffer overlap"));
+  }
+  call.checked();
+  if (bytes != 0) {
+    do_copy_dtod(*to, *from, size, static_cast<std::uint64_t>(dst_offset),
+                 static_cast<std::uint64_t>(src_offset));
+  }
+}
+
+Size Backend::buffer_bytes(Buffer buffer) const {
+  Call call(*state_, "buffer_bytes");
+  return static_cast<Size>(call.buffer("buffer", buffer)->bytes());
+}
+
+MemoryStats Backend::memory_stats() const {
+  Call call(*state_, "memory_stats");
+  MemoryStats stats;
+  stats.active_bytes = state_->active_bytes;
+  stats.peak_bytes = state_->peak_bytes;
+  stats.allocations = state_->buffers.size();
+  stats.total_allocations = state_->total_allocations;
+  stats.cached_bytes = do_cached_bytes();
+  stats.limit_bytes = lower(do_memory_limit(), config_.memory_limit);
+  return stats;
+}
+
+void Backend::trim() {
+  Call call(*state_, "trim");
+  call.checked();
+  do_trim();
+}
+
+}  // namespace tilewright

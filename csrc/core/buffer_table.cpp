@@ -1,0 +1,76 @@
+#include "core/buffer_table.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include "tilewright/error.hpp"
+
+namespace tilewright {
+
+namespace {
+constexpr std::uint64_t slot_bits = 24;
+constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
+constexpr std::uint64_t max_serial = (std::uint64_t{1} << (64 - slot_bits)) - 1;
+
+std::atomic<std::uint64_t> last_serial{0};
+
+std::uint64_t slot_of(Buffer handle) { return static_cast<std::uint64_t>(handle) & slot_mask; }
+}  // namespace
+
+Buffer BufferTable::insert(AllocationRef allocation) {
+  if (free_slots_.empty() && slots_.size() > slot_mask) {
+    throw OutOfMemory("alloc: 16777216 buffers are live, the most a backend can hold; free some",
+                      allocation->bytes());
+  }
+  const std::uint64_t serial = last_serial.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (serial > max_serial) {
+    throw OutOfMemory("alloc: this process has used up its 2^40 buffer handles; restart it",
+                      allocation->bytes());
+  }
+  if (free_slots_.empty()) {
+    // Room for every slot, so that remove() never allocates.
+    if (free_slots_.capacity() <= slots_.size()) free_slots_.reserve(2 * slots_.size() + 16);
+    slots_.emplace_back();
+    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
+  }
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  const auto handle = static_cast<Buffer>((serial << slot_bits) | slot);
+  slots_[slot] = {handle, std::move(allocation)};
+  ++live_;
+  return handle;
+}
+
+const AllocationRef* BufferTable::find(Buffer handle) const noexcept {
+  const std::uint64_t slot = slot_of(handle);
+  if (handle == Buffer::null || slot >= slots_.size() || slots_[slot].handle != handle) {
+    return nullptr;
+  }
+  return &slots_[slot].allocation;
+}
+
+AllocationRef BufferTable::remove(Buffer handle) noexcept {
+  if (find(handle) == nullptr) return nullptr;
+  Slot& slot = slots_[slot_of(handle)];
+  AllocationRef allocation = std::move(slot.allocation);
+  slot = {};
+  free_slots_.push_back(static_cast<std::uint32_t>(slot_of(handle)));
+  --live_;
+  return allocation;
+}
+
+std::vector<AllocationRef> BufferTable::remove_all() {
+  std::vector<AllocationRef> all;
+  all.reserve(live_);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].handle != Buffer::null) all.push_back(remove(slots_[i].handle));
+  }
+  return all;
+}
+
+bool BufferTable::was_issued(Buffer handle) noexcept {
+  const std::uint64_t serial = static_cast<std::uint64_t>(handle) >> slot_bits;
+  return serial != 0 && serial <= last_serial.load(std::memory_order_relaxed);
+}
+
+}  // namespace tilewright

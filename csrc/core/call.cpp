@@ -1,0 +1,121 @@
+#include "core/call.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "core/text.hpp"
+#include "tilewright/error.hpp"
+
+namespace tilewright {
+
+Call::Call(BackendState& state, std::string_view op) : state_(state), op_(op), lock_(state.mutex) {
+  if (!state.initialized) {
+    throw NotInitialized(
+        text(op, ": the backend is not initialised; call init(), or use init_backend()"));
+  }
+  state.enter();
+}
+
+Call::~Call() {
+  if (lock_.owns_lock()) lock_.unlock();
+  state_.leave();
+}
+
+void Call::invalid(const std::string& what) const { throw InvalidArgument(text(op_, ": ", what)); }
+
+void Call::unknown(std::string_view name, std::string_view kind) const {
+  invalid(text(name, " is not a ", kind));
+}
+
+void Call::not_negative(std::string_view name, Size value) const {
+  if (value < 0) invalid(text(name, " is ", value, ", expected 0 or more"));
+}
+
+void Call::positive(std::string_view name, Size value) const {
+  if (value <= 0) invalid(text(name, " is ", value, ", expected 1 or more"));
+}
+
+void Call::float_dtype(DType dtype) const {
+  if (dtype != DType::float32 && dtype != DType::float16) {
+    invalid(text("dtype is ", to_string(dtype), ", expected float32 or float16"));
+  }
+}
+
+void Call::positive_finite(std::string_view name, double value) const {
+  if (!(std::isfinite(value) && value > 0)) {
+    invalid(text(name, " is ", value, ", expected a finite number above 0"));
+  }
+}
+
+Size Call::mul(Size a, Size b) const {
+  if (a != 0 && b > std::numeric_limits<Size>::max() / a) {
+    invalid(text("the sizes ", a, " and ", b, " multiply to more than 64 bits can count"));
+  }
+  return a * b;
+}
+
+Size Call::add(Size a, Size b) const {
+  if (b > std::numeric_limits<Size>::max() - a) {
+    invalid(text("the sizes ", a, " and ", b, " add up to more than 64 bits can count"));
+  }
+  return a + b;
+}
+
+Size Call::product(std::initializer_list<Size> sizes) const {
+  Size all = 1;
+  // A zero size makes the whole empty, however large the others are.
+  for (Size size : sizes) {
+    if (size == 0) return 0;
+  }
+  for (Size size : sizes) all = mul(all, size);
+  return all;
+}
+
+void Call::shape(std::string_view name, std::span<const Size> shape) const {
+  if (shape.size() > max_rank) {
+    invalid(text(name, " has ", shape.size(), " dimensions, at most ", max_rank, " are supported"));
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] < 0) invalid(text(name, "[", i, "] is ", shape[i], ", expected 0 or more"));
+  }
+}
+
+std::size_t Call::axis(Size axis, std::span<const Size> shape) const {
+  const auto rank = static_cast<Size>(shape.size());
+  if (rank == 0) invalid("shape has no dimension, expected at least one");
+  if (axis < -rank || axis >= rank) {
+    invalid(text("axis is ", axis, ", expected ", -rank, " to ", rank - 1, " for a shape of ", rank,
+                 " dimensions"));
+  }
+  return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+}
+
+AllocationRef Call::buffer(std::string_view name, Buffer handle) const {
+  if (const AllocationRef* found = state_.buffers.find(handle)) return *found;
+  const auto number = static_cast<std::uint64_t>(handle);
+  if (handle == Buffer::null) invalid(text(name, " is the null handle, expected a live buffer"));
+  if (BufferTable::was_issued(handle)) {
+    invalid(text(name, " is buffer ", number,
+                 ", which was freed or belongs to another backend; pass one that is live here"));
+  }
+  invalid(text(name, " is ", number, ", which no alloc() returned"));
+}
+
+AllocationRef Call::buffer(std::string_view name, Buffer handle, Size elements, DType dtype) const {
+  AllocationRef allocation = buffer(name, handle);
+  const auto needed = static_cast<std::uint64_t>(mul(elements, size_of(dtype)));
+  if (needed > allocation->bytes()) {
+    invalid(text(name, " holds ", allocation->bytes(), " bytes, expected at least ", needed, " (",
+                 elements, " elements of ", to_string(dtype), ")"));
+  }
+  return allocation;
+}
+
+void Call::distinct(std::string_view output_name, Buffer output, std::string_view name,
+                    Buffer input) const {
+  if (output == input) {
+    invalid(text(output_name, " is the same buffer as ", name, ", expected another one"));
+  }
+}
+
+}  // namespace tilewright

@@ -1,0 +1,221 @@
+#include <algorithm>
+
+#include "core/call.hpp"
+#include "core/text.hpp"
+#include "tilewright/backend.hpp"
+
+namespace tilewright {
+
+namespace {
+
+UnaryRequest check_unary(const Call& call, UnaryOp op, Buffer input, Buffer output, Size n,
+                         DType dtype) {
+  call.known("op", op);
+  call.not_negative("n", n);
+  call.float_dtype(dtype);
+  return {op, call.buffer("input", input, n, dtype), call.buffer("output", output, n, dtype), n,
+          dtype};
+}
+
+/// The shape as [outer, length, inner] around an axis.
+struct AroundAxis {
+  Size outer = 1, length = 0, inner = 1;
+};
+
+AroundAxis around(const Call& call, std::span<const Size> shape, Size axis) {
+  call.shape("shape", shape);
+  const std::size_t at = call.axis(axis, shape);
+  AroundAxis a;
+  const bool empty = std::count(shape.begin(), shape.end(), 0) > (shape[at] == 0 ? 1 : 0);
+  a.length = shape[at];
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i == at) continue;
+    Size& side = i < at ? a.outer : a.inner;
+    side = empty ? 0 : call.mul(side, shape[i]);
+  }
+  if (empty) a.outer = 0;
+  return a;
+}
+
+/// The elements that strides reach from the first one on, over a shape without zeros.
+Size reach(const Call& call, std::string_view name, std::span<const Size> shape,
+           std::span<const Size> strides) {
+  if (strides.size() != shape.size()) {
+    call.invalid(text(name, " has ", strides.size(), " entries, expected ", shape.size(),
+                      ", one for each dimension of shape"));
+  }
+  Size last = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (strides[i] < 0) {
+      call.invalid(text(name, "[", i, "] is ", strides[i], ", expected 0 or more"));
+    }
+    if (shape[i] > 1) last = call.add(last, call.mul(shape[i] - 1, strides[i]));
+  }
+  return call.add(last, 1);
+}
+
+bool contiguous(std::span<const Size> shape, std::span<const Size> strides) {
+  Size expected = 1;
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] != 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+/// Leaves out dimensions of size 1 and joins neighbours that both inputs walk as one.
+void merge_dimensions(BinaryRequest& r, std::span<const Size> shape,
+                      std::span<const Size> a_strides, std::span<const Size> b_strides) {
+  r.rank = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    if (r.rank > 0) {
+      const std::size_t last = r.rank - 1;
+      if (r.a_strides[last] == a_strides[i] * shape[i] &&
+          r.b_strides[last] == b_strides[i] * shape[i]) {
+        r.shape[last] *= shape[i];
+        r.a_strides[last] = a_strides[i];
+        r.b_strides[last] = b_strides[i];
+        continue;
+      }
+    }
+    r.shape[r.rank] = shape[i];
+    r.a_strides[r.rank] = a_strides[i];
+    r.b_strides[r.rank] = b_strides[i];
+    ++r.rank;
+  }
+  if (r.rank == 0) {
+    r.rank = 1;
+    r.shape[0] = r.a_strides[0] = r.b_strides[0] = 1;
+  }
+}
+
+}  // namespace
+
+void Backend::unary(UnaryOp op, Buffer input, Buffer output, Size n, DType dtype) {
+  Call call(*state_, "unary");
+  const UnaryRequest request = check_unary(call, op, input, output, n, dtype);
+  call.checked();
+  if (n != 0) do_unary(request);
+}
+
+void Backend::silu(Buffer input, Buffer output, Size n, DType dtype) {
+  Call call(*state_, "silu");
+  const UnaryRequest request = check_unary(call, UnaryOp::silu, input, output, n, dtype);
+  call.checked();
+  if (n != 0) do_unary(request);
+}
+
+void Backend::gelu(Buffer input, Buffer output, Size n, DType dtype) {
+  Call call(*state_, "gelu");
+  const UnaryRequest request = check_unary(call, UnaryOp::gelu, input, output, n, dtype);
+  call.checked();
+  if (n != 0) do_unary(request);
+}
+
+void Backend::binary(BinaryOp op, Buffer a, Buffer b, Buffer output, Size n, DType dtype) {
+  Call call(*state_, "binary");
+  call.known("op", op);
+  call.not_negative("n", n);
+  call.float_dtype(dtype);
+  BinaryRequest r;
+  r.op = op;
+  r.a = call.buffer("a", a, n, dtype);
+  r.b = call.buffer("b", b, n, dtype);
+  r.output = call.buffer("output", output, n, dtype);
+  r.n = n;
+  r.rank = 1;
+  r.shape[0] = n;
+  r.a_strides[0] = r.b_strides[0] = 1;
+  r.dtype = dtype;
+  call.checked();
+  if (n != 0) do_binary(r);
+}
+
+void Backend::binary_broadcast(BinaryOp op, Buffer a, std::span<const Size> a_strides, Buffer b,
+                               std::span<const Size> b_strides, Buffer output,
+                               std::span<const Size> shape, DType dtype) {
+  Call call(*state_, "binary_broadcast");
+  call.known("op", op);
+  call.shape("shape", shape);
+  call.float_dtype(dtype);
+  const bool empty = std::count(shape.begin(), shape.end(), 0) > 0;
+  const Size a_reach = reach(call, "a_strides", shape, a_strides);
+  const Size b_reach = reach(call, "b_strides", shape, b_strides);
+  Size n = empty ? 0 : 1;
+  if (!empty) {
+    for (Size size : shape) n = call.mul(n, size);
+  }
+  BinaryRequest r;
+  r.op = op;
+  r.a = call.buffer("a", a, empty ? 0 : a_reach, dtype);
+  r.b = call.buffer("b", b, empty ? 0 : b_reach, dtype);
+  r.output = call.buffer("output", output, n, dtype);
+  r.n = n;
+  r.dtype = dtype;
+  call.checked();
+  if (empty) return;
+  if (output == a && !contiguous(shape, a_strides)) {
+    call.invalid("output is a, but a_strides are not those of the output; pass another buffer");
+  }
+  if (output == b && !contiguous(shape, b_strides)) {
+    call.invalid("output is b, but b_strides are not those of the output; pass another buffer");
+  }
+  merge_dimensions(r, shape, a_strides, b_strides);
+  do_binary(r);
+}
+
+void Backend::softmax(Buffer input, Buffer output, std::span<const Size> shape, Size axis,
+                      DType dtype) {
+  Call call(*state_, "softmax");
+  const AroundAxis a = around(call, shape, axis);
+  call.float_dtype(dtype);
+  SoftmaxRequest r;
+  const Size n = call.product({a.outer, a.length, a.inner});
+  r.input = call.buffer("input", input, n, dtype);
+  r.output = call.buffer("output", output, n, dtype);
+  r.outer = a.outer;
+  r.length = a.length;
+  r.inner = a.inner;
+  r.dtype = dtype;
+  call.checked();
+  if (n != 0) do_softmax(r);
+}
+
+void Backend::reduce(ReduceOp op, Buffer input, Buffer output, std::span<const Size> shape,
+                     Size axis, DType dtype) {
+  Call call(*state_, "reduce");
+  call.known("op", op);
+  const AroundAxis a = around(call, shape, axis);
+  call.float_dtype(dtype);
+  const Size results = call.product({a.outer, a.inner});
+  if (a.length == 0 && (op == ReduceOp::max || op == ReduceOp::min)) {
+    call.invalid(text("the ", to_string(op), " of an empty axis is not defined; axis ", axis,
+                      " of shape has size 0"));
+  }
+  ReduceRequest r;
+  r.op = op;
+  r.input = call.buffer("input", input, call.product({a.outer, a.length, a.inner}), dtype);
+  r.output = call.buffer("output", output, results, dtype);
+  call.distinct("output", output, "input", input);
+  r.outer = a.outer;
+  r.length = a.length;
+  r.inner = a.inner;
+  r.dtype = dtype;
+  call.checked();
+  if (results != 0) do_reduce(r);
+}
+
+void Backend::cast(Buffer input, DType from, Buffer output, DType to, Size n) {
+  Call call(*state_, "cast");
+  call.not_negative("n", n);
+  call.float_dtype(from);
+  call.float_dtype(to);
+  CastRequest r{call.buffer("input", input, n, from), from, call.buffer("output", output, n, to),
+                to, n};
+  call.distinct("output", output, "input", input);
+  call.checked();
+  if (n != 0) do_cast(r);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,170 @@
+#include <algorithm>
+
+#include "core/call.hpp"
+#include "core/text.hpp"
+#include "tilewright/backend.hpp"
+
+namespace tilewright {
+
+namespace {
+
+struct GemmArguments {
+  Transpose trans_a, trans_b;
+  Size m, n, k;
+  double alpha;
+  Buffer a;
+  Size lda;
+  Buffer b;
+  Size ldb;
+  double beta;
+  Buffer c;
+  Size ldc;
+  Size stride_a = 0, stride_b = 0, stride_c = 0, batch_count = 1;
+  DType dtype = DType::float32, output_dtype = DType::float32;
+  std::optional<Precision> rounding = std::nullopt;
+};
+
+/// The elements that a rows x cols matrix spans.
+Size span_of(const Call& call, std::string_view name, Size rows, Size cols, Size ld) {
+  if (ld < std::max<Size>(cols, 1)) {
+    call.invalid(text("ld", name, " is ", ld, ", expected at least ", std::max<Size>(cols, 1),
+                      ", the row length of ", name, " as stored"));
+  }
+  if (rows == 0 || cols == 0) return 0;
+  return call.add(call.mul(rows - 1, ld), cols);
+}
+
+Size span_of_batch(const Call& call, Size one, Size stride, Size batch_count) {
+  if (one == 0 || batch_count == 0) return 0;
+  return call.add(call.mul(batch_count - 1, stride), one);
+}
+
+GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
+  call.known("trans_a", x.trans_a);
+  call.known("trans_b", x.trans_b);
+  call.not_negative("m", x.m);
+  call.not_negative("n", x.n);
+  call.not_negative("k", x.k);
+  call.not_negative("stride_a", x.stride_a);
+  call.not_negative("stride_b", x.stride_b);
+  call.not_negative("stride_c", x.stride_c);
+  call.not_negative("batch_count", x.batch_count);
+  call.float_dtype(x.dtype);
+  if (x.output_dtype != x.dtype &&
+      !(x.dtype == DType::float16 && x.output_dtype == DType::float32)) {
+    call.invalid(text("output_dtype is ", to_string(x.output_dtype), ", expected ",
+                      to_string(x.dtype), " like dtype, or float32 for float16 inputs"));
+  }
+
+  GemmRequest r;
+  r.op = call.op();
+  r.trans_a = x.trans_a != Transpose::none;
+  r.trans_b = x.trans_b != Transpose::none;
+  const Size one_a =
+      r.trans_a ? span_of(call, "a", x.k, x.m, x.lda) : span_of(call, "a", x.m, x.k, x.lda);
+  const Size one_b =
+      r.trans_b ? span_of(call, "b", x.n, x.k, x.ldb) : span_of(call, "b", x.k, x.n, x.ldb);
+  const Size one_c = span_of(call, "c", x.m, x.n, x.ldc);
+  if (x.batch_count > 1 && one_c > 0 && x.stride_c < one_c) {
+    call.invalid(text("stride_c is ", x.stride_c, ", expected at least ", one_c,
+                      ", so that the matrices of c do not overlap"));
+  }
+  r.a = call.buffer("a", x.a, span_of_batch(call, one_a, x.stride_a, x.batch_count), x.dtype);
+  r.b = call.buffer("b", x.b, span_of_batch(call, one_b, x.stride_b, x.batch_count), x.dtype);
+  r.c =
+      call.buffer("c", x.c, span_of_batch(call, one_c, x.stride_c, x.batch_count), x.output_dtype);
+  call.distinct("c", x.c, "a", x.a);
+  call.distinct("c", x.c, "b", x.b);
+  r.m = x.m;
+  r.n = x.n;
+  r.k = x.k;
+  r.alpha = static_cast<float>(x.alpha);
+  r.lda = x.lda;
+  r.ldb = x.ldb;
+  r.beta = static_cast<float>(x.beta);
+  r.ldc = x.ldc;
+  r.stride_a = x.stride_a;
+  r.stride_b = x.stride_b;
+  r.stride_c = x.stride_c;
+  r.batch_count = x.batch_count;
+  r.dtype = x.dtype;
+  r.output_dtype = x.output_dtype;
+  r.rounding = x.rounding;
+  return r;
+}
+
+bool empty(const GemmRequest& r) { return r.m == 0 || r.n == 0 || r.batch_count == 0; }
+
+}  // namespace
+
+void Backend::gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k, double alpha,
+                   Buffer a, Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc,
+                   DType dtype, std::optional<DType> output_dtype) {
+  Call call(*state_, "gemm");
+  GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  x.dtype = dtype;
+  x.output_dtype = output_dtype.value_or(dtype);
+  const GemmRequest request = check_gemm(call, x);
+  call.checked();
+  if (!empty(request)) do_gemm(request);
+}
+
+void Backend::batched_gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k,
+                           double alpha, Buffer a, Size lda, Buffer b, Size ldb, double beta,
+                           Buffer c, Size ldc, Size stride_a, Size stride_b, Size stride_c,
+                           Size batch_count, DType dtype, std::optional<DType> output_dtype) {
+  Call call(*state_, "batched_gemm");
+  GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  x.stride_a = stride_a;
+  x.stride_b = stride_b;
+  x.stride_c = stride_c;
+  x.batch_count = batch_count;
+  x.dtype = dtype;
+  x.output_dtype = output_dtype.value_or(dtype);
+  const GemmRequest request = check_gemm(call, x);
+  call.checked();
+  if (!empty(request)) do_gemm(request);
+}
+
+void Backend::gemm_f16(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k, double alpha,
+                       Buffer a, Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc) {
+  Call call(*state_, "gemm_f16");
+  GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  x.rounding = Precision::float16;
+  const GemmRequest request = check_gemm(call, x);
+  call.checked();
+  if (!empty(request)) do_gemm(request);
+}
+
+void Backend::gemm_mixed_precision(Precision precision, Transpose trans_a, Transpose trans_b,
+                                   Size m, Size n, Size k, double alpha, Buffer a, Size lda,
+                                   Buffer b, Size ldb, double beta, Buffer c, Size ldc) {
+  Call call(*state_, "gemm_mixed_precision");
+  call.known("precision", precision);
+  GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
+  x.rounding = precision;
+  const GemmRequest request = check_gemm(call, x);
+  call.checked();
+  if (!empty(request)) do_gemm(request);
+}
+
+void Backend::matmul_vec(Buffer matrix, Size rows, Size cols, Buffer vector, Buffer out,
+                         DType dtype) {
+  Call call(*state_, "matmul_vec");
+  call.not_negative("rows", rows);
+  call.not_negative("cols", cols);
+  call.float_dtype(dtype);
+  MatmulVecRequest r;
+  r.matrix = call.buffer("matrix", matrix, call.mul(rows, cols), dtype);
+  r.vector = call.buffer("vector", vector, cols, dtype);
+  r.out = call.buffer("out", out, rows, dtype);
+  call.distinct("out", out, "matrix", matrix);
+  call.distinct("out", out, "vector", vector);
+  r.rows = rows;
+  r.cols = cols;
+  r.dtype = dtype;
+  call.checked();
+  if (rows != 0) do_matmul_vec(r);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
+
+namespace tilewright::cpu {
+
+/// Instruction sets, each with all before it: what the kernels are compiled for.
+enum class Isa : std::uint8_t { baseline, avx2, avx512 };
+
+/// What this processor has, lowered by TILEWRIGHT_CPU_ISA (baseline, avx2, avx512).
+Isa usable_isa();
+const char* to_string(Isa isa);
+
+bool is_intel();
+
+std::string processor_name();
+/// Bytes of physical memory, or what the control group allows where that is less.
+std::uint64_t usable_memory();
+/// Bytes that can be had now without swapping; usable_memory() where the system does not say.
+std::uint64_t available_memory();
+/// Bytes of the last cache level; 0 where unknown.
+std::uint64_t last_cache_bytes();
+/// Processors this process may run on: affinity and control-group quota counted, at least 1.
+std::size_t usable_processors();
+
+inline void pause_processor() {
+#if defined(__x86_64__) || defined(_M_X64)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,169 @@
+#include "cpu/thread_pool.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "core/environment.hpp"
+#include "cpu/processor.hpp"
+
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
+namespace tilewright::cpu {
+
+namespace {
+
+constexpr int spins_before_sleep = 4000;
+constexpr std::size_t pieces_per_thread = 4;
+
+thread_local bool inside_task = false;
+
+/// One job at a time. `ticket_` is the job's number (high half) and its next task (low half):
+/// taking a task is one compare-and-swap, which fails for a worker that still looks at an older
+/// job.
+class ThreadPool {
+ public:
+  explicit ThreadPool(std::size_t workers) {
+    for (std::size_t i = 0; i < workers; ++i) std::thread([this] { work(); }).detach();
+  }
+
+  bool try_run(std::size_t tasks, void (*task)(void*, std::size_t), void* context) {
+    std::unique_lock owner(owner_, std::try_to_lock);
+    if (!owner.owns_lock()) return false;
+    task_.store(task, std::memory_order_relaxed);
+    context_.store(context, std::memory_order_relaxed);
+    tasks_.store(static_cast<std::uint32_t>(tasks), std::memory_order_relaxed);
+    left_.store(static_cast<std::uint32_t>(tasks), std::memory_order_relaxed);
+    failure_ = nullptr;
+    const std::uint32_t job = job_.load(std::memory_order_relaxed) + 1;
+    ticket_.store(std::uint64_t{job} << 32, std::memory_order_release);
+    job_.store(job, std::memory_order_release);
+    job_.notify_all();
+    run_available();
+    wait_for_others();
+    // Closes the job, so that a late worker cannot match its number.
+    ticket_.store((std::uint64_t{job} << 32) | 0xffffffffu, std::memory_order_release);
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return true;
+  }
+
+ private:
+  void work() {
+    std::uint32_t seen = 0;
+    for (;;) {
+      int spins = 0;
+      while (job_.load(std::memory_order_acquire) == seen) {
+        if (++spins < spins_before_sleep) {
+          pause_processor();
+        } else {
+          job_.wait(seen, std::memory_order_acquire);
+        }
+      }
+      seen = job_.load(std::memory_order_acquire);
+      run_available();
+    }
+  }
+
+  void run_available() {
+    inside_task = true;
+    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    for (;;) {
+      const auto index = static_cast<std::uint32_t>(ticket);
+      auto* const task = task_.load(std::memory_order_relaxed);
+      void* const context = context_.load(std::memory_order_relaxed);
+      if (index >= tasks_.load(std::memory_order_relaxed)) break;
+      if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
+                                         std::memory_order_acquire)) {
+        continue;
+      }
+      try {
+        task(context, index);
+      } catch (...) {
+        std::lock_guard lock(failure_mutex_);
+        if (!failure_) failure_ = std::current_exception();
+      }
+      if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_all();
+      ticket = ticket_.load(std::memory_order_acquire);
+    }
+    inside_task = false;
+  }
+
+  void wait_for_others() {
+    int spins = 0;
+    for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
+         left = left_.load(std::memory_order_acquire)) {
+      if (++spins < spins_before_sleep) {
+        pause_processor();
+      } else {
+        left_.wait(left, std::memory_order_acquire);
+      }
+    }
+  }
+
+  std::mutex owner_;
+  std::atomic<void (*)(void*, std::size_t)> task_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<std::uint32_t> tasks_{0};
+  alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  alignas(64) std::atomic<std::uint32_t> left_{0};
+  alignas(64) std::atomic<std::uint32_t> job_{0};
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
+};
+
+// Never destroyed: its workers may run until the process ends. A forked child, which has none of
+// the workers, forgets it and makes its own.
+std::atomic<ThreadPool*> current_pool{nullptr};
+
+#if !defined(_WIN32)
+const int fork_handler = pthread_atfork(nullptr, nullptr, [] {
+  current_pool.store(nullptr);
+  inside_task = false;
+});
+#endif
+
+ThreadPool& pool() {
+  static std::mutex* const creation = new std::mutex;
+  if (ThreadPool* existing = current_pool.load(std::memory_order_acquire)) return *existing;
+  std::lock_guard lock(*creation);
+  if (ThreadPool* existing = current_pool.load(std::memory_order_acquire)) return *existing;
+  auto* created = new ThreadPool(thread_count() - 1);
+  current_pool.store(created, std::memory_order_release);
+  return *created;
+}
+
+}  // namespace
+
+std::size_t thread_count() {
+  static const std::size_t count = [] {
+    if (const auto set = environment_number("TILEWRIGHT_NUM_THREADS", 1, 1024)) {
+      return static_cast<std::size_t>(*set);
+    }
+    return usable_processors();
+  }();
+  return count;
+}
+
+std::size_t piece_count(std::size_t n, std::size_t grain) {
+  const std::size_t threads = thread_count();
+  if (threads <= 1) return 1;
+  const std::size_t by_grain = n / std::max<std::size_t>(grain, 1);
+  if (by_grain <= 1) return 1;
+  return std::min(by_grain, threads * pieces_per_thread);
+}
+
+void run_tasks(std::size_t tasks, void (*task)(void*, std::size_t), void* context) {
+  constexpr std::size_t most_at_once = 0xfffffff0u;
+  if (tasks > 1 && tasks < most_at_once && !inside_task && thread_count() > 1 &&
+      pool().try_run(tasks, task, context)) {
+    return;
+  }
+  for (std::size_t i = 0; i < tasks; ++i) task(context, i);
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tilewright/backend.hpp"
+#include "tilewright/device.hpp"
+#include "tilewright/export.hpp"
+
+namespace tilewright {
+
+/// The names of all backends, also of those that this build or machine lacks.
+TILEWRIGHT_API std::vector<std::string> backend_names();
+
+/// Every device that every backend can see. Creates no context and never throws; a device that
+/// cannot be used says why in its `reason`. A backend without any device is one entry, not
+/// available.
+TILEWRIGHT_API std::vector<DeviceInfo> devices();
+
+/// An initialised backend.
+///
+/// preference is "auto", a backend's name or a device's id. "auto" takes the best hardware: a
+/// discrete GPU before an integrated one, for the same GPU the vendor's own API before webgpu, else
+/// the CPU. A software GPU is never picked by itself unless TILEWRIGHT_ALLOW_SOFTWARE=1.
+/// TILEWRIGHT_DEVICE replaces "auto". A named preference works or throws; it never falls back.
+TILEWRIGHT_API std::shared_ptr<Backend> init_backend(std::string_view preference = "auto",
+                                                     const Config& config = {});
+
+/// A backend by name, not yet initialised: every op throws NotInitialized until init().
+TILEWRIGHT_API std::shared_ptr<Backend> make_backend(std::string_view name,
+                                                     const Config& config = {});
+
+}  // namespace tilewright

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tilewright {
+
+/// Sizes, strides, leading dimensions and offsets. Signed, so that a negative one can be refused by
+/// name instead of turning into a huge one. In elements, unless a name says bytes.
+using Size = std::int64_t;
+
+/// A buffer of one backend: opaque, non-zero, never reused in this process.
+enum class Buffer : std::uint64_t { null = 0 };
+
+/// How elements are stored. Arithmetic on float16 is done in float32; int32 is for indices.
+enum class DType : std::uint8_t { float32, float16, int32 };
+
+enum class Transpose : std::uint8_t { none, transpose, conj_transpose };
+
+/// What the inputs of a mixed-precision product are rounded to.
+enum class Precision : std::uint8_t { float16, bfloat16 };
+
+enum class UnaryOp : std::uint8_t {
+  relu,
+  sigmoid,
+  tanh,
+  exp,
+  log,
+  sqrt,
+  abs,
+  neg,
+  silu,       ///< x * sigmoid(x)
+  gelu,       ///< x * (1 + erf(x / sqrt(2))) / 2
+  gelu_tanh,  ///< the tanh approximation of gelu
+  rsqrt,
+  reciprocal,
+  square,
+};
+
+enum class BinaryOp : std::uint8_t { add, sub, mul, div, max, min, pow };
+
+enum class ReduceOp : std::uint8_t { sum, max, min, mean };
+
+using Pair = std::array<Size, 2>;
+using Shape4 = std::array<Size, 4>;
+
+/// The most dimensions a shape may have.
+inline constexpr std::size_t max_rank = 8;
+
+constexpr std::size_t size_of(DType dtype) { return dtype == DType::float16 ? 2 : 4; }
+
+/// The names of an enum's values, in their order: what Python and messages call them.
+template <class Enum>
+struct EnumNames;
+
+template <>
+struct EnumNames<DType> {
+  static constexpr std::string_view kind = "dtype";
+  static constexpr std::array<std::string_view, 3> values{"float32", "float16", "int32"};
+};
+
+template <>
+struct EnumNames<Transpose> {
+  static constexpr std::string_view kind = "transpose";
+  static constexpr std::array<std::string_view, 3> values{"none", "transpose", "conj_transpose"};
+};
+
+template <>
+struct EnumNames<Precision> {
+  static constexpr std::string_view kind = "precision";
+  static constexpr std::array<std::string_view, 2> values{"float16", "bfloat16"};
+};
+
+template <>
+struct EnumNames<UnaryOp> {
+  static constexpr std::string_view kind = "unary op";
+  static constexpr std::array<std::string_view, 14> values{
+      "relu", "sigmoid", "tanh", "exp",       "log",   "sqrt",       "abs",
+      "neg",  "silu",    "gelu", "gelu_tanh", "rsqrt", "reciprocal", "square"};
+};
+
+template <>
+struct EnumNames<BinaryOp> {
+  static constexpr std::string_view kind = "binary op";
+  static constexpr std::array<std::string_view, 7> values{"add", "sub", "mul", "div",
+                                                          "max", "min", "pow"};
+};
+
+template <>
+struct EnumNames<ReduceOp> {
+  static constexpr std::string_view kind = "reduce op";
+  static constexpr std::array<std::string_view, 4> values{"sum", "max", "min", "mean"};
+};
+
+/// The name of a value; "?" for a value that the enum does not have.
+template <class Enum>
+constexpr std::string_view to_string(Enum value) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < EnumNames<Enum>::values.size() ? EnumNames<Enum>::values[index] : "?";
+}
+
+/// The value with this name, or nothing.
+template <class Enum>
+constexpr std::optional<Enum> from_string(std::string_view name) {
+  for (std::size_t i = 0; i < EnumNames<Enum>::values.size(); ++i) {
+    if (EnumNames<Enum>::values[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilewright

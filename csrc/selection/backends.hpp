@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tilewright/backend.hpp"
+
+namespace tilewright {
+
+/// One backend as selection sees it.
+struct BackendEntry {
+  std::string_view name;
+  /// Its devices; never throws, and gives one that is not available where it has none.
+  std::vector<DeviceInfo> (*devices)();
+  std::shared_ptr<Backend> (*make)(const Config& config);
+};
+
+/// All backends, in the order in which they are preferred for the same hardware.
+std::span<const BackendEntry> backend_entries();
+
+}  // namespace tilewright

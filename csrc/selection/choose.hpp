@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tilewright/device.hpp"
+
+namespace tilewright {
+
+/// The device that a preference ("auto", a backend's name, a device's id) means. `devices` are in
+/// the backends' order of priority. Throws InvalidArgument for a name that no backend has, and
+/// BackendUnavailable with the reasons where nothing fits.
+const DeviceInfo& choose_device(std::span<const DeviceInfo> devices,
+                                std::span<const std::string> backends, std::string_view preference,
+                                bool allow_software, std::string_view power_preference = "");
+
+}  // namespace tilewright

@@ -1,0 +1,90 @@
+#include "tilewright/registry.hpp"
+
+#include <array>
+
+#include "core/environment.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "cpu/backend.hpp"
+#include "selection/absent.hpp"
+#include "selection/backends.hpp"
+#include "selection/choose.hpp"
+
+namespace tilewright {
+
+namespace {
+
+const BackendEntry& entry_of(std::string_view name) {
+  std::string names;
+  for (const BackendEntry& entry : backend_entries()) {
+    if (entry.name == name) return entry;
+    names += text(names.empty() ? "" : ", ", entry.name);
+  }
+  throw InvalidArgument(text("backend is \"", name, "\", expected one of ", names));
+}
+
+Size index_of(const DeviceInfo& device) {
+  return std::stoll(device.id.substr(device.id.find(':') + 1));
+}
+
+}  // namespace
+
+std::span<const BackendEntry> backend_entries() {
+  static constexpr std::array<BackendEntry, 3> entries{{
+      {"level-zero", [] { return absent_devices("level-zero"); },
+       [](const Config& config) { return make_absent("level-zero", config); }},
+      {"webgpu", [] { return absent_devices("webgpu"); },
+       [](const Config& config) { return make_absent("webgpu", config); }},
+      {"cpu", [] { return std::vector<DeviceInfo>{cpu::describe_processor()}; },
+       [](const Config& config) -> std::shared_ptr<Backend> {
+         return std::make_shared<cpu::CpuBackend>(config);
+       }},
+  }};
+  return entries;
+}
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const BackendEntry& entry : backend_entries()) names.emplace_back(entry.name);
+  return names;
+}
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> all;
+  for (const BackendEntry& entry : backend_entries()) {
+    for (DeviceInfo& device : entry.devices()) all.push_back(std::move(device));
+  }
+  return all;
+}
+
+std::shared_ptr<Backend> make_backend(std::string_view name, const Config& config) {
+  return entry_of(name).make(config);
+}
+
+std::shared_ptr<Backend> init_backend(std::string_view preference, const Config& config) {
+  std::string wanted(preference);
+  if (wanted == "auto") {
+    if (const auto set = environment("TILEWRIGHT_DEVICE")) {
+      log(LogLevel::info, text("TILEWRIGHT_DEVICE asks for ", *set));
+      wanted = *set;
+    }
+  }
+  const std::vector<std::string> names = backend_names();
+  const std::vector<DeviceInfo> all = devices();
+  Config chosen_config = config;
+  const DeviceInfo* chosen = nullptr;
+  const bool names_a_backend = wanted != "auto" && wanted.find(':') == std::string::npos;
+  if (config.adapter_index && names_a_backend) {
+    entry_of(wanted);
+    wanted += text(":", *config.adapter_index);
+  }
+  chosen = &choose_device(all, names, wanted, environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false),
+                          config.power_preference);
+  chosen_config.adapter_index = index_of(*chosen);
+  log(LogLevel::info, text(preference, ": chose ", chosen->id, " (", chosen->name, ")"));
+  std::shared_ptr<Backend> backend = make_backend(chosen->backend, chosen_config);
+  backend->init();
+  return backend;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,26 @@
+# OpenBLAS, for the CPU backend's matrix products: the library of the scipy-openblas32 package. It is
+# not linked but copied beside ours under our own name and opened at run time, so that it never meets
+# another OpenBLAS of the process.
+#
+# Sets TILEWRIGHT_OPENBLAS_LIBRARY, the file to copy; give it to use another build with the symbols
+# of that package.
+
+if(NOT TILEWRIGHT_OPENBLAS_LIBRARY)
+  find_package(Python COMPONENTS Interpreter REQUIRED)
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} -c
+      "import scipy_openblas32 as o; print(o.get_lib_dir() + '/' + o.get_library(fullname=True))"
+    OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE
+    RESULT_VARIABLE failed ERROR_VARIABLE why)
+  if(failed OR NOT EXISTS "${found}")
+    message(FATAL_ERROR
+      "OpenBLAS was not found: run `${Python_EXECUTABLE} -m pip install scipy-openblas32`, or pass "
+      "-DTILEWRIGHT_OPENBLAS_LIBRARY=<its library>.\n${found} ${why}")
+  endif()
+  set(TILEWRIGHT_OPENBLAS_LIBRARY ${found} CACHE FILEPATH "The OpenBLAS library to copy" FORCE)
+endif()
+
+set(TILEWRIGHT_OPENBLAS_NAME
+  ${CMAKE_SHARED_LIBRARY_PREFIX}tilewright_openblas${CMAKE_SHARED_LIBRARY_SUFFIX})
+configure_file(${TILEWRIGHT_OPENBLAS_LIBRARY} ${CMAKE_BINARY_DIR}/lib/${TILEWRIGHT_OPENBLAS_NAME}
+  COPYONLY)
