@@ -10,7 +10,7 @@ install(TARGETS tilewright EXPORT tilewright
   ARCHIVE DESTINATION lib
   RUNTIME DESTINATION lib
   FILE_SET HEADERS DESTINATION include)
-install(PROGRAMS ${CMAKE_BINARY_DIR}/lib/${TILEWRIGHT_OPENBLAS_NAME} DESTINATION lib)
+install(PROGRAMS ${PROJECT_BINARY_DIR}/lib/${TILEWRIGHT_OPENBLAS_NAME} DESTINATION lib)
 install(EXPORT tilewright NAMESPACE tilewright:: DESTINATION ${TILEWRIGHT_CMAKE_DIR}
   FILE tilewrightTargets.cmake)
 configure_package_config_file(cmake/tilewrightConfig.cmake.in
