@@ -1,0 +1,144 @@
+#include "bindings/backend.hpp"
+
+#include <pybind11/stl.h>
+
+#include <string>
+
+#include "bindings/host_buffer.hpp"
+#include "core/text.hpp"
+#include "tilewright/registry.hpp"
+
+namespace py = pybind11;
+
+namespace tilewright::bindings {
+
+namespace {
+
+constexpr const char* config_keys =
+    "adapter_index (or device_id), power_preference, debug_mode, max_buffer_size, "
+    "enable_pipeline_cache, preferred_workgroup_size, memory_limit";
+
+Config to_config(const char* call, const py::kwargs& given) {
+  Config config;
+  bool index_given = false;
+  for (const auto& [key, value] : given) {
+    const std::string name = py::cast<std::string>(key);
+    const Argument argument{call, name.c_str()};
+    if (name == "adapter_index" || name == "device_id") {
+      if (index_given) argument.refuse(value, "adapter_index or device_id, not both");
+      index_given = true;
+      config.adapter_index = Convert<std::optional<Size>>::from(value, argument);
+    } else if (name == "power_preference") {
+      if (!value.is_none()) config.power_preference = to_string(value, argument);
+    } else if (name == "debug_mode") {
+      config.debug_mode = to_bool(value, argument);
+    } else if (name == "max_buffer_size") {
+      config.max_buffer_size = Convert<std::optional<Size>>::from(value, argument);
+    } else if (name == "enable_pipeline_cache") {
+      config.enable_pipeline_cache = to_bool(value, argument);
+    } else if (name == "preferred_workgroup_size") {
+      config.preferred_workgroup_size = Convert<std::optional<Size>>::from(value, argument);
+    } else if (name == "memory_limit") {
+      config.memory_limit = Convert<std::optional<Size>>::from(value, argument);
+    } else {
+      throw InvalidArgument(
+          text(call, ": \"", name, "\" is no config key, expected one of ", config_keys));
+    }
+  }
+  return config;
+}
+
+py::dict to_dict(const Config& config) {
+  py::dict all;
+  all["adapter_index"] = config.adapter_index;
+  all["power_preference"] =
+      config.power_preference.empty() ? py::object(py::none()) : to_str(config.power_preference);
+  all["debug_mode"] = config.debug_mode;
+  all["max_buffer_size"] = config.max_buffer_size;
+  all["enable_pipeline_cache"] = config.enable_pipeline_cache;
+  all["preferred_workgroup_size"] = config.preferred_workgroup_size;
+  all["memory_limit"] = config.memory_limit;
+  return all;
+}
+
+void bind_lifecycle(py::module_& m, BackendClass& cls) {
+  cls.def(py::init([](const std::shared_ptr<Backend>& backend) { return backend; }),
+          py::arg("backend"), py::pos_only());
+  cls.def(py::init([](Given<std::string> name, const py::kwargs& config) {
+            return make_backend(to_string(name.object, {"Backend", "name"}),
+                                to_config("Backend", config));
+          }),
+          py::arg("name"), py::pos_only());
+  cls.def_property_readonly("name", [](const Backend& self) { return to_str(self.name()); });
+  cls.def_property_readonly("is_initialized", &Backend::is_initialized);
+  cls.def_property_readonly("config", [](const Backend& self) { return to_dict(self.config()); });
+  cls.def_property_readonly(
+      "device", [](const Backend& self) { return without_gil([&] { return self.device(); }); });
+  def_call(cls, "init", &Backend::init, "Opens the device. Does nothing if it is open.");
+  def_call(cls, "close", &Backend::close,
+           "Waits for calls that are running, frees every buffer and releases the device.");
+  def_call(cls, "capabilities", &Backend::capabilities, "What the backend can do.");
+  def_call(cls, "performance_hints", &Backend::performance_hints, "What suits the device.");
+  def_call(cls, "synchronize", &Backend::synchronize, "Returns when all queued work is done.");
+
+  m.def(
+      "init_backend",
+      [](Given<std::string> preference, const py::kwargs& given) {
+        const std::string wanted = to_string(preference.object, {"init_backend", "preference"});
+        const Config config = to_config("init_backend", given);
+        return without_gil([&] { return init_backend(wanted, config); });
+      },
+      py::arg("preference") = "auto", py::pos_only());
+  m.def("devices", [] { return without_gil([] { return devices(); }); });
+  m.def("backend_names", &backend_names);
+}
+
+void bind_memory(BackendClass& cls) {
+  def_call(cls, "alloc", &Backend::alloc, "The handle of a new buffer; contents undefined.",
+           py::arg("bytes"));
+  def_call(cls, "free", &Backend::free, "Work that is already queued on the buffer completes.",
+           py::arg("buffer"));
+  def_call(cls, "release", &Backend::release,
+           "free() for owners that clean up: does nothing for a handle that is not live here.",
+           py::arg("buffer"));
+  cls.def(
+      "copy_htod",
+      [](Backend& self, Given<Buffer> dst, py::handle src, Given<Size> offset) {
+        const Buffer to = to_buffer(dst.object, {"copy_htod", "dst", &self});
+        const HostBuffer from(src, {"copy_htod", "src"}, HostBuffer::Access::read);
+        const Size at = to_size(offset.object, {"copy_htod", "offset"});
+        without_gil([&] { self.copy_htod(to, from.bytes(), at); });
+      },
+      py::arg("dst"), py::arg("src"), py::arg("offset") = 0,
+      "Copies all of src, anything with the buffer protocol, to dst at offset bytes.");
+  cls.def(
+      "copy_dtoh",
+      [](Backend& self, py::handle dst, Given<Buffer> src, Given<Size> offset) {
+        HostBuffer to(dst, {"copy_dtoh", "dst"}, HostBuffer::Access::write);
+        const Buffer from = to_buffer(src.object, {"copy_dtoh", "src", &self});
+        const Size at = to_size(offset.object, {"copy_dtoh", "offset"});
+        without_gil([&] { self.copy_dtoh(to.bytes(), from, at); });
+        to.write_back();
+      },
+      py::arg("dst"), py::arg("src"), py::arg("offset") = 0,
+      "Fills dst, anything writable with the buffer protocol, from src at offset bytes.");
+  def_call(cls, "copy_dtod", &Backend::copy_dtod,
+           "Copies within the device; overlapping ranges of one buffer are InvalidArgument.",
+           py::arg("dst"), py::arg("src"), py::arg("bytes"), py::arg("dst_offset") = 0,
+           py::arg("src_offset") = 0);
+  def_call(cls, "buffer_bytes", &Backend::buffer_bytes, "The size that alloc was given.",
+           py::arg("buffer"));
+  def_call(cls, "memory_stats", &Backend::memory_stats, "What the live buffers take.");
+  def_call(cls, "trim", &Backend::trim, "Gives cached memory back to the system.");
+}
+
+}  // namespace
+
+BackendClass bind_backend(py::module_& m) {
+  BackendClass cls(m, "Backend", "The backend trait, one to one.");
+  bind_lifecycle(m, cls);
+  bind_memory(cls);
+  return cls;
+}
+
+}  // namespace tilewright::bindings

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "bindings/convert.hpp"
+#include "bindings/log.hpp"
+#include "tilewright/backend.hpp"
+
+namespace tilewright::bindings {
+
+using BackendClass = pybind11::class_<Backend, std::shared_ptr<Backend>>;
+
+/// Runs f without the GIL, then hands over what it logged. Every call of the core goes through
+/// here: it may wait, for the device or for another thread.
+template <class F>
+auto without_gil(F&& f) {
+  using Result = std::invoke_result_t<F>;
+  constexpr bool returns_nothing = std::is_void_v<Result>;
+  std::exception_ptr failure;
+  std::optional<std::conditional_t<returns_nothing, bool, Result>> result;
+  // By hand, not in a destructor: Python ends a thread that waits for the GIL at exit by unwinding
+  // it from here.
+  PyThreadState* const thread = PyEval_SaveThread();
+  try {
+    if constexpr (returns_nothing) {
+      f();
+    } else {
+      result.emplace(f());
+    }
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  PyEval_RestoreThread(thread);
+  deliver_log();
+  if (failure) std::rethrow_exception(failure);
+  if constexpr (!returns_nothing) return std::move(*result);
+}
+
+/// A call of the trait as Python sees it: converts each argument under its name and runs it.
+template <class Method, class R, class... P>
+struct BoundCall {
+  Method method;
+  const char* call;
+  std::array<const char*, sizeof...(P)> names;
+
+  R operator()(Backend& self, Given<std::remove_cvref_t<P>>... given) const {
+    return run(self, std::index_sequence_for<P...>{}, given...);
+  }
+
+ private:
+  template <std::size_t... I, class... G>
+  R run(Backend& self, std::index_sequence<I...>, const G&... given) const {
+    // Braces convert from left to right, so that the first wrong argument is the one named.
+    const std::tuple<decltype(Convert<std::remove_cvref_t<P>>::from({}, {}))...> values{
+        Convert<std::remove_cvref_t<P>>::from(given.object, {call, names[I], &self})...};
+    return without_gil([&]() -> R { return (self.*method)(std::get<I>(values)...); });
+  }
+};
+
+/// Binds a call of the trait under its own name, with one pybind11::arg for each parameter.
+template <class R, class... P, class... Parameters>
+void def_call(BackendClass& cls, const char* name, R (Backend::*method)(P...), const char* doc,
+              const Parameters&... parameters) {
+  static_assert(sizeof...(P) == sizeof...(Parameters));
+  cls.def(name, BoundCall<decltype(method), R, P...>{method, name, {parameters.name...}},
+          parameters..., doc);
+}
+
+template <class R, class... P, class... Parameters>
+void def_call(BackendClass& cls, const char* name, R (Backend::*method)(P...) const,
+              const char* doc, const Parameters&... parameters) {
+  static_assert(sizeof...(P) == sizeof...(Parameters));
+  cls.def(name, BoundCall<decltype(method), R, P...>{method, name, {parameters.name...}},
+          parameters..., doc);
+}
+
+}  // namespace tilewright::bindings

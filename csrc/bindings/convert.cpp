@@ -1,0 +1,176 @@
+#include "bindings/convert.hpp"
+
+#include <algorithm>
+
+#include "bindings/array.hpp"
+#include "core/text.hpp"
+#include "tilewright/error.hpp"
+
+namespace py = pybind11;
+
+namespace tilewright::bindings {
+
+namespace {
+
+constexpr std::size_t longest_shown = 80;
+
+/// The object as a person would write it, cut short; only its type where it cannot say.
+std::string shown(py::handle object) {
+  const std::string type = Py_TYPE(object.ptr())->tp_name;
+  if (object.is_none()) return "None";
+  const auto repr = py::reinterpret_steal<py::object>(PyObject_Repr(object.ptr()));
+  const char* utf8 = repr ? PyUnicode_AsUTF8(repr.ptr()) : nullptr;
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    return "of type " + type;
+  }
+  std::string text(utf8);
+  if (text.size() > longest_shown) {
+    std::size_t end = longest_shown;
+    // Not in the middle of a character.
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text = text.substr(0, end) + "...";
+  }
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text + " (" + type + ")";
+}
+
+bool is_bool(py::handle given) {
+  if (PyBool_Check(given.ptr())) return true;
+  const std::string_view type = Py_TYPE(given.ptr())->tp_name;
+  return type == "numpy.bool" || type == "numpy.bool_";
+}
+
+/// Objects that count: int and whatever has __index__, such as NumPy's integers. Not bool.
+py::object to_int(py::handle given, const Argument& argument, std::string_view expected) {
+  if (is_bool(given) || !PyIndex_Check(given.ptr())) argument.refuse(given, expected);
+  auto number = py::reinterpret_steal<py::object>(PyNumber_Index(given.ptr()));
+  if (!number) {
+    PyErr_Clear();
+    argument.refuse(given, expected);
+  }
+  return number;
+}
+
+}  // namespace
+
+py::str to_str(std::string_view text) {
+  PyObject* decoded =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (decoded == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
+}
+
+void Argument::refuse(py::handle given, std::string_view expected) const {
+  throw InvalidArgument(text(call, ": ", name, " is ", shown(given), ", expected ", expected));
+}
+
+Size to_size(py::handle given, const Argument& argument) {
+  constexpr std::string_view expected = "an integer";
+  int overflow = 0;
+  Size value;
+  if (PyLong_CheckExact(given.ptr())) {
+    value = PyLong_AsLongLongAndOverflow(given.ptr(), &overflow);
+  } else {
+    value = PyLong_AsLongLongAndOverflow(to_int(given, argument, expected).ptr(), &overflow);
+  }
+  if (overflow != 0) argument.refuse(given, "an integer of at most 64 bits");
+  return value;
+}
+
+double to_double(py::handle given, const Argument& argument) {
+  if (PyFloat_CheckExact(given.ptr())) return PyFloat_AS_DOUBLE(given.ptr());
+  if (is_bool(given)) argument.refuse(given, "a number");
+  const double value = PyFloat_AsDouble(given.ptr());
+  if (value == -1.0 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    argument.refuse(given, "a number");
+  }
+  return value;
+}
+
+bool to_bool(py::handle given, const Argument& argument) {
+  if (!is_bool(given)) argument.refuse(given, "True or False");
+  return PyObject_IsTrue(given.ptr()) == 1;
+}
+
+std::string to_string(py::handle given, const Argument& argument) {
+  if (!PyUnicode_Check(given.ptr())) argument.refuse(given, "a str");
+  Py_ssize_t size = 0;
+  const char* utf8 = PyUnicode_AsUTF8AndSize(given.ptr(), &size);
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    argument.refuse(given, "a str of valid Unicode");
+  }
+  return {utf8, static_cast<std::size_t>(size)};
+}
+
+Buffer to_buffer(py::handle given, const Argument& argument) {
+  constexpr std::string_view expected = "a buffer handle or an Array";
+  std::uint64_t value;
+  if (PyLong_CheckExact(given.ptr())) {
+    value = PyLong_AsUnsignedLongLong(given.ptr());
+  } else if (const Storage* storage = as_storage(given)) {
+    if (storage->backend() == argument.backend) return storage->buffer();
+    argument.refuse(given, "an Array of this backend");
+  } else {
+    value = PyLong_AsUnsignedLongLong(to_int(given, argument, expected).ptr());
+  }
+  if (value == static_cast<std::uint64_t>(-1) && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    argument.refuse(given, expected);
+  }
+  return static_cast<Buffer>(value);
+}
+
+std::vector<Size> to_sizes(py::handle given, const Argument& argument, Py_ssize_t count) {
+  const std::string expected =
+      count < 0 ? "a sequence of integers" : text("a sequence of ", count, " integers");
+  if (!PySequence_Check(given.ptr()) || PyUnicode_Check(given.ptr()) ||
+      PyBytes_Check(given.ptr())) {
+    argument.refuse(given, expected);
+  }
+  const auto items = py::reinterpret_steal<py::object>(PySequence_Fast(given.ptr(), ""));
+  if (!items) {
+    PyErr_Clear();
+    argument.refuse(given, expected);
+  }
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.ptr());
+  if (count >= 0 && size != count) argument.refuse(given, expected);
+  std::vector<Size> sizes(static_cast<std::size_t>(size));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()) && i < size; ++i) {
+    const auto item = py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(items.ptr(), i));
+    int overflow = 0;
+    Size& value = sizes[static_cast<std::size_t>(i)];
+    if (PyLong_CheckExact(item.ptr())) {
+      value = PyLong_AsLongLongAndOverflow(item.ptr(), &overflow);
+      if (overflow == 0) continue;
+    }
+    const std::string name = text(argument.name, "[", i, "]");
+    value = to_size(item, {argument.call, name.c_str()});
+  }
+  return sizes;
+}
+
+std::size_t to_enum(py::handle given, const Argument& argument, std::string_view kind,
+                    std::span<const std::string_view> names, py::handle enum_class) {
+  const bool member = Py_TYPE(given.ptr()) == reinterpret_cast<PyTypeObject*>(enum_class.ptr());
+  if (member || PyUnicode_CheckExact(given.ptr())) {
+    Py_ssize_t size = 0;
+    if (const char* utf8 = PyUnicode_AsUTF8AndSize(given.ptr(), &size)) {
+      const std::string_view name(utf8, static_cast<std::size_t>(size));
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        if (names[i] == name) return i;
+      }
+    } else {
+      PyErr_Clear();
+    }
+  }
+  std::string expected = text("a ", kind, ":");
+  for (const std::string_view name : names) {
+    expected += text(name == names.front() ? " " : ", ", name);
+  }
+  argument.refuse(given, expected);
+}
+
+}  // namespace tilewright::bindings

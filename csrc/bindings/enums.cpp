@@ -1,0 +1,41 @@
+#include "bindings/enums.hpp"
+
+namespace py = pybind11;
+
+namespace tilewright::bindings {
+
+namespace {
+
+template <class Enum>
+void bind_enum(py::module_& module, const char* name, const char* doc) {
+  py::list members;
+  for (const std::string_view value : EnumNames<Enum>::values) {
+    members.append(py::make_tuple(to_str(value), to_str(value)));
+  }
+  const py::object made = py::module_::import("enum").attr("Enum")(
+      name, members, py::arg("type") = py::handle(reinterpret_cast<PyObject*>(&PyUnicode_Type)),
+      py::arg("module") = "tilewright");
+  made.attr("__doc__") = doc;
+  // A member prints as its name, which is also what it equals.
+  made.attr("__str__") = py::handle(reinterpret_cast<PyObject*>(&PyUnicode_Type)).attr("__str__");
+  made.attr("__format__") =
+      py::handle(reinterpret_cast<PyObject*>(&PyUnicode_Type)).attr("__format__");
+  module.add_object(name, made);
+  enum_class<Enum> = py::object(made).release();
+}
+
+}  // namespace
+
+void bind_enums(py::module_& m) {
+  bind_enum<DType>(m, "DType",
+                   "How elements are stored. Arithmetic on float16 is done in float32; int32 is "
+                   "for indices.");
+  bind_enum<Transpose>(m, "Transpose", "How a matrix is read by gemm.");
+  bind_enum<Precision>(m, "Precision", "What the inputs of a mixed-precision product round to.");
+  bind_enum<UnaryOp>(m, "UnaryOp", "The elementwise ops of one input.");
+  bind_enum<BinaryOp>(m, "BinaryOp", "The elementwise ops of two inputs.");
+  bind_enum<ReduceOp>(m, "ReduceOp", "The reductions along an axis.");
+  bind_enum<DeviceKind>(m, "DeviceKind", "What a device is, from fast to slow.");
+}
+
+}  // namespace tilewright::bindings

@@ -1,0 +1,22 @@
+#include <pybind11/pybind11.h>
+
+#include "bindings/array.hpp"
+#include "bindings/backend.hpp"
+#include "bindings/enums.hpp"
+#include "bindings/errors.hpp"
+#include "bindings/log.hpp"
+#include "bindings/structs.hpp"
+#include "tilewright/version.hpp"
+
+PYBIND11_MODULE(_core, m) {
+  using namespace tilewright::bindings;
+  m.doc() = "The tilewright library as it is; the package tilewright is its public face.";
+  m.attr("__version__") = tilewright::version();
+  bind_errors(m);
+  bind_enums(m);
+  bind_structs(m);
+  BackendClass backend = bind_backend(m);
+  bind_ops(backend);
+  bind_array(m);
+  bind_log(m);
+}

@@ -1,0 +1,67 @@
+"""One compute backend, any GPU: linear algebra and neural-network ops from Python and C++."""
+
+import logging
+
+from tilewright._core import (
+    BackendUnavailable,
+    BinaryOp,
+    Capabilities,
+    DeviceError,
+    DeviceInfo,
+    DeviceKind,
+    DeviceLost,
+    DType,
+    Error,
+    InvalidArgument,
+    KernelError,
+    MemoryStats,
+    NotInitialized,
+    OutOfMemory,
+    PerformanceHints,
+    Precision,
+    ReduceOp,
+    Transpose,
+    UnaryOp,
+    Unsupported,
+    __version__,
+    devices,
+)
+from tilewright.backend import (
+    Backend,
+    CpuBackend,
+    LevelZeroBackend,
+    WebGPUBackend,
+    init_backend,
+)
+
+logging.getLogger("tilewright").addHandler(logging.NullHandler())
+
+__all__ = [
+    "Backend",
+    "BackendUnavailable",
+    "BinaryOp",
+    "Capabilities",
+    "CpuBackend",
+    "DType",
+    "DeviceError",
+    "DeviceInfo",
+    "DeviceKind",
+    "DeviceLost",
+    "Error",
+    "InvalidArgument",
+    "KernelError",
+    "LevelZeroBackend",
+    "MemoryStats",
+    "NotInitialized",
+    "OutOfMemory",
+    "PerformanceHints",
+    "Precision",
+    "ReduceOp",
+    "Transpose",
+    "UnaryOp",
+    "Unsupported",
+    "WebGPUBackend",
+    "__version__",
+    "devices",
+    "init_backend",
+]

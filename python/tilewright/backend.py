@@ -1,0 +1,72 @@
+"""Backends: the trait's calls one to one, and the array tier on top."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tilewright import _core
+
+BackendType = TypeVar("BackendType", bound="Backend")
+
+
+class Backend(_core.Backend):
+    """One device through the backend trait.
+
+    Made by init_backend(), or by the class of a backend, which leaves it uninitialised.
+    """
+
+    def __enter__(self: BackendType) -> BackendType:
+        self.init()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = self.device.name if self.is_initialized else "not initialised"
+        return f"<tilewright {self.name}: {state}>"
+
+
+class CpuBackend(Backend):
+    """The processor; not initialised until init()."""
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__("cpu", **config)
+
+
+class WebGPUBackend(Backend):
+    """Any GPU with Vulkan, Metal or DirectX 12; not initialised until init()."""
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__("webgpu", **config)
+
+
+class LevelZeroBackend(Backend):
+    """Intel GPUs through Level Zero; not initialised until init()."""
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__("level-zero", **config)
+
+
+def init_backend(preference: str = "auto", **config: Any) -> Backend:
+    """An initialised backend.
+
+    preference is "auto", a backend's name or a device's id. "auto" takes the best hardware and the
+    CPU where there is no GPU; TILEWRIGHT_DEVICE replaces it. A named preference works or raises; it
+    never falls back.
+    """
+    chosen = _core.init_backend(preference, **config)
+    classes: dict[str, type[Backend]] = {
+        "cpu": CpuBackend,
+        "webgpu": WebGPUBackend,
+        "level-zero": LevelZeroBackend,
+    }
+    backend = classes[chosen.name].__new__(classes[chosen.name])
+    _core.Backend.__init__(backend, chosen)
+    return backend
