@@ -11,6 +11,8 @@ install(TARGETS tilewright EXPORT tilewright
   RUNTIME DESTINATION lib
   FILE_SET HEADERS DESTINATION include)
 install(PROGRAMS ${PROJECT_BINARY_DIR}/lib/${TILEWRIGHT_OPENBLAS_NAME} DESTINATION lib)
+install(FILES ${TILEWRIGHT_OPENBLAS_LICENSE} DESTINATION share/tilewright/licenses
+  RENAME LICENSE-OPENBLAS.txt)
 install(EXPORT tilewright NAMESPACE tilewright:: DESTINATION ${TILEWRIGHT_CMAKE_DIR}
   FILE tilewrightTargets.cmake)
 configure_package_config_file(cmake/tilewrightConfig.cmake.in

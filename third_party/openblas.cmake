@@ -2,8 +2,8 @@
 # not linked but copied beside ours under our own name and opened at run time, so that it never meets
 # another OpenBLAS of the process.
 #
-# Sets TILEWRIGHT_OPENBLAS_LIBRARY, the file to copy; give it to use another build with the symbols
-# of that package.
+# Sets TILEWRIGHT_OPENBLAS_LIBRARY, the file to copy, and TILEWRIGHT_OPENBLAS_LICENSE, the licences of
+# all that is in it; give both to use another build with the symbols of that package.
 
 if(NOT TILEWRIGHT_OPENBLAS_LIBRARY)
   find_package(Python COMPONENTS Interpreter REQUIRED)
@@ -24,3 +24,15 @@ set(TILEWRIGHT_OPENBLAS_NAME
   ${CMAKE_SHARED_LIBRARY_PREFIX}tilewright_openblas${CMAKE_SHARED_LIBRARY_SUFFIX})
 configure_file(${TILEWRIGHT_OPENBLAS_LIBRARY} ${PROJECT_BINARY_DIR}/lib/${TILEWRIGHT_OPENBLAS_NAME}
   COPYONLY)
+
+if(TILEWRIGHT_INSTALL AND NOT TILEWRIGHT_OPENBLAS_LICENSE)
+  cmake_path(GET TILEWRIGHT_OPENBLAS_LIBRARY PARENT_PATH site)
+  cmake_path(APPEND site "../..")
+  file(GLOB_RECURSE licence ${site}/scipy_openblas32-*.dist-info/LICENSE*)
+  if(NOT licence)
+    message(FATAL_ERROR
+      "The licence of ${TILEWRIGHT_OPENBLAS_LIBRARY} was not found; pass "
+      "-DTILEWRIGHT_OPENBLAS_LICENSE=<its file>.")
+  endif()
+  set(TILEWRIGHT_OPENBLAS_LICENSE ${licence} CACHE FILEPATH "The licence to install with it" FORCE)
+endif()
