@@ -1,0 +1,47 @@
+"""The command `tilewright`, also `python -m tilewright`."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+
+import tilewright
+
+from . import bench, doctor, info
+from .options import FAILED, INTERRUPTED, WRONG_USE, Parser, WrongUse
+
+_COMMANDS = {"info": info, "doctor": doctor, "bench": bench}
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="tilewright", description="One compute backend, any GPU.")
+    parser.add_argument(
+        "--version", action="version", version=f"tilewright {tilewright.__version__}"
+    )
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    for name, module in _COMMANDS.items():
+        command = commands.add_parser(name, help=module.HELP, description=f"{module.HELP}.")
+        module.add_arguments(command)
+        command.add_argument(
+            "--debug", action="store_true", help="show where in the code an error came from"
+        )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit code: 0 fine, 1 a fault was found or an op failed, 2
+    wrong use, 130 interrupted."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return _COMMANDS[arguments.command].run(arguments)
+    except WrongUse as error:
+        code, message = WRONG_USE, str(error)
+    except tilewright.Error as error:
+        code, message = FAILED, str(error)
+        if arguments.debug:
+            traceback.print_exc()
+    except KeyboardInterrupt:
+        code, message = INTERRUPTED, "interrupted"
+    print(f"tilewright: {message}", file=sys.stderr)
+    return code

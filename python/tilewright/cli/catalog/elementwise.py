@@ -1,0 +1,172 @@
+"""Unary and binary ops, reductions and casts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from . import numpy_ops
+from .case import AnyArray, Case, Draw, Problem, by, count, sizes
+
+GROUP = "Elementwise and reductions"
+
+
+def _square(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
+    return np.multiply(x, x, out=out)
+
+
+def _rsqrt(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
+    return np.divide(1, np.sqrt(x), out=out, dtype=x.dtype)
+
+
+_UNARY: dict[str, Callable[..., AnyArray]] = {
+    "relu": lambda x, out=None: np.maximum(x, 0, out=out),
+    "sigmoid": lambda x, out=None: numpy_ops.sigmoid(x),
+    "tanh": np.tanh,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "neg": np.negative,
+    "silu": lambda x, out=None: numpy_ops.silu(x),
+    "gelu": lambda x, out=None: numpy_ops.gelu(x),
+    "gelu_tanh": lambda x, out=None: numpy_ops.gelu_tanh(x),
+    "rsqrt": _rsqrt,
+    "reciprocal": np.reciprocal,
+    "square": _square,
+}
+_POSITIVE_INPUT = {"log", "sqrt", "rsqrt", "reciprocal"}
+_SEVERAL_FUNCTIONS = {"sigmoid", "silu", "gelu", "gelu_tanh", "rsqrt"}
+
+_BINARY: dict[str, Callable[..., AnyArray]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "max": np.maximum,
+    "min": np.minimum,
+    "pow": np.power,
+}
+
+_REDUCE: dict[str, Callable[..., AnyArray]] = {
+    "sum": np.sum,
+    "max": np.max,
+    "min": np.min,
+    "mean": np.mean,
+}
+
+
+def _unary(op: str) -> Callable[[Draw, int], Problem]:
+    def build(draw: Draw, n: int) -> Problem:
+        return Problem(
+            shape=count(n),
+            inputs=[draw.positive(n) if op in _POSITIVE_INPUT else draw.normal(n)],
+            output=draw.zeros(n),
+            call=lambda be, x, out: be.unary(op, x[0], out, n, draw.dtype),
+            numpy=_UNARY[op],
+            own_float16=op not in _SEVERAL_FUNCTIONS,
+        )
+
+    return build
+
+
+def _binary(op: str) -> Callable[[Draw, int], Problem]:
+    def build(draw: Draw, n: int) -> Problem:
+        return Problem(
+            shape=count(n),
+            inputs=[
+                draw.positive(n) if op == "pow" else draw.normal(n),
+                draw.positive(n) if op == "div" else draw.normal(n),
+            ],
+            output=draw.zeros(n),
+            call=lambda be, x, out: be.binary(op, x[0], x[1], out, n, draw.dtype),
+            numpy=_BINARY[op],
+            own_float16=True,
+            flops=float(n) if op in ("add", "sub", "mul", "div") else 0.0,
+        )
+
+    return build
+
+
+def _broadcast(strides: tuple[int, int]) -> Callable[[Draw, int, int], Problem]:
+    """A matrix plus a row, strides (0, 1), or a column, strides (1, 0)."""
+
+    def build(draw: Draw, rows: int, cols: int) -> Problem:
+        small = draw.normal(1, cols) if strides[0] == 0 else draw.normal(rows, 1)
+        return Problem(
+            shape=by(rows, cols),
+            inputs=[draw.normal(rows, cols), small],
+            output=draw.zeros(rows, cols),
+            call=lambda be, x, out: be.binary_broadcast(
+                "add", x[0], (cols, 1), x[1], strides, out, (rows, cols), draw.dtype
+            ),
+            numpy=np.add,
+            own_float16=True,
+            flops=float(rows * cols),
+        )
+
+    return build
+
+
+def _reduce(op: str, axis: int) -> Callable[[Draw, int, int], Problem]:
+    def build(draw: Draw, rows: int, cols: int) -> Problem:
+        return Problem(
+            shape=by(rows, cols),
+            inputs=[draw.normal(rows, cols)],
+            output=draw.zeros(rows if axis == -1 else cols),
+            call=lambda be, x, out: be.reduce(op, x[0], out, (rows, cols), axis, draw.dtype),
+            numpy=lambda x, out=None: _REDUCE[op](x, axis=axis, out=out),
+            own_float16=True,
+            flops=float(rows * cols),
+            slack=64.0,
+        )
+
+    return build
+
+
+def _mean_of_all(draw: Draw, n: int) -> Problem:
+    return Problem(
+        shape=count(n),
+        inputs=[draw.positive(n)],
+        output=draw.zeros(1),
+        call=lambda be, x, out: be.reduce("mean", x[0], out, (n,), 0, draw.dtype),
+        numpy=lambda x, out=None: np.mean(x, keepdims=True, out=out),
+        own_float16=True,
+        flops=float(n),
+        slack=64.0,
+    )
+
+
+def _cast(draw: Draw, n: int) -> Problem:
+    target = "float16" if draw.dtype == "float32" else "float32"
+
+    def in_numpy(x, out=None):  # type: ignore[no-untyped-def]
+        if out is None:
+            return x
+        np.copyto(out, x, casting="same_kind")
+        return out
+
+    return Problem(
+        shape=f"{count(n)} to {target}",
+        inputs=[draw.normal(n)],
+        output=np.zeros(n, target),
+        call=lambda be, x, out: be.cast(x[0], draw.dtype, out, target, n),
+        numpy=in_numpy,
+        own_float16=True,
+    )
+
+
+_VECTORS = sizes((4099,), (1 << 24,), (1 << 26,))
+_ROWS = sizes((7, 129), (16384, 1024), (16384, 4096))
+
+CASES = [
+    *(Case("unary", GROUP, _unary(op), _VECTORS, op) for op in _UNARY),
+    *(Case("binary", GROUP, _binary(op), _VECTORS, op) for op in _BINARY),
+    Case("binary_broadcast", GROUP, _broadcast((0, 1)), _ROWS, "row"),
+    Case("binary_broadcast", GROUP, _broadcast((1, 0)), _ROWS, "column"),
+    *(Case("reduce", GROUP, _reduce(op, -1), _ROWS, op) for op in _REDUCE),
+    Case("reduce", GROUP, _reduce("sum", 0), _ROWS, "sum_columns"),
+    Case("reduce", GROUP, _mean_of_all, _VECTORS, "mean_all"),
+    Case("cast", GROUP, _cast, _VECTORS),
+]

@@ -1,0 +1,255 @@
+"""Convolution, attention, normalisation and the row-wise ops of neural networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from . import numpy_ops
+from .case import Case, Draw, Problem, by, count, sizes, softmax_scale
+
+GROUP = "Neural network"
+_EPS = 1e-5
+
+
+def _conv(kind: str, filter_size: int) -> Callable[[Draw, int, int, int, int], Problem]:
+    """Square images and filters, stride 1, padded so that the output has the input's size."""
+    pad = filter_size // 2
+
+    def build(draw: Draw, batch: int, channels: int, filters: int, size: int) -> Problem:
+        x_shape = (batch, channels, size, size)
+        w_shape = (filters, channels, filter_size, filter_size)
+        y_shape = (batch, filters, size, size)
+        options = ((1, 1), (pad, pad), (1, 1), 1)
+        work = 2.0 * batch * filters * size * size * channels * filter_size**2
+        x, w, y = draw.normal(*x_shape), draw.normal(*w_shape), draw.normal(*y_shape)
+        shape = f"{by(*x_shape)}, {filters}"
+        if kind == "forward":
+            return Problem(
+                shape=shape,
+                inputs=[x, w],
+                output=y,
+                call=lambda be, b, out: be.conv2d_forward(
+                    b[0], x_shape, b[1], w_shape, out, y_shape, *options, None, draw.dtype
+                ),
+                numpy=lambda x, w, out=None: numpy_ops.conv2d(x, w, pad),
+                flops=work,
+                slack=64.0,
+            )
+        if kind == "backward_data":
+            return Problem(
+                shape=shape,
+                inputs=[y, w],
+                output=x,
+                call=lambda be, b, out: be.conv2d_backward_data(
+                    b[0], y_shape, b[1], w_shape, out, x_shape, *options, draw.dtype
+                ),
+                numpy=lambda y, w, out=None: numpy_ops.conv2d_backward_data(y, w, pad),
+                flops=work,
+                slack=64.0,
+            )
+        return Problem(
+            shape=shape,
+            inputs=[x, y],
+            output=w,
+            call=lambda be, b, out: be.conv2d_backward_filter(
+                b[0], x_shape, b[1], y_shape, out, w_shape, *options, draw.dtype
+            ),
+            numpy=lambda x, y, out=None: numpy_ops.conv2d_backward_filter(x, y, w_shape[2:], pad),
+            flops=work,
+            slack=128.0,
+        )
+
+    return build
+
+
+def _attention(causal: bool, group: int) -> Callable[[Draw, int, int, int, int], Problem]:
+    """`group` query heads share one key and value head."""
+
+    def build(draw: Draw, batch: int, heads: int, seq: int, dim: int) -> Problem:
+        kv_heads = heads // group
+        scale = softmax_scale(dim)
+        pairs = seq * (seq + 1) / 2 if causal else float(seq) * seq
+        return Problem(
+            shape=by(batch, heads, seq, dim),
+            inputs=[
+                draw.normal(batch, heads, seq, dim),
+                draw.normal(batch, kv_heads, seq, dim),
+                draw.normal(batch, kv_heads, seq, dim),
+            ],
+            output=draw.zeros(batch, heads, seq, dim),
+            call=lambda be, x, out: be.attention(
+                *(x[0], x[1], x[2], out, batch, heads, seq, seq, dim, scale, causal),
+                *(0, kv_heads, draw.dtype),
+            ),
+            numpy=lambda q, k, v, out=None: numpy_ops.attention(q, k, v, scale, causal),
+            flops=4.0 * batch * heads * pairs * dim,
+            slack=64.0,
+        )
+
+    return build
+
+
+def _attention_scores(draw: Draw, heads: int, seq: int, dim: int) -> Problem:
+    scale = softmax_scale(dim)
+    return Problem(
+        shape=by(heads, seq, dim),
+        inputs=[draw.normal(heads, dim), draw.normal(heads, seq, dim)],
+        output=draw.zeros(heads, seq),
+        call=lambda be, x, out: be.attention_scores(
+            x[0], x[1], out, seq, dim, scale, heads, heads, draw.dtype
+        ),
+        numpy=lambda q, keys, out=None: np.matmul(keys, q[:, :, None])[:, :, 0] * scale,
+        flops=2.0 * heads * seq * dim,
+        slack=32.0,
+    )
+
+
+def _weighted_sum(draw: Draw, heads: int, rows: int, dim: int) -> Problem:
+    return Problem(
+        shape=by(heads, rows, dim),
+        inputs=[draw.normal(heads, rows), draw.normal(heads, rows, dim)],
+        output=draw.zeros(heads, dim),
+        call=lambda be, x, out: be.weighted_sum(
+            x[0], x[1], out, rows, dim, heads, heads, draw.dtype
+        ),
+        numpy=lambda weights, rows, out=None: np.matmul(weights[:, None], rows)[:, 0],
+        flops=2.0 * heads * rows * dim,
+        slack=64.0,
+    )
+
+
+def _softmax(axis: int) -> Callable[[Draw, int, int], Problem]:
+    def build(draw: Draw, rows: int, cols: int) -> Problem:
+        return Problem(
+            shape=by(rows, cols),
+            inputs=[draw.normal(rows, cols)],
+            output=draw.zeros(rows, cols),
+            call=lambda be, x, out: be.softmax(x[0], out, (rows, cols), axis, draw.dtype),
+            numpy=lambda x, out=None: numpy_ops.softmax(x, axis),
+            slack=32.0,
+        )
+
+    return build
+
+
+def _rmsnorm(draw: Draw, rows: int, cols: int) -> Problem:
+    return Problem(
+        shape=by(rows, cols),
+        inputs=[draw.normal(rows, cols), draw.normal(cols)],
+        output=draw.zeros(rows, cols),
+        call=lambda be, x, out: be.rmsnorm(x[0], x[1], out, rows, cols, _EPS, draw.dtype),
+        numpy=lambda x, weight, out=None: numpy_ops.rmsnorm(x, weight, _EPS),
+    )
+
+
+def _layer_norm(draw: Draw, rows: int, cols: int) -> Problem:
+    return Problem(
+        shape=by(rows, cols),
+        inputs=[draw.normal(rows, cols), draw.normal(cols), draw.normal(cols)],
+        output=draw.zeros(rows, cols),
+        call=lambda be, x, out: be.layer_norm(x[0], x[1], x[2], out, rows, cols, _EPS, draw.dtype),
+        numpy=lambda x, weight, bias, out=None: numpy_ops.layer_norm(x, weight, bias, _EPS),
+    )
+
+
+def _silu(draw: Draw, n: int) -> Problem:
+    return Problem(
+        shape=count(n),
+        inputs=[draw.normal(n)],
+        output=draw.zeros(n),
+        call=lambda be, x, out: be.silu(x[0], out, n, draw.dtype),
+        numpy=lambda x, out=None: numpy_ops.silu(x),
+    )
+
+
+def _gelu(draw: Draw, n: int) -> Problem:
+    return Problem(
+        shape=count(n),
+        inputs=[draw.normal(n)],
+        output=draw.zeros(n),
+        call=lambda be, x, out: be.gelu(x[0], out, n, draw.dtype),
+        numpy=lambda x, out=None: numpy_ops.gelu(x),
+    )
+
+
+def _rope(draw: Draw, batch: int, heads: int, seq: int, dim: int) -> Problem:
+    angles = np.outer(np.arange(seq), 10000.0 ** (-np.arange(0, dim, 2) / dim))
+    return Problem(
+        shape=by(batch, heads, seq, dim),
+        inputs=[
+            draw.normal(batch, heads, seq, dim),
+            np.cos(angles).astype(draw.dtype),
+            np.sin(angles).astype(draw.dtype),
+        ],
+        output=draw.zeros(batch, heads, seq, dim),
+        call=lambda be, x, out: be.rope(
+            x[0], x[1], x[2], out, batch, heads, seq, dim, seq, 0, draw.dtype
+        ),
+        numpy=lambda x, cos, sin, out=None: numpy_ops.rope(x, cos, sin),
+    )
+
+
+def _gather(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
+    output = draw.zeros(picked, row_size)
+    return Problem(
+        shape=f"{picked} of {by(rows, row_size)}",
+        inputs=[draw.normal(rows, row_size), draw.rows(picked, rows)],
+        output=output,
+        call=lambda be, x, out: be.gather(x[0], x[1], out, rows, row_size, picked, draw.dtype),
+        numpy=lambda table, indices, out=None: np.take(table, indices, 0, out=out, mode="clip"),
+        moved=2 * output.nbytes + 4 * picked,
+        own_float16=True,
+    )
+
+
+def _scatter(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
+    source = draw.normal(picked, row_size)
+    before = draw.normal(rows, row_size)
+
+    def in_numpy(source, indices, out=None):  # type: ignore[no-untyped-def]
+        if out is None:
+            out = before.astype(source.dtype)
+        out[indices] = source
+        return out
+
+    return Problem(
+        shape=f"{picked} of {by(rows, row_size)}",
+        inputs=[source, draw.rows(picked, rows)],
+        output=before,
+        call=lambda be, x, out: be.scatter(x[0], x[1], out, rows, row_size, picked, draw.dtype),
+        numpy=in_numpy,
+        moved=2 * source.nbytes + 4 * picked,
+        own_float16=True,
+    )
+
+
+_IMAGES = sizes((2, 5, 7, 9), (8, 64, 64, 56), (32, 128, 128, 56))
+_HEADS = sizes((2, 4, 37, 16), (1, 8, 1024, 64), (1, 32, 2048, 128))
+_ROWS = sizes((7, 129), (16384, 1024), (16384, 4096))
+_COLUMNS = sizes((129, 7), (1024, 16384), (4096, 16384))
+_VECTORS = sizes((4099,), (1 << 24,), (1 << 26,))
+_KEYS = sizes((3, 67, 20), (32, 4096, 128), (32, 16384, 128))
+_TABLE = sizes((50, 24, 17), (65536, 256, 32768), (262144, 256, 131072))
+
+CASES = [
+    Case("conv2d_forward", GROUP, _conv("forward", 3), _IMAGES, "3x3"),
+    Case("conv2d_forward", GROUP, _conv("forward", 1), _IMAGES, "1x1"),
+    Case("conv2d_backward_data", GROUP, _conv("backward_data", 3), _IMAGES),
+    Case("conv2d_backward_filter", GROUP, _conv("backward_filter", 3), _IMAGES),
+    Case("attention", GROUP, _attention(False, 1), _HEADS),
+    Case("attention", GROUP, _attention(True, 1), _HEADS, "causal"),
+    Case("attention", GROUP, _attention(True, 4), _HEADS, "grouped"),
+    Case("attention_scores", GROUP, _attention_scores, _KEYS),
+    Case("weighted_sum", GROUP, _weighted_sum, _KEYS),
+    Case("softmax", GROUP, _softmax(-1), _ROWS, "rows"),
+    Case("softmax", GROUP, _softmax(0), _COLUMNS, "columns"),
+    Case("rmsnorm", GROUP, _rmsnorm, _ROWS),
+    Case("layer_norm", GROUP, _layer_norm, _ROWS),
+    Case("silu", GROUP, _silu, _VECTORS),
+    Case("gelu", GROUP, _gelu, _VECTORS),
+    Case("rope", GROUP, _rope, sizes((2, 3, 11, 16), (1, 32, 4096, 128), (1, 32, 16384, 128))),
+    Case("gather", GROUP, _gather, _TABLE),
+    Case("scatter", GROUP, _scatter, _TABLE),
+]

@@ -1,0 +1,120 @@
+"""What a report says about this machine: versions, devices, variables, and what "auto" takes."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tilewright
+from tilewright._core import backend_names
+
+VARIABLES = {
+    "TILEWRIGHT_DEVICE": "the backend or device that auto takes",
+    "TILEWRIGHT_ALLOW_SOFTWARE": "1 lets auto take a software GPU",
+    "TILEWRIGHT_NUM_THREADS": "threads of the CPU backend",
+    "TILEWRIGHT_CPU_ISA": "the CPU backend's instruction set: baseline, avx2 or avx512",
+    "TILEWRIGHT_OPENBLAS_LIBRARY": "the OpenBLAS that the CPU backend opens",
+}
+
+
+def package_folder() -> Path:
+    return Path(tilewright.__file__).resolve().parent
+
+
+def folders() -> dict[str, Path]:
+    """What a C++ build needs, by the option of `info` that prints it."""
+    root = package_folder()
+    return {
+        "cmake-dir": root / "lib" / "cmake" / "tilewright",
+        "include-dir": root / "include",
+        "library-dir": root / "lib",
+    }
+
+
+def set_variables() -> dict[str, str]:
+    return {k: v for k, v in sorted(os.environ.items()) if k.startswith("TILEWRIGHT_")}
+
+
+def versions() -> dict[str, str]:
+    return {
+        "tilewright": tilewright.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numpy_blas": _numpy_blas(),
+        "platform": platform.platform(),
+    }
+
+
+def _numpy_blas() -> str:
+    show = getattr(np, "show_config", None)
+    try:
+        blas = show(mode="dicts")["Build Dependencies"]["blas"] if show else {}
+    except (TypeError, KeyError):  # NumPy before 1.26 prints only
+        return "unknown"
+    return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
+
+
+def device_facts(device: Any) -> dict[str, Any]:
+    """A device as plain values, for JSON."""
+    return {
+        "id": device.id,
+        "backend": device.backend,
+        "name": device.name,
+        "kind": str(device.kind),
+        "driver": device.driver,
+        "memory_bytes": device.memory_bytes,
+        "limits": dict(device.limits),
+        "features": list(device.features),
+        "available": device.available,
+        "reason": device.reason,
+    }
+
+
+def auto_choice() -> dict[str, str | None]:
+    """The device that "auto" takes, and why; no device, and why not."""
+    try:
+        with tilewright.init_backend("auto") as backend:
+            device = backend.device
+    except tilewright.Error as error:
+        return {"id": None, "why": str(error)}
+    return {"id": device.id, "why": _why(device)}
+
+
+def _why(device: Any) -> str:
+    if os.environ.get("TILEWRIGHT_DEVICE"):
+        return f"TILEWRIGHT_DEVICE is {os.environ['TILEWRIGHT_DEVICE']}"
+    usable = [d for d in tilewright.devices() if d.available]
+    if len(usable) == 1:
+        return "the only device that can be used"
+    if str(device.kind) == "cpu":
+        return "no GPU that auto may take can be used"
+    return f"the best device: {device.kind}, before {_others(usable, device)}"
+
+
+def _others(usable: list[Any], device: Any) -> str:
+    return ", ".join(d.id for d in usable if d.id != device.id)
+
+
+def known_device(preference: str) -> bool:
+    if preference == "auto" or preference in backend_names():
+        return True
+    return any(d.id == preference for d in tilewright.devices())
+
+
+def device_names() -> list[str]:
+    return ["auto", *backend_names(), *(d.id for d in tilewright.devices())]
+
+
+def bytes_text(count: int) -> str:
+    if count <= 0:
+        return "not said"
+    size = float(count)
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.1f} {unit}" if unit != "bytes" else f"{count} bytes"

@@ -1,0 +1,188 @@
+"""Runs a case on a backend: checks it against NumPy in float64, then times both."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+import tilewright
+
+from .catalog import Case, Problem
+from .catalog.case import AnyArray
+
+_SHORTEST_SAMPLE = 2e-3
+"""Seconds; calls shorter than that are timed several at once."""
+_FEWEST_SAMPLES = 3
+_MOST_SAMPLES = 101
+_MOST_CALLS = 10_000
+
+
+@dataclass
+class Outcome:
+    """What one case gave in one dtype. `status` is ok, wrong, unsupported or failed."""
+
+    op: str
+    variant: str
+    name: str
+    group: str
+    dtype: str
+    shape: str
+    status: str
+    message: str = ""
+    error: float | None = None
+    allowed_error: float | None = None
+    seconds: float | None = None
+    numpy_seconds: float | None = None
+    ratio: float | None = None
+    gflops: float | None = None
+    gbytes: float | None = None
+    compute_bound: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        fields = asdict(self)
+        del fields["compute_bound"]
+        return fields
+
+
+def largest_error(result: AnyArray, exact: AnyArray) -> float:
+    """The largest |result - exact| / (|exact| + rms of exact); infinite where one is NaN or
+    infinite and the other is not."""
+    exact = exact.astype(np.float64, copy=False)
+    finite = np.isfinite(exact)
+    if not np.array_equal(result[~finite], exact[~finite], equal_nan=True):
+        return float("inf")
+    if not np.isfinite(result[finite]).all():
+        return float("inf")
+    exact, result = exact[finite], result[finite]
+    if exact.size == 0:
+        return 0.0
+    scale = np.abs(exact) + np.sqrt(np.mean(np.square(exact)))
+    difference = np.abs(result.astype(np.float64) - exact)
+    return float(np.max(np.divide(difference, scale, out=difference, where=difference != 0)))
+
+
+def exact_result(problem: Problem) -> AnyArray:
+    return problem.numpy(*(_floats_as(x, np.float64) for x in problem.inputs))
+
+
+def run(backend: Any, case: Case, size: str, dtype: str, seconds: float) -> Outcome:
+    """Checks the case and times it for about `seconds`, NumPy's share included; 0 only checks."""
+    problem = case.problem(size, dtype)
+    outcome = Outcome(
+        op=case.op,
+        variant=case.variant,
+        name=case.name,
+        group=case.group,
+        dtype=dtype,
+        shape=problem.shape,
+        status="ok",
+        allowed_error=problem.allowed_error,
+        compute_bound=problem.flops > 8 * problem.bytes,
+    )
+    try:
+        with _on_device(backend, problem) as (call, result):
+            call()
+            outcome.error = largest_error(result(), exact_result(problem))
+            if not outcome.error <= problem.allowed_error:
+                outcome.status = "wrong"
+                outcome.message = f"error {outcome.error:.1e}, allowed {problem.allowed_error:.1e}"
+            elif seconds > 0:
+                outcome.seconds = _time(call, backend.synchronize, seconds * 0.6)
+    except tilewright.Unsupported as error:
+        outcome.status, outcome.message = "unsupported", str(error)
+    except tilewright.Error as error:
+        outcome.status, outcome.message = "failed", str(error)
+    if outcome.seconds is not None:
+        outcome.numpy_seconds = _time_in_numpy(problem, seconds * 0.4)
+        outcome.ratio = outcome.numpy_seconds / outcome.seconds
+        outcome.gbytes = problem.bytes / outcome.seconds / 1e9
+        if problem.flops:
+            outcome.gflops = problem.flops / outcome.seconds / 1e9
+    return outcome
+
+
+@contextmanager
+def _on_device(
+    backend: Any, problem: Problem
+) -> Iterator[tuple[Callable[[], None], Callable[[], AnyArray]]]:
+    """The call with its buffers on the device, and what reads the result back."""
+    buffers: list[int] = []
+    try:
+        for array in (*problem.inputs, problem.output):
+            buffers.append(backend.alloc(array.nbytes))
+            backend.copy_htod(buffers[-1], array)
+        inputs, output = buffers[:-1], buffers[-1]
+
+        def result() -> AnyArray:
+            read = np.empty_like(problem.output)
+            backend.copy_dtoh(read, output)
+            return read
+
+        yield (lambda: problem.call(backend, inputs, output)), result
+    finally:
+        for buffer in buffers:
+            backend.free(buffer)
+
+
+def _floats_as(array: AnyArray, dtype: type[np.floating[Any]]) -> AnyArray:
+    return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
+
+
+def _in_numpy(problem: Problem) -> list[Callable[[], object]]:
+    """The same work in NumPy, in the ways that one would write it; the quickest counts."""
+    out = problem.output.copy()
+
+    def in_storage_dtype() -> object:
+        return problem.numpy(*problem.inputs, out=out)
+
+    def through_float32() -> object:
+        inputs = (_floats_as(x, np.float32) for x in problem.inputs)
+        return problem.numpy(*inputs).astype(out.dtype)
+
+    stored = {x.dtype.name for x in (*problem.inputs, out)}
+    if "float16" not in stored:
+        return [in_storage_dtype]
+    return [in_storage_dtype, through_float32] if problem.own_float16 else [through_float32]
+
+
+def _nothing() -> None:
+    pass
+
+
+def _time(call: Callable[[], object], wait: Callable[[], object], budget: float) -> float:
+    """Seconds of one call: the median of samples, each of enough calls to be read off a clock and
+    ended by a wait for the device. The first call warms up."""
+
+    def sample(calls: int) -> float:
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        wait()
+        return (time.perf_counter() - start) / calls
+
+    sample(1)
+    once = sample(1)
+    if once * _FEWEST_SAMPLES > budget:
+        return once
+    calls = max(1, min(_MOST_CALLS, round(_SHORTEST_SAMPLE / max(once, 1e-7))))
+    wanted = round(budget / max(once * calls, 1e-7))
+    samples = max(_FEWEST_SAMPLES, min(_MOST_SAMPLES, wanted))
+    return statistics.median(sample(calls) for _ in range(samples))
+
+
+def _time_in_numpy(problem: Problem, budget: float) -> float:
+    ways = _in_numpy(problem)
+    quickest = min(ways, key=_once) if len(ways) > 1 else ways[0]
+    return _time(quickest, _nothing, budget)
+
+
+def _once(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
