@@ -61,7 +61,7 @@ Size Call::add(Size a, Size b) const {
   return a + b;
 }
 
-Size Call::product(std::initializer_list<Size> sizes) const {
+Size Call::product(std::span<const Size> sizes) const {
   Size all = 1;
   // A zero size makes the whole empty, however large the others are.
   for (Size size : sizes) {

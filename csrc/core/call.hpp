@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <mutex>
 #include <span>
 #include <string_view>
@@ -42,7 +43,10 @@ class Call {
   /// a * b and a + b of sizes that are not negative; InvalidArgument where they overflow.
   Size mul(Size a, Size b) const;
   Size add(Size a, Size b) const;
-  Size product(std::initializer_list<Size> sizes) const;
+  Size product(std::span<const Size> sizes) const;
+  Size product(std::initializer_list<Size> sizes) const {
+    return product(std::span(sizes.begin(), sizes.size()));
+  }
 
   /// Every size not negative, at most max_rank of them.
   void shape(std::string_view name, std::span<const Size> shape) const;

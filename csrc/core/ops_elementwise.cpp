@@ -37,19 +37,26 @@ AroundAxis around(const Call& call, std::span<const Size> shape, Size axis) {
   return a;
 }
 
-/// The elements that strides reach from the first one on, over a shape without zeros.
+bool has_zero(std::span<const Size> shape) {
+  return std::find(shape.begin(), shape.end(), 0) != shape.end();
+}
+
+/// The elements that strides reach from the first one on; none for an empty shape.
 Size reach(const Call& call, std::string_view name, std::span<const Size> shape,
            std::span<const Size> strides) {
   if (strides.size() != shape.size()) {
     call.invalid(text(name, " has ", strides.size(), " entries, expected ", shape.size(),
                       ", one for each dimension of shape"));
   }
-  Size last = 0;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (strides[i] < 0) {
       call.invalid(text(name, "[", i, "] is ", strides[i], ", expected 0 or more"));
     }
-    if (shape[i] > 1) last = call.add(last, call.mul(shape[i] - 1, strides[i]));
+  }
+  if (has_zero(shape)) return 0;
+  Size last = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    last = call.add(last, call.mul(shape[i] - 1, strides[i]));
   }
   return call.add(last, 1);
 }
@@ -139,28 +146,24 @@ void Backend::binary_broadcast(BinaryOp op, Buffer a, std::span<const Size> a_st
   call.known("op", op);
   call.shape("shape", shape);
   call.float_dtype(dtype);
-  const bool empty = std::count(shape.begin(), shape.end(), 0) > 0;
   const Size a_reach = reach(call, "a_strides", shape, a_strides);
   const Size b_reach = reach(call, "b_strides", shape, b_strides);
-  Size n = empty ? 0 : 1;
-  if (!empty) {
-    for (Size size : shape) n = call.mul(n, size);
-  }
+  const Size n = call.product(shape);
   BinaryRequest r;
   r.op = op;
-  r.a = call.buffer("a", a, empty ? 0 : a_reach, dtype);
-  r.b = call.buffer("b", b, empty ? 0 : b_reach, dtype);
+  r.a = call.buffer("a", a, a_reach, dtype);
+  r.b = call.buffer("b", b, b_reach, dtype);
   r.output = call.buffer("output", output, n, dtype);
   r.n = n;
   r.dtype = dtype;
-  call.checked();
-  if (empty) return;
+  if (n == 0) return;
   if (output == a && !contiguous(shape, a_strides)) {
     call.invalid("output is a, but a_strides are not those of the output; pass another buffer");
   }
   if (output == b && !contiguous(shape, b_strides)) {
     call.invalid("output is b, but b_strides are not those of the output; pass another buffer");
   }
+  call.checked();
   merge_dimensions(r, shape, a_strides, b_strides);
   do_binary(r);
 }
