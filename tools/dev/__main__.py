@@ -1,0 +1,40 @@
+"""./dev: everything from an empty machine to a result."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import bench
+import demo
+import lint
+import wheel
+from shell import Failed
+
+import tests
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="./dev",
+        description="Makes what it needs by itself: a virtual environment in .venv, the built "
+        "project in it, and system packages where that takes no question.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in (demo, tests, lint, bench, wheel):
+        module.add_command(commands)
+    options, rest = parser.parse_known_args()
+    if "--" in rest:
+        rest.remove("--")
+    if rest and not options.passes_on:
+        parser.error(f"unknown arguments: {' '.join(rest)}")
+    try:
+        return int(options.call(options, rest))
+    except Failed as failure:
+        print(f"./dev: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+sys.exit(main())

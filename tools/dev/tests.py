@@ -1,0 +1,116 @@
+"""./dev test: every test there is, and one count at the end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import system
+from project import BUILD_FOLDER, Environment
+from shell import BUILD, say
+
+RESULTS = BUILD / "test-results"
+
+
+@dataclass
+class Count:
+    passed: int = 0
+    failed: int = 0
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    """Name and reason."""
+
+    def __iadd__(self, other: Count) -> Count:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        return self
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "test",
+        help="run every test",
+        description="Runs every test. With further arguments, such as `tests/python -k gemm`, runs "
+        "pytest alone, with them.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--sanitize",
+        action="store_true",
+        help="the C++ tests alone, with AddressSanitizer and UndefinedBehaviorSanitizer",
+    )
+    parser.set_defaults(call=call, passes_on=True)
+
+
+def call(options: argparse.Namespace, rest: list[str]) -> int:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    environment = Environment()
+    if options.sanitize:
+        return report(sanitized(environment))
+    environment.install_project(with_cpp_tests=not rest)
+    environment.install_groups("test")
+    total = Count()
+    if not rest:
+        say("C++ tests")
+        total += ctest(environment, BUILD_FOLDER)
+    say("Python tests")
+    total += pytest(environment, rest)
+    return report(total)
+
+
+def sanitized(environment: Environment) -> Count:
+    system.require(system.CPP, system.DOCTEST)
+    environment.install_groups("build")
+    python = f"-DPython_EXECUTABLE={environment.python}"
+    environment.run("cmake", "--preset", "sanitize", python)
+    environment.run("cmake", "--build", "--preset", "sanitize")
+    say("C++ tests with sanitizers")
+    return ctest(environment, BUILD / "sanitize")
+
+
+def ctest(environment: Environment, folder: Path) -> Count:
+    results = RESULTS / "ctest.xml"
+    results.unlink(missing_ok=True)
+    arguments = ["--output-on-failure", "--no-tests=error", "--output-junit", str(results)]
+    code = environment.run("ctest", "--test-dir", folder, *arguments, check=False)
+    return counted(results, code)
+
+
+def pytest(environment: Environment, rest: list[str]) -> Count:
+    results = RESULTS / "pytest.xml"
+    results.unlink(missing_ok=True)
+    code = environment.run("python", "-m", "pytest", f"--junitxml={results}", *rest, check=False)
+    return counted(results, code)
+
+
+def counted(results: Path, code: int) -> Count:
+    """What a JUnit file says. A run that failed without saying where counts as one failure."""
+    count = Count()
+    cases = ElementTree.parse(results).iter("testcase") if results.exists() else []
+    for case in cases:
+        skip = case.find("skipped")
+        if skip is not None:
+            name = f"{case.get('classname')}.{case.get('name')}"
+            count.skipped.append((name, skip.get("message", "")))
+        elif case.find("failure") is not None or case.find("error") is not None:
+            count.failed += 1
+        else:
+            count.passed += 1
+    if code != 0 and count.failed == 0:
+        count.failed = 1
+    return count
+
+
+def report(total: Count) -> int:
+    """Prints the skips and, last, the count. A skip fails in CI, and anywhere without a reason."""
+    refused = 0
+    for name, reason in total.skipped:
+        print(f"SKIPPED {name}: {reason or 'no reason given'}")
+        refused += bool(os.environ.get("CI")) or not reason
+    if refused:
+        print(f"{refused} skipped tests count as failed")
+    print(f"{total.passed} passed, {total.failed + refused} failed", flush=True)
+    return int(total.failed + refused > 0)
