@@ -12,10 +12,13 @@ namespace tilewright::bindings {
 /// one buffer.
 class Storage {
  public:
-  Storage(std::shared_ptr<Backend> backend, Size bytes);
+  Storage(const std::shared_ptr<Backend>& backend, Size bytes);
 
   const Backend* backend() const { return owned_->backend.get(); }
   Buffer buffer() const { return owned_->buffer; }
+  /// The buffer's own memory as an object with the buffer protocol, or None where the host cannot
+  /// address it.
+  pybind11::object host_memory() const;
 
  private:
   struct Owned {

@@ -210,6 +210,13 @@ Size Backend::buffer_bytes(Buffer buffer) const {
   return static_cast<Size>(call.buffer("buffer", buffer)->bytes());
 }
 
+std::shared_ptr<std::byte> Backend::host_memory(Buffer buffer) const {
+  Call call(*state_, "host_memory");
+  const AllocationRef allocation = call.buffer("buffer", buffer);
+  call.checked();
+  return {allocation, do_host_memory(*allocation)};
+}
+
 MemoryStats Backend::memory_stats() const {
   Call call(*state_, "memory_stats");
   MemoryStats stats;

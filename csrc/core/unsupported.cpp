@@ -11,6 +11,8 @@ namespace {
 }
 }  // namespace
 
+std::byte* Backend::do_host_memory(Allocation&) const { return nullptr; }
+
 void Backend::do_gemm(const GemmRequest& request) { lacks(name_, request.op); }
 void Backend::do_matmul_vec(const MatmulVecRequest&) { lacks(name_, "matmul_vec"); }
 void Backend::do_conv2d_forward(const Conv2dRequest&) { lacks(name_, "conv2d_forward"); }

@@ -102,6 +102,8 @@ std::uint64_t CpuBackend::do_cached_bytes() const { return memory_->cached_bytes
 
 void CpuBackend::do_trim() { memory_->trim(); }
 
+std::byte* CpuBackend::do_host_memory(Allocation& allocation) const { return at(allocation, 0); }
+
 void CpuBackend::do_copy_htod(Allocation& dst, std::span<const std::byte> src,
                               std::uint64_t offset) {
   copy_bytes(at(dst, offset), src.data(), src.size());

@@ -34,6 +34,7 @@ class CpuBackend final : public Backend {
   void do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::uint64_t offset) override;
   void do_copy_dtod(Allocation& dst, Allocation& src, std::uint64_t bytes, std::uint64_t dst_offset,
                     std::uint64_t src_offset) override;
+  std::byte* do_host_memory(Allocation& allocation) const override;
 
   void do_unary(const UnaryRequest& request) override;
 

@@ -106,6 +106,9 @@ class TILEWRIGHT_API Backend {
   /// Overlapping ranges of one buffer are InvalidArgument.
   void copy_dtod(Buffer dst, Buffer src, Size bytes, Size dst_offset = 0, Size src_offset = 0);
   Size buffer_bytes(Buffer buffer) const;
+  /// The buffer's own memory, where the host can address it (the CPU backend); null elsewhere. It
+  /// outlives free() and close() for as long as the pointer is kept.
+  std::shared_ptr<std::byte> host_memory(Buffer buffer) const;
   MemoryStats memory_stats() const;
   /// Gives cached memory back to the system.
   void trim();
@@ -244,7 +247,7 @@ class TILEWRIGHT_API Backend {
  private:
   // What an implementation provides. Requests are checked: handles live, ranges inside, nothing of
   // size zero (but k of gemm, cols of matmul_vec and the axis of reduce may be). An op left out
-  // throws Unsupported.
+  // throws Unsupported; without do_host_memory there is none.
   virtual void do_init() = 0;
   virtual void do_close() noexcept = 0;
   virtual DeviceInfo do_device() const = 0;
@@ -262,6 +265,7 @@ class TILEWRIGHT_API Backend {
   virtual void do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::uint64_t offset) = 0;
   virtual void do_copy_dtod(Allocation& dst, Allocation& src, std::uint64_t bytes,
                             std::uint64_t dst_offset, std::uint64_t src_offset) = 0;
+  virtual std::byte* do_host_memory(Allocation& allocation) const;
 
   virtual void do_gemm(const GemmRequest& request);
   virtual void do_matmul_vec(const MatmulVecRequest& request);
