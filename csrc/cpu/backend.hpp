@@ -36,7 +36,17 @@ class CpuBackend final : public Backend {
                     std::uint64_t src_offset) override;
   std::byte* do_host_memory(Allocation& allocation) const override;
 
+
+  void do_softmax(const SoftmaxRequest& request) override;
+  void do_rmsnorm(const NormRequest& request) override;
+  void do_layer_norm(const NormRequest& request) override;
+  void do_rope(const RopeRequest& request) override;
+  void do_gather(const GatherRequest& request) override;
+  void do_scatter(const ScatterRequest& request) override;
   void do_unary(const UnaryRequest& request) override;
+  void do_binary(const BinaryRequest& request) override;
+  void do_reduce(const ReduceRequest& request) override;
+  void do_cast(const CastRequest& request) override;
 
   std::shared_ptr<MemoryPool> memory_;
   DeviceInfo device_;

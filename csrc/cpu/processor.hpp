@@ -4,14 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "cpu/isa.hpp"
+
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #endif
 
 namespace tilewright::cpu {
-
-/// Instruction sets, each with all before it: what the kernels are compiled for.
-enum class Isa : std::uint8_t { baseline, avx2, avx512 };
 
 /// What this processor has, lowered by TILEWRIGHT_CPU_ISA (baseline, avx2, avx512).
 Isa usable_isa();

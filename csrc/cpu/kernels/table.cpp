@@ -1,5 +1,7 @@
 #include "cpu/kernels/table.hpp"
 
+#include "cpu/processor.hpp"
+
 namespace tilewright::cpu {
 
 namespace baseline {

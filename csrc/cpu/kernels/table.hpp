@@ -1,20 +1,76 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
-#include "cpu/processor.hpp"
+#include "cpu/isa.hpp"
 #include "tilewright/types.hpp"
 
 namespace tilewright::cpu {
 
+/// The bits of a float16.
+using Half = std::uint16_t;
+
+/// Streaming stores go past the caches: for outputs that would not fit them and are not inputs.
+enum class Store : std::uint8_t { cached, streaming };
+
+/// An operand of a binary kernel: n elements, or one for all.
+template <class T>
+struct Operand {
+  const T* data;
+  bool scalar;
+};
+
+/// The loops over elements stored as T; all arithmetic is in float32. Outputs may be inputs.
+/// Rows follow each other after `stride` elements. Accumulators of `width` elements have room for
+/// padded_width(width), and what is past `width` means nothing.
+template <class T>
+struct ElementKernels {
+  void (*unary)(UnaryOp op, const T* input, T* output, std::size_t n, Store how);
+  void (*binary)(BinaryOp op, Operand<T> a, Operand<T> b, T* output, std::size_t n, Store how);
+  void (*to_float32)(const T* input, float* output, std::size_t n, Store how);
+  void (*to_float16)(const T* input, Half* output, std::size_t n, Store how);
+
+  // One row to one number. NaN spreads through max and min, which need n > 0.
+  double (*sum)(const T* x, std::size_t n);
+  float (*max)(const T* x, std::size_t n);
+  float (*min)(const T* x, std::size_t n);
+  double (*sum_of_squares)(const T* x, std::size_t n, float centre);
+  double (*sum_of_exp)(const T* x, std::size_t n, float shift);  ///< of exp(x - shift)
+
+  // Rows into one row: acc[j] += or = max of x[i * stride + j].
+  void (*add_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
+                   double* acc);
+  void (*max_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width, float* acc);
+  void (*min_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width, float* acc);
+  void (*add_exp_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
+                       const float* shift, double* acc);
+
+  // Softmax: exp(x - shift) in float32 with its sum, and the two ways to end.
+  double (*exp_and_sum)(const T* x, std::size_t n, float shift, float* output);
+  void (*scale_from)(const float* x, std::size_t n, float factor, T* output, Store how);
+  void (*scaled_exp)(const T* x, std::size_t n, float shift, float factor, T* output, Store how);
+  void (*scaled_exp_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
+                          const float* shift, const float* factor, T* output);
+
+  /// (x - centre - offset) * factor * weight + bias; bias may be null.
+  void (*normalize)(const T* x, std::size_t n, float centre, float offset, float factor,
+                    const T* weight, const T* bias, T* output, Store how);
+  /// Rotates the pairs (i, i + half) by the angles of cos and sin.
+  void (*rotate)(const T* x, const T* cos, const T* sin, std::size_t half, T* output);
+};
+
 /// The inner loops that are compiled once for each instruction set. All work on one thread; sizes
-/// in elements; pointers need no alignment.
+/// in elements; pointers need no alignment beyond that of their type.
 struct KernelTable {
   Isa isa;
   std::size_t simd_width;  ///< float32 lanes
 
-  void (*unary)(UnaryOp op, const float* input, float* output, std::size_t n);
+  ElementKernels<float> float32;
+  ElementKernels<Half> float16;
 };
+
+constexpr std::size_t padded_width(std::size_t width) { return (width + 15) / 16 * 16; }
 
 /// The table for usable_isa().
 const KernelTable& kernels();

@@ -1,25 +1,50 @@
 #pragma once
 
-#include "cpu/kernels/table.hpp"
+#include "cpu/kernels/math.hpp"
 
 namespace tilewright::cpu::TILEWRIGHT_ISA {
 
-template <class Function>
-static inline void map(const float* input, float* output, std::size_t n, Function function) {
-  for (std::size_t i = 0; i < n; ++i) output[i] = function(input[i]);
-}
-
-static void unary(UnaryOp op, const float* input, float* output, std::size_t n) {
+template <class T>
+static void unary(UnaryOp op, const T* input, T* output, std::size_t n, Store how) {
+  const auto map = [=](auto function) {
+    generate(output, n, how, [=](auto read) { return function(read(input)); });
+  };
   switch (op) {
     case UnaryOp::relu:
-      return map(input, output, n, [](float x) { return x < 0 ? 0 : x; });
+      return map([](Floats x) { return x < 0 ? Floats{} : x; });
+    case UnaryOp::sigmoid:
+      return map([](Floats x) { return sigmoid(x); });
+    case UnaryOp::tanh:
+      return map([](Floats x) { return tanh(x); });
+    case UnaryOp::exp:
+      return map([](Floats x) { return exp(x); });
+    case UnaryOp::log:
+      return map([](Floats x) { return log(x); });
+    case UnaryOp::sqrt:
+      return map([](Floats x) { return sqrt(x); });
     case UnaryOp::abs:
-      return map(input, output, n, [](float x) { return __builtin_fabsf(x); });
+      return map([](Floats x) { return abs(x); });
     case UnaryOp::neg:
-      return map(input, output, n, [](float x) { return -x; });
-    default:
-      return;
+      return map([](Floats x) { return -x; });
+    case UnaryOp::silu:
+      return map([](Floats x) { return silu(x); });
+    case UnaryOp::gelu:
+      return map([](Floats x) { return gelu(x); });
+    case UnaryOp::gelu_tanh:
+      return map([](Floats x) { return gelu_tanh(x); });
+    case UnaryOp::rsqrt:
+      return map([](Floats x) { return 1 / sqrt(x); });
+    case UnaryOp::reciprocal:
+      return map([](Floats x) { return 1 / x; });
+    case UnaryOp::square:
+      return map([](Floats x) { return x * x; });
   }
+}
+
+/// Into another type, or the same.
+template <class From, class To>
+static void copy_as(const From* input, To* output, std::size_t n, Store how) {
+  generate(output, n, how, [=](auto read) { return read(input); });
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA

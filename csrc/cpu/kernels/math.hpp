@@ -1,0 +1,180 @@
+#pragma once
+
+#include "cpu/kernels/simd.hpp"
+
+/// Elementary functions on vectors, without branches. NaN and infinity as in C; results too small
+/// for a normal number are right, too.
+namespace tilewright::cpu::TILEWRIGHT_ISA {
+
+constexpr float infinity = __builtin_inff();
+
+// ln 2 in two parts: the first has so few bits that its product with an exponent is exact.
+constexpr float ln2_high = 0x1.62e4p-1f;
+constexpr float ln2_low = 0x1.7f7d1cp-20f;
+
+/// fraction * 2^exponent, the exponent whole.
+struct Scaled {
+  Floats fraction, exponent;
+};
+
+/// e^(x + rest) - 1 before scaling: the fraction is that of e^x less 1. For |x| up to 170.
+static inline Scaled exp_less_one_parts(Floats x, Floats rest = Floats{}) {
+  constexpr float to_whole = 0x1.8p23f;  // added and taken away: rounds to nearest
+  const Floats exponent = (x * 0x1.715476p0f + to_whole) - to_whole;
+  const Floats r = ((x - exponent * ln2_high) - exponent * ln2_low) + rest;
+  Floats p = r * 0.001382011f + 0.008368685f;
+  p = p * r + 0.041668274f;
+  p = p * r + 0.16666521f;
+  p = p * r + 0.49999994f;
+  return {r + r * r * p, exponent};
+}
+
+/// e^(x + rest), for |x| up to 170.
+static inline Scaled exp_parts(Floats x, Floats rest = Floats{}) {
+  const Scaled less_one = exp_less_one_parts(x, rest);
+  return {less_one.fraction + 1, less_one.exponent};
+}
+
+/// At most that of x, and NaN where x is.
+static inline Floats at_most(Floats x, float limit) { return x > limit ? splat(limit) : x; }
+static inline Floats at_least(Floats x, float limit) { return x < limit ? splat(limit) : x; }
+
+static inline Floats exp(Floats x) {
+  const Scaled e = exp_parts(at_least(at_most(x, 90), -110));
+  return scale(e.fraction, e.exponent);
+}
+
+static inline Floats log(Floats x) {
+  constexpr std::int32_t sqrt_half = 0x3f3504f3;
+  const Ints tiny = x < 0x1p-126f;
+  const Ints bits = (Ints)(tiny ? x * 0x1p23f : x);
+  const Ints exponent = (bits - sqrt_half) >> 23;
+  const Floats f = (Floats)(bits - (exponent << 23)) - 1;
+  const Floats e = to_floats(exponent - (tiny & 23));
+  Floats p = f * 0.0674919f - 0.11670025f;
+  p = p * f + 0.118835375f;
+  p = p * f - 0.1240624f;
+  p = p * f + 0.1422036f;
+  p = p * f - 0.16667989f;
+  p = p * f + 0.20002072f;
+  p = p * f - 0.2500001f;
+  p = p * f + 0.33333313f;
+  const Floats f2 = f * f;
+  Floats result = e * ln2_high + (f + (f * f2 * p + e * ln2_low - f2 * 0.5f));
+  result = x == 0 ? splat(-infinity) : result;
+  result = x < infinity ? result : x;
+  return x < 0 ? splat(__builtin_nanf("")) : result;
+}
+
+static inline Floats tanh(Floats x) {
+  // Of e^(-2|x|) - 1 = d, which keeps its digits near 0: tanh |x| = -d / (2 + d).
+  const Scaled e = exp_less_one_parts(at_least(abs(x) * -2, -40));
+  const Floats power = (Floats)((to_ints(e.exponent) + 127) << 23);
+  const Floats d = e.fraction * power + (power - 1);
+  return copy_sign(d / (2 + d), x);
+}
+
+static inline Floats sigmoid(Floats x) {
+  const Scaled e = exp_parts(at_least(-abs(x), -110));
+  const Floats power = scale(e.fraction, e.exponent);
+  return (x < 0 ? power : splat(1)) / (1 + power);
+}
+
+/// x * sigmoid(y) for y of the sign of x, scaled last where it is small.
+static inline Floats times_sigmoid(Floats x, Floats y) {
+  const Scaled e = exp_parts(at_least(-abs(y), -150));
+  const Floats below = 1 + scale(e.fraction, e.exponent);
+  const Floats negative = scale(at_least(x, -150) * e.fraction / below, e.exponent);
+  return x < 0 ? negative : x / below;
+}
+
+static inline Floats silu(Floats x) { return times_sigmoid(x, x); }
+
+static inline Floats gelu_tanh(Floats x) {
+  // (1 + tanh u) / 2 is sigmoid(2u); sqrt(2 / pi) and 0.044715 sqrt(2 / pi), doubled.
+  return times_sigmoid(x, x * (1.5957691f + 0.071354814f * (x * x)));
+}
+
+static inline Floats gelu(Floats x) {
+  // |x| * Phi(-|x|) = |x| / 2 * e^(-x^2 / 2) * erfcx(|x| / sqrt 2), scaled last. The square is
+  // taken in two parts, the first exact.
+  const Floats a = at_most(abs(x), 14.5f);
+  const Floats high = (Floats)((Ints)a & ~0xfff);
+  const Scaled e = exp_parts(high * high * -0.5f, (a - high) * (a + high) * -0.5f);
+  const Floats t = 1 / (1 + a * 0.28284273f);
+  Floats p = t * -0.029207608f + 0.19591293f;
+  p = p * t - 0.4938728f;
+  p = p * t + 0.5408496f;
+  p = p * t - 0.27888978f;
+  p = p * t + 0.26912692f;
+  p = p * t + 0.13069545f;
+  p = p * t + 0.2147015f;
+  p = p * t + 0.2249782f;
+  p = p * t + 0.22570556f;
+  const Floats half_erfcx = t * p * 0.5f;
+  const Floats tail = scale(a * (e.fraction * half_erfcx), e.exponent);
+  return x < 0 ? -tail : x - tail;
+}
+
+/// Of positive finite doubles.
+static inline Doubles log2(Doubles x) {
+  constexpr std::uint64_t sqrt_half = 0x3fe6a09e667f3bcd;
+  constexpr double to_whole = 0x1.8p52;
+  const Longs bits = (Longs)x;
+  const Longs biased = (bits - sqrt_half + (std::uint64_t{1024} << 52)) >> 52;
+  const Doubles e = (Doubles)(biased + (Longs)(Doubles{} + to_whole)) - (to_whole + 1024);
+  const Doubles m = (Doubles)(bits - ((biased - 1024) << 52));
+  const Doubles s = (m - 1) / (m + 1);
+  const Doubles s2 = s * s;
+  Doubles p = s2 * 0.2427797819367396 + 0.2614559124548862;
+  p = p * s2 + 0.3206160147861782;
+  p = p * s2 + 0.4121984075836221;
+  p = p * s2 + 0.577078017208102;
+  p = p * s2 + 0.9617966939244441;
+  p = p * s2 + 2.885390081777927;
+  return e + s * p;
+}
+
+/// For |x| up to 1000.
+static inline Doubles exp2(Doubles x) {
+  constexpr double to_whole = 0x1.8p52;
+  const Doubles shifted = x + to_whole;
+  const Doubles r = x - (shifted - to_whole);
+  Doubles p = r * 1.3178915792904334e-06 + 1.5309178375641073e-05;
+  p = p * r + 0.00015403825712538747;
+  p = p * r + 0.0013333454779684267;
+  p = p * r + 0.009618128615514442;
+  p = p * r + 0.05550410935346326;
+  p = p * r + 0.2402265069811421;
+  p = p * r + 0.6931471805481946;
+  return (p * r + 1) * (Doubles)(((Longs)shifted + 1023) << 52);
+}
+
+/// x^y for half a vector of float32 that are not negative.
+static inline Doubles pow_of_magnitude(Doubles x, Doubles y) {
+  Doubles l = log2(x);
+  l = x == 0 ? Doubles{} - __builtin_inf() : l;
+  l = x < __builtin_inf() ? l : x;
+  Doubles exponent = y * l;
+  exponent = exponent < -200 ? Doubles{} - 200 : exponent;
+  exponent = exponent > 200 ? Doubles{} + 200 : exponent;
+  return exp2(exponent);
+}
+
+static inline Floats pow(Floats x, Floats y) {
+  const Floats a = abs(x);
+  Floats result = narrow(pow_of_magnitude(widen_low(a), widen_low(y)),
+                         pow_of_magnitude(widen_high(a), widen_high(y)));
+  const Floats size_of_y = at_most(abs(y), 0x1p24f);
+  const Ints whole = to_ints(size_of_y);
+  const Ints is_odd = (to_floats(whole) == size_of_y) & ((whole & 1) != 0);
+  const Ints is_whole = to_floats(whole) == size_of_y;
+  const Ints negative = (Ints)x < 0;
+  result = (Floats)((Ints)result ^ (negative & is_odd & INT32_MIN));
+  const Ints undefined = (x < 0) & (x > -infinity) & ~is_whole;
+  result = undefined ? splat(__builtin_nanf("")) : result;
+  const Ints one = (y == 0) | (x == 1) | ((a == 1) & (abs(y) == infinity));
+  return one ? splat(1) : result;
+}
+
+}  // namespace tilewright::cpu::TILEWRIGHT_ISA

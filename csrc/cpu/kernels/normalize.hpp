@@ -1,0 +1,36 @@
+#pragma once
+
+#include "cpu/kernels/simd.hpp"
+
+namespace tilewright::cpu::TILEWRIGHT_ISA {
+
+template <class T>
+static void normalize(const T* x, std::size_t n, float centre, float offset, float factor,
+                      const T* weight, const T* bias, T* output, Store how) {
+  if (bias == nullptr) {
+    return generate(output, n, how, [=](auto read) {
+      return ((read(x) - centre) - offset) * factor * read(weight);
+    });
+  }
+  generate(output, n, how, [=](auto read) {
+    return ((read(x) - centre) - offset) * factor * read(weight) + read(bias);
+  });
+}
+
+template <class T>
+static void rotate(const T* x, const T* cos, const T* sin, std::size_t half, T* output) {
+  std::size_t i = 0;
+  for (; i + lanes <= half; i += lanes) {
+    const Floats c = load(cos + i), s = load(sin + i), a = load(x + i), b = load(x + half + i);
+    store(output + i, a * c - b * s);
+    store(output + half + i, b * c + a * s);
+  }
+  if (const std::size_t rest = half - i; rest != 0) {
+    const Floats c = load(cos + i, rest), s = load(sin + i, rest);
+    const Floats a = load(x + i, rest), b = load(x + half + i, rest);
+    store(output + i, a * c - b * s, rest);
+    store(output + half + i, b * c + a * s, rest);
+  }
+}
+
+}  // namespace tilewright::cpu::TILEWRIGHT_ISA

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+
+#include "core/requests.hpp"
+#include "cpu/chunks.hpp"
+#include "cpu/elements.hpp"
+#include "cpu/memory.hpp"
+
+namespace tilewright::cpu {
+
+/// What one row of a norm is taken with: (x - centre - offset) * factor * weight + bias. The mean
+/// is in two parts, so that it keeps its digits where it is large against the deviations.
+struct RowScale {
+  float centre, offset, factor;
+};
+
+template <class T>
+double sum_of_row(const T* x, std::size_t n) {
+  return join_chunks(
+      n,
+      [&](std::size_t begin, std::size_t length) {
+        return kernels_for<T>().sum(x + begin, length);
+      },
+      [](double a, double b) { return a + b; });
+}
+
+template <class T>
+double sum_of_squares_of_row(const T* x, std::size_t n, float centre) {
+  return join_chunks(
+      n,
+      [&](std::size_t begin, std::size_t length) {
+        return kernels_for<T>().sum_of_squares(x + begin, length, centre);
+      },
+      [](double a, double b) { return a + b; });
+}
+
+/// Normalises each row by scale_of(row, n, eps).
+template <class ScaleOf>
+void normalize_rows(const NormRequest& r, ScaleOf&& scale_of) {
+  with_element_type(r.dtype, [&]<class T>(T) {
+    constexpr std::size_t worth_streaming = 256;
+    const auto rows = static_cast<std::size_t>(r.rows);
+    const auto cols = static_cast<std::size_t>(r.cols);
+    const T* weight = data<T>(r.weight);
+    const T* bias = r.bias ? data<T>(r.bias) : nullptr;
+    const Store how =
+        cols < worth_streaming ? Store::cached : store_for(rows * cols * sizeof(T), r.x == r.out);
+    for_rows(rows, cols, [&](std::size_t row) {
+      const T* x = data<T>(r.x) + row * cols;
+      T* out = data<T>(r.out) + row * cols;
+      const RowScale scale = scale_of(x, cols, static_cast<double>(r.eps));
+      for_chunks(cols, [&](std::size_t begin, std::size_t length) {
+        kernels_for<T>().normalize(x + begin, length, scale.centre, scale.offset, scale.factor,
+                                   weight + begin, bias ? bias + begin : nullptr, out + begin, how);
+      });
+    });
+  });
+}
+
+}  // namespace tilewright::cpu
