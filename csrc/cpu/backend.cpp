@@ -6,6 +6,7 @@
 
 #include "core/text.hpp"
 #include "cpu/kernels/table.hpp"
+#include "cpu/openblas.hpp"
 #include "cpu/processor.hpp"
 #include "cpu/thread_pool.hpp"
 #include "tilewright/version.hpp"
@@ -59,6 +60,7 @@ void CpuBackend::do_init() {
   }
   usable_isa();
   thread_count();
+  openblas();
   device_ = describe_processor();
   memory_ = std::make_shared<MemoryPool>(device_.memory_bytes / 8);
 }

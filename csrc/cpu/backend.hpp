@@ -36,6 +36,11 @@ class CpuBackend final : public Backend {
                     std::uint64_t src_offset) override;
   std::byte* do_host_memory(Allocation& allocation) const override;
 
+  void do_gemm(const GemmRequest& request) override;
+  void do_matmul_vec(const MatmulVecRequest& request) override;
+  void do_conv2d_forward(const Conv2dRequest& request) override;
+  void do_conv2d_backward_data(const Conv2dRequest& request) override;
+  void do_conv2d_backward_filter(const Conv2dRequest& request) override;
 
   void do_softmax(const SoftmaxRequest& request) override;
   void do_rmsnorm(const NormRequest& request) override;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cpu/isa.hpp"
+#include "cpu/kernels/linear_table.hpp"
 #include "tilewright/types.hpp"
 
 namespace tilewright::cpu {
@@ -68,6 +69,7 @@ struct KernelTable {
 
   ElementKernels<float> float32;
   ElementKernels<Half> float16;
+  LinearKernels linear;
 };
 
 constexpr std::size_t padded_width(std::size_t width) { return (width + 15) / 16 * 16; }

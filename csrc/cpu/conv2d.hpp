@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/requests.hpp"
+#include "cpu/kernels/table.hpp"
+#include "cpu/memory.hpp"
+#include "tilewright/types.hpp"
+
+// What the convolution ops share. Each walks a grid of positions over a source tensor, and along
+// one axis a tap of the filter finds at grid position g the source index
+//   source_step * (g + shift) + phase - source_origin.
+// The forward op and the gradient of its filter walk the outputs over the input, in steps of the
+// stride; the gradient of its input walks the grid over the output gradient, where each phase of
+// the stride is a convolution with the taps that reach it.
+namespace tilewright::cpu {
+
+/// A tap along one axis: `index` is its place in the filter, `phase` a place in source_phases.
+struct AxisTap {
+  Size shift, phase, index;
+};
+
+/// The targets at target_step * g + offset - target_origin, and the taps that reach them.
+struct TargetPhase {
+  Size offset;
+  std::vector<AxisTap> taps;
+};
+
+struct ConvAxis {
+  Size source_size, source_step, source_origin;
+  Size target_size, target_step, target_origin;
+  Size begin, end;            ///< of the grid
+  Size min_shift, max_shift;  ///< over all taps
+  std::vector<Size> source_phases;
+  std::vector<TargetPhase> target_phases;
+
+  Size size() const { return end - begin; }
+  Size span() const { return max_shift - min_shift; }
+  /// Whether positions are steps of one in the source, all taps within it.
+  bool is_plain() const;
+
+  static ConvAxis forward(Size input, Size filter, Size output, Size stride, Size pad,
+                          Size dilation);
+  static ConvAxis backward(Size input, Size filter, Size output, Size stride, Size pad,
+                           Size dilation);
+};
+
+/// A part of the grid.
+struct ConvBlock {
+  Size row, column, rows, columns;
+};
+
+/// How a block of the source is laid out so that a tap is a shift: for each channel, a plane of
+/// float32 for each pair of phases, its rows `width` long. Grid position (i, j) of a block is at
+/// i * width + j, so a block is one run of positions, between its rows some that mean nothing.
+struct ConvPlanes {
+  Size height, width, channel_stride;
+
+  /// Of blocks of `rows` x `columns`.
+  ConvPlanes(const ConvAxis& row_axis, const ConvAxis& column_axis, Size rows, Size columns);
+
+  std::ptrdiff_t offset(const ConvAxis& row_axis, const ConvAxis& column_axis, const AxisTap& row,
+                        const AxisTap& column) const;
+  Size positions(const ConvBlock& block) const { return (block.rows - 1) * width + block.columns; }
+};
+
+/// Copies a block of `channels` planes of the source into the layout.
+template <class T>
+void pack_planes(const ConvAxis& row_axis, const ConvAxis& column_axis, const ConvPlanes& planes,
+                 const ConvBlock& block, const T* source, Size channels, float* to);
+
+/// The floats of packed planes, with room for a whole vector at the end. Throws Unsupported where
+/// they pass what one task may use.
+std::size_t packed_size(const ConvPlanes& planes, Size channels);
+
+/// The grid in blocks whose part of the source stays in the cache; in at least about `tasks` of
+/// them where that many are worth it.
+ConvBlock block_size(const ConvAxis& row_axis, const ConvAxis& column_axis, Size channels,
+                     Size tasks);
+
+/// For each group: target[f] = start[f] + the sum over channels of source[c] with filter [f][c].
+template <class T>
+struct Correlation {
+  ConvAxis rows, columns;
+  Size batch, groups, channels, filters;  ///< of a group
+  const T* source;
+  const float* weights;
+  Size group_stride, filter_stride, channel_stride, row_stride;  ///< of the weights
+  const float* start;                                            ///< of all filters, or null
+  T* target;
+};
+
+template <class T>
+void correlate(const Correlation<T>& correlation);
+
+/// The elements as float32: the buffer's own, or a converted copy that `keep` then holds.
+const float* as_float32(const AllocationRef& buffer, Size n, DType dtype, MemoryPool& pool,
+                        AllocationRef& keep);
+
+extern template void correlate(const Correlation<float>&);
+extern template void correlate(const Correlation<Half>&);
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,42 @@
+#include "core/requests.hpp"
+#include "cpu/backend.hpp"
+#include "cpu/conv2d.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+template <class T>
+void backward(const Conv2dRequest& r, const float* weights) {
+  const Size taps = r.filter_height * r.filter_width;
+  const Size channels = r.channels / r.groups, filters = r.filters / r.groups;
+  correlate(Correlation<T>{
+      .rows = ConvAxis::backward(r.height, r.filter_height, r.out_height, r.stride[0], r.pad[0],
+                                 r.dilation[0]),
+      .columns = ConvAxis::backward(r.width, r.filter_width, r.out_width, r.stride[1], r.pad[1],
+                                    r.dilation[1]),
+      .batch = r.batch,
+      .groups = r.groups,
+      .channels = filters,
+      .filters = channels,
+      .source = data<T>(r.output),
+      .weights = weights,
+      .group_stride = filters * channels * taps,
+      .filter_stride = taps,
+      .channel_stride = channels * taps,
+      .row_stride = r.filter_width,
+      .start = nullptr,
+      .target = data<T>(r.input),
+  });
+}
+
+}  // namespace
+
+void CpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
+  const Size weights = r.filters * (r.channels / r.groups) * r.filter_height * r.filter_width;
+  AllocationRef copy;
+  const float* const filter = as_float32(r.filter, weights, r.dtype, *memory_, copy);
+  r.dtype == DType::float16 ? backward<Half>(r, filter) : backward<float>(r, filter);
+}
+
+}  // namespace tilewright::cpu

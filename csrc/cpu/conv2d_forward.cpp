@@ -1,0 +1,44 @@
+#include "core/requests.hpp"
+#include "cpu/backend.hpp"
+#include "cpu/conv2d.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+template <class T>
+void forward(const Conv2dRequest& r, const float* weights, const float* bias) {
+  const Size taps = r.filter_height * r.filter_width;
+  const Size channels = r.channels / r.groups, filters = r.filters / r.groups;
+  correlate(Correlation<T>{
+      .rows = ConvAxis::forward(r.height, r.filter_height, r.out_height, r.stride[0], r.pad[0],
+                                r.dilation[0]),
+      .columns = ConvAxis::forward(r.width, r.filter_width, r.out_width, r.stride[1], r.pad[1],
+                                   r.dilation[1]),
+      .batch = r.batch,
+      .groups = r.groups,
+      .channels = channels,
+      .filters = filters,
+      .source = data<T>(r.input),
+      .weights = weights,
+      .group_stride = filters * channels * taps,
+      .filter_stride = channels * taps,
+      .channel_stride = taps,
+      .row_stride = r.filter_width,
+      .start = bias,
+      .target = data<T>(r.output),
+  });
+}
+
+}  // namespace
+
+void CpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
+  const Size weights = r.filters * (r.channels / r.groups) * r.filter_height * r.filter_width;
+  AllocationRef filter_copy, bias_copy;
+  const float* const filter = as_float32(r.filter, weights, r.dtype, *memory_, filter_copy);
+  const float* const bias =
+      r.bias != nullptr ? as_float32(r.bias, r.filters, r.dtype, *memory_, bias_copy) : nullptr;
+  r.dtype == DType::float16 ? forward<Half>(r, filter, bias) : forward<float>(r, filter, bias);
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "core/requests.hpp"
+#include "cpu/backend.hpp"
+#include "cpu/convert.hpp"
+#include "cpu/openblas.hpp"
+#include "cpu/scratch.hpp"
+#include "cpu/thread_pool.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+constexpr Size blas_max = std::numeric_limits<int>::max();
+/// Below this many multiply-adds a second thread costs more than it brings.
+constexpr Size parallel_threshold = 80 * 80 * 80;
+/// The block of a product whose operands are converted on the way: its panels stay in the cache.
+constexpr Size block_m = 256, block_n = 512, block_k = 256;
+
+constexpr Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
+
+/// A product's C, cut into blocks of block_m x block_n.
+struct Grid {
+  Size block_m, block_n, rows, columns;
+
+  Grid(Size m, Size n, Size block_m, Size block_n)
+      : block_m(block_m),
+        block_n(block_n),
+        rows(ceil_div(m, block_m)),
+        columns(ceil_div(n, block_n)) {}
+
+  Size blocks() const { return rows * columns; }
+};
+
+/// About `blocks` blocks of whole rows and columns of C, shaped so that little of A and B is read
+/// twice.
+Grid cut(Size m, Size n, Size blocks) {
+  constexpr Size granule = 16;
+  Size best_rows = 1;
+  double best_cost = std::numeric_limits<double>::infinity();
+  for (Size rows = 1; rows <= blocks; ++rows) {
+    const Size columns = ceil_div(blocks, rows);
+    if (rows > 1 && (m < rows * granule || rows * columns > blocks + blocks / 4)) continue;
+    if (columns > 1 && n < columns * granule) continue;
+    const double cost =
+        static_cast<double>(m) * static_cast<double>(columns) + static_cast<double>(n * rows);
+    if (cost < best_cost) {
+      best_cost = cost;
+      best_rows = rows;
+    }
+  }
+  if (best_cost == std::numeric_limits<double>::infinity()) {
+    return Grid(m, n, std::min(m, blas_max), std::min(n, blas_max));
+  }
+  const auto part = [](Size size, Size parts) {
+    return std::min(ceil_div(ceil_div(size, parts), granule) * granule, blas_max);
+  };
+  return Grid(m, n, part(m, best_rows), part(n, ceil_div(blocks, best_rows)));
+}
+
+/// Calls body(batch, row, column, rows, columns) for every block of every product.
+template <class Body>
+void for_each_block(const GemmRequest& r, const Grid& grid, bool parallel, Body&& body) {
+  const auto one = [&](std::size_t task) {
+    const Size index = static_cast<Size>(task);
+    const Size batch = index / grid.blocks();
+    const Size block = index % grid.blocks();
+    const Size row = block / grid.columns * grid.block_m;
+    const Size column = block % grid.columns * grid.block_n;
+    body(batch, row, column, std::min(grid.block_m, r.m - row),
+         std::min(grid.block_n, r.n - column));
+  };
+  const auto blocks = static_cast<std::size_t>(r.batch_count * grid.blocks());
+  // A task takes several blocks where there are very many.
+  const std::size_t group = parallel ? blocks / (16 * thread_count()) + 1 : blocks;
+  const auto some = [&](std::size_t task) {
+    for (std::size_t i = task * group; i < std::min(blocks, (task + 1) * group); ++i) one(i);
+  };
+  parallel_tasks((blocks + group - 1) / group, some);
+}
+
+/// Row * beta, with nothing read where beta is 0.
+void scale(float* row, Size n, float beta) {
+  for (Size j = 0; j < n; ++j) row[j] = beta == 0 ? 0 : beta * row[j];
+}
+
+void scale(Half* row, Size n, float beta) {
+  if (beta == 0) {
+    std::fill_n(row, n, Half{0});
+    return;
+  }
+  constexpr Size step = 256;
+  float wide[step];
+  for (Size j = 0; j < n; j += step) {
+    const auto count = static_cast<std::size_t>(std::min(step, n - j));
+    to_float32(row + j, wide, count);
+    scale(wide, static_cast<Size>(count), beta);
+    from_float32(wide, row + j, count);
+  }
+}
+
+template <class Output>
+void scale_output(const GemmRequest& r) {
+  if (r.beta == 1) return;
+  const Size grain = std::max<Size>(1, (1 << 15) / r.n);
+  parallel_for(static_cast<std::size_t>(r.batch_count * r.m), static_cast<std::size_t>(grain),
+               [&](std::size_t begin, std::size_t end) {
+                 for (Size i = static_cast<Size>(begin); i < static_cast<Size>(end); ++i) {
+                   scale(data<Output>(r.c) + i / r.m * r.stride_c + i % r.m * r.ldc, r.n, r.beta);
+                 }
+               });
+}
+
+/// Float32 straight from the buffers.
+void multiply_direct(const GemmRequest& r) {
+  const Matrix a{data<float>(r.a), r.lda, r.trans_a};
+  const Matrix b{data<float>(r.b), r.ldb, r.trans_b};
+  float* const c = data<float>(r.c);
+  const double work = static_cast<double>(r.m) * static_cast<double>(r.n) *
+                      static_cast<double>(r.k) * static_cast<double>(r.batch_count);
+  const Size threads = static_cast<Size>(thread_count());
+  const bool parallel = threads > 1 && work > parallel_threshold;
+  const Size blocks = parallel ? ceil_div(threads, r.batch_count) : 1;
+  for_each_block(r, cut(r.m, r.n, blocks), parallel,
+                 [&](Size batch, Size row, Size column, Size rows, Size columns) {
+                   Matrix a_part = a.from(row, 0), b_part = b.from(0, column);
+                   a_part.data += batch * r.stride_a;
+                   b_part.data += batch * r.stride_b;
+                   float* const c_part = c + batch * r.stride_c + row * r.ldc + column;
+                   for (Size k = 0; k < r.k; k += blas_max) {
+                     multiply(rows, columns, std::min(blas_max, r.k - k), r.alpha,
+                              a_part.from(0, k), b_part.from(k, 0), k == 0 ? r.beta : 1.0f, c_part,
+                              r.ldc);
+                   }
+                 });
+}
+
+/// Copies part of a matrix as it is stored into a packed panel of float32, converted by `load`.
+template <class Input, class Load>
+Matrix pack(const Input* from, Size ld, bool transposed, Size row, Size column, Size rows,
+            Size columns, float* panel, Load load) {
+  const Size lines = transposed ? columns : rows;
+  const Size length = transposed ? rows : columns;
+  from += transposed ? column * ld + row : row * ld + column;
+  for (Size i = 0; i < lines; ++i) {
+    load(from + i * ld, panel + i * length, static_cast<std::size_t>(length));
+  }
+  return {panel, length, transposed};
+}
+
+/// c = sums + beta * c for a row.
+void store(const float* sums, float beta, float* c, Size n) {
+  for (Size j = 0; j < n; ++j) c[j] = beta == 0 ? sums[j] : sums[j] + beta * c[j];
+}
+
+void store(const float* sums, float beta, Half* c, Size n) {
+  constexpr Size step = 256;
+  float wide[step];
+  for (Size j = 0; j < n; j += step) {
+    const auto count = static_cast<std::size_t>(std::min(step, n - j));
+    if (beta == 0) {
+      from_float32(sums + j, c + j, count);
+      continue;
+    }
+    to_float32(c + j, wide, count);
+    for (std::size_t x = 0; x < count; ++x)
+      wide[x] = sums[j + static_cast<Size>(x)] + beta * wide[x];
+    from_float32(wide, c + j, count);
+  }
+}
+
+/// Any storage, block by block: panels of A and B converted to float32, sums kept in float32 until
+/// the block is done.
+template <class Input, class Output, class Load>
+void multiply_converted(const GemmRequest& r, Load load) {
+  Grid grid(r.m, r.n, std::min(block_m, r.m), std::min(block_n, r.n));
+  const Size threads = static_cast<Size>(thread_count());
+  const double work = static_cast<double>(r.m) * static_cast<double>(r.n) *
+                      static_cast<double>(r.k) * static_cast<double>(r.batch_count);
+  const bool parallel = threads > 1 && work > parallel_threshold;
+  if (parallel && grid.blocks() * r.batch_count < threads) {
+    const Grid finer = cut(r.m, r.n, ceil_div(threads, r.batch_count));
+    grid = Grid(r.m, r.n, std::min(grid.block_m, finer.block_m),
+                std::min(grid.block_n, finer.block_n));
+  }
+  const Size depth = std::min(block_k, r.k);
+  const auto a_size = static_cast<std::size_t>(grid.block_m * depth);
+  const auto b_size = static_cast<std::size_t>(depth * grid.block_n);
+  const auto c_size = static_cast<std::size_t>(grid.block_m * grid.block_n);
+
+  for_each_block(
+      r, grid, parallel, [&](Size batch, Size row, Size column, Size rows, Size columns) {
+        Scratch scratch(Scratch::rounded(a_size) + Scratch::rounded(b_size) +
+                        Scratch::rounded(c_size));
+        float* const a_panel = scratch.take(a_size);
+        float* const b_panel = scratch.take(b_size);
+        float* const sums = scratch.take(c_size);
+        const Input* const a = data<Input>(r.a) + batch * r.stride_a;
+        const Input* const b = data<Input>(r.b) + batch * r.stride_b;
+        for (Size k = 0; k < r.k; k += depth) {
+          const Size part = std::min(depth, r.k - k);
+          const Matrix a_part = pack(a, r.lda, r.trans_a, row, k, rows, part, a_panel, load);
+          const Matrix b_part = pack(b, r.ldb, r.trans_b, k, column, part, columns, b_panel, load);
+          multiply(rows, columns, part, r.alpha, a_part, b_part, k == 0 ? 0.0f : 1.0f, sums,
+                   columns);
+        }
+        Output* const c = data<Output>(r.c) + batch * r.stride_c + row * r.ldc + column;
+        for (Size i = 0; i < rows; ++i) store(sums + i * columns, r.beta, c + i * r.ldc, columns);
+      });
+}
+
+}  // namespace
+
+void CpuBackend::do_gemm(const GemmRequest& r) {
+  const bool half = r.dtype == DType::float16;
+  const bool half_output = r.output_dtype == DType::float16;
+  if (r.k == 0 || r.alpha == 0) {
+    return half_output ? scale_output<Half>(r) : scale_output<float>(r);
+  }
+  const auto widen = [](const auto* from, float* to, std::size_t n) { to_float32(from, to, n); };
+  if (half_output) return multiply_converted<Half, Half>(r, widen);
+  if (half) return multiply_converted<Half, float>(r, widen);
+  if (r.rounding == Precision::float16) {
+    return multiply_converted<float, float>(r, kernels().linear.round_to_float16);
+  }
+  if (r.rounding == Precision::bfloat16) {
+    return multiply_converted<float, float>(r, kernels().linear.round_to_bfloat16);
+  }
+  // Leading dimensions that OpenBLAS cannot count.
+  if (std::max({r.lda, r.ldb, r.ldc}) > blas_max) {
+    return multiply_converted<float, float>(r, widen);
+  }
+  multiply_direct(r);
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "cpu/kernels/round.hpp"
+#include "cpu/kernels/rows.hpp"
+#include "cpu/kernels/softmax_step.hpp"
+#include "cpu/kernels/tap_product.hpp"
+
+namespace tilewright::cpu::TILEWRIGHT_ISA {
+
+template <class T>
+constexpr RowKernels<T> row_kernels{
+    .dot_rows = dot_rows,
+    .add_weighted_rows = add_weighted_rows,
+    .transpose = transpose,
+};
+
+constexpr LinearKernels linear_kernels{
+    .float32 = row_kernels<float>,
+    .float16 = row_kernels<Half>,
+    .tap_product = tap_product,
+    .softmax_step = softmax_step,
+    .round_to_float16 = round_to_float16,
+    .round_to_bfloat16 = round_to_bfloat16,
+};
+
+}  // namespace tilewright::cpu::TILEWRIGHT_ISA

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tilewright::cpu {
+
+/// Where one tap of a filter finds its input, counted from the position, and its weight, counted
+/// from the filter's first.
+struct Tap {
+  std::ptrdiff_t input, weight;
+};
+
+/// A sum of products over channels and taps at consecutive positions:
+///   output[f][x] = start[f] + sum of weight[f][c][t] * input[c][t][x]
+/// where input[c][t][x] is input[c * input_stride + taps[t].input + x], and weight[f][c][t] is
+/// weights[f * filter_stride + c * weight_stride + taps[t].weight]. A convolution over padded rows,
+/// and with one tap the product of two matrices.
+///
+/// Works in whole vectors: there must be at least simd_width positions, and with `accumulate` a
+/// multiple of it. Nothing outside the positions is read or written.
+struct TapProduct {
+  const float* input;
+  std::size_t input_stride;
+  std::size_t channels;
+  const Tap* taps;
+  std::size_t tap_count;
+  const float* weights;
+  std::size_t filter_stride, weight_stride;
+  const float* start;  ///< null for zeros
+  float* output;
+  std::size_t output_stride;
+  std::size_t filters, positions;
+  bool accumulate;  ///< adds to the output; start is not read
+};
+
+/// The loops of products; rows are stored as T.
+template <class T>
+struct RowKernels {
+  /// output[i] = scale * (row i . x), rows of n elements, `stride` apart.
+  void (*dot_rows)(const T* rows, std::size_t count, std::size_t stride, const float* x,
+                   std::size_t n, float scale, float* output);
+  /// output[j] += sum of weights[i] * row i [j], rows of n elements, `stride` apart.
+  void (*add_weighted_rows)(const T* rows, std::size_t count, std::size_t stride,
+                            const float* weights, std::size_t n, float* output);
+  /// output[j * output_stride + i] = row i [j].
+  void (*transpose)(const T* rows, std::size_t count, std::size_t stride, std::size_t n,
+                    float* output, std::size_t output_stride);
+};
+
+struct LinearKernels {
+  RowKernels<float> float32;
+  RowKernels<std::uint16_t> float16;
+
+  void (*tap_product)(const TapProduct& product);
+
+  /// One step of a softmax that sees its row in parts: scores become exp(scale * score - maximum),
+  /// the running maximum counting them; returns their sum. An infinite or NaN score makes the sum
+  /// NaN as it makes the softmax of the whole row.
+  float (*softmax_step)(float* scores, std::size_t n, float scale, float& maximum);
+
+  /// Each element rounded to what float16 or bfloat16 can hold, to nearest even.
+  void (*round_to_float16)(const float* input, float* output, std::size_t n);
+  void (*round_to_bfloat16)(const float* input, float* output, std::size_t n);
+};
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,111 @@
+#pragma once
+
+#include "cpu/kernels/linear_table.hpp"
+#include "cpu/kernels/simd.hpp"
+
+namespace tilewright::cpu::TILEWRIGHT_ISA {
+
+static inline float sum_of_lanes(Floats x) {
+  float parts[lanes];
+  store(parts, x);
+  for (std::size_t width = lanes / 2; width != 0; width /= 2) {
+    for (std::size_t i = 0; i < width; ++i) parts[i] += parts[i + width];
+  }
+  return parts[0];
+}
+
+/// The dot products of `count` rows with x, side by side so that x is loaded once.
+template <std::size_t count, class T>
+static inline void dot_group(const T* rows, std::size_t stride, const float* x, std::size_t n,
+                             float scale, float* output) {
+  Floats even[count]{}, odd[count]{};
+  std::size_t j = 0;
+  for (; j + 2 * lanes <= n; j += 2 * lanes) {
+    const Floats x_even = load(x + j), x_odd = load(x + j + lanes);
+    for (std::size_t i = 0; i < count; ++i) {
+      even[i] += load(rows + i * stride + j) * x_even;
+      odd[i] += load(rows + i * stride + j + lanes) * x_odd;
+    }
+  }
+  if (j + lanes <= n) {
+    const Floats x_even = load(x + j);
+    for (std::size_t i = 0; i < count; ++i) even[i] += load(rows + i * stride + j) * x_even;
+    j += lanes;
+  }
+  if (j < n) {
+    const Floats x_odd = load(x + j, n - j);
+    for (std::size_t i = 0; i < count; ++i) odd[i] += load(rows + i * stride + j, n - j) * x_odd;
+  }
+  for (std::size_t i = 0; i < count; ++i) output[i] = scale * sum_of_lanes(even[i] + odd[i]);
+}
+
+template <class T>
+static void dot_rows(const T* rows, std::size_t count, std::size_t stride, const float* x,
+                     std::size_t n, float scale, float* output) {
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    dot_group<4>(rows + i * stride, stride, x, n, scale, output + i);
+  }
+  for (; i < count; ++i) dot_group<1>(rows + i * stride, stride, x, n, scale, output + i);
+}
+
+/// Adds the rows into `vectors` vectors of the output.
+template <std::size_t vectors, class T>
+static inline void add_weighted_columns(const T* rows, std::size_t count, std::size_t stride,
+                                        const float* weights, float* output) {
+  Floats sums[vectors];
+  for (std::size_t v = 0; v < vectors; ++v) sums[v] = load(output + v * lanes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Floats w = splat(weights[i]);
+    for (std::size_t v = 0; v < vectors; ++v) sums[v] += w * load(rows + i * stride + v * lanes);
+  }
+  for (std::size_t v = 0; v < vectors; ++v) store(output + v * lanes, sums[v]);
+}
+
+template <class T>
+static void add_weighted_rows(const T* rows, std::size_t count, std::size_t stride,
+                              const float* weights, std::size_t n, float* output) {
+  std::size_t j = 0;
+  for (; j + 8 * lanes <= n; j += 8 * lanes) {
+    add_weighted_columns<8>(rows + j, count, stride, weights, output + j);
+  }
+  for (; j + 4 * lanes <= n; j += 4 * lanes) {
+    add_weighted_columns<4>(rows + j, count, stride, weights, output + j);
+  }
+  for (; j + lanes <= n; j += lanes) {
+    add_weighted_columns<1>(rows + j, count, stride, weights, output + j);
+  }
+  if (j < n) {
+    Floats sum = load(output + j, n - j);
+    for (std::size_t i = 0; i < count; ++i) {
+      sum += splat(weights[i]) * load(rows + i * stride + j, n - j);
+    }
+    store(output + j, sum, n - j);
+  }
+}
+
+template <class T>
+static void transpose(const T* rows, std::size_t count, std::size_t stride, std::size_t n,
+                      float* output, std::size_t output_stride) {
+  std::size_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    // A square of lanes x lanes at a time; its columns are gathered from the first-level cache.
+    for (std::size_t i = 0; i < count; i += lanes) {
+      const std::size_t height = count - i < lanes ? count - i : lanes;
+      float square[lanes][lanes];
+      for (std::size_t y = 0; y < height; ++y) store(square[y], load(rows + (i + y) * stride + j));
+      for (std::size_t x = 0; x < lanes; ++x) {
+        for (std::size_t y = 0; y < height; ++y) {
+          output[(j + x) * output_stride + i + y] = square[y][x];
+        }
+      }
+    }
+  }
+  for (std::size_t i = 0; j < n && i < count; ++i) {
+    float rest[lanes];
+    store(rest, load(rows + i * stride + j, n - j));
+    for (std::size_t x = 0; x < n - j; ++x) output[(j + x) * output_stride + i] = rest[x];
+  }
+}
+
+}  // namespace tilewright::cpu::TILEWRIGHT_ISA

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "cpu/kernels/linear_table.hpp"
+#include "cpu/kernels/simd.hpp"
+
+namespace tilewright::cpu::TILEWRIGHT_ISA {
+
+// The sums of a tile of filters x vectors stay in registers, beside its inputs and one weight.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr std::size_t tile_filters = 8;
+#else
+constexpr std::size_t tile_filters = 4;
+#endif
+constexpr std::size_t tile_vectors(std::size_t filters) { return filters == 1 ? 6 : 3; }
+
+template <std::size_t filters, std::size_t vectors>
+static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_t position) {
+  const float* const weights = p.weights + filter * p.filter_stride;
+  float* const output = p.output + filter * p.output_stride + position;
+  Floats sums[filters][vectors];
+  for (std::size_t f = 0; f < filters; ++f) {
+    const float start = p.start != nullptr && !p.accumulate ? p.start[filter + f] : 0;
+    for (std::size_t v = 0; v < vectors; ++v) {
+      sums[f][v] = p.accumulate ? load(output + f * p.output_stride + v * lanes) : splat(start);
+    }
+  }
+  for (std::size_t c = 0; c < p.channels; ++c) {
+    const float* const channel = p.input + c * p.input_stride + position;
+    const float* const channel_weights = weights + c * p.weight_stride;
+    for (std::size_t t = 0; t < p.tap_count; ++t) {
+      const float* const input = channel + p.taps[t].input;
+      const float* const weight = channel_weights + p.taps[t].weight;
+      Floats inputs[vectors];
+      for (std::size_t v = 0; v < vectors; ++v) inputs[v] = load(input + v * lanes);
+      for (std::size_t f = 0; f < filters; ++f) {
+        const Floats w = splat(weight[f * p.filter_stride]);
+        for (std::size_t v = 0; v < vectors; ++v) sums[f][v] += w * inputs[v];
+      }
+    }
+  }
+  for (std::size_t f = 0; f < filters; ++f) {
+    for (std::size_t v = 0; v < vectors; ++v) {
+      store(output + f * p.output_stride + v * lanes, sums[f][v]);
+    }
+  }
+}
+
+template <std::size_t filters, std::size_t vectors>
+static void tap_product_vectors(const TapProduct& p, std::size_t filter, std::size_t position,
+                                std::size_t count) {
+  if (count == vectors) return tap_product_tile<filters, vectors>(p, filter, position);
+  if constexpr (vectors > 1) {
+    tap_product_vectors<filters, vectors - 1>(p, filter, position, count);
+  }
+}
+
+/// All positions for `filters` filters. The last tile moves back to end where the positions end.
+template <std::size_t filters>
+static void tap_product_filters(const TapProduct& p, std::size_t filter) {
+  constexpr std::size_t most = tile_vectors(filters);
+  const std::size_t whole = p.positions / lanes;
+  for (std::size_t position = 0; position < p.positions;) {
+    const std::size_t left = (p.positions - position + lanes - 1) / lanes;
+    std::size_t vectors = left == most + 1 ? (most + 1) / 2 : (left < most ? left : most);
+    if (vectors > whole) vectors = whole;
+    const std::size_t last = p.positions - vectors * lanes;
+    if (position > last) position = last;
+    tap_product_vectors<filters, most>(p, filter, position, vectors);
+    position += vectors * lanes;
+  }
+}
+
+static void tap_product(const TapProduct& p) {
+  std::size_t filter = 0;
+  for (; filter + tile_filters <= p.filters; filter += tile_filters) {
+    tap_product_filters<tile_filters>(p, filter);
+  }
+  if (tile_filters > 4 && filter + 4 <= p.filters) {
+    tap_product_filters<4>(p, filter);
+    filter += 4;
+  }
+  if (filter + 2 <= p.filters) {
+    tap_product_filters<2>(p, filter);
+    filter += 2;
+  }
+  if (filter < p.filters) tap_product_filters<1>(p, filter);
+}
+
+}  // namespace tilewright::cpu::TILEWRIGHT_ISA

@@ -1,0 +1,104 @@
+#include "cpu/openblas.hpp"
+
+#include <cstdlib>
+#include <optional>
+#include <type_traits>
+
+#include "core/dynamic_library.hpp"
+#include "core/environment.hpp"
+#include "core/text.hpp"
+#include "cpu/processor.hpp"
+#include "tilewright/error.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+constexpr int row_major = 101, no_transpose = 111, transpose = 112;
+
+/// Sets an environment variable as long as it lives.
+class ScopedVariable {
+ public:
+  ScopedVariable(const char* name, const char* value) : name_(name), before_(environment(name)) {
+    set(value);
+  }
+  ~ScopedVariable() { set(before_ ? before_->c_str() : nullptr); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
+
+ private:
+  void set(const char* value) {
+#if defined(_WIN32)
+    _putenv_s(name_, value != nullptr ? value : "");
+#else
+    if (value != nullptr) {
+      setenv(name_, value, 1);
+    } else {
+      unsetenv(name_);
+    }
+#endif
+  }
+
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+/// OpenBLAS knows processors by model and takes its AVX2 kernels for one of another maker that is
+/// newer than itself. The kernels for Intel's AVX-512 processors run on all that have AVX-512.
+const char* core_type() {
+  if (usable_isa() != Isa::avx512 || is_intel()) return nullptr;
+  return has_avx512_bf16() ? "Cooperlake" : "SkylakeX";
+}
+
+OpenBlas open() {
+  const auto chosen = environment("TILEWRIGHT_OPENBLAS_LIBRARY");
+  const std::string path = chosen.value_or(own_folder() + TILEWRIGHT_OPENBLAS_NAME);
+  const char* const remedy =
+      chosen ? "point TILEWRIGHT_OPENBLAS_LIBRARY at the library of the scipy-openblas32 package, "
+               "or unset it"
+             : "reinstall tilewright, or point TILEWRIGHT_OPENBLAS_LIBRARY at the library of the "
+               "scipy-openblas32 package";
+
+  // Read when the library is loaded; without them it would start threads of its own.
+  const ScopedVariable threads("OPENBLAS_NUM_THREADS", "1");
+  std::optional<ScopedVariable> core;
+  if (const char* type = core_type(); type != nullptr && !environment("OPENBLAS_CORETYPE")) {
+    core.emplace("OPENBLAS_CORETYPE", type);
+  }
+
+  const DynamicLibrary library(path);
+  if (!library) {
+    throw BackendUnavailable(
+        text("cpu: OpenBLAS could not be opened from ", path, ": ", library.error(), "; ", remedy));
+  }
+  const auto missing = [&](const char* symbol) {
+    return BackendUnavailable(text("cpu: ", path, " has no ", symbol, "; ", remedy));
+  };
+  OpenBlas blas;
+  blas.sgemm = library.function<std::remove_pointer_t<decltype(blas.sgemm)>>("scipy_cblas_sgemm");
+  if (blas.sgemm == nullptr) throw missing("scipy_cblas_sgemm");
+  auto* const set_threads = library.function<void(int)>("scipy_openblas_set_num_threads");
+  if (set_threads == nullptr) throw missing("scipy_openblas_set_num_threads");
+  auto* const core_name = library.function<const char*()>("scipy_openblas_get_corename");
+  if (core_name == nullptr) throw missing("scipy_openblas_get_corename");
+  set_threads(1);
+  blas.core = core_name();
+  return blas;
+}
+
+}  // namespace
+
+const OpenBlas& openblas() {
+  static const OpenBlas blas = open();
+  return blas;
+}
+
+void multiply(Size m, Size n, Size k, float alpha, const Matrix& a, const Matrix& b, float beta,
+              float* c, Size ldc) {
+  openblas().sgemm(row_major, a.transposed ? transpose : no_transpose,
+                   b.transposed ? transpose : no_transpose, static_cast<int>(m),
+                   static_cast<int>(n), static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld),
+                   b.data, static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
+}
+
+}  // namespace tilewright::cpu
