@@ -9,11 +9,10 @@
 namespace tilewright {
 
 Call::Call(BackendState& state, std::string_view op) : state_(state), op_(op), lock_(state.mutex) {
-  if (!state.initialized) {
+  if (!state.enter(lock_)) [[unlikely]] {
     throw NotInitialized(
         text(op, ": the backend is not initialised; call init(), or use init_backend()"));
   }
-  state.enter();
 }
 
 Call::~Call() {
@@ -35,9 +34,9 @@ void Call::positive(std::string_view name, Size value) const {
   if (value <= 0) invalid(text(name, " is ", value, ", expected 1 or more"));
 }
 
-void Call::float_dtype(DType dtype) const {
+void Call::float_dtype(DType dtype, std::string_view name) const {
   if (dtype != DType::float32 && dtype != DType::float16) {
-    invalid(text("dtype is ", to_string(dtype), ", expected float32 or float16"));
+    invalid(text(name, " is ", to_string(dtype), ", expected float32 or float16"));
   }
 }
 
@@ -69,6 +68,15 @@ Size Call::product(std::span<const Size> sizes) const {
   }
   for (Size size : sizes) all = mul(all, size);
   return all;
+}
+
+Size Call::spanned(std::string_view name, Size count, Size stride, Size piece) const {
+  const Size room = std::numeric_limits<Size>::max() - piece;
+  if (stride != 0 && count - 1 > room / stride) {
+    invalid(text(name, " has ", count, " pieces that start every ", stride,
+                 " elements, which is more than 64 bits can count"));
+  }
+  return (count - 1) * stride + piece;
 }
 
 void Call::shape(std::string_view name, std::span<const Size> shape) const {
@@ -103,7 +111,12 @@ AllocationRef Call::buffer(std::string_view name, Buffer handle) const {
 
 AllocationRef Call::buffer(std::string_view name, Buffer handle, Size elements, DType dtype) const {
   AllocationRef allocation = buffer(name, handle);
-  const auto needed = static_cast<std::uint64_t>(mul(elements, size_of(dtype)));
+  const auto size = static_cast<Size>(size_of(dtype));
+  if (elements > std::numeric_limits<Size>::max() / size) {
+    invalid(text(name, " holds ", allocation->bytes(), " bytes, expected ", elements,
+                 " elements of ", to_string(dtype), ", more bytes than 64 bits can count"));
+  }
+  const auto needed = static_cast<std::uint64_t>(elements * size);
   if (needed > allocation->bytes()) {
     invalid(text(name, " holds ", allocation->bytes(), " bytes, expected at least ", needed, " (",
                  elements, " elements of ", to_string(dtype), ")"));

@@ -32,7 +32,7 @@ class Call {
 
   void not_negative(std::string_view name, Size value) const;
   void positive(std::string_view name, Size value) const;
-  void float_dtype(DType dtype) const;
+  void float_dtype(DType dtype, std::string_view name = "dtype") const;
   void positive_finite(std::string_view name, double value) const;
 
   template <class Enum>
@@ -47,6 +47,8 @@ class Call {
   Size product(std::initializer_list<Size> sizes) const {
     return product(std::span(sizes.begin(), sizes.size()));
   }
+  /// The elements that `count` pieces of `piece` elements span whose starts are `stride` apart.
+  Size spanned(std::string_view name, Size count, Size stride, Size piece) const;
 
   /// Every size not negative, at most max_rank of them.
   void shape(std::string_view name, std::span<const Size> shape) const;

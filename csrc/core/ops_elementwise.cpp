@@ -54,11 +54,11 @@ Size reach(const Call& call, std::string_view name, std::span<const Size> shape,
     }
   }
   if (has_zero(shape)) return 0;
-  Size last = 0;
+  Size span = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    last = call.add(last, call.mul(shape[i] - 1, strides[i]));
+    span = call.spanned(name, shape[i], strides[i], span);
   }
-  return call.add(last, 1);
+  return span;
 }
 
 bool contiguous(std::span<const Size> shape, std::span<const Size> strides) {
@@ -212,8 +212,8 @@ void Backend::reduce(ReduceOp op, Buffer input, Buffer output, std::span<const S
 void Backend::cast(Buffer input, DType from, Buffer output, DType to, Size n) {
   Call call(*state_, "cast");
   call.not_negative("n", n);
-  call.float_dtype(from);
-  call.float_dtype(to);
+  call.float_dtype(from, "from");
+  call.float_dtype(to, "to");
   CastRequest r{call.buffer("input", input, n, from), from, call.buffer("output", output, n, to),
                 to, n};
   call.distinct("output", output, "input", input);

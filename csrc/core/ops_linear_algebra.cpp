@@ -31,12 +31,13 @@ Size span_of(const Call& call, std::string_view name, Size rows, Size cols, Size
                       ", the row length of ", name, " as stored"));
   }
   if (rows == 0 || cols == 0) return 0;
-  return call.add(call.mul(rows - 1, ld), cols);
+  return call.spanned(name, rows, ld, cols);
 }
 
-Size span_of_batch(const Call& call, Size one, Size stride, Size batch_count) {
+Size span_of_batch(const Call& call, std::string_view name, Size one, Size stride,
+                   Size batch_count) {
   if (one == 0 || batch_count == 0) return 0;
-  return call.add(call.mul(batch_count - 1, stride), one);
+  return call.spanned(name, batch_count, stride, one);
 }
 
 GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
@@ -69,10 +70,10 @@ GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
     call.invalid(text("stride_c is ", x.stride_c, ", expected at least ", one_c,
                       ", so that the matrices of c do not overlap"));
   }
-  r.a = call.buffer("a", x.a, span_of_batch(call, one_a, x.stride_a, x.batch_count), x.dtype);
-  r.b = call.buffer("b", x.b, span_of_batch(call, one_b, x.stride_b, x.batch_count), x.dtype);
-  r.c =
-      call.buffer("c", x.c, span_of_batch(call, one_c, x.stride_c, x.batch_count), x.output_dtype);
+  r.a = call.buffer("a", x.a, span_of_batch(call, "a", one_a, x.stride_a, x.batch_count), x.dtype);
+  r.b = call.buffer("b", x.b, span_of_batch(call, "b", one_b, x.stride_b, x.batch_count), x.dtype);
+  r.c = call.buffer("c", x.c, span_of_batch(call, "c", one_c, x.stride_c, x.batch_count),
+                    x.output_dtype);
   call.distinct("c", x.c, "a", x.a);
   call.distinct("c", x.c, "b", x.b);
   r.m = x.m;

@@ -75,7 +75,7 @@ std::shared_ptr<Backend> init_backend(std::string_view preference, const Config&
   const DeviceInfo* chosen = nullptr;
   const bool names_a_backend = wanted != "auto" && wanted.find(':') == std::string::npos;
   if (config.adapter_index && names_a_backend) {
-    entry_of(wanted);
+    make_backend(wanted, config);  // refuses what is wrong in config before a device is looked for
     wanted += text(":", *config.adapter_index);
   }
   chosen = &choose_device(all, names, wanted, environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false),

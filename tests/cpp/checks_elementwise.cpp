@@ -239,7 +239,7 @@ TEST_CASE("cast: between the float types") {
   CHECK_REFUSED(be, be.cast(wide, DType::float16, narrow, DType::float32, 5), "output holds 10");
   CHECK_REFUSED(be, be.cast(wide, DType::float32, wide, DType::float16, 5),
                 "output is the same buffer as input");
-  CHECK_REFUSED(be, be.cast(wide, DType::int32, narrow, DType::float16, 5), "dtype is int32");
+  CHECK_REFUSED(be, be.cast(wide, DType::int32, narrow, DType::float16, 5), "from is int32");
   CHECK_REFUSED(be, be.cast(wide, DType::float32, narrow, DType::float16, -1), "n is -1");
   CHECK_NOTHING_TO_DO(be, be.cast(wide, DType::float32, narrow, DType::float16, 0));
 }
