@@ -16,6 +16,14 @@ PLATFORM = "manylinux_2_28"
 MEGABYTE = 1_000_000
 LARGEST = 25 * MEGABYTE
 
+# auditwheel offers the platforms of the machine that it runs on; it reads wheels of all.
+AUDITWHEEL = """
+import platform
+platform.machine = lambda: "{arch}"
+from auditwheel.main import main
+main()
+"""
+
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
@@ -61,7 +69,8 @@ def call(options: argparse.Namespace, _: list[str]) -> int:
     for old in DIST.glob(f"tilewright-*-cp{version}-*_{arch}.whl"):
         old.unlink()
     platform = f"{PLATFORM}_{arch}"
-    environment.run("auditwheel", "repair", "--plat", platform, "--wheel-dir", DIST, raw)
+    repair = ["repair", "--only-plat", "--plat", platform, "--wheel-dir", DIST, raw]
+    environment.run("python", "-c", AUDITWHEEL.format(arch=arch), *repair)
     (wheel,) = DIST.glob(f"tilewright-*-cp{version}-*{platform}*.whl")
     size = wheel.stat().st_size
     print(f"{wheel.relative_to(ROOT)}: {size / MEGABYTE:.1f} MB", flush=True)
