@@ -57,12 +57,16 @@ Backend::~Backend() = default;
 // Lifecycle -------------------------------------------------------------------------------------
 
 void Backend::init() {
-  std::lock_guard lifecycle(state_->lifecycle);
+  std::unique_lock lifecycle(state_->lifecycle);
   if (is_initialized()) return;
   do_init();
-  std::lock_guard lock(state_->mutex);
-  state_->initialized = true;
-  if (log_enabled()) log(LogLevel::info, text(name_, ": opened ", do_device().name));
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->initialized = true;
+  }
+  const std::string line = log_enabled() ? text(name_, ": opened ", do_device().name) : "";
+  lifecycle.unlock();
+  if (!line.empty()) log(LogLevel::info, line);
 }
 
 bool Backend::is_initialized() const noexcept {
@@ -71,22 +75,24 @@ bool Backend::is_initialized() const noexcept {
 }
 
 void Backend::close() {
-  std::lock_guard lifecycle(state_->lifecycle);
-  std::vector<AllocationRef> buffers;
   {
-    std::lock_guard lock(state_->mutex);
-    if (!state_->initialized) return;
-    state_->initialized = false;
+    std::lock_guard lifecycle(state_->lifecycle);
+    std::vector<AllocationRef> buffers;
+    {
+      std::lock_guard lock(state_->mutex);
+      if (!state_->initialized) return;
+      state_->initialized = false;
+    }
+    state_->wait_until_empty();
+    {
+      std::lock_guard lock(state_->mutex);
+      buffers = state_->buffers.remove_all();
+      state_->active_bytes = state_->peak_bytes = state_->total_allocations = 0;
+    }
+    buffers.clear();
+    do_close();
   }
-  state_->wait_until_empty();
-  {
-    std::lock_guard lock(state_->mutex);
-    buffers = state_->buffers.remove_all();
-    state_->active_bytes = state_->peak_bytes = state_->total_allocations = 0;
-  }
-  buffers.clear();
-  do_close();
-  log(LogLevel::info, text(name_, ": closed"));
+  if (log_enabled()) log(LogLevel::info, text(name_, ": closed"));
 }
 
 DeviceInfo Backend::device() const {
@@ -160,11 +166,11 @@ void Backend::free(Buffer buffer) {
 void Backend::release(Buffer buffer) noexcept {
   AllocationRef allocation;
   {
-    std::lock_guard lock(state_->mutex);
+    std::unique_lock lock(state_->mutex);
+    // What close() has not taken yet it will take.
+    if (!state_->enter(lock)) return;
     allocation = state_->buffers.remove(buffer);
-    if (!allocation) return;
-    state_->active_bytes -= allocation->bytes();
-    state_->enter();
+    if (allocation) state_->active_bytes -= allocation->bytes();
   }
   allocation.reset();
   state_->leave();

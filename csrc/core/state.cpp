@@ -25,26 +25,15 @@ LiveStates& live_states() {
 #if !defined(_WIN32)
 void before_fork() {
   live_states().mutex.lock();
-  for (BackendState* state : live_states().states) {
-    state->lifecycle.lock();
-    state->mutex.lock();
-  }
+  for (BackendState* state : live_states().states) state->before_fork();
 }
 
-void unlock_all() {
-  for (BackendState* state : live_states().states) {
-    state->mutex.unlock();
-    state->lifecycle.unlock();
-  }
+void after_fork() {
+  for (BackendState* state : live_states().states) state->after_fork();
   live_states().mutex.unlock();
 }
 
-void after_fork_in_child() {
-  for (BackendState* state : live_states().states) state->in_flight.store(0);
-  unlock_all();
-}
-
-const int fork_handlers = pthread_atfork(before_fork, unlock_all, after_fork_in_child);
+const int fork_handlers = pthread_atfork(before_fork, after_fork, after_fork);
 #endif
 
 }  // namespace
@@ -60,9 +49,35 @@ BackendState::~BackendState() {
 }
 
 void BackendState::wait_until_empty() noexcept {
-  for (std::uint32_t inside = in_flight.load(std::memory_order_acquire); inside != 0;
-       inside = in_flight.load(std::memory_order_acquire)) {
-    in_flight.wait(inside, std::memory_order_acquire);
+  for (std::uint32_t inside = inside_.fetch_or(awaited, std::memory_order_acquire) | awaited;
+       inside != awaited; inside = inside_.load(std::memory_order_acquire)) {
+    inside_.wait(inside, std::memory_order_acquire);
+  }
+  inside_.fetch_and(~awaited, std::memory_order_relaxed);
+}
+
+void BackendState::before_fork() noexcept {
+  lifecycle.lock();
+  {
+    std::lock_guard lock(mutex);
+    forking_.store(true, std::memory_order_relaxed);
+  }
+  wait_until_empty();
+  mutex.lock();
+}
+
+void BackendState::after_fork() noexcept {
+  forking_.store(false, std::memory_order_relaxed);
+  mutex.unlock();
+  lifecycle.unlock();
+  forking_.notify_all();
+}
+
+void BackendState::wait_for_fork(std::unique_lock<std::mutex>& lock) noexcept {
+  while (forking_.load(std::memory_order_relaxed)) {
+    lock.unlock();
+    forking_.wait(true, std::memory_order_relaxed);
+    lock.lock();
   }
 }
 

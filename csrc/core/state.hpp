@@ -10,7 +10,9 @@
 namespace tilewright {
 
 /// What every backend has besides its implementation: its buffers, their sum, and who is inside.
-/// States enlist themselves for fork(): a child gets unlocked ones with nobody inside.
+///
+/// States enlist themselves for fork(): it waits until no call is inside any backend and lets none
+/// in, so a child finds every lock of every implementation free.
 class BackendState {
  public:
   BackendState();
@@ -20,20 +22,40 @@ class BackendState {
 
   std::mutex lifecycle;  ///< held through init() and close(), taken before `mutex`
 
-  std::mutex mutex;  ///< guards what follows, but in_flight
+  std::mutex mutex;  ///< guards what follows
   bool initialized = false;
   BufferTable buffers;
   std::uint64_t active_bytes = 0;
   std::uint64_t peak_bytes = 0;
   std::uint64_t total_allocations = 0;
 
-  std::atomic<std::uint32_t> in_flight{0};  ///< calls inside; raised under `mutex` only
-
-  void enter() noexcept { in_flight.fetch_add(1, std::memory_order_relaxed); }
-  void leave() noexcept {
-    if (in_flight.fetch_sub(1, std::memory_order_release) == 1) in_flight.notify_all();
+  /// Lets in a call, which may go on after it has let go of `mutex`, held by `lock`; false where
+  /// the backend is closed. Waits while the process forks.
+  bool enter(std::unique_lock<std::mutex>& lock) noexcept {
+    if (forking_.load(std::memory_order_relaxed)) [[unlikely]]
+      wait_for_fork(lock);
+    if (!initialized) return false;
+    inside_.fetch_add(1, std::memory_order_relaxed);
+    return true;
   }
+  void leave() noexcept {
+    if (inside_.fetch_sub(1, std::memory_order_release) == (awaited | 1)) [[unlikely]] {
+      inside_.notify_all();
+    }
+  }
+  /// Returns when nobody is inside; one caller at a time, which keeps new calls out.
   void wait_until_empty() noexcept;
+
+  void before_fork() noexcept;
+  void after_fork() noexcept;
+
+ private:
+  static constexpr std::uint32_t awaited = std::uint32_t{1} << 31;
+
+  void wait_for_fork(std::unique_lock<std::mutex>& lock) noexcept;
+
+  std::atomic<bool> forking_{false};      // set under `mutex`
+  std::atomic<std::uint32_t> inside_{0};  // calls inside, and whether somebody waits for none
 };
 
 }  // namespace tilewright

@@ -23,7 +23,7 @@ TEST_CASE("unary: exactly n elements, in place if wanted") {
                 "unary: input holds 20 bytes, expected at least 24 (6 elements of float32)");
   CHECK_REFUSED(be, be.unary(UnaryOp::exp, be.floats(6), y, 6), "unary: output holds 20 bytes");
   CHECK_REFUSED(be, be.unary(UnaryOp::exp, x, y, -1), "unary: n is -1, expected 0 or more");
-  CHECK_REFUSED(be, be.unary(UnaryOp::exp, x, y, most), "more than 64 bits can count");
+  CHECK_REFUSED(be, be.unary(UnaryOp::exp, x, y, most), "more bytes than 64 bits can count");
   CHECK_REFUSED(be, be.unary(static_cast<UnaryOp>(99), x, y, 5), "unary: op is not a unary op");
   CHECK_REFUSED(be, be.unary(UnaryOp::exp, x, y, 5, DType::int32), "unary: dtype is int32");
   CHECK_NOTHING_TO_DO(be, be.unary(UnaryOp::exp, x, y, 0));
