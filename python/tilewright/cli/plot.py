@@ -83,6 +83,7 @@ def _rates(axes: Any, timed: Sequence[Outcome], names: list[str]) -> None:
     axes.set_xscale("log")
     low, high = axes.get_xlim()
     axes.set_xlim(low, high * 4)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_title("GFLOP/s where arithmetic bounds it, else GB/s", fontsize=10, color=_INK)
 
 

@@ -227,11 +227,11 @@ def _scatter(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
 
 _IMAGES = sizes((2, 5, 7, 9), (8, 64, 64, 56), (32, 128, 128, 56))
 _HEADS = sizes((2, 4, 37, 16), (1, 8, 1024, 64), (1, 32, 2048, 128))
-_ROWS = sizes((7, 129), (16384, 1024), (16384, 4096))
-_COLUMNS = sizes((129, 7), (1024, 16384), (4096, 16384))
-_VECTORS = sizes((4099,), (1 << 24,), (1 << 26,))
-_KEYS = sizes((3, 67, 20), (32, 4096, 128), (32, 16384, 128))
-_TABLE = sizes((50, 24, 17), (65536, 256, 32768), (262144, 256, 131072))
+_ROWS = sizes((7, 129), (8192, 1024), (16384, 4096))
+_COLUMNS = sizes((129, 7), (1024, 8192), (4096, 16384))
+_VECTORS = sizes((4099,), (1 << 23,), (1 << 26,))
+_KEYS = sizes((3, 67, 20), (32, 2048, 128), (32, 16384, 128))
+_TABLE = sizes((50, 24, 17), (65536, 256, 16384), (262144, 256, 131072))
 
 CASES = [
     Case("conv2d_forward", GROUP, _conv("forward", 3), _IMAGES, "3x3"),
@@ -249,7 +249,7 @@ CASES = [
     Case("layer_norm", GROUP, _layer_norm, _ROWS),
     Case("silu", GROUP, _silu, _VECTORS),
     Case("gelu", GROUP, _gelu, _VECTORS),
-    Case("rope", GROUP, _rope, sizes((2, 3, 11, 16), (1, 32, 4096, 128), (1, 32, 16384, 128))),
+    Case("rope", GROUP, _rope, sizes((2, 3, 11, 16), (1, 32, 2048, 128), (1, 32, 16384, 128))),
     Case("gather", GROUP, _gather, _TABLE),
     Case("scatter", GROUP, _scatter, _TABLE),
 ]

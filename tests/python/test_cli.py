@@ -1,0 +1,375 @@
+"""The command line, as a person and as a script uses it."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tilewright
+from tilewright.cli import environment, main
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = ["--size", "small", "--seconds", "0.2"]
+
+
+def tilewright_command(*arguments, **variables):
+    return subprocess.run(
+        [sys.executable, "-m", "tilewright", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **variables},
+    )
+
+
+def bench_json(capsys, *arguments):
+    code = main(["bench", *QUICK, "--json", *arguments])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def stranger(monkeypatch):
+    """Makes the commands run on a CPU backend with another `unary`."""
+
+    def use(unary):
+        class Stranger(tilewright.CpuBackend):
+            pass
+
+        Stranger.unary = unary
+        monkeypatch.setattr(tilewright, "init_backend", lambda preference: Stranger())
+
+    return use
+
+
+# The program ----------------------------------------------------------------------------------
+
+
+def test_version():
+    done = tilewright_command("--version")
+    assert (done.returncode, done.stdout) == (0, f"tilewright {tilewright.__version__}\n")
+
+
+def test_the_script_that_is_installed_is_the_same_function():
+    project = (ROOT / "pyproject.toml").read_text()
+    assert '[project.scripts]\ntilewright = "tilewright.cli:main"\n' in project
+
+
+@pytest.mark.parametrize("command", [[], ["info"], ["doctor"], ["bench"]])
+def test_help(command):
+    done = tilewright_command(*command, "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"usage: {' '.join(['tilewright', *command])}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "the following arguments are required: command"),
+        (["dance"], "invalid choice: 'dance'"),
+        (["info", "--loud"], "unrecognized arguments: --loud"),
+        (["bench", "--size", "huge"], "argument --size: invalid choice: 'huge'"),
+        (["bench", "--seconds", "-1"], "argument --seconds: -1 is not a time"),
+        (["bench", "--device", "cqu"], 'device "cqu" is unknown; did you mean "cpu"?'),
+        (["bench", "--device", "cpu:7"], 'device "cpu:7" is unknown'),
+        (["bench", "--ops", "softmix"], 'op "softmix" is unknown; did you mean "softmax"?'),
+        (["bench", "--dtypes", "int8"], 'dtype "int8" is unknown; there are float32, float16'),
+        (["bench", "--ops", "gemm_f16", "--dtypes", "float16"], "has a case in float16"),
+    ],
+)
+def test_wrong_use_is_one_line_and_exit_code_2(arguments, message):
+    done = tilewright_command(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_error_of_the_library_is_one_line_and_exit_code_1():
+    done = tilewright_command("bench", TILEWRIGHT_DEVICE="gpu9")
+    assert done.returncode == 1
+    assert done.stderr.startswith("tilewright: ")
+    assert "gpu9" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_debug_shows_where_an_error_came_from():
+    done = tilewright_command("bench", "--debug", TILEWRIGHT_DEVICE="gpu9")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+
+
+# info -----------------------------------------------------------------------------------------
+
+
+def test_info_names_every_backend_and_what_auto_takes():
+    done = tilewright_command("info", TILEWRIGHT_DEVICE="cpu")
+    assert done.returncode == 0
+    for device in tilewright.devices():
+        assert device.id in done.stdout
+        assert device.reason in done.stdout
+    assert "auto takes cpu:0: TILEWRIGHT_DEVICE is cpu" in done.stdout
+
+
+def test_info_as_json(capsys, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "1")
+    monkeypatch.delenv("TILEWRIGHT_DEVICE", raising=False)
+    assert main(["info", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report) == {"versions", "devices", "auto", "variables", "folders"}
+    assert report["versions"]["tilewright"] == tilewright.__version__
+    assert set(report["versions"]) == {"tilewright", "python", "numpy", "numpy_blas", "platform"}
+    assert {device["backend"] for device in report["devices"]} == {"level-zero", "webgpu", "cpu"}
+    fields = {name for name in dir(tilewright.DeviceInfo) if not name.startswith("_")}
+    assert all(set(device) == fields for device in report["devices"])
+    assert report["auto"]["id"] in {d["id"] for d in report["devices"] if d["available"]}
+    assert report["variables"]["TILEWRIGHT_NUM_THREADS"] == "1"
+
+
+def test_info_says_why_auto_takes_nothing(capsys, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_DEVICE", "gpu9")
+    assert main(["info", "--json"]) == 0
+    auto = json.loads(capsys.readouterr().out)["auto"]
+    assert auto["id"] is None
+    assert "gpu9" in auto["why"]
+
+
+@pytest.mark.parametrize("name", ["cmake-dir", "include-dir", "library-dir"])
+def test_info_prints_one_folder_of_the_package(name, capsys):
+    assert main(["info", f"--{name}"]) == 0
+    printed = Path(capsys.readouterr().out.removesuffix("\n"))
+    assert printed == environment.folders()[name]
+    assert printed.is_relative_to(Path(tilewright.__file__).resolve().parent)
+
+
+def test_the_variables_are_those_that_the_sources_read():
+    sources = "".join(path.read_text() for path in (ROOT / "csrc").rglob("*.cpp"))
+    read = set(re.findall(r'environment\w*\(\s*"(TILEWRIGHT_\w+)"', sources))
+    assert set(environment.VARIABLES) == read
+
+
+# doctor ---------------------------------------------------------------------------------------
+
+
+def test_doctor_finds_the_cpu_ready(capsys, monkeypatch):
+    monkeypatch.delenv("TILEWRIGHT_DEVICE", raising=False)
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert set(report) == {"works", "default", "checks"}
+    assert report["works"] is True
+    checks = report["checks"]
+    assert all(set(c) == {"backend", "what", "ok", "found", "mend"} for c in checks)
+    assert {c["backend"] for c in checks} >= {"level-zero", "webgpu", "cpu"}
+    assert {c["what"] for c in checks if c["backend"] == "cpu" and c["ok"]} >= {
+        "device",
+        "threads",
+        "memory",
+        "gemm",
+        "unary.exp",
+    }
+
+
+def test_doctor_says_what_mends_a_wrong_variable():
+    done = tilewright_command("doctor", TILEWRIGHT_CPU_ISA="avx9")
+    assert done.returncode == 1
+    assert "to mend it: unset TILEWRIGHT_CPU_ISA" in done.stdout
+    assert "Not ready" in done.stdout
+
+
+def test_doctor_names_a_misspelt_variable():
+    done = tilewright_command("doctor", TILEWRIGHT_NUM_THREAD="1")
+    assert "did you mean TILEWRIGHT_NUM_THREADS?" in " ".join(done.stdout.split())
+    assert "unset TILEWRIGHT_NUM_THREAD" in done.stdout
+
+
+def test_doctor_finds_a_backend_that_computes_wrong(capsys, stranger):
+    stranger(lambda self, op, x, out, n, dtype: None)
+    assert main(["doctor"]) == 1
+    assert "wrong: error" in capsys.readouterr().out
+
+
+# bench ----------------------------------------------------------------------------------------
+
+
+def test_bench_as_json(capsys):
+    code, report = bench_json(capsys, "--ops", "gemm,reduce.sum", "--device", "cpu:0")
+    assert code == 0
+    assert set(report) == {
+        *("tilewright", "date", "device", "versions", "size", "interrupted", "results")
+    }
+    assert report["interrupted"] is False
+    assert report["device"]["id"] == "cpu:0"
+    results = report["results"]
+    assert [(r["name"], r["dtype"]) for r in results] == [
+        ("gemm", "float32"),
+        ("gemm", "float16"),
+        ("gemm.transposed", "float32"),
+        ("gemm.transposed", "float16"),
+        ("gemm.to_float32", "float16"),
+        ("reduce.sum", "float32"),
+        ("reduce.sum", "float16"),
+    ]
+    for result in results:
+        assert set(result) == {
+            *("name", "op", "variant", "group", "dtype", "shape", "status", "message"),
+            *("error", "allowed_error", "seconds", "numpy_seconds", "ratio", "gflops", "gbytes"),
+        }
+        assert result["status"] == "ok"
+        assert 0 <= result["error"] <= result["allowed_error"] < 0.01
+        assert result["seconds"] > 0
+        assert result["ratio"] == result["numpy_seconds"] / result["seconds"]
+
+
+def test_bench_takes_patterns_dtypes_and_lists_names(capsys):
+    assert main(["bench", "--list", "--ops", "unary.s*", "--dtypes", "float16"]) == 0
+    names = capsys.readouterr().out.split()
+    assert names == ["unary.sigmoid", "unary.sqrt", "unary.silu", "unary.square"]
+
+
+def test_bench_without_time_only_checks(capsys):
+    assert main(["bench", "--size", "small", "--seconds", "0", "--ops", "softmax"]) == 0
+    output = capsys.readouterr().out
+    assert "4 correct, no wrong result" in output
+    assert "NumPy in" not in output
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_table_fits_its_terminal(columns):
+    done = tilewright_command("bench", *QUICK, "--ops", "gemm*,reduce", COLUMNS=str(columns))
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= columns
+    assert "Linear algebra" in done.stdout
+    assert "\033" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_wrong_result_is_marked_and_fails(capsys, stranger):
+    exact = tilewright.CpuBackend.unary
+    stranger(lambda self, op, *rest: exact(self, "neg" if op == "abs" else op, *rest))
+    assert main(["bench", *QUICK, "--ops", "unary.abs,unary.exp", "--dtypes", "float32"]) == 1
+    output = capsys.readouterr().out
+    assert "1 correct, 1 wrong" in output
+    assert "WRONG: unary.abs float32: error" in output
+
+
+def test_a_wrong_result_has_no_ratio(capsys, stranger):
+    stranger(lambda self, op, x, out, n, dtype: None)
+    code, report = bench_json(capsys, "--ops", "unary.exp", "--dtypes", "float32")
+    assert code == 1
+    assert report["results"][0]["status"] == "wrong"
+    assert report["results"][0]["ratio"] is None
+
+
+def test_an_op_that_the_device_lacks_is_shown_with_its_reason(capsys, stranger):
+    def unary(self, *arguments):
+        raise tilewright.Unsupported("unary: this device has no exponentials")
+
+    stranger(unary)
+    assert main(["bench", *QUICK, "--ops", "unary.exp,gemm", "--dtypes", "float32"]) == 0
+    output = capsys.readouterr().out
+    assert "unsupported: unary: this device has no exponentials" in " ".join(output.split())
+    assert "1 unsupported" in output
+
+
+def test_an_op_that_fails_does_not_end_the_others(capsys, stranger):
+    def unary(self, *arguments):
+        raise tilewright.OutOfMemory("unary: the device is full")
+
+    stranger(unary)
+    code, report = bench_json(capsys, "--ops", "unary.exp,softmax", "--dtypes", "float32")
+    assert code == 1
+    assert [r["status"] for r in report["results"]] == ["ok", "ok", "failed"]
+    assert report["results"][2]["message"] == "unary: the device is full"
+
+
+def test_ctrl_c_prints_what_there_is_and_gives_130():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tilewright", "bench", "--size", "small", "--seconds", "120"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    shown = ""
+    while "gemm " not in shown:
+        line = process.stdout.readline()
+        assert line, process.stderr.read()
+        shown += line
+    process.send_signal(signal.SIGINT)
+    rest, errors = process.communicate()
+    assert process.returncode == 130
+    assert "Interrupted:" in rest
+    assert "correct" in rest
+    assert errors == ""
+
+
+def on_a_terminal(*arguments, **variables):
+    """What a terminal of 100 columns gets of both streams."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tilewright", *arguments],
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **variables},
+    )
+    os.close(theirs)
+    output = b""
+    while True:
+        try:
+            read = os.read(ours, 65536)
+        except OSError:
+            break
+        if not read:
+            break
+        output += read
+    os.close(ours)
+    assert process.wait() == 0
+    return output.decode()
+
+
+def test_a_terminal_gets_a_progress_bar_and_colours():
+    output = on_a_terminal("bench", *QUICK, "--ops", "gemm,reduce", NO_COLOR="")
+    assert "\r\033[2K" in output
+    assert "4/17" in output
+    assert "\033[1mLinear algebra" in output
+
+
+def test_no_color_keeps_the_bar_and_drops_the_colours():
+    output = on_a_terminal("bench", *QUICK, "--ops", "gemm", NO_COLOR="1")
+    assert "\r\033[2K" in output
+    assert not re.search(r"\033\[[\d;]*m", output)
+
+
+def test_json_goes_into_a_file_beside_the_table(capsys, tmp_path):
+    file = tmp_path / "results.json"
+    assert main(["bench", *QUICK, "--ops", "cast", "--json", str(file)]) == 0
+    assert "2 correct" in capsys.readouterr().out
+    assert [r["name"] for r in json.loads(file.read_text())["results"]] == ["cast", "cast"]
+
+
+def test_plot_writes_a_png(tmp_path, capsys):
+    file = tmp_path / "bench.png"
+    assert main(["bench", *QUICK, "--ops", "gemm,unary.exp", "--plot", str(file)]) == 0
+    content = file.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))
+    assert width > 1000
+    assert height > 200
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys):
+    file = tmp_path / "missing" / "results.json"
+    assert main(["bench", *QUICK, "--ops", "cast", "--json", str(file)]) == 2
+    assert f"cannot write {file}: No such file or directory" in capsys.readouterr().err
+
+
+def test_plot_without_matplotlib_says_what_to_install(tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError('hidden by a test')")
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    done = tilewright_command(
+        "bench", *QUICK, "--ops", "cast", "--plot", str(tmp_path / "x.png"), PYTHONPATH=path
+    )
+    assert done.returncode == 2
+    assert done.stderr == "tilewright: --plot needs matplotlib: pip install matplotlib\n"
