@@ -41,6 +41,9 @@ class CpuBackend final : public Backend {
   void do_conv2d_forward(const Conv2dRequest& request) override;
   void do_conv2d_backward_data(const Conv2dRequest& request) override;
   void do_conv2d_backward_filter(const Conv2dRequest& request) override;
+  void do_attention(const AttentionRequest& request) override;
+  void do_attention_scores(const AttentionScoresRequest& request) override;
+  void do_weighted_sum(const WeightedSumRequest& request) override;
 
   void do_softmax(const SoftmaxRequest& request) override;
   void do_rmsnorm(const NormRequest& request) override;
