@@ -1,0 +1,1 @@
+"""Each op of each backend against NumPy in float64: what `docs` and headers promise, as tests."""

@@ -1,0 +1,146 @@
+"""How far a result may be from the exact one, and why.
+
+Every op computes in float32 and rounds once to what it stores. A tolerance bounds the error of the
+computation, before that last rounding; assert_within() rounds both ends of the interval. So float16
+results are held as tightly as float32 ones, overflow to infinity comes out by itself, and a
+tolerance of 0 asks for the correctly rounded result.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+U = 2.0**-24  # unit roundoff of float32
+SMALLEST = 2.0**-126  # results below may be flushed to zero
+
+# The error of one call of a function, in units in the last place of its float32 result. IEEE 754
+# defines the operations at 0 exactly; the others are what a good vector implementation reaches.
+ULPS = {
+    "relu": 0,
+    "abs": 0,
+    "neg": 0,
+    "sqrt": 0,
+    "square": 0,
+    "reciprocal": 0,
+    "add": 0,
+    "sub": 0,
+    "mul": 0,
+    "div": 0,
+    "max": 0,
+    "min": 0,
+    "exp": 2,
+    "log": 2,
+    "rsqrt": 2,
+    "tanh": 3,
+    "sigmoid": 3,
+    "silu": 4,
+    "pow": 4,
+}
+
+
+def assert_within(got: Array, exact: npt.ArrayLike, tolerance: npt.ArrayLike = 0.0) -> None:
+    """got lies in [exact - tolerance, exact + tolerance], rounded to its type; NaN where exact is
+    NaN and nowhere else."""
+    exact = np.asarray(exact, np.float64)
+    assert got.shape == exact.shape, f"shape is {got.shape}, expected {exact.shape}"
+    with np.errstate(over="ignore", invalid="ignore"):
+        slack = np.where(np.isfinite(exact), tolerance, 0.0)
+        low = (exact - slack).astype(got.dtype)
+        high = (exact + slack).astype(got.dtype)
+        good = ((got >= low) & (got <= high)) | (np.isnan(got) & np.isnan(exact))
+    if good.all():
+        return
+    where = tuple(int(i) for i in np.argwhere(~good)[0])
+    raise AssertionError(
+        f"{np.count_nonzero(~good)} of {got.size} elements are off, the first at {where}: "
+        f"{got[where]!s}, expected {low[where]!s} to {high[where]!s}"
+    )
+
+
+def ulp(x: npt.ArrayLike) -> Array:
+    """The distance of neighbouring float32 numbers at x."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.spacing(np.abs(np.asarray(x, np.float64)).astype(np.float32)).astype(np.float64)
+
+
+def elementwise(op: str, exact: Array, x: Array) -> Array:
+    """ULPS of the result. 1 + erf and 1 + tanh cancel for negative x, so gelu counts in those of
+    x."""
+    if op in ("gelu", "gelu_tanh"):
+        return 4 * ulp(x) + SMALLEST
+    if ULPS[op] == 0:
+        return np.zeros(exact.shape)
+    return ULPS[op] * ulp(exact) + SMALLEST
+
+
+def inner_product(magnitudes: Array, k: int) -> Array:
+    """k products of numbers of mean zero, summed in any order; magnitudes is the sum of their
+    absolute values.
+
+    The worst case is k roundings of u times that sum. But partial sums of such numbers grow like
+    sqrt(j), and the errors, u times these, add up as a random walk does: to about 0.6 u times that
+    sum, whatever k is. 8 u is 13 standard deviations. Two more roundings are for alpha and beta.
+    """
+    return min(k + 2, 8) * U * magnitudes + SMALLEST
+
+
+def summation(magnitudes: Array, n: int) -> Array:
+    """A pairwise sum: a tree over pieces that are summed one by one, in several lanes at once.
+    Pieces of up to 256 cost sqrt(256) roundings as random walks go, each level of the tree one."""
+    return (math.log2(max(n, 1)) + 16) * U * magnitudes + SMALLEST
+
+
+def softmax(exact: Array, below_max: Array, n: int) -> Array:
+    """exp(x - max) / sum: the subtraction is off by u |x - max|, which exp turns into a relative
+    error; then exp, the sum of n positive terms, and the division."""
+    relative = U * np.abs(below_max) + ULPS["exp"] * 2 * U + summation(1.0, n) + U
+    with np.errstate(invalid="ignore"):
+        return exact * relative + SMALLEST
+
+
+def attention(
+    weights: Array, v: Array, scores: Array, score_magnitudes: Array, head_dim: int
+) -> Array:
+    """Each score is off by an inner product's error and two roundings of what enters exp. Weights
+    so have the relative error of twice the largest of these (numerator and denominator), of two
+    exps, and of the sum over the keys; rescaling between blocks of keys is one exp more."""
+    visible = np.isfinite(scores)
+    error = inner_product(score_magnitudes, head_dim) + 4 * U * np.where(visible, np.abs(scores), 0)
+    worst = np.max(np.where(visible, error, 0), axis=-1, keepdims=True)
+    n = scores.shape[-1]
+    relative = 2 * worst + 6 * ULPS["exp"] * U + 2 * summation(1.0, n)
+    return relative * (weights @ np.abs(v)) + SMALLEST
+
+
+def rmsnorm(exact: Array, cols: int) -> Array:
+    """The sum of squares has n positive terms and its root half their relative error; square,
+    division, eps, root, and two products round once each."""
+    return np.abs(exact) * (summation(1.0, cols) / 2 + 6 * U) + SMALLEST
+
+
+def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> Array:
+    """Two passes: the mean is off by the error of its sum, which moves every element; the variance
+    about it is a sum of positive terms and sees the mean's error only squared."""
+    n = x.shape[-1]
+    mean = x.mean(-1, keepdims=True)
+    deviation = np.sqrt(x.var(-1, keepdims=True) + eps)
+    mean_error = summation(np.abs(x).mean(-1, keepdims=True), n) + U * np.abs(mean)
+    centred = np.abs(x - mean)
+    relative = summation(1.0, n) / 2 + (mean_error / deviation) ** 2 + 7 * U
+    spread = (mean_error + centred * relative) / deviation * np.abs(weight)
+    return spread + 2 * U * (centred / deviation * np.abs(weight) + np.abs(bias)) + SMALLEST
+
+
+def rotation(x: Array, cos: Array, sin: Array) -> Array:
+    """Two products and a sum."""
+    half = x.shape[-1] // 2
+    first, second = np.abs(x[..., :half]), np.abs(x[..., half:])
+    cos, sin = np.abs(cos), np.abs(sin)
+    pair = [first * cos + second * sin, second * cos + first * sin]
+    return 2 * U * np.concatenate(pair, axis=-1) + SMALLEST

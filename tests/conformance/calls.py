@@ -1,0 +1,349 @@
+"""One valid call of everything in the trait, and what each argument may be. Tests of wrong
+arguments derive from this table; test_errors.py holds it against the trait itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Size:
+    """An integer that may not be negative, and not be zero where `positive`. `huge` values must be
+    refused unless the argument has no upper end."""
+
+    value: int
+    positive: bool = False
+    huge: tuple[int, ...] = (2**62, 2**63 - 1)
+
+
+@dataclass(frozen=True)
+class Index:
+    """An axis: negative counts from the end."""
+
+    value: int
+    wrong: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A sequence of sizes. `wrong` sequences are refused besides those that are wrong anywhere."""
+
+    value: tuple[int, ...]
+    positive: bool = False
+    wrong: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Name:
+    """A value of an enum, by its name."""
+
+    value: str
+    also_wrong: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Number:
+    value: float
+    wrong: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Flag:
+    value: bool
+
+
+@dataclass(frozen=True)
+class In:
+    """A buffer that the call reads, of so many bytes and not one less."""
+
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Out:
+    """A buffer that the call writes; it may be one of those named."""
+
+    bytes: int
+    may_be: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Host:
+    """A NumPy array."""
+
+    bytes: int
+
+
+Argument = Size | Index | Sizes | Name | Number | Flag | In | Out | Host
+Call = dict[str, Argument]
+
+DTYPE = Name("float32", also_wrong=("int32", "float64"))
+POSITIVE = (0.0, -1.0, np.nan, np.inf, -np.inf)
+
+_product: Call = {
+    "trans_a": Name("none"),
+    "trans_b": Name("transpose"),
+    "m": Size(2),
+    "n": Size(3),
+    "k": Size(4),
+    "alpha": Number(1.0),
+    "a": In(4 * 9),
+    "lda": Size(5, positive=True),
+    "b": In(4 * 14),
+    "ldb": Size(5, positive=True),
+    "beta": Number(0.0),
+    "c": Out(4 * 7),
+    "ldc": Size(4, positive=True),
+}
+
+_batch: Call = {
+    **_product,
+    "a": In(4 * 29),
+    "b": In(4 * 14),
+    "c": Out(4 * 27),
+    "stride_a": Size(10),
+    "stride_b": Size(0),
+    "stride_c": Size(10, positive=True),
+    "batch_count": Size(3),
+}
+
+_types: Call = {"dtype": DTYPE, "output_dtype": Name("float32", also_wrong=("float16", "int32"))}
+
+_window: Call = {
+    "stride": Sizes((1, 2), positive=True, wrong=((1,), (1, 2, 1))),
+    "pad": Sizes((1, 0), wrong=((1,), (1, 0, 0))),
+    "dilation": Sizes((2, 1), positive=True, wrong=((2,), (2, 1, 1))),
+    "groups": Size(2, positive=True),
+}
+
+_x_shape = Sizes((2, 4, 6, 7), wrong=((2, 4, 6), (2, 4, 6, 7, 1), (3, 4, 6, 7), (2, 6, 6, 7)))
+_w_shape = Sizes((6, 2, 3, 3), positive=True, wrong=((6, 2, 3), (6, 4, 3, 3), (5, 2, 3, 3)))
+_y_shape = Sizes((2, 6, 4, 3), wrong=((2, 6, 4), (2, 6, 3, 3), (2, 6, 4, 4), (2, 4, 4, 3)))
+_X, _W, _Y = 4 * 2 * 4 * 6 * 7, 4 * 6 * 2 * 3 * 3, 4 * 2 * 6 * 4 * 3
+
+CALLS: dict[str, Call] = {
+    "capabilities": {},
+    "performance_hints": {},
+    "synchronize": {},
+    "alloc": {"bytes": Size(16, positive=True)},
+    "free": {"buffer": In(16)},
+    "copy_htod": {"dst": Out(16), "src": Host(8), "offset": Size(8)},
+    "copy_dtoh": {"dst": Host(8), "src": In(16), "offset": Size(8)},
+    "copy_dtod": {
+        "dst": Out(16),
+        "src": In(16),
+        "bytes": Size(8),
+        "dst_offset": Size(8),
+        "src_offset": Size(8),
+    },
+    "buffer_bytes": {"buffer": In(16)},
+    "memory_stats": {},
+    "trim": {},
+    "gemm": {**_product, **_types},
+    "batched_gemm": {**_batch, **_types},
+    "gemm_f16": _product,
+    "gemm_mixed_precision": {"precision": Name("bfloat16", also_wrong=("float32",)), **_product},
+    "matmul_vec": {
+        "matrix": In(4 * 6),
+        "rows": Size(2),
+        "cols": Size(3),
+        "vector": In(4 * 3),
+        "out": Out(4 * 2),
+        "dtype": DTYPE,
+    },
+    "conv2d_forward": {
+        "input": In(_X),
+        "input_shape": _x_shape,
+        "filter": In(_W),
+        "filter_shape": _w_shape,
+        "output": Out(_Y),
+        "output_shape": _y_shape,
+        **_window,
+        "bias": In(4 * 6),
+        "dtype": DTYPE,
+    },
+    "conv2d_backward_data": {
+        "grad_output": In(_Y),
+        "output_shape": _y_shape,
+        "filter": In(_W),
+        "filter_shape": _w_shape,
+        "grad_input": Out(_X),
+        "input_shape": _x_shape,
+        **_window,
+        "dtype": DTYPE,
+    },
+    "conv2d_backward_filter": {
+        "input": In(_X),
+        "input_shape": _x_shape,
+        "grad_output": In(_Y),
+        "output_shape": _y_shape,
+        "grad_filter": Out(_W),
+        "filter_shape": _w_shape,
+        **_window,
+        "dtype": DTYPE,
+    },
+    "attention": {
+        "q": In(4 * 4 * 3 * 2),
+        "k": In(4 * 2 * 5 * 2),
+        "v": In(4 * 2 * 5 * 2),
+        "o": Out(4 * 4 * 3 * 2),
+        "batch": Size(1, positive=True),
+        "heads": Size(4, positive=True),
+        "seq_q": Size(3, positive=True),
+        "seq_kv": Size(5, positive=True),
+        "head_dim": Size(2, positive=True),
+        "scale": Number(0.5, wrong=POSITIVE),
+        "causal": Flag(True),
+        "q_offset": Size(2, huge=(2**63 - 1,)),
+        "kv_heads": Size(2, positive=True),
+        "dtype": DTYPE,
+    },
+    "attention_scores": {
+        "q": In(4 * 4 * 3),
+        "keys": In(4 * 2 * 5 * 3),
+        "scores": Out(4 * 4 * 5),
+        "seq": Size(5),
+        "head_dim": Size(3, positive=True),
+        "scale": Number(0.5, wrong=POSITIVE),
+        "heads": Size(4, positive=True),
+        "kv_heads": Size(2, positive=True),
+        "dtype": DTYPE,
+    },
+    "weighted_sum": {
+        "weights": In(4 * 4 * 5),
+        "rows": In(4 * 2 * 5 * 3),
+        "output": Out(4 * 4 * 3),
+        "count": Size(5),
+        "dim": Size(3, positive=True),
+        "heads": Size(4, positive=True),
+        "kv_heads": Size(2, positive=True),
+        "dtype": DTYPE,
+    },
+    "softmax": {
+        "input": In(4 * 6),
+        "output": Out(4 * 6, may_be=("input",)),
+        "shape": Sizes((2, 3), wrong=((), (1,) * 9)),
+        "axis": Index(-1, wrong=(-3, 2, 2**62, -(2**62))),
+        "dtype": DTYPE,
+    },
+    "rmsnorm": {
+        "x": In(4 * 6),
+        "weight": In(4 * 3),
+        "out": Out(4 * 6, may_be=("x",)),
+        "rows": Size(2),
+        "cols": Size(3),
+        "eps": Number(1e-5, wrong=(-1e-5, np.nan, np.inf, -np.inf)),
+        "dtype": DTYPE,
+    },
+    "layer_norm": {
+        "x": In(4 * 6),
+        "weight": In(4 * 3),
+        "bias": In(4 * 3),
+        "out": Out(4 * 6, may_be=("x",)),
+        "rows": Size(2),
+        "cols": Size(3),
+        "eps": Number(1e-5, wrong=(-1e-5, np.nan, np.inf, -np.inf)),
+        "dtype": DTYPE,
+    },
+    "silu": {
+        "input": In(4 * 5),
+        "output": Out(4 * 5, may_be=("input",)),
+        "n": Size(5),
+        "dtype": DTYPE,
+    },
+    "gelu": {
+        "input": In(4 * 5),
+        "output": Out(4 * 5, may_be=("input",)),
+        "n": Size(5),
+        "dtype": DTYPE,
+    },
+    "rope": {
+        "x": In(4 * 24),
+        "cos": In(4 * 6),
+        "sin": In(4 * 6),
+        "output": Out(4 * 24, may_be=("x",)),
+        "batch": Size(2),
+        "heads": Size(3),
+        "seq": Size(1),
+        "head_dim": Size(4, positive=True),
+        "table_rows": Size(3),
+        "position": Size(2),
+        "dtype": DTYPE,
+    },
+    "gather": {
+        "table": In(4 * 6),
+        "indices": In(4 * 5),
+        "output": Out(4 * 15),
+        "table_rows": Size(2),
+        "row_size": Size(3),
+        "count": Size(5),
+        "dtype": DTYPE,
+    },
+    "scatter": {
+        "source": In(4 * 15),
+        "indices": In(4 * 5),
+        "output": Out(4 * 6),
+        "output_rows": Size(2),
+        "row_size": Size(3),
+        "count": Size(5),
+        "dtype": DTYPE,
+    },
+    "unary": {
+        "op": Name("exp", also_wrong=("add",)),
+        "input": In(4 * 5),
+        "output": Out(4 * 5, may_be=("input",)),
+        "n": Size(5),
+        "dtype": DTYPE,
+    },
+    "binary": {
+        "op": Name("sub", also_wrong=("exp",)),
+        "a": In(4 * 5),
+        "b": In(4 * 5),
+        "output": Out(4 * 5, may_be=("a", "b")),
+        "n": Size(5),
+        "dtype": DTYPE,
+    },
+    "binary_broadcast": {
+        "op": Name("sub", also_wrong=("exp",)),
+        "a": In(4 * 6),
+        "a_strides": Sizes((3, 1), wrong=((1,), (3, 1, 1), (6, 1))),
+        "b": In(4 * 3),
+        "b_strides": Sizes((0, 1), wrong=((1,), (0, 1, 1), (1, 1))),
+        "output": Out(4 * 6, may_be=("a",)),
+        "shape": Sizes((2, 3), wrong=((6,), (1, 2, 3), (3, 3), (1,) * 9)),
+        "dtype": DTYPE,
+    },
+    "reduce": {
+        "op": Name("max", also_wrong=("add",)),
+        "input": In(4 * 6),
+        "output": Out(4 * 2),
+        "shape": Sizes((2, 3), wrong=((), (1,) * 9, (2, 0))),
+        "axis": Index(-1, wrong=(-3, 2, 2**62, -(2**62))),
+        "dtype": DTYPE,
+    },
+    "cast": {
+        "input": In(4 * 5),
+        "from": DTYPE,
+        "output": Out(2 * 5),
+        "to": Name("float16", also_wrong=("int32", "float64")),
+        "n": Size(5),
+    },
+}
+
+
+def positional(call: Call, buffers: Iterable[Any] = ()) -> list[Any]:
+    """The valid values in the trait's order; a handle of 1 where no buffers are given."""
+    given = iter(buffers)
+    values: list[Any] = []
+    for argument in call.values():
+        if isinstance(argument, In | Out):
+            values.append(next(given, 1))
+        elif isinstance(argument, Host):
+            values.append(np.arange(argument.bytes, dtype=np.uint8))
+        else:
+            values.append(argument.value)
+    return values

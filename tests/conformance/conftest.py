@@ -1,0 +1,91 @@
+"""Opens the devices and hands them to the tests."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+
+import hypothesis
+import numpy as np
+import pytest
+import tilewright
+
+from .workspace import Workspace
+
+# One line per device that the suite runs on: what init_backend() takes.
+DEVICES = [
+    "cpu",
+]
+
+hypothesis.settings.register_profile(
+    "conformance",
+    deadline=None,
+    max_examples=40,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[
+        hypothesis.HealthCheck.function_scoped_fixture,
+        hypothesis.HealthCheck.too_slow,
+    ],
+)
+hypothesis.settings.load_profile("conformance")
+
+opened: dict[str, tilewright.Backend] = {}
+left_out: dict[str, str] = {}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "essential: the part that also runs with each processor setting"
+    )
+    named = os.environ.get("TILEWRIGHT_TEST_DEVICES")
+    devices = [name.strip() for name in named.split(",")] if named else DEVICES
+    for device in devices:
+        try:
+            opened[device] = tilewright.init_backend(device)
+        except tilewright.Error as error:
+            left_out[device] = str(error)
+    # A device that was asked for must be there; on a CI machine every one of the list.
+    if left_out and (named or os.environ.get("CI") or not opened):
+        raise pytest.UsageError("\n".join(f"{name}: {why}" for name, why in left_out.items()))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"devices: {', '.join(opened)}")
+    for device, reason in left_out.items():
+        terminalreporter.write_line(f"NOT TESTED {device}: {reason}", red=True)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "device" in metafunc.fixturenames:
+        metafunc.parametrize("device", list(opened), scope="session")
+
+
+@pytest.fixture
+def be(device: str) -> Iterator[tilewright.Backend]:
+    """The backend under test. A test must leave no buffer behind."""
+    backend = opened[device]
+    before = backend.memory_stats()
+    yield backend
+    gc.collect(0)
+    after = backend.memory_stats()
+    assert after.allocations == before.allocations, "the test left buffers behind"
+    assert after.active_bytes == before.active_bytes, "the test left bytes behind"
+
+
+@pytest.fixture
+def ws(be: tilewright.Backend) -> Iterator[Workspace]:
+    """Guarded buffers on that backend; see Workspace."""
+    with Workspace(be) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20260701)
+
+
+@pytest.fixture(params=["float32", "float16"])
+def dtype(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,198 @@
+"""binary and binary_broadcast."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from tilewright import Backend, BinaryOp
+
+from . import bounds, references
+from .workspace import Array, Workspace, normal
+
+OPS = list(references.BINARY)
+SIZES = [0, 1, 3, 17, 257, 65537]
+
+every_op = pytest.mark.parametrize("op", OPS)
+
+
+def test_no_op_is_missing() -> None:
+    assert {member.value for member in BinaryOp} == set(OPS)
+
+
+def expect(op: str, got: Array, a: Array, b: Array) -> None:
+    exact = references.BINARY[op](a, b)
+    bounds.assert_within(got, exact, bounds.elementwise(op, exact, exact))
+
+
+def inputs(rng: np.random.Generator, op: str, shape: object, dtype: str) -> Array:
+    """Numbers of both signs; for pow those with a real result that is no underflow."""
+    if op == "pow":
+        return rng.uniform(0.1, 4.0, shape).astype(dtype)  # type: ignore[arg-type]
+    return normal(rng, shape, dtype)  # type: ignore[arg-type]
+
+
+@pytest.mark.essential
+@every_op
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("output", ["new", "a", "b", "both"])
+def test_against_float64(
+    ws: Workspace, rng: np.random.Generator, op: str, n: int, output: str, dtype: str
+) -> None:
+    a, b = inputs(rng, op, n, dtype), inputs(rng, op, n, dtype)
+    if output == "both":
+        b = a
+        left = right = out = ws.output(a)
+    else:
+        left = ws.output(a) if output == "a" else ws.input(a)
+        right = ws.output(b) if output == "b" else ws.input(b)
+        out = {"a": left, "b": right}.get(output) or ws.room(n, dtype)
+    ws.be.binary(op, left, right, out, n, dtype)
+    expect(op, ws.read(out), a, b)
+
+
+@pytest.mark.essential
+@every_op
+def test_special_values(ws: Workspace, op: str, dtype: str) -> None:
+    """Every pair of them, as NumPy has it."""
+    info = np.finfo(dtype)
+    some = [0, 0.5, 1, 2, 3, 7.5, info.max, info.tiny, np.inf]
+    values = np.array([*some, *(-x for x in some), np.nan]).astype(dtype)
+    a, b = (x.ravel().copy() for x in np.meshgrid(values, values))
+    out = ws.room(a.size, dtype)
+    ws.be.binary(op, ws.input(a), ws.input(b), out, a.size, dtype)
+    expect(op, ws.read(out), a, b)
+
+
+def test_pow_of_integers(ws: Workspace, dtype: str) -> None:
+    a, b = (x.ravel() for x in np.meshgrid(np.arange(-9, 10), np.arange(-5, 6)))
+    a, b = a.astype(dtype), b.astype(dtype)
+    out = ws.room(a.size, dtype)
+    ws.be.binary("pow", ws.input(a), ws.input(b), out, a.size, dtype)
+    expect("pow", ws.read(out), a, b)
+
+
+def test_exactly_n_elements(ws: Workspace, dtype: str) -> None:
+    ones, out = ws.input(np.ones(100, dtype)), ws.output(np.full(100, 7, dtype))
+    ws.be.binary("add", ones, ones, out, 33, dtype)
+    np.testing.assert_array_equal(ws.read(out), [2] * 33 + [7] * 67)
+
+
+def broadcast_strides(shape: tuple[int, ...], to: tuple[int, ...]) -> list[int]:
+    """Strides, in elements, of a contiguous array of `shape` broadcast to `to`."""
+    view = np.broadcast_to(np.empty(shape, np.int8), to)
+    return list(view.strides)
+
+
+def run_broadcast(ws: Workspace, op: str, a: Array, b: Array) -> Array:
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    out = ws.room(shape, a.dtype)
+    ws.be.binary_broadcast(
+        op,
+        ws.input(a), broadcast_strides(a.shape, shape),
+        ws.input(b), broadcast_strides(b.shape, shape),
+        out, list(shape), a.dtype.name,
+    )  # fmt: skip
+    return ws.read(out)
+
+
+BROADCASTS = [
+    ((), ()),
+    ((3,), (1,)),
+    ((1,), (3,)),
+    ((3, 17), (17,)),
+    ((3, 17), (3, 1)),
+    ((3, 1), (1, 17)),
+    ((257, 1, 5), (1, 17, 5)),
+    ((2, 3, 5, 7), (3, 1, 7)),
+    ((2, 1, 5, 1, 7), (1, 3, 1, 2, 7)),
+    ((2, 1, 2, 1, 2, 1, 2, 1), (1, 3, 1, 3, 1, 3, 1, 3)),
+    ((65537, 1), (1, 3)),
+    ((1, 65537), (3, 1)),
+    ((65537,), ()),
+    ((0, 3), (1, 3)),
+    ((3, 0), (3, 1)),
+]
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize(("a_shape", "b_shape"), BROADCASTS, ids=str)
+def test_broadcasting(
+    be: Backend,
+    rng: np.random.Generator,
+    a_shape: tuple[int, ...],
+    b_shape: tuple[int, ...],
+    dtype: str,
+) -> None:
+    for op in OPS:
+        a, b = inputs(rng, op, a_shape, dtype), inputs(rng, op, b_shape, dtype)
+        a, b = np.asarray(a), np.asarray(b)
+        with Workspace(be) as ws:
+            expect(op, run_broadcast(ws, op, a, b), a, b)
+
+
+def test_any_strides(ws: Workspace, rng: np.random.Generator, dtype: str) -> None:
+    """A transpose, and windows that overlap."""
+    a, b = normal(rng, (5, 7, 3), dtype), normal(rng, 20, dtype)
+    out = ws.room((3, 7, 5), dtype)
+    ws.be.binary_broadcast(
+        "sub", ws.input(a), [1, 3, 21], ws.input(b), [0, 2, 1], out, [3, 7, 5], dtype
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(b[:17], 5)[::2]
+    expect("sub", ws.read(out), a.T, np.broadcast_to(windows, (3, 7, 5)))
+
+
+@pytest.mark.parametrize("which", ["a", "b"])
+def test_broadcasting_in_place(
+    ws: Workspace, rng: np.random.Generator, which: str, dtype: str
+) -> None:
+    full, row = normal(rng, (33, 17), dtype), normal(rng, 17, dtype)
+    out = ws.output(full)
+    if which == "a":
+        ws.be.binary_broadcast("sub", out, [17, 1], ws.input(row), [0, 1], out, [33, 17], dtype)
+        expect("sub", ws.read(out), full, row)
+    else:
+        ws.be.binary_broadcast("sub", ws.input(row), [0, 1], out, [17, 1], out, [33, 17], dtype)
+        expect("sub", ws.read(out), row, full)
+
+
+@given(
+    shapes=hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=6, max_side=5),
+    op=st.sampled_from(OPS),
+    dtype=st.sampled_from(["float32", "float16"]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_any_broadcast(
+    be: Backend, shapes: hnp.BroadcastableShapes, op: str, dtype: str, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = (np.asarray(inputs(rng, op, shape, dtype)) for shape in shapes.input_shapes)
+    with Workspace(be) as ws:
+        expect(op, run_broadcast(ws, op, a, b), a, b)
+
+
+@given(data=st.data(), n=st.integers(0, 70))
+def test_max_and_min_are_those_of_numpy(be: Backend, data: st.DataObject, n: int) -> None:
+    numbers = hnp.arrays(np.float32, n, elements=st.floats(width=32))
+    a, b = data.draw(numbers), data.draw(numbers)
+    for op, numpy_op in (("max", np.maximum), ("min", np.minimum)):
+        with Workspace(be) as ws:
+            out = ws.room(n)
+            be.binary(op, ws.input(a), ws.input(b), out, n)
+            np.testing.assert_array_equal(ws.read(out), numpy_op(a, b))
+
+
+def test_ops_over_all_pairs_of_few_values_commute(be: Backend) -> None:
+    values = np.array([0.0, 1.5, -2.0, np.inf, -np.inf], np.float32)
+    a, b = np.array(list(itertools.product(values, values)), np.float32).T.copy()
+    for op in ("add", "mul", "max", "min"):
+        with Workspace(be) as ws:
+            one, other = ws.room(a.size), ws.room(a.size)
+            left, right = ws.input(a), ws.input(b)
+            be.binary(op, left, right, one, a.size)
+            be.binary(op, right, left, other, a.size)
+            np.testing.assert_array_equal(ws.read(one), ws.read(other))

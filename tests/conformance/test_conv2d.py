@@ -1,0 +1,268 @@
+"""conv2d_forward, conv2d_backward_data and conv2d_backward_filter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tilewright import Backend
+
+from . import bounds, references
+from .workspace import Workspace, integers, normal
+
+Numbers = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Conv:
+    x: tuple[int, int, int, int]  # N C H W
+    w: tuple[int, int, int, int]  # K C/groups R S
+    stride: tuple[int, int] = (1, 1)
+    pad: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+
+    @property
+    def y(self) -> tuple[int, int, int, int]:
+        return references.conv2d_output_shape(
+            self.x, self.w, self.stride, self.pad, self.dilation
+        )
+
+    @property
+    def window(self) -> tuple[Any, ...]:
+        return self.stride, self.pad, self.dilation, self.groups
+
+    def __str__(self) -> str:
+        parts = ["x".join(map(str, self.x)), "x".join(map(str, self.w))]
+        for name in ("stride", "pad", "dilation"):
+            pair = getattr(self, name)
+            if pair != Conv.__dataclass_fields__[name].default:
+                parts.append(f"{name}{pair[0]}x{pair[1]}")
+        if self.groups != 1:
+            parts.append(f"groups{self.groups}")
+        return "-".join(parts)
+
+
+CONVS = [
+    Conv((1, 1, 1, 1), (1, 1, 1, 1)),
+    Conv((1, 1, 4, 4), (1, 1, 3, 3)),
+    Conv((2, 3, 17, 13), (5, 3, 3, 3), pad=(1, 1)),
+    Conv((1, 17, 9, 11), (3, 17, 1, 1)),
+    Conv((3, 16, 14, 14), (33, 16, 3, 3), pad=(1, 1)),
+    Conv((1, 3, 23, 19), (4, 3, 7, 5), stride=(2, 3), pad=(3, 1)),
+    Conv((2, 4, 19, 23), (6, 4, 3, 5), stride=(3, 2), pad=(0, 4), dilation=(2, 3)),
+    Conv((2, 6, 11, 9), (4, 3, 3, 3), pad=(1, 1), groups=2),
+    Conv((1, 6, 12, 7), (9, 2, 2, 3), stride=(1, 2), pad=(1, 0), dilation=(2, 1), groups=3),
+    Conv((2, 17, 9, 9), (17, 1, 3, 3), pad=(1, 1), groups=17),
+    Conv((1, 5, 13, 11), (10, 1, 5, 3), stride=(2, 1), pad=(2, 1), groups=5),
+    Conv((1, 3, 8, 8), (2, 3, 8, 8)),
+    Conv((1, 2, 5, 5), (2, 2, 3, 3), pad=(4, 3)),  # windows that see padding only
+    Conv((1, 2, 7, 7), (3, 2, 1, 1), stride=(3, 2), pad=(1, 2)),
+    Conv((1, 1, 1, 257), (3, 1, 1, 17), pad=(0, 8)),
+    Conv((1, 1, 257, 1), (3, 1, 17, 1), pad=(8, 0)),
+    Conv((65, 1, 3, 3), (2, 1, 2, 2)),
+    Conv((1, 64, 56, 56), (64, 64, 3, 3), pad=(1, 1)),
+]
+
+convs = pytest.mark.parametrize("conv", CONVS, ids=str)
+
+
+def forward(
+    ws: Workspace, conv: Conv, x: Any, w: Any, bias: Any, dtype: str
+) -> Any:
+    out = ws.room(conv.y, dtype)
+    ws.be.conv2d_forward(
+        ws.input(x), conv.x, ws.input(w), conv.w, out, conv.y, *conv.window,
+        None if bias is None else ws.input(bias), dtype,
+    )  # fmt: skip
+    return ws.read(out)
+
+
+def backward_data(ws: Workspace, conv: Conv, g: Any, w: Any, dtype: str) -> Any:
+    out = ws.room(conv.x, dtype)
+    ws.be.conv2d_backward_data(
+        ws.input(g), conv.y, ws.input(w), conv.w, out, conv.x, *conv.window, dtype
+    )
+    return ws.read(out)
+
+
+def backward_filter(ws: Workspace, conv: Conv, x: Any, g: Any, dtype: str) -> Any:
+    out = ws.room(conv.w, dtype)
+    ws.be.conv2d_backward_filter(
+        ws.input(x), conv.x, ws.input(g), conv.y, out, conv.w, *conv.window, dtype
+    )
+    return ws.read(out)
+
+
+def check_forward(
+    ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str, numbers: Numbers = normal
+) -> None:
+    x, w, bias = (numbers(rng, shape, dtype) for shape in (conv.x, conv.w, conv.w[0]))
+    for b in (None, bias):
+        exact = references.conv2d(x, w, b, *conv.window)
+        size = references.conv2d(abs(x), abs(w), None if b is None else abs(b), *conv.window)
+        terms = conv.w[1] * conv.w[2] * conv.w[3]
+        tolerance = 0.0 if numbers is integers else bounds.inner_product(size, terms)
+        bounds.assert_within(forward(ws, conv, x, w, b, dtype), exact, tolerance)
+
+
+def check_backward_data(
+    ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str, numbers: Numbers = normal
+) -> None:
+    g, w = numbers(rng, conv.y, dtype), numbers(rng, conv.w, dtype)
+    exact = references.conv2d_backward_data(g, w, conv.x, *conv.window)
+    size = references.conv2d_backward_data(abs(g), abs(w), conv.x, *conv.window)
+    terms = conv.w[0] // conv.groups * conv.w[2] * conv.w[3]
+    tolerance = 0.0 if numbers is integers else bounds.inner_product(size, terms)
+    bounds.assert_within(backward_data(ws, conv, g, w, dtype), exact, tolerance)
+
+
+def check_backward_filter(
+    ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str, numbers: Numbers = normal
+) -> None:
+    x, g = numbers(rng, conv.x, dtype), numbers(rng, conv.y, dtype)
+    exact = references.conv2d_backward_filter(x, g, conv.w, *conv.window)
+    size = references.conv2d_backward_filter(abs(x), abs(g), conv.w, *conv.window)
+    terms = conv.x[0] * conv.y[2] * conv.y[3]
+    tolerance = 0.0 if numbers is integers else bounds.inner_product(size, terms)
+    bounds.assert_within(backward_filter(ws, conv, x, g, dtype), exact, tolerance)
+
+
+@pytest.mark.essential
+@convs
+def test_forward(ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str) -> None:
+    check_forward(ws, rng, conv, dtype)
+
+
+@pytest.mark.essential
+@convs
+def test_backward_data(ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str) -> None:
+    check_backward_data(ws, rng, conv, dtype)
+
+
+@pytest.mark.essential
+@convs
+def test_backward_filter(ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str) -> None:
+    check_backward_filter(ws, rng, conv, dtype)
+
+
+@pytest.mark.parametrize("check", [check_forward, check_backward_data, check_backward_filter])
+@convs
+def test_integers_are_exact(
+    ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str, check: Callable[..., None]
+) -> None:
+    check(ws, rng, conv, dtype, integers)
+
+
+def test_more_images_than_a_grid_dimension_holds(
+    ws: Workspace, rng: np.random.Generator, dtype: str
+) -> None:
+    conv = Conv((65537, 1, 2, 2), (1, 1, 2, 2))
+    check_forward(ws, rng, conv, dtype, integers)
+    check_backward_data(ws, rng, conv, dtype, integers)
+    check_backward_filter(ws, rng, conv, dtype, integers)
+
+
+def test_an_image_of_many_pixels(ws: Workspace, rng: np.random.Generator, dtype: str) -> None:
+    conv = Conv((1, 3, 257, 258), (3, 3, 3, 3), pad=(1, 1))
+    check_forward(ws, rng, conv, dtype, integers)
+    check_backward_data(ws, rng, conv, dtype, integers)
+    check_backward_filter(ws, rng, conv, dtype, integers)
+
+
+def test_no_images(ws: Workspace, dtype: str) -> None:
+    """Without images the results are empty, and the filter's gradient a sum of nothing."""
+    conv = Conv((0, 3, 5, 5), (2, 3, 3, 3))
+    none, w = np.empty(0, dtype), np.ones(conv.w, dtype)
+    assert forward(ws, conv, none, w, np.ones(2, dtype), dtype).size == 0
+    assert backward_data(ws, conv, none, w, dtype).size == 0
+    assert (backward_filter(ws, conv, none, none, dtype) == 0).all()
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf])
+def test_special_values_reach_only_the_windows_that_see_them(
+    ws: Workspace, rng: np.random.Generator, special: float, dtype: str
+) -> None:
+    conv = Conv((1, 2, 9, 9), (3, 2, 3, 3), pad=(1, 1))
+    x, w = normal(rng, conv.x, dtype), np.ones(conv.w, dtype)
+    x[0, 1, 4, 4] = special
+    got = forward(ws, conv, x, w, None, dtype)
+    seen = np.zeros(conv.y, bool)
+    seen[:, :, 3:6, 3:6] = True
+    np.testing.assert_array_equal(got[seen], np.full(seen.sum(), special, dtype))
+    assert np.isfinite(got[~seen]).all()
+
+
+def test_padding_is_zero_also_beside_infinity(ws: Workspace, dtype: str) -> None:
+    """A filter tap on padding adds 0 * tap, with a finite tap: nothing becomes NaN."""
+    conv = Conv((1, 1, 3, 3), (1, 1, 3, 3), pad=(1, 1))
+    got = forward(ws, conv, np.full(conv.x, np.inf, dtype), np.ones(conv.w, dtype), None, dtype)
+    assert (got == np.inf).all()
+
+
+@pytest.mark.parametrize("run", ["forward", "backward_data", "backward_filter"])
+def test_same_request_same_bits(
+    ws: Workspace, rng: np.random.Generator, dtype: str, run: str
+) -> None:
+    conv = Conv((3, 16, 28, 28), (32, 16, 3, 3), pad=(1, 1))
+    x, w, g = (normal(rng, shape, dtype) for shape in (conv.x, conv.w, conv.y))
+    results = set()
+    for _ in range(4):
+        if run == "forward":
+            results.add(forward(ws, conv, x, w, None, dtype).tobytes())
+        elif run == "backward_data":
+            results.add(backward_data(ws, conv, g, w, dtype).tobytes())
+        else:
+            results.add(backward_filter(ws, conv, x, g, dtype).tobytes())
+    assert len(results) == 1
+
+
+sizes = st.integers(1, 9)
+pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+@given(
+    n=st.integers(1, 3),
+    channels=st.integers(1, 4),
+    filters=st.integers(1, 4),
+    groups=st.integers(1, 3),
+    image=st.tuples(sizes, sizes),
+    window=pairs,
+    stride=pairs,
+    pad=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    dilation=pairs,
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_adjoints(
+    be: Backend,
+    n: int,
+    channels: int,
+    filters: int,
+    groups: int,
+    image: tuple[int, int],
+    window: tuple[int, int],
+    stride: tuple[int, int],
+    pad: tuple[int, int],
+    dilation: tuple[int, int],
+    seed: int,
+) -> None:
+    """<conv(x, w), g> = <x, backward_data(g, w)> = <w, backward_filter(x, g)>, exactly on
+    integers; this needs no reference."""
+    for i in range(2):
+        assume(dilation[i] * (window[i] - 1) + 1 <= image[i] + 2 * pad[i])
+    conv = Conv(
+        (n, channels * groups, *image),
+        (filters * groups, channels, *window),
+        stride, pad, dilation, groups,
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    x, w, g = (integers(rng, shape, np.float32) for shape in (conv.x, conv.w, conv.y))
+    with Workspace(be) as ws:
+        of_output = np.vdot(forward(ws, conv, x, w, None, "float32"), g)
+        assert of_output == np.vdot(x, backward_data(ws, conv, g, w, "float32"))
+        assert of_output == np.vdot(w, backward_filter(ws, conv, x, g, "float32"))

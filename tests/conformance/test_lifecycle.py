@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import tilewright
+from tilewright import Backend
+
+from .calls import CALLS, positional
+from .workspace import download
+
+
+def fresh(be: Backend) -> Backend:
+    """One more backend of the same kind, not initialised."""
+    return type(be)()
+
+
+def test_init_and_close_as_often_as_one_likes(be: Backend) -> None:
+    other = fresh(be)
+    assert not other.is_initialized
+    other.close()
+    for _ in range(3):
+        other.init()
+        other.init()
+        assert other.is_initialized
+        other.free(other.alloc(16))
+        other.close()
+        other.close()
+        assert not other.is_initialized
+
+
+def test_a_context_manager(be: Backend) -> None:
+    with fresh(be) as other:
+        assert other.is_initialized
+    assert not other.is_initialized
+    with pytest.raises(ZeroDivisionError), fresh(be) as other:
+        raise ZeroDivisionError
+    assert not other.is_initialized
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_before_init_raises(be: Backend, call: str) -> None:
+    with pytest.raises(tilewright.NotInitialized) as raised:
+        getattr(fresh(be), call)(*positional(CALLS[call]))
+    assert isinstance(raised.value, tilewright.Error)
+    assert isinstance(raised.value, RuntimeError)
+    assert str(raised.value).startswith(f"{call}: ")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_after_close_raises(be: Backend, call: str) -> None:
+    other = fresh(be)
+    other.init()
+    other.close()
+    with pytest.raises(tilewright.NotInitialized):
+        getattr(other, call)(*positional(CALLS[call]))
+
+
+def test_closing_frees_everything_and_old_handles_stay_invalid(be: Backend) -> None:
+    other = fresh(be)
+    other.init()
+    old = [other.alloc(100) for _ in range(10)]
+    other.close()
+    other.init()
+    assert other.memory_stats().allocations == 0
+    assert other.memory_stats().active_bytes == 0
+    new = [other.alloc(100) for _ in range(10)]
+    assert not set(old) & set(new)
+    for buffer in old:
+        with pytest.raises(tilewright.InvalidArgument):
+            other.buffer_bytes(buffer)
+    other.close()
+
+
+def test_a_backend_may_be_dropped_with_its_buffers(be: Backend) -> None:
+    for _ in range(20):
+        other = fresh(be)
+        other.init()
+        other.alloc(10_000_000)
+        del other
+
+
+def test_backends_do_not_see_each_other(be: Backend) -> None:
+    with fresh(be) as one, fresh(be) as two:
+        a, b = one.alloc(16), two.alloc(16)
+        one.copy_htod(a, np.full(16, 1, np.uint8))
+        two.copy_htod(b, np.full(16, 2, np.uint8))
+        assert (download(one, a) == 1).all()
+        for wrong in (lambda: one.free(b), lambda: two.copy_dtod(b, a, 16)):
+            with pytest.raises(tilewright.InvalidArgument):
+                wrong()
+        assert (download(two, b) == 2).all()
+
+
+def test_what_a_backend_says_of_itself(device: str, be: Backend) -> None:
+    assert be.name == device.partition(":")[0]
+    assert be.device.backend == be.name
+    assert be.device.id.startswith(be.name + ":")
+    assert be.device.available
+    assert be.device.name
+    capabilities, hints = be.capabilities(), be.performance_hints()
+    assert {str(dtype) for dtype in capabilities.dtypes} >= {"float32"}
+    assert 0 < capabilities.max_buffer_bytes
+    assert capabilities.compute_units > 0
+    assert hints.simd_width > 0
+    assert hints.preferred_alignment > 0
+    assert hints.concurrency > 0
+    assert be.device.id in {listed.id for listed in tilewright.devices()}
+
+
+def test_ops_from_many_threads(be: Backend) -> None:
+    """Each thread its own buffers; nothing may get mixed up."""
+    failures: list[str] = []
+
+    def work(number: int) -> None:
+        try:
+            for i in range(30):
+                n = 1000 + 37 * number + i
+                a, b = be.alloc(4 * n), be.alloc(4 * n)
+                be.copy_htod(a, np.full(n, number, np.float32))
+                be.binary("add", a, a, b, n)
+                got = np.empty(n, np.float32)
+                be.copy_dtoh(got, b)
+                if not (got == 2 * number).all():
+                    failures.append(f"thread {number}, round {i}")
+                be.free(a)
+                be.free(b)
+        except Exception as error:
+            failures.append(repr(error))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_closing_while_others_work(be: Backend) -> None:
+    """Calls under way end as they should; later ones say that the backend is closed."""
+    other = fresh(be)
+    other.init()
+    ends: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            while True:
+                n = 100_000
+                a = other.alloc(4 * n)
+                other.copy_htod(a, np.ones(n, np.float32))
+                other.unary("exp", a, a, n)
+                other.free(a)
+        except BaseException as error:
+            ends.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while other.is_initialized and other.memory_stats().total_allocations < 20:
+        pass
+    other.close()
+    for thread in threads:
+        thread.join()
+    assert len(ends) == 4
+    assert all(isinstance(end, tilewright.NotInitialized) for end in ends), ends

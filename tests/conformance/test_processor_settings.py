@@ -1,0 +1,55 @@
+"""The essential tests again under each setting of the CPU backend that changes its code paths; a
+process reads them once."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tilewright
+
+INSTRUCTION_SETS = ["baseline", "avx2", "avx512"]
+
+
+def settings() -> list[dict[str, str]]:
+    """Every lower instruction set than this processor's, and thread counts that it lacks."""
+    cpu = next(device for device in tilewright.devices() if device.backend == "cpu")
+    highest = next(name for name in INSTRUCTION_SETS if name in cpu.features)
+    lower = INSTRUCTION_SETS[: INSTRUCTION_SETS.index(highest)]
+    isa = [{"TILEWRIGHT_CPU_ISA": name} for name in lower]
+    return [*isa, {"TILEWRIGHT_NUM_THREADS": "1"}, {"TILEWRIGHT_NUM_THREADS": "5"}]
+
+
+def run(tests: list[str], setting: dict[str, str]) -> str:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, **setting, "TILEWRIGHT_TEST_DEVICES": "cpu"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2_000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("setting", settings(), ids=lambda s: "-".join(s.values()))
+def test_essential_tests_pass(setting: dict[str, str]) -> None:
+    output = run([str(Path(__file__).parent), "-m", "essential"], setting)
+    passed = re.search(r"(\d+) passed", output)
+    assert passed is not None
+    assert int(passed[1]) > 500
+
+
+CHECK = """
+import tilewright
+be = tilewright.init_backend("cpu")
+print(*be.device.features, be.device.limits["threads"])
+"""
+
+
+@pytest.mark.parametrize("setting", settings(), ids=lambda s: "-".join(s.values()))
+def test_the_setting_is_in_force(setting: dict[str, str]) -> None:
+    command = [sys.executable, "-c", CHECK]
+    environment = {**os.environ, **setting}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert set(setting.values()) < set(done.stdout.split())
