@@ -1,0 +1,87 @@
+"""A C++ program that embeds tilewright, built and run in each of the ways there are."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from building import ROOT, build, configure, installed, run, tool
+
+HERE = Path(__file__).resolve().parent
+
+
+def build_and_run(source: Path, folder: Path, *options: str) -> None:
+    build(source, folder, *options)
+    for backend in ("cpu", "auto"):
+        assert "largest error" in run(folder / "perceptron", backend)
+
+
+@pytest.fixture(scope="module")
+def source_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The parent project that has tilewright as a folder, built."""
+    folder = tmp_path_factory.mktemp("subdirectory")
+    python = f"-DPython_EXECUTABLE={sys.executable}"
+    build_and_run(HERE / "subdirectory", folder, "-DCMAKE_BUILD_TYPE=Release", python)
+    return folder
+
+
+def test_find_package_of_the_installed_wheel(tmp_path: Path) -> None:
+    build_and_run(HERE / "program", tmp_path, f"-Dtilewright_DIR={installed('cmake-dir')}")
+
+
+def test_a_consumer_needs_nothing_but_the_library(tmp_path: Path) -> None:
+    """No CMake package: C++20, the headers, the library and a run path are all there is to it."""
+    program = tmp_path / "perceptron"
+    library = installed("library-dir")
+    headers = installed("include-dir")
+    compiler = shutil.which("c++") or tool("g++")
+    run(
+        *(compiler, "-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{headers}"),
+        *(HERE / "program" / "main.cpp", "-o", program),
+        *(f"-L{library}", "-ltilewright", f"-Wl,-rpath,{library}"),
+    )
+    assert "on cpu:0" in run(program, "cpu")
+
+
+def test_add_subdirectory(source_build: Path) -> None:
+    """Built, run and left alone: nothing of tilewright is among what the parent installs."""
+    prefix = source_build / "prefix"
+    run(tool("cmake"), "--install", source_build, "--prefix", prefix)
+    files = [path for path in prefix.rglob("*") if path.is_file()]
+    assert [path.name for path in files] == ["perceptron"]
+
+
+def test_find_package_of_an_install_prefix(source_build: Path, tmp_path: Path) -> None:
+    """Asked for, tilewright's install rules give a prefix that stands by itself."""
+    prefix = tmp_path / "prefix"
+    configure(HERE / "subdirectory", source_build, "-DTILEWRIGHT_INSTALL=ON")
+    run(tool("cmake"), "--install", source_build, "--prefix", prefix)
+    for file in (prefix / "lib" / "cmake" / "tilewright").iterdir():
+        assert str(source_build) not in file.read_text()
+    build_and_run(HERE / "program", tmp_path / "program", f"-DCMAKE_PREFIX_PATH={prefix}")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "accepted"),
+    [("0.1", True), ("0.1.0", True), ("0.0.9", False), ("0.2", False), ("1.0", False)],
+)
+def test_the_package_has_a_version(tmp_path: Path, wanted: str, accepted: bool) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\n"
+        "project(versions LANGUAGES CXX)\n"
+        f"find_package(tilewright {wanted} CONFIG REQUIRED)\n"
+    )
+    directory = f"-Dtilewright_DIR={installed('cmake-dir')}"
+    said = configure(tmp_path, tmp_path / "build", directory, ok=accepted)
+    if not accepted:
+        assert "0.1.0" in said
+
+
+def test_a_missing_openblas_says_what_to_do(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    # An interpreter that finds no package but its own.
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+    python.chmod(0o755)
+    said = configure(ROOT, tmp_path / "build", f"-DPython_EXECUTABLE={python}", ok=False)
+    assert "pip install scipy-openblas32" in said
+    assert "-DTILEWRIGHT_OPENBLAS_LIBRARY" in said

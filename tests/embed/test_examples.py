@@ -1,0 +1,36 @@
+"""The examples, which come in pairs: the C++ one and the Python one print the same."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from building import ROOT, build, installed, run
+
+CPP = ROOT / "examples" / "cpp"
+PYTHON = ROOT / "examples" / "python"
+NAMES = sorted(path.stem for path in PYTHON.glob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("examples")
+    build(CPP, folder, f"-Dtilewright_DIR={installed('cmake-dir')}")
+    return folder
+
+
+def test_every_example_has_its_pair() -> None:
+    assert sorted(path.stem for path in CPP.glob("*.cpp")) == NAMES
+    assert NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_of_a_pair_print_the_same(programs: Path, name: str) -> None:
+    from_python = run(sys.executable, PYTHON / f"{name}.py")
+    from_cpp = run(programs / f"example_{name}")
+    assert from_python == from_cpp
+    assert from_python
+
+
+def test_decoding_with_a_cache_gives_what_the_whole_sequence_gives(programs: Path) -> None:
+    said = run(programs / "example_attention_decode")
+    assert said.endswith("as the whole sequence at once: yes\n")
