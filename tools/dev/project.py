@@ -81,7 +81,7 @@ class Environment:
             states["cpp-tests"] = digest([*SOURCES, "tests/cpp"])
         if all(self.is_stamped(name, state) for name, state in states.items()):
             return
-        say("building and installing tilewright")
+        say("building and installing tilewright (some minutes the first time)")
         self.pip(
             "install",
             "--no-build-isolation",

@@ -91,8 +91,8 @@ def build(environment: Environment, arch: str, version: str, native: bool) -> Pa
     variables = {"ZIG_GLOBAL_CACHE_DIR": str(BUILD / "zig-cache")}
     if not native:
         defines["TILEWRIGHT_OPENBLAS_LIBRARY"] = foreign_openblas(environment, arch, folder)
+        defines["PYTHON_MODULE_EXTENSION"] = f".cpython-{version}-{arch}-linux-gnu.so"
         variables["_PYTHON_HOST_PLATFORM"] = f"linux-{arch}"
-        variables["SETUPTOOLS_EXT_SUFFIX"] = f".cpython-{version}-{arch}-linux-gnu.so"
     made = folder / "made"
     for old in made.glob("*.whl"):
         old.unlink()
