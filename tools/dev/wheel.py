@@ -69,7 +69,7 @@ def call(options: argparse.Namespace, _: list[str]) -> int:
     for old in DIST.glob(f"tilewright-*-cp{version}-*_{arch}.whl"):
         old.unlink()
     platform = f"{PLATFORM}_{arch}"
-    repair = ["repair", "--only-plat", "--plat", platform, "--wheel-dir", DIST, raw]
+    repair = ("repair", "--only-plat", "--plat", platform, "--wheel-dir", DIST, raw)
     environment.run("python", "-c", AUDITWHEEL.format(arch=arch), *repair)
     (wheel,) = DIST.glob(f"tilewright-*-cp{version}-*{platform}*.whl")
     size = wheel.stat().st_size
