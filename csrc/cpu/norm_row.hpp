@@ -15,26 +15,6 @@ struct RowScale {
   float centre, offset, factor;
 };
 
-template <class T>
-double sum_of_row(const T* x, std::size_t n) {
-  return join_chunks(
-      n,
-      [&](std::size_t begin, std::size_t length) {
-        return kernels_for<T>().sum(x + begin, length);
-      },
-      [](double a, double b) { return a + b; });
-}
-
-template <class T>
-double sum_of_squares_of_row(const T* x, std::size_t n, float centre) {
-  return join_chunks(
-      n,
-      [&](std::size_t begin, std::size_t length) {
-        return kernels_for<T>().sum_of_squares(x + begin, length, centre);
-      },
-      [](double a, double b) { return a + b; });
-}
-
 /// Normalises each row by scale_of(row, n, eps).
 template <class ScaleOf>
 void normalize_rows(const NormRequest& r, ScaleOf&& scale_of) {

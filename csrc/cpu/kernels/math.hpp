@@ -12,6 +12,20 @@ constexpr float infinity = __builtin_inff();
 constexpr float ln2_high = 0x1.62e4p-1f;
 constexpr float ln2_low = 0x1.7f7d1cp-20f;
 
+/// c[0] + c[1] x + c[2] x^2 ..., in pairs: the chain of dependent steps is half as long.
+template <class Vector, class Number>
+static inline Vector polynomial(Vector, Vector, Number last) {
+  return Vector{} + last;
+}
+template <class Vector, class Number>
+static inline Vector polynomial(Vector x, Vector, Number c, Number last) {
+  return c + x * last;
+}
+template <class Vector, class Number, class... More>
+static inline Vector polynomial(Vector x, Vector x2, Number c, Number d, Number e, More... more) {
+  return (c + x * d) + x2 * polynomial(x, x2, e, more...);
+}
+
 /// fraction * 2^exponent, the exponent whole.
 struct Scaled {
   Floats fraction, exponent;
@@ -22,11 +36,10 @@ static inline Scaled exp_less_one_parts(Floats x, Floats rest = Floats{}) {
   constexpr float to_whole = 0x1.8p23f;  // added and taken away: rounds to nearest
   const Floats exponent = (x * 0x1.715476p0f + to_whole) - to_whole;
   const Floats r = ((x - exponent * ln2_high) - exponent * ln2_low) + rest;
-  Floats p = r * 0.001382011f + 0.008368685f;
-  p = p * r + 0.041668274f;
-  p = p * r + 0.16666521f;
-  p = p * r + 0.49999994f;
-  return {r + r * r * p, exponent};
+  const Floats r2 = r * r;
+  const Floats p =
+      polynomial(r, r2, 0.49999994f, 0.16666521f, 0.041668274f, 0.008368685f, 0.001382011f);
+  return {r + r2 * p, exponent};
 }
 
 /// e^(x + rest), for |x| up to 170.
@@ -51,15 +64,9 @@ static inline Floats log(Floats x) {
   const Ints exponent = (bits - sqrt_half) >> 23;
   const Floats f = (Floats)(bits - (exponent << 23)) - 1;
   const Floats e = to_floats(exponent - (tiny & 23));
-  Floats p = f * 0.0674919f - 0.11670025f;
-  p = p * f + 0.118835375f;
-  p = p * f - 0.1240624f;
-  p = p * f + 0.1422036f;
-  p = p * f - 0.16667989f;
-  p = p * f + 0.20002072f;
-  p = p * f - 0.2500001f;
-  p = p * f + 0.33333313f;
   const Floats f2 = f * f;
+  const Floats p = polynomial(f, f2, 0.33333313f, -0.2500001f, 0.20002072f, -0.16667989f,
+                              0.1422036f, -0.1240624f, 0.118835375f, -0.11670025f, 0.0674919f);
   Floats result = e * ln2_high + (f + (f * f2 * p + e * ln2_low - f2 * 0.5f));
   result = x == 0 ? splat(-infinity) : result;
   result = x < infinity ? result : x;
@@ -99,18 +106,12 @@ static inline Floats gelu(Floats x) {
   // |x| * Phi(-|x|) = |x| / 2 * e^(-x^2 / 2) * erfcx(|x| / sqrt 2), scaled last. The square is
   // taken in two parts, the first exact.
   const Floats a = at_most(abs(x), 14.5f);
-  const Floats high = (Floats)((Ints)a & ~0xfff);
-  const Scaled e = exp_parts(high * high * -0.5f, (a - high) * (a + high) * -0.5f);
+  const Floats square = a * a;
+  const Scaled e = exp_parts(square * -0.5f, square_error(a, square) * -0.5f);
   const Floats t = 1 / (1 + a * 0.28284273f);
-  Floats p = t * -0.029207608f + 0.19591293f;
-  p = p * t - 0.4938728f;
-  p = p * t + 0.5408496f;
-  p = p * t - 0.27888978f;
-  p = p * t + 0.26912692f;
-  p = p * t + 0.13069545f;
-  p = p * t + 0.2147015f;
-  p = p * t + 0.2249782f;
-  p = p * t + 0.22570556f;
+  const Floats p =
+      polynomial(t, t * t, 0.22570556f, 0.2249782f, 0.2147015f, 0.13069545f, 0.26912692f,
+                 -0.27888978f, 0.5408496f, -0.4938728f, 0.19591293f, -0.029207608f);
   const Floats half_erfcx = t * p * 0.5f;
   const Floats tail = scale(a * (e.fraction * half_erfcx), e.exponent);
   return x < 0 ? -tail : x - tail;
@@ -126,12 +127,9 @@ static inline Doubles log2(Doubles x) {
   const Doubles m = (Doubles)(bits - ((biased - 1024) << 52));
   const Doubles s = (m - 1) / (m + 1);
   const Doubles s2 = s * s;
-  Doubles p = s2 * 0.2427797819367396 + 0.2614559124548862;
-  p = p * s2 + 0.3206160147861782;
-  p = p * s2 + 0.4121984075836221;
-  p = p * s2 + 0.577078017208102;
-  p = p * s2 + 0.9617966939244441;
-  p = p * s2 + 2.885390081777927;
+  const Doubles p =
+      polynomial(s2, s2 * s2, 2.885390081777927, 0.9617966939244441, 0.577078017208102,
+                 0.4121984075836221, 0.3206160147861782, 0.2614559124548862, 0.2427797819367396);
   return e + s * p;
 }
 
@@ -140,13 +138,10 @@ static inline Doubles exp2(Doubles x) {
   constexpr double to_whole = 0x1.8p52;
   const Doubles shifted = x + to_whole;
   const Doubles r = x - (shifted - to_whole);
-  Doubles p = r * 1.3178915792904334e-06 + 1.5309178375641073e-05;
-  p = p * r + 0.00015403825712538747;
-  p = p * r + 0.0013333454779684267;
-  p = p * r + 0.009618128615514442;
-  p = p * r + 0.05550410935346326;
-  p = p * r + 0.2402265069811421;
-  p = p * r + 0.6931471805481946;
+  const Doubles p =
+      polynomial(r, r * r, 0.6931471805481946, 0.2402265069811421, 0.05550410935346326,
+                 0.009618128615514442, 0.0013333454779684267, 0.00015403825712538747,
+                 1.5309178375641073e-05, 1.3178915792904334e-06);
   return (p * r + 1) * (Doubles)(((Longs)shifted + 1023) << 52);
 }
 

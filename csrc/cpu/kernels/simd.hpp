@@ -61,6 +61,20 @@ static inline Floats sqrt(Floats x) {
 #endif
 }
 
+/// x * x - square, without rounding, for square = x * x rounded.
+static inline Floats square_error(Floats x, Floats square) {
+#if defined(__AVX512F__)
+  return (Floats)_mm512_fmsub_ps((__m512)x, (__m512)x, (__m512)square);
+#elif defined(__AVX2__)
+  return (Floats)_mm256_fmsub_ps((__m256)x, (__m256)x, (__m256)square);
+#elif defined(__aarch64__)
+  return (Floats)vfmaq_f32(-(float32x4_t)square, (float32x4_t)x, (float32x4_t)x);
+#else
+  const Floats high = (Floats)((Ints)x & ~0xfff), low = x - high;
+  return ((high * high - square) + 2 * high * low) + low * low;
+#endif
+}
+
 /// x * 2^exponent for whole exponents within +-250, rounded once.
 static inline Floats scale(Floats x, Floats exponent) {
 #if defined(__AVX512F__)

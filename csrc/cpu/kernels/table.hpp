@@ -22,6 +22,11 @@ struct Operand {
   bool scalar;
 };
 
+/// The sums of x - centre and of its square.
+struct Deviations {
+  double sum, squares;
+};
+
 /// The loops over elements stored as T; all arithmetic is in float32. Outputs may be inputs.
 /// Rows follow each other after `stride` elements. Accumulators of `width` elements have room for
 /// padded_width(width), and what is past `width` means nothing.
@@ -36,7 +41,8 @@ struct ElementKernels {
   double (*sum)(const T* x, std::size_t n);
   float (*max)(const T* x, std::size_t n);
   float (*min)(const T* x, std::size_t n);
-  double (*sum_of_squares)(const T* x, std::size_t n, float centre);
+  double (*sum_of_squares)(const T* x, std::size_t n);
+  Deviations (*deviations)(const T* x, std::size_t n, float centre);
   double (*sum_of_exp)(const T* x, std::size_t n, float shift);  ///< of exp(x - shift)
 
   // Rows into one row: acc[j] += or = max of x[i * stride + j].
