@@ -9,6 +9,7 @@ from project import Environment
 from shell import output, say
 
 CPP_SUFFIXES = {".cpp", ".hpp", ".h", ".inc"}
+TYPED = ("python/tilewright", "tools/op_table.py", "tools/dev", "examples/python")
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,8 +33,8 @@ def call(options: argparse.Namespace, _: list[str]) -> int:
         ("clang-format", ["clang-format", *(["-i"] if fix else ["-n", "-Werror"]), *cpp_files()]),
         ("ruff check", ["ruff", "check", *(["--fix"] if fix else []), "."]),
         ("ruff format", ["ruff", "format", *([] if fix else ["--check"]), "."]),
-        ("mypy", ["mypy", "python/tilewright", "tests"]),
-        ("mypy tools", ["mypy", "tools/dev"]),
+        # Apart, because programs of different folders share names.
+        *((f"mypy {folder}", ["mypy", folder]) for folder in TYPED),
         ("stubs", ["stubtest", "tilewright._core"]),
         ("CMake", cmake_configuration(environment)),
     ]
@@ -59,4 +60,6 @@ def cmake_configuration(environment: Environment) -> list[str | Path]:
         "-Werror=dev",
         "--log-level=WARNING",
         f"-DPython_EXECUTABLE={environment.python}",
+        "-DTILEWRIGHT_PYTHON=ON",
+        "-DTILEWRIGHT_EXAMPLES=ON",
     ]
