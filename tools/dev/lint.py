@@ -29,7 +29,7 @@ def call(options: argparse.Namespace, _: list[str]) -> int:
     environment.install_project()
     environment.install_groups("lint")
     fix: bool = options.fix
-    checks: list[tuple[str, list[str | Path]]] = [
+    checks: list[tuple[str, list[str]]] = [
         ("clang-format", ["clang-format", *(["-i"] if fix else ["-n", "-Werror"]), *cpp_files()]),
         ("ruff check", ["ruff", "check", *(["--fix"] if fix else []), "."]),
         ("ruff format", ["ruff", "format", *([] if fix else ["--check"]), "."]),
@@ -47,12 +47,12 @@ def call(options: argparse.Namespace, _: list[str]) -> int:
     return int(bool(failed))
 
 
-def cpp_files() -> list[str | Path]:
+def cpp_files() -> list[str]:
     listed = output(["git", "ls-files", "--cached", "--others", "--exclude-standard"]).splitlines()
     return [name for name in listed if Path(name).suffix in CPP_SUFFIXES]
 
 
-def cmake_configuration(environment: Environment) -> list[str | Path]:
+def cmake_configuration(environment: Environment) -> list[str]:
     return [
         "cmake",
         "--preset=default",
