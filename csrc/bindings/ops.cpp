@@ -103,7 +103,7 @@ void bind_elementwise(BackendClass& cls) {
   def_call(cls, "reduce", &Backend::reduce, "Reduces one axis, which the output lacks.", arg("op"),
            arg("input"), arg("output"), arg("shape"), arg("axis"), dtype());
   def_call(cls, "cast", &Backend::cast, "Converts n elements between float32 and float16.",
-           arg("input"), arg("from"), arg("output"), arg("to"), arg("n"));
+           arg("input"), arg("from_"), arg("output"), arg("to"), arg("n"));
 }
 
 }  // namespace

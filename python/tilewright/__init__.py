@@ -26,6 +26,7 @@ from tilewright._core import (
     __version__,
     devices,
 )
+from tilewright.array import Array
 from tilewright.backend import (
     Backend,
     CpuBackend,
@@ -37,6 +38,7 @@ from tilewright.backend import (
 logging.getLogger("tilewright").addHandler(logging.NullHandler())
 
 __all__ = [
+    "Array",
     "Backend",
     "BackendUnavailable",
     "BinaryOp",

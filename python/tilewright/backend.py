@@ -6,14 +6,21 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from tilewright import _core
+from tilewright.attention import AttentionOps
+from tilewright.convolution import ConvolutionOps
+from tilewright.elementwise import ElementwiseOps
+from tilewright.linear_algebra import LinearAlgebraOps
+from tilewright.rows import RowOps
 
 BackendType = TypeVar("BackendType", bound="Backend")
 
 
-class Backend(_core.Backend):
-    """One device through the backend trait.
+class Backend(ElementwiseOps, LinearAlgebraOps, ConvolutionOps, AttentionOps, RowOps):
+    """One device through the backend trait, and through the array tier on top.
 
-    Made by init_backend(), or by the class of a backend, which leaves it uninitialised.
+    The trait's calls take buffer handles and sizes. The array tier's ops take Arrays, or anything
+    that NumPy can read, and return an Array, or `out` if it is given. Names that both have take
+    either form: tilewright.forms says how they are told apart.
     """
 
     def __enter__(self: BackendType) -> BackendType:

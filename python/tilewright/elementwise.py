@@ -1,0 +1,276 @@
+"""The array tier's elementwise ops and reductions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, overload
+
+from tilewright.array import Array
+from tilewright.forms import also_trait_call
+from tilewright.operands import (
+    FLOAT16,
+    FLOAT32,
+    Operands,
+    invalid,
+    shown,
+    to_axis,
+    to_dtype,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tilewright.operands import ArrayLike, BufferLike
+
+
+def broadcast_shape(call: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """NumPy's rule: from the right, sizes are equal or one of them is 1."""
+    rank = max(len(a), len(b))
+    sizes = []
+    for i in range(-rank, 0):
+        size_a = a[i] if -i <= len(a) else 1
+        size_b = b[i] if -i <= len(b) else 1
+        if size_a != size_b and 1 not in (size_a, size_b):
+            invalid(call, f"a of shape {a} and b of shape {b} do not broadcast together")
+        sizes.append(size_b if size_a == 1 else size_a)
+    return tuple(sizes)
+
+
+def broadcast_strides(shape: tuple[int, ...], to: tuple[int, ...]) -> list[int]:
+    """The strides that walk an array of `shape` as one of shape `to`."""
+    strides = [0] * len(to)
+    step = 1
+    for i in range(1, len(shape) + 1):
+        if shape[-i] != 1:
+            strides[-i] = step
+        step *= shape[-i]
+    return strides
+
+
+def runs(axes: Sequence[int]) -> list[tuple[int, int]]:
+    """Sorted axes as [first, past the last) of neighbours, the last run first."""
+    found: list[tuple[int, int]] = []
+    for axis in axes:
+        if found and found[-1][1] == axis:
+            found[-1] = (found[-1][0], axis + 1)
+        else:
+            found.append((axis, axis + 1))
+    return found[::-1]
+
+
+class ElementwiseOps(Operands):
+    # One input -----------------------------------------------------------------------------------
+
+    def _unary(self, op: str, x: ArrayLike, out: Array | None) -> Array:
+        (operand,) = self._read(op, x=x)
+        result = self._result(op, out, operand.shape, operand.dtype)
+        self.unary(op, operand, result, operand.size, operand.dtype.name)
+        return result
+
+    def relu(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("relu", x, out)
+
+    def sigmoid(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("sigmoid", x, out)
+
+    def tanh(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("tanh", x, out)
+
+    def exp(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("exp", x, out)
+
+    def log(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("log", x, out)
+
+    def sqrt(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("sqrt", x, out)
+
+    def abs(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("abs", x, out)
+
+    def neg(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("neg", x, out)
+
+    def gelu_tanh(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("gelu_tanh", x, out)
+
+    def rsqrt(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("rsqrt", x, out)
+
+    def reciprocal(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("reciprocal", x, out)
+
+    def square(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("square", x, out)
+
+    @overload
+    def silu(self, x: ArrayLike, *, out: Array | None = None) -> Array: ...
+    @overload
+    def silu(
+        self, input: BufferLike, output: BufferLike, n: int, dtype: str = "float32"
+    ) -> None: ...
+    @also_trait_call("input output n")
+    def silu(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("silu", x, out)
+
+    @overload
+    def gelu(self, x: ArrayLike, *, out: Array | None = None) -> Array: ...
+    @overload
+    def gelu(
+        self, input: BufferLike, output: BufferLike, n: int, dtype: str = "float32"
+    ) -> None: ...
+    @also_trait_call("input output n")
+    def gelu(self, x: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._unary("gelu", x, out)
+
+    @overload
+    def cast(self, x: ArrayLike, dtype: npt.DTypeLike, *, out: Array | None = None) -> Array: ...
+    @overload
+    def cast(self, input: BufferLike, from_: str, output: BufferLike, to: str, n: int) -> None: ...
+    @also_trait_call("input from_ output to n", optional="")
+    def cast(self, x: ArrayLike, dtype: npt.DTypeLike, *, out: Array | None = None) -> Array:
+        """x as float32 or float16, to the nearest even."""
+        wanted = to_dtype("cast", dtype)
+        if wanted not in (FLOAT32, FLOAT16):
+            invalid("cast", f"dtype is {wanted}, expected float32 or float16")
+        (operand,) = self._read("cast", x=x)
+        if operand.dtype == wanted:
+            result = self._result("cast", out, operand.shape, wanted)
+            if result.handle != operand.handle:
+                self.copy_dtod(result, operand, operand.nbytes)
+            return result
+        result = self._result("cast", out, operand.shape, wanted, operand)
+        super().cast(operand, operand.dtype.name, result, wanted.name, operand.size)
+        return result
+
+    # Two inputs ----------------------------------------------------------------------------------
+
+    def _binary(self, call: str, op: str, a: ArrayLike, b: ArrayLike, out: Array | None) -> Array:
+        left, right = self._read(call, a=a, b=b)
+        dtype = left.dtype.name
+        if left.shape == right.shape:
+            result = self._result(call, out, left.shape, left.dtype)
+            self.binary(op, left, right, result, result.size, dtype)
+            return result
+        shape = broadcast_shape(call, left.shape, right.shape)
+        # An input that is walked out of order must not be written on the way.
+        broadcast = [one for one in (left, right) if one.shape != shape]
+        result = self._result(call, out, shape, left.dtype, *broadcast)
+        self.binary_broadcast(
+            op,
+            left,
+            broadcast_strides(left.shape, shape),
+            right,
+            broadcast_strides(right.shape, shape),
+            result,
+            shape,
+            dtype,
+        )
+        return result
+
+    def add(self, a: ArrayLike, b: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._binary("add", "add", a, b, out)
+
+    def sub(self, a: ArrayLike, b: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._binary("sub", "sub", a, b, out)
+
+    def mul(self, a: ArrayLike, b: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._binary("mul", "mul", a, b, out)
+
+    def div(self, a: ArrayLike, b: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._binary("div", "div", a, b, out)
+
+    def pow(self, a: ArrayLike, b: ArrayLike, *, out: Array | None = None) -> Array:
+        return self._binary("pow", "pow", a, b, out)
+
+    def maximum(self, a: ArrayLike, b: ArrayLike, *, out: Array | None = None) -> Array:
+        """The larger of each pair; max() reduces."""
+        return self._binary("maximum", "max", a, b, out)
+
+    def minimum(self, a: ArrayLike, b: ArrayLike, *, out: Array | None = None) -> Array:
+        """The smaller of each pair; min() reduces."""
+        return self._binary("minimum", "min", a, b, out)
+
+    # Reductions ----------------------------------------------------------------------------------
+
+    def _reduce(self, op: str, x: ArrayLike, axis: Any, keepdims: bool, out: Array | None) -> Array:
+        (operand,) = self._read(op, x=x)
+        shape = operand.shape
+        if axis is None:
+            axes = list(range(len(shape)))
+        else:
+            given = axis if isinstance(axis, (tuple, list)) else (axis,)
+            axes = sorted(to_axis(op, one, shape) for one in given)
+            if len(set(axes)) != len(axes):
+                invalid(op, f"axis is {shown(axis)}, expected different axes")
+        if not isinstance(keepdims, bool):
+            invalid(op, f"keepdims is {shown(keepdims)}, expected True or False")
+        kept = [1 if i in axes else size for i, size in enumerate(shape)]
+        final = tuple(size for i, size in enumerate(kept) if keepdims or i not in axes)
+        if op in ("max", "min") and any(shape[i] == 0 for i in axes):
+            invalid(op, f"x has shape {shape}, and the {op} of no elements is not defined")
+        result = self._result(op, out, final, operand.dtype, operand)
+        if not axes:
+            self.copy_dtod(result, operand, operand.nbytes)
+            return result
+        neighbours = runs(axes)
+        steps = operand
+        if len(neighbours) > 1 and operand.dtype == FLOAT16:
+            # Rounded once, at the end.
+            steps = self.cast(operand, FLOAT32)
+        for i, (first, last) in enumerate(neighbours):
+            merged = (*steps.shape[:first], math.prod(steps.shape[first:last]), *steps.shape[last:])
+            left = (*merged[:first], *merged[first + 1 :])
+            done = i == len(neighbours) - 1 and steps.dtype == result.dtype
+            target = result if done else self._new(left, steps.dtype)
+            self.reduce(op, steps, target, merged, first, steps.dtype.name)
+            steps = target
+        if steps.dtype != result.dtype:
+            super().cast(steps, steps.dtype.name, result, result.dtype.name, result.size)
+        return result
+
+    def sum(
+        self,
+        x: ArrayLike,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool = False,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Over one axis, several, or all of them."""
+        return self._reduce("sum", x, axis, keepdims, out)
+
+    def max(
+        self,
+        x: ArrayLike,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool = False,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Over one axis, several, or all of them; maximum() compares two arrays."""
+        return self._reduce("max", x, axis, keepdims, out)
+
+    def min(
+        self,
+        x: ArrayLike,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool = False,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Over one axis, several, or all of them; minimum() compares two arrays."""
+        return self._reduce("min", x, axis, keepdims, out)
+
+    def mean(
+        self,
+        x: ArrayLike,
+        axis: int | Sequence[int] | None = None,
+        keepdims: bool = False,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Over one axis, several, or all of them."""
+        return self._reduce("mean", x, axis, keepdims, out)

@@ -1,0 +1,247 @@
+"""How the array tier reads its operands, and where it puts its results."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.array import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tilewright.backend import Backend
+
+    ArrayLike: TypeAlias = Array | npt.ArrayLike
+    BufferLike: TypeAlias = int | _core.Storage
+
+FLOAT32 = np.dtype(np.float32)
+FLOAT16 = np.dtype(np.float16)
+INT32 = np.dtype(np.int32)
+
+
+def invalid(call: str, what: str) -> NoReturn:
+    raise _core.InvalidArgument(f"{call}: {what}")
+
+
+def shown(value: object) -> str:
+    """The value as in the messages of the trait's calls."""
+    kind = type(value).__name__
+    try:
+        text = repr(value).replace("\n", " ")
+    except Exception:
+        return f"of type {kind}"
+    return f"{text if len(text) <= 80 else text[:80] + '...'} ({kind})"
+
+
+def to_dtype(call: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """float32, float16 or int32, from anything that NumPy takes for a dtype."""
+    try:
+        wanted = None if dtype is None else np.dtype(dtype)
+    except (TypeError, ValueError):
+        wanted = None
+    if wanted not in (FLOAT32, FLOAT16, INT32):
+        invalid(call, f"dtype is {shown(dtype)}, expected float32, float16 or int32")
+    return cast("np.dtype[Any]", wanted)
+
+
+def to_integer(call: str, name: str, value: Any) -> int:
+    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
+        invalid(call, f"{name} is {shown(value)}, expected an integer")
+    try:
+        return operator.index(value)
+    except TypeError:
+        invalid(call, f"{name} is {shown(value)}, expected an integer")
+
+
+def to_shape(call: str, shape: int | Sequence[int]) -> tuple[int, ...]:
+    """Sizes that are not negative; an integer is a shape of one."""
+    if hasattr(shape, "__index__"):
+        shape = (cast("int", shape),)
+    if not isinstance(shape, (tuple, list, np.ndarray)):
+        invalid(call, f"shape is {shown(shape)}, expected a tuple of integers")
+    sizes = tuple(to_integer(call, f"shape[{i}]", size) for i, size in enumerate(shape))
+    for i, size in enumerate(sizes):
+        if size < 0:
+            invalid(call, f"shape[{i}] is {size}, expected 0 or more")
+    return sizes
+
+
+def to_axis(call: str, axis: Any, shape: tuple[int, ...], name: str = "axis") -> int:
+    """An axis counted from the front."""
+    at = to_integer(call, name, axis)
+    if not -len(shape) <= at < len(shape):
+        invalid(call, f"{name} is {at}, expected one of the {len(shape)} axes of shape {shape}")
+    return at % len(shape)
+
+
+def check_rank(call: str, name: str, array: Array, *ranks: int) -> None:
+    if array.ndim not in ranks:
+        expected = " or ".join(str(rank) for rank in ranks)
+        invalid(call, f"{name} has shape {array.shape}, expected {expected} dimensions")
+
+
+def has_own_dtype(given: Any) -> bool:
+    """Python numbers, and lists of them, have no dtype of their own: they take that of the other
+    operands, float32 where there is none."""
+    if isinstance(given, (list, tuple)):
+        return any(has_own_dtype(item) for item in given)
+    return isinstance(given, np.generic) or not isinstance(given, (int, float))
+
+
+def read_host(call: str, name: str, given: Any) -> npt.NDArray[Any]:
+    """What NumPy makes of it, without a copy where it can."""
+    try:
+        if hasattr(given, "__dlpack__") and not hasattr(given, "__array_interface__"):
+            return np.from_dlpack(given)
+        return np.asarray(given)
+    except Exception as error:
+        raise _core.InvalidArgument(
+            f"{call}: {name} of type {type(given).__name__} cannot be read as an array: {error}"
+        ) from error
+
+
+def check_dtype(
+    call: str, name: str, dtype: np.dtype[Any], expected: tuple[np.dtype[Any], ...]
+) -> None:
+    if dtype in expected:
+        return
+    names = " or ".join(str(one) for one in expected)
+    if dtype.kind in "fiub":
+        invalid(call, f"{name} is {dtype}, expected {names}; write {name}.astype(np.{expected[0]})")
+    invalid(call, f"{name} is of dtype {dtype}, expected {names}")
+
+
+class Operands(_core.Backend):
+    """What every op of the array tier starts and ends with."""
+
+    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        return Array(cast("Backend", self), shape, dtype)
+
+    def _upload(self, values: npt.NDArray[Any]) -> Array:
+        array = self._new(values.shape, values.dtype)
+        # A copy is made only of what is not contiguous.
+        self.copy_htod(array, np.ascontiguousarray(values))
+        return array
+
+    def _own(self, call: str, name: str, array: Array) -> None:
+        if array.backend is not self:
+            invalid(call, f"{name} is an Array of another backend ({array.backend!r})")
+
+    def _read(self, call: str, **given: Any) -> list[Array]:
+        """The operands as Arrays of this backend, all float32 or all float16."""
+        arrays: list[Any] = []
+        dtype: np.dtype[Any] | None = None
+        dtype_of = ""
+        for name, one in given.items():
+            if isinstance(one, Array):
+                self._own(call, name, one)
+                own: np.dtype[Any] | None = one.dtype
+                arrays.append(one)
+            else:
+                values = read_host(call, name, one)
+                own = values.dtype if has_own_dtype(one) else None
+                if own is None and values.dtype.kind not in "iuf":
+                    invalid(call, f"{name} is {shown(one)}, expected numbers")
+                arrays.append(values)
+            if own is None:
+                continue
+            check_dtype(call, name, own, (FLOAT32, FLOAT16))
+            if dtype is None:
+                dtype, dtype_of = own, name
+            elif own != dtype:
+                wide, narrow = (name, dtype_of) if own == FLOAT32 else (dtype_of, name)
+                invalid(
+                    call,
+                    f"{dtype_of} is {dtype} and {name} is {own}; "
+                    f"write {narrow}.astype(np.float32) or {wide}.astype(np.float16)",
+                )
+        dtype = dtype or FLOAT32
+        return [
+            one if isinstance(one, Array) else self._upload(one.astype(dtype, copy=False))
+            for one in arrays
+        ]
+
+    def _result(
+        self,
+        call: str,
+        out: Array | None,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        *inputs: Array,
+    ) -> Array:
+        """Where a result goes: `out` if it fits, which must share no buffer with `inputs`."""
+        if out is None:
+            return self._new(shape, dtype)
+        if not isinstance(out, Array):
+            invalid(call, f"out is {shown(out)}, expected an Array")
+        self._own(call, "out", out)
+        if out.shape != shape or out.dtype != dtype:
+            invalid(
+                call,
+                f"out is {out.dtype} of shape {out.shape}, expected {dtype} of shape {shape}",
+            )
+        if any(out.handle == one.handle for one in inputs):
+            invalid(call, "out shares its buffer with an input, expected another Array")
+        return out
+
+    # Creation -------------------------------------------------------------------------------------
+
+    def array(self, x: ArrayLike, dtype: npt.DTypeLike | None = None) -> Array:
+        """A copy of x on this device.
+
+        x is anything NumPy or DLPack can read. Python numbers and lists become float32. What is
+        stored in another type than float32, float16 or int32 needs `dtype`, which converts.
+        """
+        wanted = None if dtype is None else to_dtype("array", dtype)
+        if isinstance(x, Array):
+            if x.backend is not self or wanted not in (None, x.dtype):
+                return self.array(x.numpy(), wanted or x.dtype)
+            copied = self._new(x.shape, x.dtype)
+            self.copy_dtod(copied, x, x.nbytes)
+            return copied
+        values = read_host("array", "x", x)
+        if values.dtype.kind not in "fiub":
+            invalid("array", f"x is of dtype {values.dtype}, expected numbers")
+        if wanted is None:
+            if has_own_dtype(x):
+                check_dtype("array", "x", values.dtype, (FLOAT32, FLOAT16, INT32))
+            wanted = values.dtype if has_own_dtype(x) else FLOAT32
+        return self._upload(values.astype(wanted, copy=False))
+
+    def from_dlpack(self, x: Any) -> Array:
+        """A copy of another library's tensor on this device."""
+        if not hasattr(x, "__dlpack__"):
+            invalid("from_dlpack", f"x is {shown(x)}, expected an object with __dlpack__")
+        try:
+            values = np.from_dlpack(x)
+        except Exception as error:
+            raise _core.InvalidArgument(f"from_dlpack: x cannot be read: {error}") from error
+        check_dtype("from_dlpack", "x", values.dtype, (FLOAT32, FLOAT16, INT32))
+        return self._upload(values)
+
+    def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = FLOAT32) -> Array:
+        """An Array whose contents are undefined."""
+        return self._new(to_shape("empty", shape), to_dtype("empty", dtype))
+
+    def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = FLOAT32) -> Array:
+        return self.full(shape, 0, dtype)
+
+    def full(
+        self, shape: int | Sequence[int], value: float, dtype: npt.DTypeLike = FLOAT32
+    ) -> Array:
+        """An Array with `value` everywhere."""
+        if isinstance(value, (bool, np.bool_)) or not isinstance(
+            value, (int, float, np.integer, np.floating)
+        ):
+            invalid("full", f"value is {shown(value)}, expected a number")
+        sizes, wanted = to_shape("full", shape), to_dtype("full", dtype)
+        try:
+            return self._upload(np.full(sizes, value, wanted))
+        except (OverflowError, ValueError) as error:
+            raise _core.InvalidArgument(f"full: value is {value}: {error}") from error

@@ -1,0 +1,228 @@
+"""The array tier's ops on rows: softmax, norms, gather and scatter."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from tilewright.array import Array
+from tilewright.forms import also_trait_call
+from tilewright.operands import INT32, Operands, invalid, read_host, to_axis
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.operands import ArrayLike, BufferLike
+
+
+class RowOps(Operands):
+    @overload
+    def softmax(self, x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array: ...
+    @overload
+    def softmax(
+        self,
+        input: BufferLike,
+        output: BufferLike,
+        shape: Sequence[int],
+        axis: int,
+        dtype: str = "float32",
+    ) -> None: ...
+    @also_trait_call("input output shape axis")
+    def softmax(self, x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
+        """exp(x) / sum(exp(x)) along an axis."""
+        (operand,) = self._read("softmax", x=x)
+        along = to_axis("softmax", axis, operand.shape)
+        result = self._result("softmax", out, operand.shape, operand.dtype)
+        super().softmax(operand, result, operand.shape, along, operand.dtype.name)
+        return result
+
+    @overload
+    def rmsnorm(
+        self, x: ArrayLike, weight: ArrayLike, eps: float = 1e-5, *, out: Array | None = None
+    ) -> Array: ...
+    @overload
+    def rmsnorm(
+        self,
+        x: BufferLike,
+        weight: BufferLike,
+        out: BufferLike,
+        rows: int,
+        cols: int,
+        eps: float,
+        dtype: str = "float32",
+    ) -> None: ...
+    @also_trait_call("x weight out rows cols eps")
+    def rmsnorm(
+        self, x: ArrayLike, weight: ArrayLike, eps: float = 1e-5, *, out: Array | None = None
+    ) -> Array:
+        """x * weight / sqrt(mean(x^2) + eps) along the last axis."""
+        operand, scales = self._read("rmsnorm", x=x, weight=weight)
+        rows, cols = self._rows("rmsnorm", operand, weight=scales)
+        result = self._result("rmsnorm", out, operand.shape, operand.dtype, scales)
+        super().rmsnorm(operand, scales, result, rows, cols, eps, operand.dtype.name)
+        return result
+
+    @overload
+    def layer_norm(
+        self,
+        x: ArrayLike,
+        weight: ArrayLike,
+        bias: ArrayLike,
+        eps: float = 1e-5,
+        *,
+        out: Array | None = None,
+    ) -> Array: ...
+    @overload
+    def layer_norm(
+        self,
+        x: BufferLike,
+        weight: BufferLike,
+        bias: BufferLike,
+        out: BufferLike,
+        rows: int,
+        cols: int,
+        eps: float,
+        dtype: str = "float32",
+    ) -> None: ...
+    @also_trait_call("x weight bias out rows cols eps")
+    def layer_norm(
+        self,
+        x: ArrayLike,
+        weight: ArrayLike,
+        bias: ArrayLike,
+        eps: float = 1e-5,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """(x - mean(x)) / sqrt(var(x) + eps) * weight + bias along the last axis."""
+        operand, scales, offsets = self._read("layer_norm", x=x, weight=weight, bias=bias)
+        rows, cols = self._rows("layer_norm", operand, weight=scales, bias=offsets)
+        result = self._result("layer_norm", out, operand.shape, operand.dtype, scales, offsets)
+        super().layer_norm(operand, scales, offsets, result, rows, cols, eps, operand.dtype.name)
+        return result
+
+    @staticmethod
+    def _rows(call: str, x: Array, **parameters: Array) -> tuple[int, int]:
+        if x.ndim == 0:
+            invalid(call, "x has no dimension, expected at least one")
+        for name, one in parameters.items():
+            if one.shape != x.shape[-1:]:
+                invalid(
+                    call,
+                    f"{name} has shape {one.shape}, expected {x.shape[-1:]}, the last axis of x",
+                )
+        return math.prod(x.shape[:-1]), x.shape[-1]
+
+    # Rows by index -------------------------------------------------------------------------------
+
+    def _indices(self, call: str, indices: ArrayLike, rows: int) -> Array:
+        """Row numbers on the device. Those of the host are checked, and negative ones count from
+        the end, as in NumPy; those on the device follow the trait's rule."""
+        if isinstance(indices, Array):
+            self._own(call, "indices", indices)
+            if indices.dtype != INT32:
+                invalid(call, f"indices is {indices.dtype}, expected int32")
+            return indices
+        values = read_host(call, "indices", indices)
+        if values.size == 0 and isinstance(indices, (list, tuple)):
+            values = values.astype(INT32)
+        if values.dtype.kind not in "iu":
+            invalid(
+                call,
+                f"indices is {values.dtype}, expected integers; write indices.astype(np.int32)",
+            )
+        wrong = np.argwhere((values < -rows) | (values >= rows))
+        if len(wrong):
+            at = tuple(int(i) for i in wrong[0])
+            place = f"indices{list(at)}" if at else "indices"
+            invalid(call, f"{place} is {values[at]}, expected {-rows} to {rows - 1}")
+        return self._upload(np.where(values < 0, values + rows, values).astype(INT32))
+
+    @overload
+    def gather(
+        self, table: ArrayLike, indices: ArrayLike, *, out: Array | None = None
+    ) -> Array: ...
+    @overload
+    def gather(
+        self,
+        table: BufferLike,
+        indices: BufferLike,
+        output: BufferLike,
+        table_rows: int,
+        row_size: int,
+        count: int,
+        dtype: str = "float32",
+    ) -> None: ...
+    @also_trait_call("table indices output table_rows row_size count")
+    def gather(self, table: ArrayLike, indices: ArrayLike, *, out: Array | None = None) -> Array:
+        """table[indices]: rows along the first axis. Of indices in an Array, one outside gives a
+        row of NaN."""
+        (source,) = self._read("gather", table=table)
+        if source.ndim == 0:
+            invalid("gather", "table has no dimension, expected at least one")
+        rows = self._indices("gather", indices, source.shape[0])
+        shape = rows.shape + source.shape[1:]
+        result = self._result("gather", out, shape, source.dtype, source, rows)
+        row_size = math.prod(source.shape[1:])
+        super().gather(
+            source, rows, result, source.shape[0], row_size, rows.size, source.dtype.name
+        )
+        return result
+
+    @overload
+    def scatter(
+        self,
+        output: ArrayLike,
+        indices: ArrayLike,
+        source: ArrayLike,
+        *,
+        out: Array | None = None,
+    ) -> Array: ...
+    @overload
+    def scatter(
+        self,
+        source: BufferLike,
+        indices: BufferLike,
+        output: BufferLike,
+        output_rows: int,
+        row_size: int,
+        count: int,
+        dtype: str = "float32",
+    ) -> None: ...
+    @also_trait_call("source indices output output_rows row_size count")
+    def scatter(
+        self,
+        output: ArrayLike,
+        indices: ArrayLike,
+        source: ArrayLike,
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """output[indices] = source, rows along the first axis; other rows stay. An Array is written
+        in place and returned; anything else, or with `out`, is copied first. Of equal indices the
+        last one counts."""
+        target, rows_in = self._read("scatter", output=output, source=source)
+        if target.ndim == 0:
+            invalid("scatter", "output has no dimension, expected at least one")
+        rows = self._indices("scatter", indices, target.shape[0])
+        shape = rows.shape + target.shape[1:]
+        if rows_in.shape != shape:
+            invalid(
+                "scatter",
+                f"source has shape {rows_in.shape}, expected {shape}: the shape of indices, then "
+                "that of a row of output",
+            )
+        if out is not None:
+            result = self._result("scatter", out, target.shape, target.dtype, rows_in, rows)
+            if result.handle != target.handle:
+                self.copy_dtod(result, target, target.nbytes)
+            target = result
+        elif target.handle in (rows_in.handle, rows.handle):
+            invalid("scatter", "output shares its buffer with an input, expected another Array")
+        super().scatter(
+            rows_in, rows, target, target.shape[0], math.prod(target.shape[1:]), rows.size,
+            target.dtype.name,
+        )  # fmt: skip
+        return target
