@@ -7,7 +7,9 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 import tilewright
@@ -16,8 +18,10 @@ from tilewright.cli import environment, main
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ["--size", "small", "--seconds", "0.2"]
 
+UseStranger: TypeAlias = Callable[[Callable[..., None]], None]
 
-def tilewright_command(*arguments, **variables):
+
+def tilewright_command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tilewright", *arguments],
         capture_output=True,
@@ -26,20 +30,20 @@ def tilewright_command(*arguments, **variables):
     )
 
 
-def bench_json(capsys, *arguments):
+def bench_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, Any]:
     code = main(["bench", *QUICK, "--json", *arguments])
     return code, json.loads(capsys.readouterr().out)
 
 
 @pytest.fixture
-def stranger(monkeypatch):
+def stranger(monkeypatch: pytest.MonkeyPatch) -> UseStranger:
     """Makes the commands run on a CPU backend with another `unary`."""
 
-    def use(unary):
+    def use(unary: Callable[..., None]) -> None:
         class Stranger(tilewright.CpuBackend):
             pass
 
-        Stranger.unary = unary
+        monkeypatch.setattr(Stranger, "unary", unary)
         monkeypatch.setattr(tilewright, "init_backend", lambda preference: Stranger())
 
     return use
@@ -48,18 +52,18 @@ def stranger(monkeypatch):
 # The program ----------------------------------------------------------------------------------
 
 
-def test_version():
+def test_version() -> None:
     done = tilewright_command("--version")
     assert (done.returncode, done.stdout) == (0, f"tilewright {tilewright.__version__}\n")
 
 
-def test_the_script_that_is_installed_is_the_same_function():
+def test_the_script_that_is_installed_is_the_same_function() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     assert '[project.scripts]\ntilewright = "tilewright.cli:main"\n' in project
 
 
 @pytest.mark.parametrize("command", [[], ["info"], ["doctor"], ["bench"]])
-def test_help(command):
+def test_help(command: list[str]) -> None:
     done = tilewright_command(*command, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: {' '.join(['tilewright', *command])}")
@@ -80,7 +84,7 @@ def test_help(command):
         (["bench", "--ops", "gemm_f16", "--dtypes", "float16"], "has a case in float16"),
     ],
 )
-def test_wrong_use_is_one_line_and_exit_code_2(arguments, message):
+def test_wrong_use_is_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:
     done = tilewright_command(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -88,7 +92,7 @@ def test_wrong_use_is_one_line_and_exit_code_2(arguments, message):
     assert done.stderr.count("\n") == 1
 
 
-def test_an_error_of_the_library_is_one_line_and_exit_code_1():
+def test_an_error_of_the_library_is_one_line_and_exit_code_1() -> None:
     done = tilewright_command("bench", TILEWRIGHT_DEVICE="gpu9")
     assert done.returncode == 1
     assert done.stderr.startswith("tilewright: ")
@@ -96,7 +100,7 @@ def test_an_error_of_the_library_is_one_line_and_exit_code_1():
     assert "Traceback" not in done.stderr
 
 
-def test_debug_shows_where_an_error_came_from():
+def test_debug_shows_where_an_error_came_from() -> None:
     done = tilewright_command("bench", "--debug", TILEWRIGHT_DEVICE="gpu9")
     assert done.returncode == 1
     assert done.stderr.startswith("Traceback")
@@ -105,7 +109,7 @@ def test_debug_shows_where_an_error_came_from():
 # info -----------------------------------------------------------------------------------------
 
 
-def test_info_names_every_backend_and_what_auto_takes():
+def test_info_names_every_backend_and_what_auto_takes() -> None:
     done = tilewright_command("info", TILEWRIGHT_DEVICE="cpu")
     assert done.returncode == 0
     for device in tilewright.devices():
@@ -114,7 +118,7 @@ def test_info_names_every_backend_and_what_auto_takes():
     assert "auto takes cpu:0: TILEWRIGHT_DEVICE is cpu" in done.stdout
 
 
-def test_info_as_json(capsys, monkeypatch):
+def test_info_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_NUM_THREADS", "1")
     monkeypatch.delenv("TILEWRIGHT_DEVICE", raising=False)
     assert main(["info", "--json"]) == 0
@@ -129,7 +133,9 @@ def test_info_as_json(capsys, monkeypatch):
     assert report["variables"]["TILEWRIGHT_NUM_THREADS"] == "1"
 
 
-def test_info_says_why_auto_takes_nothing(capsys, monkeypatch):
+def test_info_says_why_auto_takes_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TILEWRIGHT_DEVICE", "gpu9")
     assert main(["info", "--json"]) == 0
     auto = json.loads(capsys.readouterr().out)["auto"]
@@ -138,14 +144,16 @@ def test_info_says_why_auto_takes_nothing(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["cmake-dir", "include-dir", "library-dir"])
-def test_info_prints_one_folder_of_the_package(name, capsys):
+def test_info_prints_one_folder_of_the_package(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["info", f"--{name}"]) == 0
     printed = Path(capsys.readouterr().out.removesuffix("\n"))
     assert printed == environment.folders()[name]
     assert printed.is_relative_to(Path(tilewright.__file__).resolve().parent)
 
 
-def test_the_variables_are_those_that_the_sources_read():
+def test_the_variables_are_those_that_the_sources_read() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "csrc").rglob("*.cpp"))
     read = set(re.findall(r'environment\w*\(\s*"(TILEWRIGHT_\w+)"', sources))
     assert set(environment.VARIABLES) == read
@@ -154,7 +162,9 @@ def test_the_variables_are_those_that_the_sources_read():
 # doctor ---------------------------------------------------------------------------------------
 
 
-def test_doctor_finds_the_cpu_ready(capsys, monkeypatch):
+def test_doctor_finds_the_cpu_ready(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("TILEWRIGHT_DEVICE", raising=False)
     assert main(["doctor", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -172,20 +182,22 @@ def test_doctor_finds_the_cpu_ready(capsys, monkeypatch):
     }
 
 
-def test_doctor_says_what_mends_a_wrong_variable():
+def test_doctor_says_what_mends_a_wrong_variable() -> None:
     done = tilewright_command("doctor", TILEWRIGHT_CPU_ISA="avx9")
     assert done.returncode == 1
     assert "to mend it: unset TILEWRIGHT_CPU_ISA" in done.stdout
     assert "Not ready" in done.stdout
 
 
-def test_doctor_names_a_misspelt_variable():
+def test_doctor_names_a_misspelt_variable() -> None:
     done = tilewright_command("doctor", TILEWRIGHT_NUM_THREAD="1")
     assert "did you mean TILEWRIGHT_NUM_THREADS?" in " ".join(done.stdout.split())
     assert "unset TILEWRIGHT_NUM_THREAD" in done.stdout
 
 
-def test_doctor_finds_a_backend_that_computes_wrong(capsys, stranger):
+def test_doctor_finds_a_backend_that_computes_wrong(
+    capsys: pytest.CaptureFixture[str], stranger: UseStranger
+) -> None:
     stranger(lambda self, op, x, out, n, dtype: None)
     assert main(["doctor"]) == 1
     assert "wrong: error" in capsys.readouterr().out
@@ -194,7 +206,7 @@ def test_doctor_finds_a_backend_that_computes_wrong(capsys, stranger):
 # bench ----------------------------------------------------------------------------------------
 
 
-def test_bench_as_json(capsys):
+def test_bench_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     code, report = bench_json(capsys, "--ops", "gemm,reduce.sum", "--device", "cpu:0")
     assert code == 0
     assert set(report) == {
@@ -223,13 +235,13 @@ def test_bench_as_json(capsys):
         assert result["ratio"] == result["numpy_seconds"] / result["seconds"]
 
 
-def test_bench_takes_patterns_dtypes_and_lists_names(capsys):
+def test_bench_takes_patterns_dtypes_and_lists_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--list", "--ops", "unary.s*", "--dtypes", "float16"]) == 0
     names = capsys.readouterr().out.split()
     assert names == ["unary.sigmoid", "unary.sqrt", "unary.silu", "unary.square"]
 
 
-def test_bench_without_time_only_checks(capsys):
+def test_bench_without_time_only_checks(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--size", "small", "--seconds", "0", "--ops", "softmax"]) == 0
     output = capsys.readouterr().out
     assert "4 correct, no wrong result" in output
@@ -237,7 +249,7 @@ def test_bench_without_time_only_checks(capsys):
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_the_table_fits_its_terminal(columns):
+def test_the_table_fits_its_terminal(columns: int) -> None:
     done = tilewright_command("bench", *QUICK, "--ops", "gemm*,reduce", COLUMNS=str(columns))
     assert done.returncode == 0
     assert max(map(len, done.stdout.splitlines())) <= columns
@@ -246,7 +258,9 @@ def test_the_table_fits_its_terminal(columns):
     assert done.stderr == ""
 
 
-def test_a_wrong_result_is_marked_and_fails(capsys, stranger):
+def test_a_wrong_result_is_marked_and_fails(
+    capsys: pytest.CaptureFixture[str], stranger: UseStranger
+) -> None:
     exact = tilewright.CpuBackend.unary
     stranger(lambda self, op, *rest: exact(self, "neg" if op == "abs" else op, *rest))
     assert main(["bench", *QUICK, "--ops", "unary.abs,unary.exp", "--dtypes", "float32"]) == 1
@@ -255,7 +269,9 @@ def test_a_wrong_result_is_marked_and_fails(capsys, stranger):
     assert "WRONG: unary.abs float32: error" in output
 
 
-def test_a_wrong_result_has_no_ratio(capsys, stranger):
+def test_a_wrong_result_has_no_ratio(
+    capsys: pytest.CaptureFixture[str], stranger: UseStranger
+) -> None:
     stranger(lambda self, op, x, out, n, dtype: None)
     code, report = bench_json(capsys, "--ops", "unary.exp", "--dtypes", "float32")
     assert code == 1
@@ -263,8 +279,10 @@ def test_a_wrong_result_has_no_ratio(capsys, stranger):
     assert report["results"][0]["ratio"] is None
 
 
-def test_an_op_that_the_device_lacks_is_shown_with_its_reason(capsys, stranger):
-    def unary(self, *arguments):
+def test_an_op_that_the_device_lacks_is_shown_with_its_reason(
+    capsys: pytest.CaptureFixture[str], stranger: UseStranger
+) -> None:
+    def unary(self: tilewright.Backend, *arguments: object) -> None:
         raise tilewright.Unsupported("unary: this device has no exponentials")
 
     stranger(unary)
@@ -274,8 +292,10 @@ def test_an_op_that_the_device_lacks_is_shown_with_its_reason(capsys, stranger):
     assert "1 unsupported" in output
 
 
-def test_an_op_that_fails_does_not_end_the_others(capsys, stranger):
-    def unary(self, *arguments):
+def test_an_op_that_fails_does_not_end_the_others(
+    capsys: pytest.CaptureFixture[str], stranger: UseStranger
+) -> None:
+    def unary(self: tilewright.Backend, *arguments: object) -> None:
         raise tilewright.OutOfMemory("unary: the device is full")
 
     stranger(unary)
@@ -285,27 +305,39 @@ def test_an_op_that_fails_does_not_end_the_others(capsys, stranger):
     assert report["results"][2]["message"] == "unary: the device is full"
 
 
-def test_ctrl_c_prints_what_there_is_and_gives_130():
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tilewright", "bench", "--size", "small", "--seconds", "120"],
+def started_bench(seconds: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tilewright", "bench", "--size", "small", "--seconds", seconds],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    shown = ""
-    while "gemm " not in shown:
-        line = process.stdout.readline()
-        assert line, process.stderr.read()
-        shown += line
-    process.send_signal(signal.SIGINT)
-    rest, errors = process.communicate()
+
+
+def test_ctrl_c_prints_what_there_is_and_gives_130() -> None:
+    with started_bench("120") as process:
+        assert process.stdout is not None
+        while "gemm " not in (line := process.stdout.readline()):
+            assert line, process.communicate()
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate()
     assert process.returncode == 130
     assert "Interrupted:" in rest
     assert "correct" in rest
     assert errors == ""
 
 
-def on_a_terminal(*arguments, **variables):
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    with started_bench("1") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+def on_a_terminal(*arguments: str, **variables: str) -> str:
     """What a terminal of 100 columns gets of both streams."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -329,27 +361,29 @@ def on_a_terminal(*arguments, **variables):
     return output.decode()
 
 
-def test_a_terminal_gets_a_progress_bar_and_colours():
+def test_a_terminal_gets_a_progress_bar_and_colours() -> None:
     output = on_a_terminal("bench", *QUICK, "--ops", "gemm,reduce", NO_COLOR="")
     assert "\r\033[2K" in output
     assert "4/17" in output
     assert "\033[1mLinear algebra" in output
 
 
-def test_no_color_keeps_the_bar_and_drops_the_colours():
+def test_no_color_keeps_the_bar_and_drops_the_colours() -> None:
     output = on_a_terminal("bench", *QUICK, "--ops", "gemm", NO_COLOR="1")
     assert "\r\033[2K" in output
     assert not re.search(r"\033\[[\d;]*m", output)
 
 
-def test_json_goes_into_a_file_beside_the_table(capsys, tmp_path):
+def test_json_goes_into_a_file_beside_the_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     file = tmp_path / "results.json"
     assert main(["bench", *QUICK, "--ops", "cast", "--json", str(file)]) == 0
     assert "2 correct" in capsys.readouterr().out
     assert [r["name"] for r in json.loads(file.read_text())["results"]] == ["cast", "cast"]
 
 
-def test_plot_writes_a_png(tmp_path, capsys):
+def test_plot_writes_a_png(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bench.png"
     assert main(["bench", *QUICK, "--ops", "gemm,unary.exp", "--plot", str(file)]) == 0
     content = file.read_bytes()
@@ -359,13 +393,30 @@ def test_plot_writes_a_png(tmp_path, capsys):
     assert height > 200
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path, capsys):
+def test_a_file_that_cannot_be_written_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "missing" / "results.json"
     assert main(["bench", *QUICK, "--ops", "cast", "--json", str(file)]) == 2
-    assert f"cannot write {file}: No such file or directory" in capsys.readouterr().err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert f"cannot write {file}: {file.parent} is not a folder" in output.err
 
 
-def test_plot_without_matplotlib_says_what_to_install(tmp_path):
+def test_a_file_that_is_a_folder_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *QUICK, "--ops", "cast", "--json", str(tmp_path)]) == 2
+    assert f"cannot write {tmp_path}: Is a directory" in capsys.readouterr().err
+
+
+def test_plot_needs_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--seconds", "0", "--ops", "cast", "--plot", str(tmp_path / "x.png")]
+    assert main(["bench", *arguments]) == 2
+    assert "--seconds above 0" in capsys.readouterr().err
+
+
+def test_plot_without_matplotlib_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "matplotlib.py").write_text("raise ImportError('hidden by a test')")
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     done = tilewright_command(

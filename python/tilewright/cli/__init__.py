@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -34,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     wrong use, 130 interrupted."""
     arguments = _parser().parse_args(argv)
     try:
-        return _COMMANDS[arguments.command].run(arguments)
+        code: int = _COMMANDS[arguments.command].run(arguments)
+        return code
     except WrongUse as error:
         code, message = WRONG_USE, str(error)
     except tilewright.Error as error:
@@ -43,5 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
     except KeyboardInterrupt:
         code, message = INTERRUPTED, "interrupted"
+    except BrokenPipeError:
+        # Who read the output has gone, as `head` does; nor is there anywhere to flush the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     print(f"tilewright: {message}", file=sys.stderr)
     return code

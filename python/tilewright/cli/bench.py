@@ -71,8 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     if not environment.known_device(arguments.device):
         raise unknown("device", arguments.device, environment.device_names())
+    files = [Path(name) for name in (arguments.json, arguments.plot) if name not in (None, "-")]
+    _check_folders(files)
     if arguments.plot:
-        from . import plot  # fails early where matplotlib is missing
+        if arguments.seconds == 0:
+            raise WrongUse("--plot draws times: give it --seconds above 0")
+        from . import plot  # before the work, since matplotlib may be missing
 
     with tilewright.init_backend(arguments.device) as backend:
         report = {
@@ -95,8 +99,11 @@ def run(arguments: argparse.Namespace) -> int:
             sys.stdout.write(text)
         else:
             _write(Path(arguments.json), text.encode())
-    if arguments.plot and any(outcome.seconds for outcome in outcomes):
-        _write(Path(arguments.plot), plot.draw(report, outcomes))
+    if arguments.plot:
+        if any(outcome.seconds for outcome in outcomes):
+            _write(Path(arguments.plot), plot.draw(report, outcomes))
+        else:
+            print(f"tilewright: no op was timed, {arguments.plot} not written", file=sys.stderr)
     if interrupted:
         return INTERRUPTED
     return FAILED if any(o.status in ("wrong", "failed") for o in outcomes) else OK
@@ -172,6 +179,13 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds < 1e6:
         raise argparse.ArgumentTypeError(f"{text} is not a time")
     return seconds
+
+
+def _check_folders(files: Sequence[Path]) -> None:
+    """Before the work, which takes a while."""
+    for path in files:
+        if not path.parent.is_dir():
+            raise WrongUse(f"cannot write {path}: {path.parent} is not a folder")
 
 
 def _write(path: Path, content: bytes) -> None:

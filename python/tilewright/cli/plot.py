@@ -10,10 +10,8 @@ from .measure import Outcome
 from .options import WrongUse
 
 try:
-    import matplotlib
-
-    matplotlib.use("Agg", force=False)
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 except ImportError as error:
     raise WrongUse("--plot needs matplotlib: pip install matplotlib") from error
 
@@ -28,8 +26,8 @@ def draw(report: dict[str, Any], outcomes: Sequence[Outcome]) -> bytes:
     names = list(dict.fromkeys(outcome.name for outcome in timed))
     dtypes = [dtype for dtype in _COLOURS if any(o.dtype == dtype for o in timed)]
     height = len(names) * _ROW_INCHES + 1.9
-    figure = Figure(figsize=(11, height), dpi=130, layout="constrained")
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.75 / height))
+    below_title = ConstrainedLayoutEngine(rect=(0, 0, 1, 1 - 0.75 / height))
+    figure = Figure(figsize=(11, height), dpi=130, layout=below_title)
     ratio, rate = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1))
     _ratios(ratio, timed, names)
     _rates(rate, timed, names)

@@ -70,7 +70,8 @@ class Draw:
 
     def positive(self, *shape: int) -> AnyArray:
         """Away from zero, for logarithms and divisors."""
-        return np.abs(self.normal(*shape)) + np.asarray(0.125, self.dtype)
+        numbers: AnyArray = np.abs(self.normal(*shape)) + np.asarray(0.125, self.dtype)
+        return numbers
 
     def zeros(self, *shape: int) -> AnyArray:
         return np.zeros(shape, self.dtype)

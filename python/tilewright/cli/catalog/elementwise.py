@@ -140,7 +140,7 @@ def _mean_of_all(draw: Draw, n: int) -> Problem:
 def _cast(draw: Draw, n: int) -> Problem:
     target = "float16" if draw.dtype == "float32" else "float32"
 
-    def in_numpy(x, out=None):  # type: ignore[no-untyped-def]
+    def in_numpy(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
         if out is None:
             return x
         np.copyto(out, x, casting="same_kind")

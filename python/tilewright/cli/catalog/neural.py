@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import numpy_ops
-from .case import Case, Draw, Problem, by, count, sizes, softmax_scale
+from .case import AnyArray, Case, Draw, Problem, by, count, sizes, softmax_scale
 
 GROUP = "Neural network"
 _EPS = 1e-5
@@ -208,7 +208,7 @@ def _scatter(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
     source = draw.normal(picked, row_size)
     before = draw.normal(rows, row_size)
 
-    def in_numpy(source, indices, out=None):  # type: ignore[no-untyped-def]
+    def in_numpy(source: AnyArray, indices: AnyArray, out: AnyArray | None = None) -> AnyArray:
         if out is None:
             out = before.astype(source.dtype)
         out[indices] = source

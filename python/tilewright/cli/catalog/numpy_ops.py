@@ -10,7 +10,6 @@ import numpy as np
 
 from .case import AnyArray
 
-
 _ERF_STEP = 1.0 / 512.0
 _ERF_END = 6.0
 """From here on erf is 1 in float64."""
@@ -43,35 +42,43 @@ def erf(x: AnyArray) -> AnyArray:
 
 
 def sigmoid(x: AnyArray) -> AnyArray:
-    return 1 / (1 + np.exp(-x))
+    result: AnyArray = 1 / (1 + np.exp(-x))
+    return result
 
 
 def silu(x: AnyArray) -> AnyArray:
-    return x / (1 + np.exp(-x))
+    result: AnyArray = x / (1 + np.exp(-x))
+    return result
 
 
 def gelu(x: AnyArray) -> AnyArray:
-    return x * (1 + erf(x * np.asarray(math.sqrt(0.5), x.dtype))) / 2
+    result: AnyArray = x * (1 + erf(x * np.asarray(math.sqrt(0.5), x.dtype))) / 2
+    return result
 
 
 def gelu_tanh(x: AnyArray) -> AnyArray:
-    return x * (1 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x)))) / 2
+    result: AnyArray = (
+        x * (1 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * (x * x * x)))) / 2
+    )
+    return result
 
 
 def softmax(x: AnyArray, axis: int) -> AnyArray:
-    result = np.exp(x - x.max(axis=axis, keepdims=True))
+    result: AnyArray = np.exp(x - x.max(axis=axis, keepdims=True))
     result /= result.sum(axis=axis, keepdims=True)
     return result
 
 
 def rmsnorm(x: AnyArray, weight: AnyArray, eps: float) -> AnyArray:
-    return x * weight / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
+    result: AnyArray = x * weight / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
+    return result
 
 
 def layer_norm(x: AnyArray, weight: AnyArray, bias: AnyArray, eps: float) -> AnyArray:
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = np.mean(centred * centred, axis=-1, keepdims=True)
-    return centred / np.sqrt(variance + eps) * weight + bias
+    result: AnyArray = centred / np.sqrt(variance + eps) * weight + bias
+    return result
 
 
 def rope(x: AnyArray, cos: AnyArray, sin: AnyArray) -> AnyArray:
@@ -122,7 +129,8 @@ def conv2d_backward_filter(
         np.tensordot(g, _windows(image, filter_size, pad), ((1, 2), (1, 2)))
         for image, g in zip(x, grad, strict=True)
     )
-    return sum(parts, np.zeros((), x.dtype))
+    result: AnyArray = sum(parts, np.zeros((), x.dtype))
+    return result
 
 
 def to_float16(x: AnyArray) -> AnyArray:
@@ -134,4 +142,5 @@ def to_bfloat16(x: AnyArray) -> AnyArray:
     """The nearest bfloat16 numbers (ties to even), in the dtype of x; x holds float32 numbers."""
     bits = x.astype(np.float32).view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
-    return rounded.view(np.float32).astype(x.dtype)
+    result: AnyArray = rounded.view(np.float32).astype(x.dtype)
+    return result

@@ -1,0 +1,16 @@
+"""The README's table of ops is what the backends do."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_table_in_the_readme_is_the_one_that_runs_here() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "op_table.py", "--check"],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
