@@ -92,7 +92,7 @@ def run(backend: Any, case: Case, size: str, dtype: str, seconds: float) -> Outc
         shape=problem.shape,
         status="ok",
         allowed_error=problem.allowed_error,
-        compute_bound=problem.flops > 8 * problem.bytes,
+        compute_bound=case.compute_bound,
     )
     try:
         with _on_device(backend, problem) as (call, result):

@@ -31,8 +31,12 @@ def draw(report: dict[str, Any], outcomes: Sequence[Outcome]) -> bytes:
     ratio, rate = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1))
     _ratios(ratio, timed, names)
     _rates(rate, timed, names)
+    groups = {outcome.name: outcome.group for outcome in timed}
     for axes in (ratio, rate):
         _style(axes, names)
+        for place in range(1, len(names)):
+            if groups[names[place]] != groups[names[place - 1]]:
+                axes.axhline(place - 0.5, color=_QUIET, linewidth=0.7, zorder=1)
     _title(figure, report, dtypes, height)
     content = io.BytesIO()
     figure.savefig(content, format="png", facecolor="white")
@@ -89,7 +93,7 @@ def _style(axes: Any, names: list[str]) -> None:
     axes.set_yticks(range(len(names)), names, fontsize=7.5)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="both", length=0, labelcolor=_INK)
-    axes.tick_params(axis="x", labelsize=7.5, top=True, labeltop=True)
+    axes.tick_params(axis="x", which="both", length=0, labelsize=7.5, top=True, labeltop=True)
     axes.grid(axis="x", which="major", color=_GRID, linewidth=0.7, zorder=0)
     for side in axes.spines.values():
         side.set_visible(False)

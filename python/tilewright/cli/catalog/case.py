@@ -92,6 +92,8 @@ class Case:
     sizes: Mapping[str, tuple[int, ...]]
     variant: str = ""
     dtypes: tuple[str, ...] = FLOATS
+    compute_bound: bool = False
+    """Whether arithmetic limits it at real sizes, and not the bytes it moves."""
 
     @property
     def name(self) -> str:

@@ -119,16 +119,25 @@ def _matmul_vec(draw: Draw, rows: int, cols: int) -> Problem:
 _MATRICES = sizes((33, 17, 65), (1024, 1024, 1024), (4096, 4096, 4096))
 
 CASES = [
-    Case("gemm", GROUP, _gemm, _MATRICES),
-    Case("gemm", GROUP, _gemm_transposed, _MATRICES, "transposed"),
-    Case("gemm", GROUP, _gemm_to_float32, _MATRICES, "to_float32", dtypes=("float16",)),
+    Case("gemm", GROUP, _gemm, _MATRICES, compute_bound=True),
+    Case("gemm", GROUP, _gemm_transposed, _MATRICES, "transposed", compute_bound=True),
+    Case(
+        "gemm",
+        GROUP,
+        _gemm_to_float32,
+        _MATRICES,
+        "to_float32",
+        dtypes=("float16",),
+        compute_bound=True,
+    ),
     Case(
         "batched_gemm",
         GROUP,
         _batched_gemm,
         sizes((3, 33, 17, 65), (16, 256, 256, 256), (32, 1024, 1024, 1024)),
+        compute_bound=True,
     ),
-    Case("gemm_f16", GROUP, _gemm_f16, _MATRICES, dtypes=("float32",)),
+    Case("gemm_f16", GROUP, _gemm_f16, _MATRICES, dtypes=("float32",), compute_bound=True),
     *(
         Case(
             "gemm_mixed_precision",
@@ -137,6 +146,7 @@ CASES = [
             _MATRICES,
             precision,
             dtypes=("float32",),
+            compute_bound=True,
         )
         for precision, rounded in (("float16", to_float16), ("bfloat16", to_bfloat16))
     ),

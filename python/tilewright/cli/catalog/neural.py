@@ -234,13 +234,13 @@ _KEYS = sizes((3, 67, 20), (32, 2048, 128), (32, 16384, 128))
 _TABLE = sizes((50, 24, 17), (65536, 256, 16384), (262144, 256, 131072))
 
 CASES = [
-    Case("conv2d_forward", GROUP, _conv("forward", 3), _IMAGES, "3x3"),
-    Case("conv2d_forward", GROUP, _conv("forward", 1), _IMAGES, "1x1"),
-    Case("conv2d_backward_data", GROUP, _conv("backward_data", 3), _IMAGES),
-    Case("conv2d_backward_filter", GROUP, _conv("backward_filter", 3), _IMAGES),
-    Case("attention", GROUP, _attention(False, 1), _HEADS),
-    Case("attention", GROUP, _attention(True, 1), _HEADS, "causal"),
-    Case("attention", GROUP, _attention(True, 4), _HEADS, "grouped"),
+    Case("conv2d_forward", GROUP, _conv("forward", 3), _IMAGES, "3x3", compute_bound=True),
+    Case("conv2d_forward", GROUP, _conv("forward", 1), _IMAGES, "1x1", compute_bound=True),
+    Case("conv2d_backward_data", GROUP, _conv("backward_data", 3), _IMAGES, compute_bound=True),
+    Case("conv2d_backward_filter", GROUP, _conv("backward_filter", 3), _IMAGES, compute_bound=True),
+    Case("attention", GROUP, _attention(False, 1), _HEADS, compute_bound=True),
+    Case("attention", GROUP, _attention(True, 1), _HEADS, "causal", compute_bound=True),
+    Case("attention", GROUP, _attention(True, 4), _HEADS, "grouped", compute_bound=True),
     Case("attention_scores", GROUP, _attention_scores, _KEYS),
     Case("weighted_sum", GROUP, _weighted_sum, _KEYS),
     Case("softmax", GROUP, _softmax(-1), _ROWS, "rows"),

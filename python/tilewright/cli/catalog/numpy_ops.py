@@ -110,7 +110,8 @@ def conv2d(x: AnyArray, w: AnyArray, pad: int) -> AnyArray:
     filters, channels, *filter_size = w.shape
     if filter_size == [1, 1]:
         pixels = x.reshape(len(x), channels, -1)
-        return np.matmul(w.reshape(filters, channels), pixels).reshape(-1, filters, *x.shape[2:])
+        product: AnyArray = np.matmul(w.reshape(filters, channels), pixels)
+        return product.reshape(-1, filters, *x.shape[2:])
     return np.stack(
         [np.tensordot(w, _windows(image, w.shape[2:], pad), ((1, 2, 3), (0, 3, 4))) for image in x]
     )
