@@ -70,8 +70,8 @@ def be(device: str) -> Iterator[tilewright.Backend]:
     yield backend
     gc.collect(0)
     after = backend.memory_stats()
-    assert after.allocations == before.allocations, "the test left buffers behind"
-    assert after.active_bytes == before.active_bytes, "the test left bytes behind"
+    assert after.allocations <= before.allocations, "the test left buffers behind"
+    assert after.active_bytes <= before.active_bytes, "the test left bytes behind"
 
 
 @pytest.fixture

@@ -22,11 +22,17 @@ def quiet(function: Callable[..., Array]) -> Callable[..., Array]:
     return call
 
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
+# 1 + erf(x) = erfc(-x) and 1 + tanh(x) = 2 sigmoid(2x), without the cancellation.
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
+
+
+def gated(x: Array, gate: Array) -> Array:
+    """x * gate, for a gate that falls to 0 faster than x to -infinity."""
+    return np.where(x == -np.inf, 0, x * gate)
 
 
 UNARY = {
@@ -38,10 +44,10 @@ UNARY = {
     "sqrt": quiet(np.sqrt),
     "abs": quiet(np.abs),
     "neg": quiet(np.negative),
-    "silu": quiet(lambda x: x * sigmoid(x)),
-    "gelu": quiet(lambda x: x * (1 + _erf(x / math.sqrt(2))) / 2),
+    "silu": quiet(lambda x: gated(x, sigmoid(x))),
+    "gelu": quiet(lambda x: gated(x, _erfc(-x / math.sqrt(2)) / 2)),
     "gelu_tanh": quiet(
-        lambda x: x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+        lambda x: gated(x, sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
     ),
     "rsqrt": quiet(lambda x: 1 / np.sqrt(x)),
     "reciprocal": quiet(lambda x: 1 / x),
@@ -181,7 +187,8 @@ def attention_scores(q: Array, k: Array, scale: float, causal: bool, q_offset: i
 
 def rmsnorm(x: Array, weight: Array, eps: float) -> Array:
     x = x.astype(np.float64)
-    return np.asarray(x * weight / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + eps))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(x * weight / np.sqrt(np.mean(x**2, axis=-1, keepdims=True) + eps))
 
 
 def layer_norm(x: Array, weight: Array, bias: Array, eps: float) -> Array:

@@ -144,9 +144,7 @@ def test_no_matrix_of_all_scores_is_stored(device: str, causal: bool) -> None:
     assert grown < 128 << 20
 
 
-def test_large_scores_do_not_overflow(
-    ws: Workspace, rng: np.random.Generator, dtype: str
-) -> None:
+def test_large_scores_do_not_overflow(ws: Workspace, rng: np.random.Generator, dtype: str) -> None:
     """exp of these scores is far beyond float32; the softmax is not."""
     case = Attention(1, 1, 9, 65, 16, scale=60.0)
     q, k, v = (normal(rng, shape, dtype) for shape in (case.q, case.kv, case.kv))

@@ -29,11 +29,11 @@ def expect(op: str, got: Array, a: Array, b: Array) -> None:
     bounds.assert_within(got, exact, bounds.elementwise(op, exact, exact))
 
 
-def inputs(rng: np.random.Generator, op: str, shape: object, dtype: str) -> Array:
+def inputs(rng: np.random.Generator, op: str, shape: int | tuple[int, ...], dtype: str) -> Array:
     """Numbers of both signs; for pow those with a real result that is no underflow."""
     if op == "pow":
-        return rng.uniform(0.1, 4.0, shape).astype(dtype)  # type: ignore[arg-type]
-    return normal(rng, shape, dtype)  # type: ignore[arg-type]
+        return rng.uniform(0.1, 4.0, shape).astype(dtype)
+    return normal(rng, shape, dtype)
 
 
 @pytest.mark.essential

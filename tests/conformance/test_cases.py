@@ -58,7 +58,7 @@ def test_leading_dimensions_that_are_too_small(
     ws: Workspace, ld: tuple[int, int, int], dtype: str
 ) -> None:
     a, b, c = ws.input(np.ones(6, dtype)), ws.input(np.ones(6, dtype)), ws.output(np.ones(4, dtype))
-    with pytest.raises(ValueError, match="ld[abc] is"):
+    with pytest.raises(ValueError, match=r"ld[abc] is"):
         ws.be.gemm("none", "none", 2, 2, 3, 1.0, a, ld[0], b, ld[1], 0.0, c, ld[2], dtype)
     assert ws.read(c).tolist() == [1, 1, 1, 1]
 
@@ -189,7 +189,7 @@ def test_sizes_that_are_no_multiple_of_4_or_256(ws: Workspace, n: int, dtype: st
 
 
 def test_more_than_65535_workgroups(ws: Workspace) -> None:
-    """Far more rows, and elements, than a grid of 65,535 groups of any size has in one dimension."""
+    """More rows, and more elements, than a grid of 65,535 groups has in one dimension."""
     n = 65_536 * 256 + 77
     x = np.arange(n, dtype=np.float32)
     buffer, out = ws.input(x), ws.room(n)

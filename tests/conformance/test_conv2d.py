@@ -29,9 +29,7 @@ class Conv:
 
     @property
     def y(self) -> tuple[int, int, int, int]:
-        return references.conv2d_output_shape(
-            self.x, self.w, self.stride, self.pad, self.dilation
-        )
+        return references.conv2d_output_shape(self.x, self.w, self.stride, self.pad, self.dilation)
 
     @property
     def window(self) -> tuple[Any, ...]:
@@ -72,9 +70,7 @@ CONVS = [
 convs = pytest.mark.parametrize("conv", CONVS, ids=str)
 
 
-def forward(
-    ws: Workspace, conv: Conv, x: Any, w: Any, bias: Any, dtype: str
-) -> Any:
+def forward(ws: Workspace, conv: Conv, x: Any, w: Any, bias: Any, dtype: str) -> Any:
     out = ws.room(conv.y, dtype)
     ws.be.conv2d_forward(
         ws.input(x), conv.x, ws.input(w), conv.w, out, conv.y, *conv.window,

@@ -69,9 +69,7 @@ def test_special_values_are_copied(ws: Workspace, dtype: str) -> None:
     indices=st.lists(st.integers(-3, 25), max_size=50),
     dtype=st.sampled_from(["float32", "float16"]),
 )
-def test_any_request(
-    be: Backend, rows: int, row_size: int, indices: list[int], dtype: str
-) -> None:
+def test_any_request(be: Backend, rows: int, row_size: int, indices: list[int], dtype: str) -> None:
     table = np.arange(rows * row_size).reshape(rows, row_size).astype(dtype)
     at = np.array(indices, np.int32)
     with Workspace(be) as ws:

@@ -57,9 +57,7 @@ def test_every_layout(
 ) -> None:
     for m, n, k in SHAPES:
         with Workspace(be) as ws:
-            Product(m, n, k, trans_a, trans_b, 1.0, 0.0, *types, *padding).check(
-                ws, rng, gemm(be)
-            )
+            Product(m, n, k, trans_a, trans_b, 1.0, 0.0, *types, *padding).check(ws, rng, gemm(be))
 
 
 @pytest.mark.parametrize("types", TYPES)
@@ -173,13 +171,9 @@ def test_float16_overflows_to_infinity_only_when_stored(ws: Workspace) -> None:
     a = np.array([300, 300], np.float16)
     b = np.array([300, -300], np.float16)
     out = ws.room(1, "float16")
-    ws.be.gemm(
-        "none", "none", 1, 1, 2, 1.0, ws.input(a), 2, ws.input(b), 1, 0.0, out, 1, "float16"
-    )
+    ws.be.gemm("none", "none", 1, 1, 2, 1.0, ws.input(a), 2, ws.input(b), 1, 0.0, out, 1, "float16")
     assert ws.read(out)[0] == 0
-    ws.be.gemm(
-        "none", "none", 1, 1, 1, 1.0, ws.input(a), 2, ws.input(b), 1, 0.0, out, 1, "float16"
-    )
+    ws.be.gemm("none", "none", 1, 1, 1, 1.0, ws.input(a), 2, ws.input(b), 1, 0.0, out, 1, "float16")
     assert ws.read(out)[0] == np.inf
 
 

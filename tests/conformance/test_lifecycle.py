@@ -101,7 +101,7 @@ def test_what_a_backend_says_of_itself(device: str, be: Backend) -> None:
     assert be.device.name
     capabilities, hints = be.capabilities(), be.performance_hints()
     assert {str(dtype) for dtype in capabilities.dtypes} >= {"float32"}
-    assert 0 < capabilities.max_buffer_bytes
+    assert capabilities.max_buffer_bytes > 0
     assert capabilities.compute_units > 0
     assert hints.simd_width > 0
     assert hints.preferred_alignment > 0

@@ -74,9 +74,7 @@ def test_of_equal_indices_the_last_counts(
     indices=st.lists(st.integers(-3, 25), max_size=50),
     dtype=st.sampled_from(["float32", "float16"]),
 )
-def test_any_request(
-    be: Backend, rows: int, row_size: int, indices: list[int], dtype: str
-) -> None:
+def test_any_request(be: Backend, rows: int, row_size: int, indices: list[int], dtype: str) -> None:
     source = np.arange(len(indices) * row_size).reshape(-1, row_size).astype(dtype)
     output = -np.ones((rows, row_size), dtype)
     at = np.array(indices, np.int32)

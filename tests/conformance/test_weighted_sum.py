@@ -36,9 +36,7 @@ def test_against_float64(
     weights = draw(rng, (heads, count), dtype)
     rows = draw(rng, (kv_heads or heads, count, dim), dtype)
     out = ws.room((heads, dim), dtype)
-    ws.be.weighted_sum(
-        ws.input(weights), ws.input(rows), out, count, dim, heads, kv_heads, dtype
-    )
+    ws.be.weighted_sum(ws.input(weights), ws.input(rows), out, count, dim, heads, kv_heads, dtype)
     all_rows = references.repeated_heads(rows, heads)
     exact = np.einsum("hc,hcd->hd", weights.astype(np.float64), all_rows)
     magnitudes = np.einsum("hc,hcd->hd", abs(weights.astype(np.float64)), abs(all_rows))
@@ -57,9 +55,7 @@ def test_special_values_stay_in_their_column(ws: Workspace, special: float, dtyp
     rows = np.ones((2, 9, 5), dtype)
     rows[1, 4, 2] = special
     out = ws.room((2, 5), dtype)
-    ws.be.weighted_sum(
-        ws.input(np.ones((2, 9), dtype)), ws.input(rows), out, 9, 5, 2, None, dtype
-    )
+    ws.be.weighted_sum(ws.input(np.ones((2, 9), dtype)), ws.input(rows), out, 9, 5, 2, None, dtype)
     expected = np.full((2, 5), 9, dtype)
     expected[1, 2] = special
     np.testing.assert_array_equal(ws.read(out), expected)

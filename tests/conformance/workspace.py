@@ -106,9 +106,7 @@ def span(rows: int, cols: int, ld: int, stride: int = 0, count: int = 1) -> int:
     return (count - 1) * stride + (rows - 1) * ld + cols
 
 
-def matrices(
-    flat: Array, rows: int, cols: int, ld: int, stride: int = 0, count: int = 1
-) -> Array:
+def matrices(flat: Array, rows: int, cols: int, ld: int, stride: int = 0, count: int = 1) -> Array:
     """The matrices within a flat array, as a view."""
     assert flat.size >= span(rows, cols, ld, stride, count)
     item = flat.itemsize
@@ -117,9 +115,7 @@ def matrices(
     )
 
 
-def assert_unchanged_outside(
-    after: Array, before: Array, part: Callable[[Array], Array]
-) -> None:
+def assert_unchanged_outside(after: Array, before: Array, part: Callable[[Array], Array]) -> None:
     """Nothing but the part that an op owns may differ."""
     expected = before.copy()
     part(expected)[...] = part(after)
