@@ -16,8 +16,7 @@ class Storage {
 
   const Backend* backend() const { return owned_->backend.get(); }
   Buffer buffer() const { return owned_->buffer; }
-  /// The buffer's own memory as an object with the buffer protocol, or None where the host cannot
-  /// address it.
+  /// The buffer's own memory as a NumPy array of bytes, or None where the host cannot address it.
   pybind11::object host_memory() const;
 
  private:
@@ -34,9 +33,6 @@ class Storage {
 
   std::shared_ptr<const Owned> owned_;
 };
-
-/// The Storage in a Python object, or null.
-const Storage* as_storage(pybind11::handle object) noexcept;
 
 void bind_array(pybind11::module_& module);
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bindings/host_buffer.hpp"
+#include "bindings/self.hpp"
 #include "core/text.hpp"
 #include "tilewright/registry.hpp"
 
@@ -69,11 +70,12 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
                                 to_config("Backend", config));
           }),
           py::arg("name"), py::pos_only());
-  cls.def_property_readonly("name", [](const Backend& self) { return to_str(self.name()); });
-  cls.def_property_readonly("is_initialized", &Backend::is_initialized);
-  cls.def_property_readonly("config", [](const Backend& self) { return to_dict(self.config()); });
+  cls.def_property_readonly("name", [](Self<Backend> self) { return to_str(self->name()); });
+  cls.def_property_readonly("is_initialized",
+                            [](Self<Backend> self) { return self->is_initialized(); });
+  cls.def_property_readonly("config", [](Self<Backend> self) { return to_dict(self->config()); });
   cls.def_property_readonly(
-      "device", [](const Backend& self) { return without_gil([&] { return self.device(); }); });
+      "device", [](Self<Backend> self) { return without_gil([&] { return self->device(); }); });
   def_call(cls, "init", &Backend::init, "Opens the device. Does nothing if it is open.");
   def_call(cls, "close", &Backend::close,
            "Waits for calls that are running, frees every buffer and releases the device.");
@@ -103,21 +105,21 @@ void bind_memory(BackendClass& cls) {
            py::arg("buffer"));
   cls.def(
       "copy_htod",
-      [](Backend& self, Given<Buffer> dst, py::handle src, Given<Size> offset) {
-        const Buffer to = to_buffer(dst.object, {"copy_htod", "dst", &self});
+      [](Self<Backend> self, Given<Buffer> dst, py::handle src, Given<Size> offset) {
+        const Buffer to = to_buffer(dst.object, {"copy_htod", "dst", self.object});
         const HostBuffer from(src, {"copy_htod", "src"}, HostBuffer::Access::read);
         const Size at = to_size(offset.object, {"copy_htod", "offset"});
-        without_gil([&] { self.copy_htod(to, from.bytes(), at); });
+        without_gil([&] { self->copy_htod(to, from.bytes(), at); });
       },
       py::arg("dst"), py::arg("src"), py::arg("offset") = 0,
       "Copies all of src, anything with the buffer protocol, to dst at offset bytes.");
   cls.def(
       "copy_dtoh",
-      [](Backend& self, py::handle dst, Given<Buffer> src, Given<Size> offset) {
+      [](Self<Backend> self, py::handle dst, Given<Buffer> src, Given<Size> offset) {
         HostBuffer to(dst, {"copy_dtoh", "dst"}, HostBuffer::Access::write);
-        const Buffer from = to_buffer(src.object, {"copy_dtoh", "src", &self});
+        const Buffer from = to_buffer(src.object, {"copy_dtoh", "src", self.object});
         const Size at = to_size(offset.object, {"copy_dtoh", "offset"});
-        without_gil([&] { self.copy_dtoh(to.bytes(), from, at); });
+        without_gil([&] { self->copy_dtoh(to.bytes(), from, at); });
         to.write_back();
       },
       py::arg("dst"), py::arg("src"), py::arg("offset") = 0,

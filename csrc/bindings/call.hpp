@@ -12,6 +12,7 @@
 
 #include "bindings/convert.hpp"
 #include "bindings/log.hpp"
+#include "bindings/self.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright::bindings {
@@ -51,8 +52,8 @@ struct BoundCall {
   const char* call;
   std::array<const char*, sizeof...(P)> names;
 
-  R operator()(Backend& self, Given<std::remove_cvref_t<P>>... given) const {
-    return run(self, std::index_sequence_for<P...>{}, given...);
+  R operator()(Self<Backend> self, Given<std::remove_cvref_t<P>>... given) const {
+    return run(*self, std::index_sequence_for<P...>{}, given...);
   }
 
  private:

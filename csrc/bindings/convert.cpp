@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bindings/array.hpp"
+#include "bindings/self.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
 
@@ -110,7 +111,7 @@ Buffer to_buffer(py::handle given, const Argument& argument) {
   std::uint64_t value;
   if (PyLong_CheckExact(given.ptr())) {
     value = PyLong_AsUnsignedLongLong(given.ptr());
-  } else if (const Storage* storage = as_storage(given)) {
+  } else if (const Storage* storage = instance_of<Storage>(given)) {
     if (storage->backend() == argument.backend) return storage->buffer();
     argument.refuse(given, "an Array of this backend");
   } else {

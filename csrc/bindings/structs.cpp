@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bindings/enums.hpp"
+#include "bindings/self.hpp"
 #include "core/text.hpp"
 #include "tilewright/backend.hpp"
 #include "tilewright/device.hpp"
@@ -37,12 +38,14 @@ py::object to_python(const std::map<std::string, std::uint64_t>& values) {
 template <class Struct>
 class ReadOnly {
  public:
-  ReadOnly(py::module_& module, const char* name, const char* doc) : class_(module, name, doc) {}
+  ReadOnly(py::module_& module, const char* name, const char* doc) : class_(module, name, doc) {
+    class_.attr("__module__") = "tilewright";
+  }
 
   template <class T>
   ReadOnly& with(const char* name, T Struct::* member) {
-    class_.def_property_readonly(name,
-                                 [member](const Struct& self) { return to_python(self.*member); });
+    class_.def_property_readonly(
+        name, [member](Self<Struct> self) { return to_python((*self).*member); });
     names_.append(name);
     return *this;
   }

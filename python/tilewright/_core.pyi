@@ -4,6 +4,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any, TypeAlias, final, overload
 
+import numpy as np
 import numpy.typing as npt
 from typing_extensions import Buffer
 
@@ -139,10 +140,6 @@ class MemoryStats:
     @property
     def limit_bytes(self) -> int: ...
 
-@final
-class HostMemory:
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-
 class Storage:
     @overload
     def __init__(self, backend: Backend, bytes: int) -> None: ...
@@ -150,7 +147,7 @@ class Storage:
     def __init__(self, shared: Storage) -> None: ...
     @property
     def handle(self) -> int: ...
-    def host_memory(self) -> HostMemory | None: ...
+    def host_memory(self) -> npt.NDArray[np.uint8] | None: ...
 
 _Buffer: TypeAlias = int | Storage
 _HostData: TypeAlias = Buffer | npt.NDArray[Any]

@@ -134,7 +134,7 @@ class Array(_core.Storage):
                 raise BufferError("the host cannot address this Array's memory; pass copy=None")
             host = self.numpy()
         else:
-            host = np.frombuffer(memoryview(memory), np.uint8)[: self.nbytes].view(self._dtype)
+            host = memory[: self.nbytes].view(self._dtype)
             host = host.reshape(self._shape)
         options: dict[str, Any] = {"stream": stream}
         if max_version is not None and _numpy_knows_dlpack_versions:
@@ -152,6 +152,8 @@ class Array(_core.Storage):
         """The same elements in another shape, sharing memory; one size may be -1."""
         sizes: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         try:
+            if sizes is None:
+                raise TypeError
             # NumPy's own rules, on a shape without elements of its own.
             new_shape = np.empty(self._shape, np.dtype([])).reshape(sizes).shape
         except (TypeError, ValueError) as error:

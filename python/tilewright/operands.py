@@ -230,18 +230,26 @@ class Operands(_core.Backend):
         return self._new(to_shape("empty", shape), to_dtype("empty", dtype))
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = FLOAT32) -> Array:
-        return self.full(shape, 0, dtype)
+        return self._filled("zeros", shape, 0, dtype)
 
     def full(
         self, shape: int | Sequence[int], value: float, dtype: npt.DTypeLike = FLOAT32
     ) -> Array:
         """An Array with `value` everywhere."""
-        if isinstance(value, (bool, np.bool_)) or not isinstance(
-            value, (int, float, np.integer, np.floating)
-        ):
+        number = isinstance(value, (int, float, np.integer, np.floating))
+        if not number or isinstance(value, bool):
             invalid("full", f"value is {shown(value)}, expected a number")
-        sizes, wanted = to_shape("full", shape), to_dtype("full", dtype)
+        return self._filled("full", shape, value, dtype)
+
+    def _filled(
+        self, call: str, shape: int | Sequence[int], value: float, dtype: npt.DTypeLike
+    ) -> Array:
+        sizes, wanted = to_shape(call, shape), to_dtype(call, dtype)
         try:
-            return self._upload(np.full(sizes, value, wanted))
-        except (OverflowError, ValueError) as error:
-            raise _core.InvalidArgument(f"full: value is {value}: {error}") from error
+            one = np.array(value, wanted)
+        except OverflowError as error:
+            raise _core.InvalidArgument(f"{call}: value is {value}: {error}") from error
+        # Made before the host's copy, so that a size no device could hold is refused by it.
+        array = self._new(sizes, wanted)
+        self.copy_htod(array, np.full(sizes, one))
+        return array

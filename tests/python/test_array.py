@@ -1,0 +1,221 @@
+"""Arrays: made, read, reshaped, shared, and freed."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright as tw
+
+
+def test_an_array_says_what_it_is(be: tw.Backend) -> None:
+    x = be.array(np.zeros((2, 3), np.float16))
+    assert (x.shape, x.dtype, x.ndim, x.size, x.nbytes, len(x)) == ((2, 3), np.float16, 2, 6, 12, 2)
+    assert x.backend is be
+    for name in ("shape", "dtype", "backend", "handle"):
+        with pytest.raises(AttributeError):
+            setattr(x, name, None)
+    with pytest.raises(TypeError):
+        len(be.array(1.0))
+    assert "shape=(2, 3), dtype=float16, backend='cpu'" in repr(x)
+    assert "0." in repr(x)
+    assert repr(be.zeros(5000)) == "Array(shape=(5000,), dtype=float32, backend='cpu')"
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0, 2), (2, 3, 4), (1,) * 8])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_arrays_go_there_and_back(be: tw.Backend, shape: tuple[int, ...], dtype: str) -> None:
+    host = np.random.default_rng(0).uniform(-100, 100, shape).astype(dtype)
+    x = be.array(host)
+    for back in (x.numpy(), np.asarray(x), np.array(x), np.from_dlpack(x)):
+        assert back.dtype == dtype and back.shape == shape
+        assert (back == host).all()
+
+
+def test_what_can_become_an_array(be: tw.Backend) -> None:
+    assert be.array([1, 2]).dtype == np.float32
+    assert be.array(3).shape == ()
+    assert be.array([[1.5, 2], (3, 4)]).numpy().tolist() == [[1.5, 2], [3, 4]]
+    assert be.array([1, 2], dtype="int32").dtype == np.int32
+    assert be.array(np.float64(2), dtype=np.float32).item() == 2
+    assert be.array(np.arange(3), dtype=tw.DType.float16).numpy().tolist() == [0, 1, 2]
+    data = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for view in (data.T, data[::2], data[:, ::-1], np.asfortranarray(data)):
+        assert (be.array(view).numpy() == view).all()
+    copied = be.array(be.array(data))
+    assert (copied.numpy() == data).all()
+    with tw.CpuBackend() as other:
+        assert (be.array(other.array(data)).numpy() == data).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.zeros(2), r"x is float64, expected .*; write x\.astype\(np\.float32\)"),
+        (np.float64(1), "x is float64"),
+        ([np.float64(1), 2.0], "x is float64"),
+        ([np.zeros(2), np.zeros(2)], "x is float64"),
+        (np.arange(2), r"x is int64, .*; write x\.astype"),
+        (np.array([True]), "x is bool"),
+        (np.zeros(2, ">f4"), "x is >f4"),
+        (np.zeros(2, np.complex64), "dtype complex64"),
+        (np.array(["a"]), "dtype <U1"),
+        ("abc", "dtype <U3"),
+        (None, "dtype object"),
+        ({"a": 1}, "dtype object"),
+        ([[1], [2, 3]], "cannot be read as an array"),
+        (10**400, "dtype object"),
+    ],
+)
+def test_what_cannot(be: tw.Backend, given: Any, message: str) -> None:
+    with pytest.raises(tw.InvalidArgument, match=f"^array: .*{message}"):
+        be.array(given)
+    assert be.memory_stats().allocations == 0
+
+
+def test_empty_zeros_and_full(be: tw.Backend) -> None:
+    assert be.empty((2, 3)).shape == (2, 3)
+    assert be.zeros(3, "float16").numpy().tolist() == [0, 0, 0]
+    assert be.full((2, 2), 1.5).numpy().tolist() == [[1.5, 1.5], [1.5, 1.5]]
+    assert be.full(2, 7, "int32").numpy().tolist() == [7, 7]
+    wrong: list[Any] = [-1, (2, -1), 2.0, (2.0,), "3", None, {3}, (None,), True]
+    for shape in wrong:
+        with pytest.raises(tw.InvalidArgument, match=r"^empty: shape"):
+            be.empty(shape)
+    for dtype in ("float64", None, 3, "nonsense", object()):
+        with pytest.raises(tw.InvalidArgument, match="zeros: dtype is"):
+            be.zeros(3, dtype)  # type: ignore[arg-type]
+    for value in ("1", None, True, [1]):
+        with pytest.raises(tw.InvalidArgument, match="full: value is"):
+            be.full(3, value)  # type: ignore[arg-type]
+    with pytest.raises(tw.InvalidArgument, match="full: value is"):
+        be.full(3, 1 << 40, "int32")
+    with pytest.raises(tw.InvalidArgument, match="alloc: bytes is"):
+        be.empty((1 << 40, 1 << 20))
+    with pytest.raises(tw.InvalidArgument, match="64 bits"):
+        be.empty((1 << 40, 1 << 40))
+
+
+def test_numpy_into_an_array_that_is_there(be: tw.Backend) -> None:
+    x = be.array([[1.0, 2.0], [3.0, 4.0]])
+    wide = np.full((2, 4), -1, np.float32)
+    assert x.numpy(out=wide[:, ::2]) is not None
+    assert wide.tolist() == [[1, -1, 2, -1], [3, -1, 4, -1]]
+    wrong: list[Any] = [np.zeros(4, np.float32), np.zeros((2, 2)), [1], "out"]
+    for out in wrong:
+        with pytest.raises(tw.InvalidArgument, match="numpy: out is"):
+            x.numpy(out=out)
+    frozen = np.zeros((2, 2), np.float32)
+    frozen.flags.writeable = False
+    with pytest.raises(tw.InvalidArgument, match="writable"):
+        x.numpy(out=frozen)
+
+
+def test_asarray_converts_and_refuses_to_share(be: tw.Backend) -> None:
+    x = be.array([1.0, 2.0])
+    assert np.asarray(x, dtype=np.float64).dtype == np.float64
+    with pytest.raises(ValueError, match="copying"):
+        x.__array__(copy=False)
+
+
+def test_item_float_and_bool(be: tw.Backend) -> None:
+    one = be.array([[2.5]])
+    assert one.item() == 2.5 and float(one) == 2.5 and bool(one)
+    assert not bool(be.zeros(1))
+    assert be.array([3], dtype="int32").item() == 3
+    for ask in (tw.Array.item, float, bool):
+        with pytest.raises(tw.InvalidArgument, match="2 elements"):
+            ask(be.zeros(2))  # type: ignore[arg-type]
+
+
+def test_reshape_shares_memory(be: tw.Backend) -> None:
+    x = be.array(np.arange(6, dtype=np.float32))
+    y = x.reshape(2, 3)
+    assert y.shape == (2, 3) and x.reshape((3, -1)).shape == (3, 2) and x.reshape(-1).shape == (6,)
+    assert be.zeros((0, 3)).reshape(3, 0).shape == (3, 0)
+    assert y.handle == x.handle
+    del x
+    gc.collect()
+    be.square(y, out=y)
+    assert y.numpy().tolist() == [[0, 1, 4], [9, 16, 25]]
+    assert be.memory_stats().allocations == 1
+    wrong: list[Any] = [5, (2, 2), (-1, -1), (-1, 4), "a", None, (2.0, 3.0), (1 << 70,)]
+    for shape in wrong:
+        with pytest.raises(tw.InvalidArgument, match="reshape: shape is"):
+            y.reshape(shape)
+
+
+def test_operators(be: tw.Backend) -> None:
+    a = np.array([[1, -2, 3]], np.float32)
+    x = be.array(a)
+    pairs: list[tuple[tw.Array, Any]] = [
+        (x + x, a + a),
+        (x + 1, a + 1),
+        (1 + x, a + 1),
+        (a + x, a + a),
+        (x - a, a - a),
+        (2 - x, 2 - a),
+        (x * 2, a * 2),
+        (2.0 * x, a * 2),
+        (x / 2, a / 2),
+        (6 / x, 6 / a),
+        (x**2, a**2),
+        (2**x, 2**a),
+        (-x, -a),
+        (abs(x), abs(a)),
+        (x @ a.T.copy(), a @ a.T),
+        (a.T @ x, a.T @ a),
+    ]
+    for got, expected in pairs:
+        assert isinstance(got, tw.Array)
+        np.testing.assert_allclose(got.numpy(), expected, rtol=1e-6)
+    total = x
+    total += 1
+    assert total is not x
+
+
+def test_arrays_free_themselves(be: tw.Backend) -> None:
+    for _ in range(3):
+        x = be.array(np.zeros(1000, np.float32))
+        y = be.add(x, 1)
+        assert be.memory_stats().allocations == 2
+        del x, y
+        assert be.memory_stats().allocations == 0
+    loop: list[Any] = [be.zeros(3)]
+    loop.append(loop)
+    del loop
+    gc.collect()
+    assert be.memory_stats().allocations == 0
+    kept = [be.zeros(3)]
+    thread = threading.Thread(target=kept.clear)
+    thread.start()
+    thread.join()
+    assert be.memory_stats().allocations == 0
+
+
+def test_arrays_outlive_close_and_a_free_by_hand(be: tw.Backend) -> None:
+    x, y = be.zeros(3), be.zeros(3)
+    be.free(y.handle)
+    del y
+    be.close()
+    assert repr(x) == "Array(shape=(3,), dtype=float32, backend='cpu')"
+    with pytest.raises(tw.NotInitialized):
+        x.numpy()
+    be.init()
+    assert repr(x) == "Array(shape=(3,), dtype=float32, backend='cpu')"
+    with pytest.raises(tw.InvalidArgument, match="was freed"):
+        x.numpy()
+    fresh = be.array([1.0])
+    del x
+    assert fresh.item() == 1
+
+
+def test_an_array_without_init_is_refused(be: tw.Backend) -> None:
+    hollow = tw.Array.__new__(tw.Array)
+    with pytest.raises(tw.InvalidArgument, match="unary: input "):
+        be.unary("relu", hollow, hollow, 1)
+    with pytest.raises((TypeError, AttributeError)):
+        _ = hollow.handle
