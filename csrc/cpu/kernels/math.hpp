@@ -4,6 +4,10 @@
 
 /// Elementary functions on vectors, without branches. NaN and infinity as in C; results too small
 /// for a normal number are right, too.
+///
+/// The largest errors, in units of the last place, against float64 over all of float32 (every
+/// 1031st; pow: 8 million pairs): exp 0.98, log 0.76, tanh 2.5, sigmoid 2.1, silu 2.7, gelu 7, pow
+/// 0.51; gelu_tanh 2.8 above -1 and 180 far below 0, where its result is next to nothing.
 namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 constexpr float infinity = __builtin_inff();
@@ -91,8 +95,8 @@ static inline Floats sigmoid(Floats x) {
 static inline Floats times_sigmoid(Floats x, Floats y) {
   const Scaled e = exp_parts(at_least(-abs(y), -150));
   const Floats below = 1 + scale(e.fraction, e.exponent);
-  const Floats negative = scale(at_least(x, -150) * e.fraction / below, e.exponent);
-  return x < 0 ? negative : x / below;
+  const Floats quotient = (x < 0 ? at_least(x, -150) * e.fraction : x) / below;
+  return x < 0 ? scale(quotient, e.exponent) : quotient;
 }
 
 static inline Floats silu(Floats x) { return times_sigmoid(x, x); }
@@ -103,18 +107,17 @@ static inline Floats gelu_tanh(Floats x) {
 }
 
 static inline Floats gelu(Floats x) {
-  // |x| * Phi(-|x|) = |x| / 2 * e^(-x^2 / 2) * erfcx(|x| / sqrt 2), scaled last. The square is
-  // taken in two parts, the first exact.
+  // max(x, 0) - |x| * Phi(-|x|), where Phi(-a) is e^(-a^2 / 2) * erfcx(a / sqrt 2) / 2, and the
+  // last two factors are a polynomial in t; scaled last.
   const Floats a = at_most(abs(x), 14.5f);
-  const Floats square = a * a;
-  const Scaled e = exp_parts(square * -0.5f, square_error(a, square) * -0.5f);
-  const Floats t = 1 / (1 + a * 0.28284273f);
+  const Floats half = a * -0.5f, square = half * a;
+  const Scaled e = exp_parts(square, product_error(half, a, square));
+  const Floats t = 1 / (1 + a * 0.24748737f);
   const Floats p =
-      polynomial(t, t * t, 0.22570556f, 0.2249782f, 0.2147015f, 0.13069545f, 0.26912692f,
-                 -0.27888978f, 0.5408496f, -0.4938728f, 0.19591293f, -0.029207608f);
-  const Floats half_erfcx = t * p * 0.5f;
-  const Floats tail = scale(a * (e.fraction * half_erfcx), e.exponent);
-  return x < 0 ? -tail : x - tail;
+      polynomial(t, t * t, 0.0987408f, 0.098589085f, 0.09379478f, 0.07628653f, 0.07110706f,
+                 0.046926238f, -0.017804718f, 0.09359132f, -0.08064231f, 0.019411223f);
+  const Floats tail = scale((a * t) * (e.fraction * p), e.exponent);
+  return (x < 0 ? Floats{} : x) - tail;
 }
 
 /// Of positive finite doubles.
@@ -127,9 +130,8 @@ static inline Doubles log2(Doubles x) {
   const Doubles m = (Doubles)(bits - ((biased - 1024) << 52));
   const Doubles s = (m - 1) / (m + 1);
   const Doubles s2 = s * s;
-  const Doubles p =
-      polynomial(s2, s2 * s2, 2.885390081777927, 0.9617966939244441, 0.577078017208102,
-                 0.4121984075836221, 0.3206160147861782, 0.2614559124548862, 0.2427797819367396);
+  const Doubles p = polynomial(s2, s2 * s2, 2.8853900817900704, 0.9617966733552348,
+                               0.5770835825926048, 0.41167285876707793, 0.34072751031585546);
   return e + s * p;
 }
 
@@ -138,10 +140,9 @@ static inline Doubles exp2(Doubles x) {
   constexpr double to_whole = 0x1.8p52;
   const Doubles shifted = x + to_whole;
   const Doubles r = x - (shifted - to_whole);
-  const Doubles p =
-      polynomial(r, r * r, 0.6931471805481946, 0.2402265069811421, 0.05550410935346326,
-                 0.009618128615514442, 0.0013333454779684267, 0.00015403825712538747,
-                 1.5309178375641073e-05, 1.3178915792904334e-06);
+  const Doubles p = polynomial(r, r * r, 0.6931471807046444, 0.24022651067003037,
+                               0.05550410365388834, 0.00961803806057979, 0.001333393542369928,
+                               0.00015466781096968002, 1.5196105391814757e-05);
   return (p * r + 1) * (Doubles)(((Longs)shifted + 1023) << 52);
 }
 

@@ -61,17 +61,18 @@ static inline Floats sqrt(Floats x) {
 #endif
 }
 
-/// x * x - square, without rounding, for square = x * x rounded.
-static inline Floats square_error(Floats x, Floats square) {
+/// x * y - product, without rounding, for product = x * y rounded and y a power of two times x.
+static inline Floats product_error(Floats x, Floats y, Floats product) {
 #if defined(__AVX512F__)
-  return (Floats)_mm512_fmsub_ps((__m512)x, (__m512)x, (__m512)square);
+  return (Floats)_mm512_fmsub_ps((__m512)x, (__m512)y, (__m512)product);
 #elif defined(__AVX2__)
-  return (Floats)_mm256_fmsub_ps((__m256)x, (__m256)x, (__m256)square);
+  return (Floats)_mm256_fmsub_ps((__m256)x, (__m256)y, (__m256)product);
 #elif defined(__aarch64__)
-  return (Floats)vfmaq_f32(-(float32x4_t)square, (float32x4_t)x, (float32x4_t)x);
+  return (Floats)vfmaq_f32(-(float32x4_t)product, (float32x4_t)x, (float32x4_t)y);
 #else
-  const Floats high = (Floats)((Ints)x & ~0xfff), low = x - high;
-  return ((high * high - square) + 2 * high * low) + low * low;
+  const Floats x_high = (Floats)((Ints)x & ~0xfff), x_low = x - x_high;
+  const Floats y_high = (Floats)((Ints)y & ~0xfff), y_low = y - y_high;
+  return ((x_high * y_high - product) + 2 * x_high * y_low) + x_low * y_low;
 #endif
 }
 
