@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "core/call.hpp"
 #include "core/text.hpp"
@@ -104,6 +105,16 @@ Size check_kv_heads(const Call& call, Size heads, const std::optional<Size>& kv_
   return *kv_heads;
 }
 
+/// The scale as the ops use it.
+float check_scale(const Call& call, double scale) {
+  call.positive_finite("scale", scale);
+  const auto narrow = static_cast<float>(scale);
+  if (!std::isfinite(narrow) || narrow == 0) {
+    call.invalid(text("scale is ", scale, ", which is out of the range of float32"));
+  }
+  return narrow;
+}
+
 void check_norm(const Call& call, Size rows, Size cols, double eps, DType dtype) {
   call.not_negative("rows", rows);
   call.not_negative("cols", cols);
@@ -177,7 +188,7 @@ void Backend::attention(Buffer q, Buffer k, Buffer v, Buffer o, Size batch, Size
   call.positive("seq_q", seq_q);
   call.positive("seq_kv", seq_kv);
   call.positive("head_dim", head_dim);
-  call.positive_finite("scale", scale);
+  const float scale32 = check_scale(call, scale);
   call.not_negative("q_offset", q_offset);
   call.add(q_offset, seq_q);
   call.float_dtype(dtype);
@@ -197,7 +208,7 @@ void Backend::attention(Buffer q, Buffer k, Buffer v, Buffer o, Size batch, Size
   r.seq_q = seq_q;
   r.seq_kv = seq_kv;
   r.head_dim = head_dim;
-  r.scale = static_cast<float>(scale);
+  r.scale = scale32;
   r.causal = causal;
   r.q_offset = q_offset;
   r.dtype = dtype;
@@ -212,7 +223,7 @@ void Backend::attention_scores(Buffer q, Buffer keys, Buffer scores, Size seq, S
   call.not_negative("seq", seq);
   call.positive("head_dim", head_dim);
   call.positive("heads", heads);
-  call.positive_finite("scale", scale);
+  const float scale32 = check_scale(call, scale);
   call.float_dtype(dtype);
   AttentionScoresRequest r;
   r.kv_heads = check_kv_heads(call, heads, kv_heads);
@@ -224,7 +235,7 @@ void Backend::attention_scores(Buffer q, Buffer keys, Buffer scores, Size seq, S
   r.heads = heads;
   r.seq = seq;
   r.head_dim = head_dim;
-  r.scale = static_cast<float>(scale);
+  r.scale = scale32;
   r.dtype = dtype;
   call.checked();
   if (seq != 0) do_attention_scores(r);

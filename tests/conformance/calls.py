@@ -82,7 +82,7 @@ Argument = Size | Index | Sizes | Name | Number | Flag | In | Out | Host
 Call = dict[str, Argument]
 
 DTYPE = Name("float32", also_wrong=("int32", "float64"))
-POSITIVE = (0.0, -1.0, np.nan, np.inf, -np.inf)
+POSITIVE = (0.0, -1.0, np.nan, np.inf, -np.inf, 1e39, 1e-60)
 
 _product: Call = {
     "trans_a": Name("none"),
