@@ -31,6 +31,11 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("conformance")
 
+named = os.environ.get("TILEWRIGHT_TEST_DEVICES")
+wanted = [name.strip() for name in named.split(",")] if named else DEVICES
+on_cpu = any(name.partition(":")[0] == "cpu" for name in wanted)
+collect_ignore = [] if on_cpu else ["test_processor_settings.py"]
+
 opened: dict[str, tilewright.Backend] = {}
 left_out: dict[str, str] = {}
 
@@ -39,9 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "essential: the part that also runs with each processor setting"
     )
-    named = os.environ.get("TILEWRIGHT_TEST_DEVICES")
-    devices = [name.strip() for name in named.split(",")] if named else DEVICES
-    for device in devices:
+    for device in wanted:
         try:
             opened[device] = tilewright.init_backend(device)
         except tilewright.Error as error:

@@ -57,6 +57,16 @@ def test_every_call_after_close_raises(be: Backend, call: str) -> None:
         getattr(other, call)(*positional(CALLS[call]))
 
 
+def test_what_a_closed_backend_still_says(be: Backend) -> None:
+    other = fresh(be)
+    assert other.name == be.name
+    assert other.config["memory_limit"] is None
+    assert be.name in repr(other)
+    other.release(1)
+    with pytest.raises(tilewright.NotInitialized, match=r"^device: "):
+        _ = other.device
+
+
 def test_closing_frees_everything_and_old_handles_stay_invalid(be: Backend) -> None:
     other = fresh(be)
     other.init()
