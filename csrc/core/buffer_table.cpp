@@ -8,16 +8,11 @@
 namespace tilewright {
 
 namespace {
-constexpr std::uint64_t slot_bits = 24;
-constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
-constexpr std::uint64_t max_serial = (std::uint64_t{1} << (64 - slot_bits)) - 1;
-
 std::atomic<std::uint64_t> last_serial{0};
-
-std::uint64_t slot_of(Buffer handle) { return static_cast<std::uint64_t>(handle) & slot_mask; }
 }  // namespace
 
 Buffer BufferTable::insert(AllocationRef allocation) {
+  constexpr std::uint64_t max_serial = (std::uint64_t{1} << (64 - slot_bits)) - 1;
   if (free_slots_.empty() && slots_.size() > slot_mask) {
     throw OutOfMemory("alloc: 16777216 buffers are live, the most a backend can hold; free some",
                       allocation->bytes());
@@ -39,14 +34,6 @@ Buffer BufferTable::insert(AllocationRef allocation) {
   slots_[slot] = {handle, std::move(allocation)};
   ++live_;
   return handle;
-}
-
-const AllocationRef* BufferTable::find(Buffer handle) const noexcept {
-  const std::uint64_t slot = slot_of(handle);
-  if (handle == Buffer::null || slot >= slots_.size() || slots_[slot].handle != handle) {
-    return nullptr;
-  }
-  return &slots_[slot].allocation;
 }
 
 AllocationRef BufferTable::remove(Buffer handle) noexcept {

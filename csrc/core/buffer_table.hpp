@@ -15,7 +15,13 @@ class BufferTable {
  public:
   Buffer insert(AllocationRef allocation);
   /// The allocation, or nullptr for a handle that is not live here.
-  const AllocationRef* find(Buffer handle) const noexcept;
+  const AllocationRef* find(Buffer handle) const noexcept {
+    const std::uint64_t slot = slot_of(handle);
+    if (handle == Buffer::null || slot >= slots_.size() || slots_[slot].handle != handle) {
+      return nullptr;
+    }
+    return &slots_[slot].allocation;
+  }
   /// Takes it out of the table; null for a handle that is not live here.
   AllocationRef remove(Buffer handle) noexcept;
   std::vector<AllocationRef> remove_all();
@@ -24,6 +30,13 @@ class BufferTable {
   std::size_t size() const noexcept { return live_; }
 
  private:
+  static constexpr std::uint64_t slot_bits = 24;
+  static constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
+
+  static std::uint64_t slot_of(Buffer handle) noexcept {
+    return static_cast<std::uint64_t>(handle) & slot_mask;
+  }
+
   struct Slot {
     Buffer handle = Buffer::null;
     AllocationRef allocation;

@@ -26,18 +26,12 @@ void Call::unknown(std::string_view name, std::string_view kind) const {
   invalid(text(name, " is not a ", kind));
 }
 
-void Call::not_negative(std::string_view name, Size value) const {
-  if (value < 0) invalid(text(name, " is ", value, ", expected 0 or more"));
+void Call::below(std::string_view name, Size value, Size low) const {
+  invalid(text(name, " is ", value, ", expected ", low, " or more"));
 }
 
-void Call::positive(std::string_view name, Size value) const {
-  if (value <= 0) invalid(text(name, " is ", value, ", expected 1 or more"));
-}
-
-void Call::float_dtype(DType dtype, std::string_view name) const {
-  if (dtype != DType::float32 && dtype != DType::float16) {
-    invalid(text(name, " is ", to_string(dtype), ", expected float32 or float16"));
-  }
+void Call::no_float(std::string_view name, DType dtype) const {
+  invalid(text(name, " is ", to_string(dtype), ", expected float32 or float16"));
 }
 
 void Call::positive_finite(std::string_view name, double value) const {
@@ -46,7 +40,7 @@ void Call::positive_finite(std::string_view name, double value) const {
   }
 }
 
-Size Call::mul(Size a, Size b) const {
+Size Call::mul_large(Size a, Size b) const {
   if (a != 0 && b > std::numeric_limits<Size>::max() / a) {
     invalid(text("the sizes ", a, " and ", b, " multiply to more than 64 bits can count"));
   }
@@ -70,7 +64,7 @@ Size Call::product(std::span<const Size> sizes) const {
   return all;
 }
 
-Size Call::spanned(std::string_view name, Size count, Size stride, Size piece) const {
+Size Call::spanned_large(std::string_view name, Size count, Size stride, Size piece) const {
   const Size room = std::numeric_limits<Size>::max() - piece;
   if (stride != 0 && count - 1 > room / stride) {
     invalid(text(name, " has ", count, " pieces that start every ", stride,
@@ -98,8 +92,7 @@ std::size_t Call::axis(Size axis, std::span<const Size> shape) const {
   return static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
 }
 
-AllocationRef Call::buffer(std::string_view name, Buffer handle) const {
-  if (const AllocationRef* found = state_.buffers.find(handle)) return *found;
+void Call::not_live(std::string_view name, Buffer handle) const {
   const auto number = static_cast<std::uint64_t>(handle);
   if (handle == Buffer::null) invalid(text(name, " is the null handle, expected a live buffer"));
   if (BufferTable::was_issued(handle)) {
@@ -109,26 +102,19 @@ AllocationRef Call::buffer(std::string_view name, Buffer handle) const {
   invalid(text(name, " is ", number, ", which no alloc() returned"));
 }
 
-AllocationRef Call::buffer(std::string_view name, Buffer handle, Size elements, DType dtype) const {
-  AllocationRef allocation = buffer(name, handle);
+void Call::short_of(std::string_view name, const Allocation& allocation, Size elements,
+                    DType dtype) const {
   const auto size = static_cast<Size>(size_of(dtype));
   if (elements > std::numeric_limits<Size>::max() / size) {
-    invalid(text(name, " holds ", allocation->bytes(), " bytes, expected ", elements,
+    invalid(text(name, " holds ", allocation.bytes(), " bytes, expected ", elements,
                  " elements of ", to_string(dtype), ", more bytes than 64 bits can count"));
   }
-  const auto needed = static_cast<std::uint64_t>(elements * size);
-  if (needed > allocation->bytes()) {
-    invalid(text(name, " holds ", allocation->bytes(), " bytes, expected at least ", needed, " (",
-                 elements, " elements of ", to_string(dtype), ")"));
-  }
-  return allocation;
+  invalid(text(name, " holds ", allocation.bytes(), " bytes, expected at least ", elements * size,
+               " (", elements, " elements of ", to_string(dtype), ")"));
 }
 
-void Call::distinct(std::string_view output_name, Buffer output, std::string_view name,
-                    Buffer input) const {
-  if (output == input) {
-    invalid(text(output_name, " is the same buffer as ", name, ", expected another one"));
-  }
+void Call::same(std::string_view output_name, std::string_view name) const {
+  invalid(text(output_name, " is the same buffer as ", name, ", expected another one"));
 }
 
 }  // namespace tilewright

@@ -30,25 +30,47 @@ class Call {
 
   [[noreturn]] void invalid(const std::string& what) const;
 
-  void not_negative(std::string_view name, Size value) const;
-  void positive(std::string_view name, Size value) const;
-  void float_dtype(DType dtype, std::string_view name = "dtype") const;
+  // What is right is checked in line; what is wrong goes to the functions that word it.
+
+  void not_negative(std::string_view name, Size value) const {
+    if (value < 0) [[unlikely]]
+      below(name, value, 0);
+  }
+  void positive(std::string_view name, Size value) const {
+    if (value < 1) [[unlikely]]
+      below(name, value, 1);
+  }
+  void float_dtype(DType dtype, std::string_view name = "dtype") const {
+    if (dtype != DType::float32 && dtype != DType::float16) [[unlikely]]
+      no_float(name, dtype);
+  }
   void positive_finite(std::string_view name, double value) const;
 
   template <class Enum>
   void known(std::string_view name, Enum value) const {
-    if (to_string(value) == "?") unknown(name, EnumNames<Enum>::kind);
+    if (static_cast<std::size_t>(value) >= EnumNames<Enum>::values.size()) [[unlikely]] {
+      unknown(name, EnumNames<Enum>::kind);
+    }
   }
 
   /// a * b and a + b of sizes that are not negative; InvalidArgument where they overflow.
-  Size mul(Size a, Size b) const;
+  Size mul(Size a, Size b) const {
+    if (((a | b) >> 31) != 0) [[unlikely]]
+      return mul_large(a, b);
+    return a * b;
+  }
   Size add(Size a, Size b) const;
   Size product(std::span<const Size> sizes) const;
   Size product(std::initializer_list<Size> sizes) const {
     return product(std::span(sizes.begin(), sizes.size()));
   }
   /// The elements that `count` pieces of `piece` elements span whose starts are `stride` apart.
-  Size spanned(std::string_view name, Size count, Size stride, Size piece) const;
+  Size spanned(std::string_view name, Size count, Size stride, Size piece) const {
+    if (((count | stride | piece) >> 31) != 0) [[unlikely]] {
+      return spanned_large(name, count, stride, piece);
+    }
+    return (count - 1) * stride + piece;
+  }
 
   /// Every size not negative, at most max_rank of them.
   void shape(std::string_view name, std::span<const Size> shape) const;
@@ -56,14 +78,41 @@ class Call {
   std::size_t axis(Size axis, std::span<const Size> shape) const;
 
   /// The allocation behind a handle that must hold `elements` of dtype.
-  AllocationRef buffer(std::string_view name, Buffer handle, Size elements, DType dtype) const;
-  AllocationRef buffer(std::string_view name, Buffer handle) const;
+  AllocationRef buffer(std::string_view name, Buffer handle, Size elements, DType dtype) const {
+    const AllocationRef& allocation = find(name, handle);
+    // So many elements, which no buffer holds, would overflow their bytes.
+    constexpr Size too_many = Size{1} << 60;
+    if (elements >= too_many ||
+        static_cast<std::uint64_t>(elements) * size_of(dtype) > allocation->bytes()) [[unlikely]] {
+      short_of(name, *allocation, elements, dtype);
+    }
+    return allocation;
+  }
+  AllocationRef buffer(std::string_view name, Buffer handle) const { return find(name, handle); }
 
   void distinct(std::string_view output_name, Buffer output, std::string_view name,
-                Buffer input) const;
+                Buffer input) const {
+    if (output == input) [[unlikely]]
+      same(output_name, name);
+  }
 
  private:
+  const AllocationRef& find(std::string_view name, Buffer handle) const {
+    const AllocationRef* found = state_.buffers.find(handle);
+    if (found == nullptr) [[unlikely]]
+      not_live(name, handle);
+    return *found;
+  }
+  Size mul_large(Size a, Size b) const;
+  Size spanned_large(std::string_view name, Size count, Size stride, Size piece) const;
+
+  [[noreturn]] void below(std::string_view name, Size value, Size low) const;
+  [[noreturn]] void no_float(std::string_view name, DType dtype) const;
   [[noreturn]] void unknown(std::string_view name, std::string_view kind) const;
+  [[noreturn]] void not_live(std::string_view name, Buffer handle) const;
+  [[noreturn]] void short_of(std::string_view name, const Allocation& allocation, Size elements,
+                             DType dtype) const;
+  [[noreturn]] void same(std::string_view output_name, std::string_view name) const;
 
   BackendState& state_;
   std::string_view op_;
