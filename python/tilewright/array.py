@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 KDL_CPU = 1
 
+# NumPy works a dtype's name out anew each time it is asked.
+STORED_AS = {np.dtype(name): name for name in ("float32", "float16", "int32")}
+
 
 class Array(_core.Storage):
     """A tensor in a device buffer: row-major, contiguous, freed with its last owner.
@@ -27,7 +30,7 @@ class Array(_core.Storage):
     backend's ops. Pass one to a trait call wherever that takes a buffer.
     """
 
-    __slots__ = ("_backend", "_dtype", "_shape")
+    __slots__ = ("_backend", "_dtype", "_shape", "_stored_as")
 
     # NumPy leaves `ndarray + Array` to __radd__ instead of reading the Array back.
     __array_ufunc__ = None
@@ -47,6 +50,7 @@ class Array(_core.Storage):
         self._backend = backend
         self._shape = shape
         self._dtype = dtype
+        self._stored_as = STORED_AS[dtype]
 
     @property
     def backend(self) -> Backend:
@@ -59,6 +63,11 @@ class Array(_core.Storage):
     @property
     def dtype(self) -> np.dtype[Any]:
         return self._dtype
+
+    @property
+    def stored_as(self) -> str:
+        """The dtype as the trait's calls take it."""
+        return self._stored_as
 
     @property
     def ndim(self) -> int:

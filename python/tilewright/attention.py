@@ -87,7 +87,7 @@ class AttentionOps(Operands):
         super().attention(
             queries, keys, values, result, batch, heads, seq_q, seq_kv, dim,
             default_scale(dim) if scale is None else scale, causal, q_offset, kv_heads,
-            queries.dtype.name,
+            queries.stored_as,
         )  # fmt: skip
         return result
 
@@ -135,7 +135,7 @@ class AttentionOps(Operands):
         result = self._result(call, out, (*query.shape[:-1], seq), query.dtype, query, rows)
         super().attention_scores(
             query, rows, result, seq, dim, default_scale(dim) if scale is None else scale,
-            heads, kv_heads, query.dtype.name,
+            heads, kv_heads, query.stored_as,
         )  # fmt: skip
         return result
 
@@ -172,7 +172,7 @@ class AttentionOps(Operands):
         shape = (*factors.shape[:-1], dim)
         result = self._result(call, out, shape, factors.dtype, factors, summed)
         super().weighted_sum(
-            factors, summed, result, count, dim, heads, kv_heads, factors.dtype.name
+            factors, summed, result, count, dim, heads, kv_heads, factors.stored_as
         )
         return result
 
@@ -225,6 +225,6 @@ class AttentionOps(Operands):
         result = self._result(call, out, operand.shape, operand.dtype, cosines, sines)
         super().rope(
             operand, cosines, sines, result, batch, heads, seq, dim, cosines.shape[0], position,
-            operand.dtype.name,
+            operand.stored_as,
         )  # fmt: skip
         return result

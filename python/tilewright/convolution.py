@@ -71,7 +71,7 @@ class ConvolutionOps(Operands):
         result = self._result("conv2d", out, shape, image.dtype, *inputs)
         self.conv2d_forward(
             image, image.shape, filters, filters.shape, result, shape, steps, pads, gaps,
-            groups, offsets, image.dtype.name,
+            groups, offsets, image.stored_as,
         )  # fmt: skip
         return result
 
@@ -131,7 +131,7 @@ class ConvolutionOps(Operands):
         super().conv2d_backward_data(
             grad, grad.shape, filters, filters.shape, result, shape,
             to_pair(call, "stride", stride), to_pair(call, "padding", padding),
-            to_pair(call, "dilation", dilation), groups, grad.dtype.name,
+            to_pair(call, "dilation", dilation), groups, grad.stored_as,
         )  # fmt: skip
         return result
 
@@ -191,6 +191,6 @@ class ConvolutionOps(Operands):
         super().conv2d_backward_filter(
             image, image.shape, grad, grad.shape, result, shape,
             to_pair(call, "stride", stride), to_pair(call, "padding", padding),
-            to_pair(call, "dilation", dilation), groups, image.dtype.name,
+            to_pair(call, "dilation", dilation), groups, image.stored_as,
         )  # fmt: skip
         return result

@@ -66,7 +66,7 @@ class ElementwiseOps(Operands):
     def _unary(self, op: str, x: ArrayLike, out: Array | None) -> Array:
         (operand,) = self._read(op, x=x)
         result = self._result(op, out, operand.shape, operand.dtype)
-        self.unary(op, operand, result, operand.size, operand.dtype.name)
+        self.unary(op, operand, result, operand.size, operand.stored_as)
         return result
 
     def relu(self, x: ArrayLike, *, out: Array | None = None) -> Array:
@@ -142,14 +142,14 @@ class ElementwiseOps(Operands):
                 self.copy_dtod(result, operand, operand.nbytes)
             return result
         result = self._result("cast", out, operand.shape, wanted, operand)
-        super().cast(operand, operand.dtype.name, result, wanted.name, operand.size)
+        super().cast(operand, operand.stored_as, result, wanted.name, operand.size)
         return result
 
     # Two inputs ----------------------------------------------------------------------------------
 
     def _binary(self, call: str, op: str, a: ArrayLike, b: ArrayLike, out: Array | None) -> Array:
         left, right = self._read(call, a=a, b=b)
-        dtype = left.dtype.name
+        dtype = left.stored_as
         if left.shape == right.shape:
             result = self._result(call, out, left.shape, left.dtype)
             self.binary(op, left, right, result, result.size, dtype)
@@ -225,10 +225,10 @@ class ElementwiseOps(Operands):
             left = (*merged[:first], *merged[first + 1 :])
             done = i == len(neighbours) - 1 and steps.dtype == result.dtype
             target = result if done else self._new(left, steps.dtype)
-            self.reduce(op, steps, target, merged, first, steps.dtype.name)
+            self.reduce(op, steps, target, merged, first, steps.stored_as)
             steps = target
         if steps.dtype != result.dtype:
-            super().cast(steps, steps.dtype.name, result, result.dtype.name, result.size)
+            super().cast(steps, steps.stored_as, result, result.stored_as, result.size)
         return result
 
     def sum(

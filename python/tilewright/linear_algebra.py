@@ -119,14 +119,14 @@ class LinearAlgebraOps(Operands):
     def _matrix_by_vector(self, p: Product, left: Array, right: Array, result: Array) -> None:
         if right.ndim == 1:
             rows = math.prod(left.shape[:-1])
-            self.matmul_vec(left, rows, p.k, right, result, result.dtype.name)
+            self.matmul_vec(left, rows, p.k, right, result, result.stored_as)
         else:
-            self.matmul_vec(right, p.n, p.k, left, result, result.dtype.name)
+            self.matmul_vec(right, p.n, p.k, left, result, result.stored_as)
 
     def _product(
         self, p: Product, alpha: float, left: Array, right: Array, beta: float, result: Array
     ) -> None:
-        dtype, out_dtype = left.dtype.name, result.dtype.name
+        dtype, out_dtype = left.stored_as, result.stored_as
         count = math.prod(p.batch)
         one_b = math.prod(right.shape[:-2]) == 1
         if count == 1 or (one_b and p.trans_a == "none" and left.shape[:-2] == p.batch):
@@ -155,7 +155,7 @@ class LinearAlgebraOps(Operands):
         indices = self._upload(np.ascontiguousarray(np.broadcast_to(order, batch)))
         repeated = self._new((*batch, *operand.shape[-2:]), operand.dtype)
         super().gather(
-            operand, indices, repeated, math.prod(own), size, math.prod(batch), operand.dtype.name
+            operand, indices, repeated, math.prod(own), size, math.prod(batch), operand.stored_as
         )
         return repeated, size
 

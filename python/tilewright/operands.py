@@ -55,7 +55,7 @@ def to_integer(call: str, name: str, value: Any) -> int:
         invalid(call, f"{name} is {shown(value)}, expected an integer")
     try:
         return operator.index(value)
-    except TypeError:
+    except Exception:
         invalid(call, f"{name} is {shown(value)}, expected an integer")
 
 

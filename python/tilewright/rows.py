@@ -35,7 +35,7 @@ class RowOps(Operands):
         (operand,) = self._read("softmax", x=x)
         along = to_axis("softmax", axis, operand.shape)
         result = self._result("softmax", out, operand.shape, operand.dtype)
-        super().softmax(operand, result, operand.shape, along, operand.dtype.name)
+        super().softmax(operand, result, operand.shape, along, operand.stored_as)
         return result
 
     @overload
@@ -61,7 +61,7 @@ class RowOps(Operands):
         operand, scales = self._read("rmsnorm", x=x, weight=weight)
         rows, cols = self._rows("rmsnorm", operand, weight=scales)
         result = self._result("rmsnorm", out, operand.shape, operand.dtype, scales)
-        super().rmsnorm(operand, scales, result, rows, cols, eps, operand.dtype.name)
+        super().rmsnorm(operand, scales, result, rows, cols, eps, operand.stored_as)
         return result
 
     @overload
@@ -100,7 +100,7 @@ class RowOps(Operands):
         operand, scales, offsets = self._read("layer_norm", x=x, weight=weight, bias=bias)
         rows, cols = self._rows("layer_norm", operand, weight=scales, bias=offsets)
         result = self._result("layer_norm", out, operand.shape, operand.dtype, scales, offsets)
-        super().layer_norm(operand, scales, offsets, result, rows, cols, eps, operand.dtype.name)
+        super().layer_norm(operand, scales, offsets, result, rows, cols, eps, operand.stored_as)
         return result
 
     @staticmethod
@@ -166,9 +166,7 @@ class RowOps(Operands):
         shape = rows.shape + source.shape[1:]
         result = self._result("gather", out, shape, source.dtype, source, rows)
         row_size = math.prod(source.shape[1:])
-        super().gather(
-            source, rows, result, source.shape[0], row_size, rows.size, source.dtype.name
-        )
+        super().gather(source, rows, result, source.shape[0], row_size, rows.size, source.stored_as)
         return result
 
     @overload
@@ -223,6 +221,6 @@ class RowOps(Operands):
             invalid("scatter", "output shares its buffer with an input, expected another Array")
         super().scatter(
             rows_in, rows, target, target.shape[0], math.prod(target.shape[1:]), rows.size,
-            target.dtype.name,
+            target.stored_as,
         )  # fmt: skip
         return target

@@ -1,0 +1,73 @@
+"""Which backend one gets."""
+
+from __future__ import annotations
+
+import pytest
+import tilewright as tw
+
+from .conftest import Run
+
+
+def test_devices_lists_every_backend() -> None:
+    found = tw.devices()
+    assert {device.backend for device in found} == {"level-zero", "webgpu", "cpu"}
+    assert len({device.id for device in found}) == len(found)
+    for device in found:
+        assert device.available == (device.reason == "")
+        assert device.id.startswith(device.backend + ":")
+
+
+@pytest.mark.parametrize("preference", ["cpu", "cpu:0"])
+def test_a_named_backend_is_the_one(preference: str) -> None:
+    with tw.init_backend(preference) as backend:
+        assert isinstance(backend, tw.CpuBackend)
+        assert backend.is_initialized
+        assert backend.device.id == "cpu:0"
+
+
+@pytest.mark.parametrize(
+    ("preference", "message"),
+    [
+        ("gpu", 'preference is "gpu", expected auto, a backend'),
+        ("", 'preference is "", expected auto'),
+        ("CPU", 'preference is "CPU"'),
+        (None, "preference is None, expected a str"),
+        (3, "preference is 3"),
+    ],
+)
+def test_unknown_preferences_are_refused(preference: object, message: str) -> None:
+    with pytest.raises(tw.InvalidArgument, match=message):
+        tw.init_backend(preference)  # type: ignore[arg-type]
+
+
+def test_a_named_preference_never_falls_back() -> None:
+    with pytest.raises(tw.BackendUnavailable, match="cpu:7"):
+        tw.init_backend("cpu:7")
+    for name, cls in (("webgpu", tw.WebGPUBackend), ("level-zero", tw.LevelZeroBackend)):
+        assert cls().name == name
+        missing = [d for d in tw.devices() if d.backend == name and not d.available]
+        for device in missing:
+            with pytest.raises(tw.BackendUnavailable) as raised:
+                tw.init_backend(device.id)
+            assert device.reason in str(raised.value)
+
+
+ASK = "import tilewright as tw; print(tw.init_backend({}).device.id)"
+
+
+def test_the_environment_replaces_auto_only(run_python: Run) -> None:
+    assert run_python(ASK.format(""), TILEWRIGHT_DEVICE="cpu:0").stdout == "cpu:0\n"
+    assert "no such" in run_python(ASK.format(""), TILEWRIGHT_DEVICE="no such").stderr
+    assert run_python(ASK.format("'cpu'"), TILEWRIGHT_DEVICE="no such").stdout == "cpu:0\n"
+
+
+def test_wrong_variables_are_named(run_python: Run) -> None:
+    for name, value in (("TILEWRIGHT_ALLOW_SOFTWARE", "maybe"), ("TILEWRIGHT_NUM_THREADS", "0")):
+        done = run_python(ASK.format("'cpu'"), **{name: value})
+        assert done.returncode == 1
+        assert f'{name} is "{value}"' in done.stderr
+
+
+def test_the_number_of_threads_can_be_set(run_python: Run) -> None:
+    code = "import tilewright as tw; print(tw.init_backend('cpu').capabilities().compute_units)"
+    assert run_python(code, TILEWRIGHT_NUM_THREADS="3").stdout == "3\n"
