@@ -14,8 +14,9 @@ if(NOT TILEWRIGHT_OPENBLAS_LIBRARY)
     RESULT_VARIABLE failed ERROR_VARIABLE why)
   if(failed OR NOT EXISTS "${found}")
     message(FATAL_ERROR
-      "OpenBLAS was not found: run `${Python_EXECUTABLE} -m pip install scipy-openblas32`, or pass "
-      "-DTILEWRIGHT_OPENBLAS_LIBRARY=<its library>.\n${found} ${why}")
+      "OpenBLAS was not found. Type\n"
+      "  ${Python_EXECUTABLE} -m pip install scipy-openblas32\n"
+      "or pass -DTILEWRIGHT_OPENBLAS_LIBRARY=<its library>.\n${found} ${why}")
   endif()
   set(TILEWRIGHT_OPENBLAS_LIBRARY ${found} CACHE FILEPATH "The OpenBLAS library to copy" FORCE)
 endif()
