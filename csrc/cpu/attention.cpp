@@ -10,7 +10,7 @@
 #include "cpu/thread_pool.hpp"
 
 // Softmax over keys that come in blocks: each query keeps the largest score so far, the sum of
-// exp(score - largest) and the sum of the values weighted by that; a new largest score scales both
+// 2^(score - largest) and the sum of the values weighted by that; a new largest score scales both
 // sums down. Only the scores of one block of keys exist at a time.
 //
 // The queries of all heads that share a key and value head lie behind each other, so a kv head is
@@ -19,6 +19,7 @@ namespace tilewright::cpu {
 
 namespace {
 
+constexpr float log2_e = 1.44269504f;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr Size parallel_threshold = 1 << 16;
 /// Rows for which keys are better read as they lie than transposed first.
@@ -41,6 +42,7 @@ class Attention {
         matrices_(r.batch * r.kv_heads),
         keys_(r.causal ? std::min(r.seq_kv, r.q_offset + r.seq_q) : r.seq_kv),
         dim_(static_cast<std::size_t>(r.head_dim)),
+        factor_(r.scale * log2_e),
         parallel_(matrices_ * rows_ * keys_ * r.head_dim > parallel_threshold) {}
 
   void run() const { rows_ <= few_rows ? run_few_rows() : run_blocks(); }
@@ -69,9 +71,9 @@ class Attention {
   void weigh(float* scores, Size count, Running& running, float* sums) const {
     const float before = running.largest;
     const float sum = kernels().linear.softmax_step(scores, static_cast<std::size_t>(count),
-                                                    r_.scale, running.largest);
+                                                    factor_, running.largest);
     if (running.largest != before) {
-      const float factor = std::exp(before - running.largest);
+      const float factor = std::exp2(before - running.largest);
       running.sum *= factor;
       for (std::size_t j = 0; j < dim_; ++j) sums[j] *= factor;
     }
@@ -92,6 +94,7 @@ class Attention {
   Size rows_, matrices_;
   Size keys_;  ///< that some query sees
   std::size_t dim_;
+  float factor_;  ///< to scores, so that their powers of two are wanted
   bool parallel_;
 };
 
@@ -153,7 +156,7 @@ void Attention<T>::run_few_rows() const {
       for (Size p = 0; p < parts; ++p) {
         const float* const one = all + static_cast<std::size_t>(p) * step;
         const float before = one[2 * width];
-        const float factor = before == largest ? 1 : std::exp(before - largest);
+        const float factor = before == largest ? 1 : std::exp2(before - largest);
         sum += factor * one[2 * width + 1];
         for (std::size_t j = 0; j < dim_; ++j) all[j] = (p == 0 ? 0 : all[j]) + factor * one[j];
       }
@@ -182,7 +185,7 @@ void Attention<T>::run_blocks() const {
 /// vectors, both of a size for the first-level cache.
 template <class T>
 void Attention<T>::run_chunk(Size matrix, Size first_row, Size chunk) const {
-  constexpr std::size_t granule = 48, cached_floats = 96 * 64;
+  constexpr std::size_t granule = 48, cached_floats = 192 * 64;
   const std::size_t block =
       std::clamp(cached_floats / dim_ / granule, std::size_t{1}, std::size_t{8}) * granule;
   const std::size_t width = Scratch::rounded(dim_);

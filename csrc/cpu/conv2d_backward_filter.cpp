@@ -13,14 +13,16 @@ namespace tilewright::cpu {
 
 namespace {
 
-constexpr Size part_filters = 64, fewest_filters = 16;
+constexpr Size part_filters = 128, fewest_filters = 16;
+/// Of the shifted inputs that go into one product: they stay in the second-level cache.
+constexpr Size cache_floats = Size{1} << 18;
 /// Below this many products a matrix product costs more than it brings.
 constexpr Size few_products = 16;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
-/// For each tap, the output gradient times the input transposed, both laid out as planes of equal
-/// row lengths, so that a tap only shifts where the input starts.
+/// The output gradient times the inputs of all taps transposed: for each tap and channel one run of
+/// positions, cut from the input's planes where the tap shifts them.
 template <class T>
 class FilterGradient {
  public:
@@ -46,6 +48,8 @@ class FilterGradient {
     part_ = std::min(part_, filters_);
     const Size parts = ceil_div(filters_, part_);
     const auto taps = static_cast<Size>(taps_.size());
+    shifted_runs_ =
+        std::clamp<Size>(cache_floats / (size_.rows * planes_.width), 1, taps * channels_);
     tap_part_ = ceil_div(taps, std::min(taps, ceil_div(wanted, parts)));
   }
 
@@ -65,14 +69,15 @@ class FilterGradient {
   void run_part(Size group, Size filter, Size filters, Size tap, Size taps) const {
     const Size positions = size_.rows * planes_.width;
     const auto gradient_size = static_cast<std::size_t>(filters * positions);
+    const auto shifted_size =
+        static_cast<std::size_t>(std::max(channels_, shifted_runs_ * positions));
     const auto sums_size = static_cast<std::size_t>(taps * filters * channels_);
     Scratch scratch(Scratch::rounded(packed_) + Scratch::rounded(gradient_size) +
-                    Scratch::rounded(sums_size) +
-                    Scratch::rounded(static_cast<std::size_t>(channels_)));
+                    Scratch::rounded(sums_size) + Scratch::rounded(shifted_size));
     float* const input = scratch.take(packed_);
     float* const gradient = scratch.take(gradient_size);
     float* const sums = scratch.take(sums_size);
-    float* const products = scratch.take(static_cast<std::size_t>(channels_));
+    float* const shifted = scratch.take(shifted_size);
     std::fill_n(sums, sums_size, 0.0f);
 
     const Size out_plane = r_.out_height * r_.out_width;
@@ -87,9 +92,10 @@ class FilterGradient {
           block.columns = std::min(size_.columns, r_.out_width - block.column);
           pack_planes(rows_, columns_, planes_, block, source, channels_, input);
           pack_gradient(block, target, filters, gradient);
-          for (Size t = 0; t < taps; ++t) {
-            add_products(block, input + taps_[static_cast<std::size_t>(tap + t)], gradient, filters,
-                         sums + t * filters * channels_, products);
+          if (filters * channels_ < few_products) {
+            add_dots(block, input, gradient, filters, tap, taps, sums, shifted);
+          } else {
+            add_products(block, input, gradient, filters, tap, taps, sums, shifted);
           }
         }
       }
@@ -112,29 +118,48 @@ class FilterGradient {
     }
   }
 
+  const float* source_of(const float* input, Size tap, Size channel) const {
+    return input + taps_[static_cast<std::size_t>(tap)] + channel * planes_.channel_stride;
+  }
+
+  /// Sums are [filters][taps][channels].
   void add_products(const ConvBlock& block, const float* input, const float* gradient, Size filters,
-                    float* sums, float* products) const {
-    const Size length = planes_.positions(block);
-    if (filters * channels_ >= few_products) {
-      multiply(filters, channels_, length, 1, {gradient, length},
-               {input, planes_.channel_stride, true}, 1, sums, channels_);
-      return;
+                    Size tap, Size taps, float* sums, float* shifted) const {
+    const Size length = planes_.positions(block), all = taps * channels_;
+    for (Size first = 0; first < all; first += shifted_runs_) {
+      const Size count = std::min(shifted_runs_, all - first);
+      for (Size i = 0; i < count; ++i) {
+        std::copy_n(source_of(input, tap + (first + i) / channels_, (first + i) % channels_),
+                    length, shifted + i * length);
+      }
+      multiply(filters, count, length, 1, {gradient, length}, {shifted, length, true}, 1,
+               sums + first, all);
     }
+  }
+
+  void add_dots(const ConvBlock& block, const float* input, const float* gradient, Size filters,
+                Size tap, Size taps, float* sums, float* products) const {
+    const Size length = planes_.positions(block);
     for (Size f = 0; f < filters; ++f) {
-      row_kernels<float>().dot_rows(input, static_cast<std::size_t>(channels_),
-                                    static_cast<std::size_t>(planes_.channel_stride),
-                                    gradient + f * length, static_cast<std::size_t>(length), 1,
-                                    products);
-      for (Size c = 0; c < channels_; ++c) sums[f * channels_ + c] += products[c];
+      for (Size t = 0; t < taps; ++t) {
+        row_kernels<float>().dot_rows(
+            source_of(input, tap + t, 0), static_cast<std::size_t>(channels_),
+            static_cast<std::size_t>(planes_.channel_stride), gradient + f * length,
+            static_cast<std::size_t>(length), 1, products);
+        for (Size c = 0; c < channels_; ++c) sums[(f * taps + t) * channels_ + c] += products[c];
+      }
     }
   }
 
   void write(Size first_filter, Size filters, Size tap, Size taps, const float* sums) const {
     const auto all_taps = static_cast<Size>(taps_.size());
     T* const to = data<T>(r_.filter) + first_filter * channels_ * all_taps + tap;
-    for (Size i = 0; i < filters * channels_; ++i) {
-      for (Size t = 0; t < taps; ++t) {
-        from_float32(sums + t * filters * channels_ + i, to + i * all_taps + t, 1);
+    for (Size f = 0; f < filters; ++f) {
+      for (Size c = 0; c < channels_; ++c) {
+        for (Size t = 0; t < taps; ++t) {
+          from_float32(sums + (f * taps + t) * channels_ + c,
+                       to + (f * channels_ + c) * all_taps + t, 1);
+        }
       }
     }
   }
@@ -147,6 +172,7 @@ class FilterGradient {
   std::size_t packed_;
   std::vector<std::ptrdiff_t> taps_;
   Size part_, tap_part_;
+  Size shifted_runs_;  ///< that go into one product
 };
 
 }  // namespace

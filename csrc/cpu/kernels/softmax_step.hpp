@@ -8,31 +8,65 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 static inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 
-static float softmax_step(float* scores, std::size_t n, float scale, float& maximum) {
-  Floats largest = splat(-infinity);
+/// 2^x for x <= 0, to 3e-7 of it.
+static inline Floats exp2_negative(Floats x) {
+  constexpr float to_whole = 0x1.8p23f;  // added and taken away: rounds to nearest
+  x = at_least(x, -160);
+  const Floats exponent = (x + to_whole) - to_whole;
+  const Floats f = x - exponent;
+  Floats p = f * 0.0013264726f + 0.009671513f;
+  p = p * f + 0.055507336f;
+  p = p * f + 0.24022242f;
+  p = p * f + 0.693147f;
+  p = p * f + 1;
+  return scale(p, exponent);
+}
+
+static float softmax_step(float* scores, std::size_t n, float factor, float& maximum) {
+  Floats largest = splat(-infinity), second = largest;
   std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) largest = larger(load(scores + i), largest);
-  if (i < n) largest = larger(load(scores + i, n - i, -infinity), largest);
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    largest = larger(load(scores + i), largest);
+    second = larger(load(scores + i + lanes), second);
+  }
+  if (i + lanes <= n) {
+    largest = larger(load(scores + i), largest);
+    i += lanes;
+  }
+  if (i < n) second = larger(load(scores + i, n - i, -infinity), second);
   float parts[lanes];
-  store(parts, largest);
-  float highest = maximum;
-  for (float part : parts) highest = part * scale > highest ? part * scale : highest;
-  maximum = highest;
+  store(parts, larger(largest, second));
+  for (std::size_t width = lanes / 2; width != 0; width /= 2) {
+    for (std::size_t j = 0; j < width; ++j) {
+      parts[j] = parts[j] > parts[j + width] ? parts[j] : parts[j + width];
+    }
+  }
+  const float highest = parts[0] * factor;
+  if (highest > maximum) maximum = highest;
 
   // Where every score so far is -infinity they count 0.
-  const float shift = highest == -infinity ? 0 : highest;
-  Floats sum{};
-  for (i = 0; i + lanes <= n; i += lanes) {
-    const Floats e = exp(load(scores + i) * scale - shift);
+  const float shift = maximum == -infinity ? 0 : maximum;
+  Floats sum{}, sum2{};
+  for (i = 0; i + 2 * lanes <= n; i += 2 * lanes) {
+    const Floats e = exp2_negative(load(scores + i) * factor - shift);
+    const Floats e2 = exp2_negative(load(scores + i + lanes) * factor - shift);
+    store(scores + i, e);
+    store(scores + i + lanes, e2);
+    sum += e;
+    sum2 += e2;
+  }
+  if (i + lanes <= n) {
+    const Floats e = exp2_negative(load(scores + i) * factor - shift);
     store(scores + i, e);
     sum += e;
+    i += lanes;
   }
   if (i < n) {
-    const Floats e = exp(load(scores + i, n - i, -infinity) * scale - shift);
+    const Floats e = exp2_negative(load(scores + i, n - i, -infinity) * factor - shift);
     store(scores + i, e, n - i);
-    sum += e;
+    sum2 += e;
   }
-  return sum_of_lanes(sum);
+  return sum_of_lanes(sum + sum2);
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA

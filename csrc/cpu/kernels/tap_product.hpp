@@ -18,8 +18,10 @@ static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_
   const float* const weights = p.weights + filter * p.filter_stride;
   float* const output = p.output + filter * p.output_stride + position;
   Floats sums[filters][vectors];
+#pragma GCC unroll 8
   for (std::size_t f = 0; f < filters; ++f) {
     const float start = p.start != nullptr && !p.accumulate ? p.start[filter + f] : 0;
+#pragma GCC unroll 8
     for (std::size_t v = 0; v < vectors; ++v) {
       sums[f][v] = p.accumulate ? load(output + f * p.output_stride + v * lanes) : splat(start);
     }
@@ -38,7 +40,9 @@ static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_
       }
     }
   }
+#pragma GCC unroll 8
   for (std::size_t f = 0; f < filters; ++f) {
+#pragma GCC unroll 8
     for (std::size_t v = 0; v < vectors; ++v) {
       store(output + f * p.output_stride + v * lanes, sums[f][v]);
     }
