@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 def broadcast_shape(call: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """NumPy's rule: from the right, sizes are equal or one of them is 1."""
+    if not a or not b:
+        return a or b
     rank = max(len(a), len(b))
     sizes = []
     for i in range(-rank, 0):

@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 
 def also_trait_call(required: str, optional: str = "dtype") -> Callable[..., Any]:
     """Gives an op of the array tier the trait's form too, with these parameters."""
-    least = len(required.split())
-    parameters = frozenset(required.split() + optional.split())
+    needed, others = required.split(), optional.split()
+    parameters = frozenset(needed + others)
 
     def decorate(array_form: Callable[..., Any]) -> Callable[..., Any]:
         trait_form = getattr(_core.Backend, array_form.__name__)
 
         @functools.wraps(array_form)
         def either(self: _core.Backend, *args: Any, **kwargs: Any) -> Any:
-            if len(args) + len(kwargs) >= least and parameters.issuperset(kwargs):
+            if len(args) + len(kwargs) >= len(needed) and parameters.issuperset(kwargs):
                 return trait_form(self, *args, **kwargs)
             return array_form(self, *args, **kwargs)
 
+        either.trait_parameters = needed, others  # type: ignore[attr-defined]
         return either
 
     return decorate

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.elementwise import broadcast_shape
 from tilewright.operands import FLOAT32, INT32, Operands, invalid, to_dtype
 
 if TYPE_CHECKING:
@@ -48,10 +49,7 @@ def plan(a: tuple[int, ...], b: tuple[int, ...], trans_a: bool, trans_b: bool) -
             f"a of shape {a}{' transposed' if trans_a else ''} has rows of {k}, but b of shape "
             f"{b}{' transposed' if trans_b else ''} has columns of {k_b}",
         )
-    try:
-        batch = np.broadcast_shapes(a[:-2], b[:-2])
-    except ValueError:
-        invalid("matmul", f"the batches of a {a[:-2]} and b {b[:-2]} do not broadcast together")
+    batch = broadcast_shape("matmul: batches", a[:-2], b[:-2])
     ends = (() if len(a) == 1 else (m,)) + (() if len(b) == 1 else (n,))
     return Product(
         m,

@@ -106,6 +106,14 @@ def read_host(call: str, name: str, given: Any) -> npt.NDArray[Any]:
         ) from error
 
 
+def to_host(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The number or array as an array of this dtype."""
+    try:
+        return np.asarray(value, dtype)
+    except OverflowError as error:
+        raise _core.InvalidArgument(f"{call}: {name} is {shown(value)}: {error}") from error
+
+
 def check_dtype(
     call: str, name: str, dtype: np.dtype[Any], expected: tuple[np.dtype[Any], ...]
 ) -> None:
@@ -125,8 +133,7 @@ class Operands(_core.Backend):
 
     def _upload(self, values: npt.NDArray[Any]) -> Array:
         array = self._new(values.shape, values.dtype)
-        # A copy is made only of what is not contiguous.
-        self.copy_htod(array, np.ascontiguousarray(values))
+        self.copy_htod(array, values)
         return array
 
     def _own(self, call: str, name: str, array: Array) -> None:
@@ -142,6 +149,9 @@ class Operands(_core.Backend):
             if isinstance(one, Array):
                 self._own(call, name, one)
                 own: np.dtype[Any] | None = one.dtype
+                arrays.append(one)
+            elif type(one) is float or type(one) is int:
+                own = None
                 arrays.append(one)
             else:
                 values = read_host(call, name, one)
@@ -162,10 +172,10 @@ class Operands(_core.Backend):
                     f"write {narrow}.astype(np.float32) or {wide}.astype(np.float16)",
                 )
         dtype = dtype or FLOAT32
-        return [
-            one if isinstance(one, Array) else self._upload(one.astype(dtype, copy=False))
-            for one in arrays
-        ]
+        for i, one in enumerate(arrays):
+            if not isinstance(one, Array):
+                arrays[i] = self._upload(to_host(call, list(given)[i], one, dtype))
+        return arrays
 
     def _result(
         self,
@@ -245,10 +255,7 @@ class Operands(_core.Backend):
         self, call: str, shape: int | Sequence[int], value: float, dtype: npt.DTypeLike
     ) -> Array:
         sizes, wanted = to_shape(call, shape), to_dtype(call, dtype)
-        try:
-            one = np.array(value, wanted)
-        except OverflowError as error:
-            raise _core.InvalidArgument(f"{call}: value is {value}: {error}") from error
+        one = to_host(call, "value", value, wanted)
         # Made before the host's copy, so that a size no device could hold is refused by it.
         array = self._new(sizes, wanted)
         self.copy_htod(array, np.full(sizes, one))
