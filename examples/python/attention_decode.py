@@ -16,7 +16,7 @@ SCALE = 1 / math.sqrt(DIM)
 def numbers(count: int, step: float) -> npt.NDArray[np.float32]:
     """[count, TOKENS, DIM], made up."""
     values = np.sin(step * np.arange(count * TOKENS * DIM))
-    return values.astype(np.float32).reshape(count, TOKENS, DIM)
+    return np.asarray(values, np.float32).reshape(count, TOKENS, DIM)
 
 
 with tilewright.init_backend() as be:
