@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 KDL_CPU = 1
 
+NUMPY_KNOWS_DLPACK_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
+
 # NumPy works a dtype's name out anew each time it is asked.
 STORED_AS = {np.dtype(name): name for name in ("float32", "float16", "int32")}
 
@@ -146,7 +148,7 @@ class Array(_core.Storage):
             host = memory[: self.nbytes].view(self._dtype)
             host = host.reshape(self._shape)
         options: dict[str, Any] = {"stream": stream}
-        if max_version is not None and _numpy_knows_dlpack_versions:
+        if max_version is not None and NUMPY_KNOWS_DLPACK_VERSIONS:
             options["max_version"] = max_version
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"an Array is given to host memory only, not to device {dl_device}")
@@ -235,6 +237,3 @@ class Array(_core.Storage):
 
     def __abs__(self) -> Array:
         return self._backend.abs(self)
-
-
-_numpy_knows_dlpack_versions = tuple(int(part) for part in np.__version__.split(".")[:2]) >= (2, 1)

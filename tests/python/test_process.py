@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 import tilewright as tw
@@ -73,7 +72,6 @@ print("done")
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 @pytest.mark.parametrize("code", [FORK, FORK_POOL, FORK_UNDER_LOAD])
 def test_parent_and_child_go_on_after_a_fork(run_python: Run, code: str) -> None:
     for threads in ("1", "3"):

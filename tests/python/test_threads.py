@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -106,7 +108,7 @@ def test_many_threads_open_and_close() -> None:
     assert backend.relu([-1, 1]).numpy().tolist() == [0, 1]
 
 
-def test_long_calls_let_other_threads_run(be: tw.Backend) -> None:
+def test_a_call_lets_other_threads_run(be: tw.Backend) -> None:
     stop = threading.Event()
     steps = 0
 
@@ -114,15 +116,21 @@ def test_long_calls_let_other_threads_run(be: tw.Backend) -> None:
         nonlocal steps
         while not stop.is_set():
             steps += 1
+            time.sleep(0)
 
-    a = be.array(np.ones((1500, 1500), np.float32))
+    a = be.array(np.ones((1000, 1000), np.float32))
+    b = be.empty((1000, 1000))
     counter = threading.Thread(target=count)
-    counter.start()
-    before = steps
-    for _ in range(5):
-        # A switch of threads takes 5 ms of waiting; only a released GIL lets the counter run on.
-        be.matmul(a, a)
-    after = steps
-    stop.set()
-    counter.join()
+    interval = sys.getswitchinterval()
+    # Python takes the GIL from nobody now: the counter runs only when a call releases it.
+    sys.setswitchinterval(1000)
+    try:
+        counter.start()
+        before = steps
+        be.gemm("none", "none", 1000, 1000, 1000, 1, a, 1000, a, 1000, 0, b, 1000)
+        after = steps
+    finally:
+        stop.set()
+        counter.join()
+        sys.setswitchinterval(interval)
     assert after > before
