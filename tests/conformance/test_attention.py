@@ -157,7 +157,9 @@ def test_large_scores_do_not_overflow(
     scores = np.sort(scores, axis=-1)
     clear = scores[:, -1] - scores[:, -2] > 40 + 1e-3 * scale
     assert clear.sum() >= 3
-    np.testing.assert_array_equal(got[0, 0][clear], v[0, 0][winner][clear])
+    # The winner's weight is divided by itself: a product and a quotient may round.
+    taken = v[0, 0][winner][clear].astype(np.float64)
+    bounds.assert_within(got[0, 0][clear], taken, 2 * bounds.U * abs(taken))
 
 
 def test_keys_that_are_not_visible_are_not_read(
