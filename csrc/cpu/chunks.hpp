@@ -12,7 +12,7 @@ namespace tilewright::cpu {
 /// A long row in pieces that threads share. The cut depends on the length alone, so that the same
 /// row gives the same bits on any number of threads.
 struct Chunks {
-  static constexpr std::size_t most = 512;
+  static constexpr std::size_t most = 128;
 
   explicit Chunks(std::size_t n) : n(n) {
     constexpr std::size_t least = 1 << 16;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "cpu/kernels/table.hpp"
@@ -32,15 +33,17 @@ void with_element_type(DType dtype, Body&& body) {
 }
 
 /// Calls body(i) for i in [0, units), each about `elements` of work, on as many threads as that is
-/// worth.
+/// worth; neighbours mostly on the same one.
 template <class Body>
 void parallel_units(std::size_t units, std::size_t elements, Body&& body) {
-  if (elements >= element_grain) {
-    parallel_tasks(units, body);
+  const std::size_t pieces = std::min(units, piece_count(units * elements, element_grain));
+  if (pieces <= 1) {
+    for (std::size_t i = 0; i < units; ++i) body(i);
     return;
   }
-  parallel_for(units, element_grain / (elements + 1) + 1, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) body(i);
+  parallel_tasks(pieces, [&](std::size_t piece) {
+    const std::size_t end = units * (piece + 1) / pieces;
+    for (std::size_t i = units * piece / pieces; i < end; ++i) body(i);
   });
 }
 
