@@ -69,17 +69,21 @@ std::shared_ptr<Backend> init_backend(std::string_view preference, const Config&
       wanted = *set;
     }
   }
-  const std::vector<std::string> names = backend_names();
-  const std::vector<DeviceInfo> all = devices();
-  Config chosen_config = config;
-  const DeviceInfo* chosen = nullptr;
-  const bool names_a_backend = wanted != "auto" && wanted.find(':') == std::string::npos;
-  if (config.adapter_index && names_a_backend) {
+  if (config.adapter_index) {
+    // An index counts a backend's devices, so it needs one, and says nothing beside a device's id.
+    if (wanted == "auto" || wanted.find(':') != std::string::npos) {
+      throw InvalidArgument(text("init_backend: adapter_index is ", *config.adapter_index,
+                                 ", but preference is \"", wanted,
+                                 "\"; name a backend with it, or leave it out"));
+    }
     make_backend(wanted, config);  // refuses what is wrong in config before a device is looked for
     wanted += text(":", *config.adapter_index);
   }
-  chosen = &choose_device(all, names, wanted, environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false),
-                          config.power_preference);
+  const std::vector<DeviceInfo> all = devices();
+  const DeviceInfo* const chosen =
+      &choose_device(all, backend_names(), wanted,
+                     environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false), config.power_preference);
+  Config chosen_config = config;
   chosen_config.adapter_index = index_of(*chosen);
   log(LogLevel::info, text(preference, ": chose ", chosen->id, " (", chosen->name, ")"));
   std::shared_ptr<Backend> backend = make_backend(chosen->backend, chosen_config);

@@ -58,6 +58,8 @@ TEST_CASE("registry: a backend that cannot be used says so at init and never fal
   }
   CHECK_THROWS_AS(init_backend("cpu:1"), BackendUnavailable);
   CHECK_THROWS_AS(init_backend("cpu", {.adapter_index = 3}), BackendUnavailable);
+  CHECK_THROWS_AS(init_backend("cpu:0", {.adapter_index = 0}), InvalidArgument);
+  CHECK_THROWS_AS(init_backend("auto", {.adapter_index = 0}), InvalidArgument);
 }
 
 TEST_CASE("registry: names that no backend has") {
