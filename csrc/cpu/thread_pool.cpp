@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "core/environment.hpp"
@@ -29,7 +30,11 @@ thread_local bool inside_task = false;
 class ThreadPool {
  public:
   explicit ThreadPool(std::size_t workers) {
-    for (std::size_t i = 0; i < workers; ++i) std::thread([this] { work(); }).detach();
+    try {
+      for (std::size_t i = 0; i < workers; ++i) std::thread([this] { work(); }).detach();
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that run already do the work, with the caller.
+    }
   }
 
   bool try_run(std::size_t tasks, void (*task)(void*, std::size_t), void* context) {
