@@ -31,7 +31,11 @@ class ThreadPool {
  public:
   explicit ThreadPool(std::size_t workers) {
     try {
+      try {
       for (std::size_t i = 0; i < workers; ++i) std::thread([this] { work(); }).detach();
+    } catch (const std::system_error&) {
+      // The system gives no more threads; those that run and the caller do the work.
+    }
     } catch (const std::system_error&) {
       // The system gives no more threads: those that run already do the work, with the caller.
     }
