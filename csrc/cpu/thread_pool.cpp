@@ -7,6 +7,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/environment.hpp"
 #include "cpu/processor.hpp"
@@ -31,11 +32,7 @@ class ThreadPool {
  public:
   explicit ThreadPool(std::size_t workers) {
     try {
-      try {
       for (std::size_t i = 0; i < workers; ++i) std::thread([this] { work(); }).detach();
-    } catch (const std::system_error&) {
-      // The system gives no more threads; those that run and the caller do the work.
-    }
     } catch (const std::system_error&) {
       // The system gives no more threads: those that run already do the work, with the caller.
     }
