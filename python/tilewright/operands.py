@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 FLOAT32 = np.dtype(np.float32)
 FLOAT16 = np.dtype(np.float16)
 INT32 = np.dtype(np.int32)
+
+MOST_ELEMENTS = 1 << 60  # beyond this the bytes of an array overflow 64 bits
 
 
 def invalid(call: str, what: str) -> NoReturn:
@@ -69,6 +72,8 @@ def to_shape(call: str, shape: int | Sequence[int]) -> tuple[int, ...]:
     for i, size in enumerate(sizes):
         if size < 0:
             invalid(call, f"shape[{i}] is {size}, expected 0 or more")
+    if math.prod(sizes) >= MOST_ELEMENTS:
+        invalid(call, f"shape is {sizes}, more elements than any device holds")
     return sizes
 
 
