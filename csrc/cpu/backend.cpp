@@ -60,8 +60,8 @@ void CpuBackend::do_init() {
   }
   usable_isa();
   thread_count();
-  openblas();
   device_ = describe_processor();
+  device_.driver += text(", OpenBLAS for ", openblas().core);
   memory_ = std::make_shared<MemoryPool>(device_.memory_bytes / 8);
 }
 

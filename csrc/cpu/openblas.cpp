@@ -44,10 +44,10 @@ class ScopedVariable {
 };
 
 /// OpenBLAS knows processors by model and takes its AVX2 kernels for one of another maker that is
-/// newer than itself. The kernels for Intel's AVX-512 processors run on all that have AVX-512.
+/// newer than itself. Its kernels for Intel's first AVX-512 processors run on all that have AVX-512;
+/// those for later ones differ in bfloat16 alone, which is not used here.
 const char* core_type() {
-  if (usable_isa() != Isa::avx512 || is_intel()) return nullptr;
-  return has_avx512_bf16() ? "Cooperlake" : "SkylakeX";
+  return usable_isa() == Isa::avx512 && !is_intel() ? "SkylakeX" : nullptr;
 }
 
 OpenBlas open() {

@@ -100,15 +100,6 @@ bool is_intel() {
 #endif
 }
 
-bool has_avx512_bf16() {
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512bf16");
-#else
-  return false;
-#endif
-}
-
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;

@@ -17,7 +17,6 @@ Isa usable_isa();
 const char* to_string(Isa isa);
 
 bool is_intel();
-bool has_avx512_bf16();
 
 std::string processor_name();
 /// Bytes of physical memory, or what the control group allows where that is less.
