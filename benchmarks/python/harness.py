@@ -95,7 +95,7 @@ def peak(program: Path, count: int) -> float:
         text=True,
     ).stdout
     runs = json.loads(output)["benchmarks"]
-    return max(run["flops"] for run in runs if run["run_type"] == "iteration")
+    return max(float(run["flops"]) for run in runs if run["run_type"] == "iteration")
 
 
 def arguments(description: str) -> argparse.Namespace:

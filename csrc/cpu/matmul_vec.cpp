@@ -13,12 +13,12 @@ namespace {
 constexpr std::size_t grain = 1 << 15;    // elements of the matrix
 constexpr std::size_t columns = 1 << 13;  // of the vector at a time, converted
 
-/// Rows as they lie; a long one in parts, so that its part of the vector stays in the cache.
 void multiply_rows(const float* matrix, std::size_t stride, const float* vector, float* out,
                    std::size_t rows, std::size_t cols) {
   row_kernels<float>().dot_rows(matrix, rows, stride, vector, cols, 1, out);
 }
 
+/// In parts of the rows, so that the converted vector stays in the cache.
 void multiply_rows(const Half* matrix, std::size_t stride, const Half* vector, Half* out,
                    std::size_t rows, std::size_t cols) {
   const std::size_t width = std::min(columns, cols);

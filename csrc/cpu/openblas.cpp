@@ -44,8 +44,8 @@ class ScopedVariable {
 };
 
 /// OpenBLAS knows processors by model and takes its AVX2 kernels for one of another maker that is
-/// newer than itself. Its kernels for Intel's first AVX-512 processors run on all that have AVX-512;
-/// those for later ones differ in bfloat16 alone, which is not used here.
+/// newer than itself. Its kernels for Intel's first AVX-512 processors run on all that have
+/// AVX-512; those for later ones differ in bfloat16 alone, which is not used here.
 const char* core_type() {
   return usable_isa() == Isa::avx512 && !is_intel() ? "SkylakeX" : nullptr;
 }
