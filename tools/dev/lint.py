@@ -57,7 +57,7 @@ def cmake_configuration(environment: Environment) -> list[str]:
         "cmake",
         "--preset=default",
         "--fresh",
-        "-Werror=dev",
+        "-Werror=author",
         "--log-level=WARNING",
         f"-DPython_EXECUTABLE={environment.python}",
         "-DTILEWRIGHT_PYTHON=ON",
