@@ -10,7 +10,7 @@
 #include "cpu/thread_pool.hpp"
 
 // Softmax over keys that come in blocks: each query keeps the largest score so far, the sum of
-// 2^(score - largest) and the sum of the values weighted by that; a new largest score scales both
+// e^(score - largest) and the sum of the values weighted by that; a new largest score scales both
 // sums down. Only the scores of one block of keys exist at a time.
 //
 // The queries of all heads that share a key and value head lie behind each other, so a kv head is
@@ -73,7 +73,7 @@ class Attention {
     const float sum = kernels().linear.softmax_step(scores, static_cast<std::size_t>(count),
                                                     factor_, running.largest);
     if (running.largest != before) {
-      const float factor = std::exp2(before - running.largest);
+      const float factor = std::exp2((before - running.largest) * factor_);
       running.sum *= factor;
       for (std::size_t j = 0; j < dim_; ++j) sums[j] *= factor;
     }
@@ -94,7 +94,7 @@ class Attention {
   Size rows_, matrices_;
   Size keys_;  ///< that some query sees
   std::size_t dim_;
-  float factor_;  ///< to scores, so that their powers of two are wanted
+  float factor_;  ///< to differences of scores, whose powers of two are wanted
   bool parallel_;
 };
 
@@ -156,7 +156,7 @@ void Attention<T>::run_few_rows() const {
       for (Size p = 0; p < parts; ++p) {
         const float* const one = all + static_cast<std::size_t>(p) * step;
         const float before = one[2 * width];
-        const float factor = before == largest ? 1 : std::exp2(before - largest);
+        const float factor = before == largest ? 1 : std::exp2((before - largest) * factor_);
         sum += factor * one[2 * width + 1];
         for (std::size_t j = 0; j < dim_; ++j) all[j] = (p == 0 ? 0 : all[j]) + factor * one[j];
       }

@@ -55,9 +55,8 @@ struct LinearKernels {
   void (*tap_product)(const TapProduct& product);
 
   /// One step of a softmax that sees its row in parts, with powers of two: scores become
-  /// 2^(factor * score - maximum), the running maximum of factor * score counting them; returns
-  /// their sum. A NaN or +infinity among the scores makes the sum NaN, as it makes the softmax of
-  /// the whole row.
+  /// 2^(factor * (score - maximum)), with the running maximum counting them; returns their sum. A
+  /// NaN or +infinity among the scores makes the sum NaN, as it makes the softmax of the whole row.
   float (*softmax_step)(float* scores, std::size_t n, float factor, float& maximum);
 
   /// Each element rounded to what float16 or bfloat16 can hold, to nearest even.

@@ -41,28 +41,28 @@ static float softmax_step(float* scores, std::size_t n, float factor, float& max
       parts[j] = parts[j] > parts[j + width] ? parts[j] : parts[j + width];
     }
   }
-  const float highest = parts[0] * factor;
-  if (highest > maximum) maximum = highest;
+  if (parts[0] > maximum) maximum = parts[0];
 
-  // Where every score so far is -infinity they count 0.
+  // Where every score so far is -infinity they count 0. The difference comes before the product:
+  // it is exact where it matters, however large the scores are.
   const float shift = maximum == -infinity ? 0 : maximum;
   Floats sum{}, sum2{};
   for (i = 0; i + 2 * lanes <= n; i += 2 * lanes) {
-    const Floats e = exp2_negative(load(scores + i) * factor - shift);
-    const Floats e2 = exp2_negative(load(scores + i + lanes) * factor - shift);
+    const Floats e = exp2_negative((load(scores + i) - shift) * factor);
+    const Floats e2 = exp2_negative((load(scores + i + lanes) - shift) * factor);
     store(scores + i, e);
     store(scores + i + lanes, e2);
     sum += e;
     sum2 += e2;
   }
   if (i + lanes <= n) {
-    const Floats e = exp2_negative(load(scores + i) * factor - shift);
+    const Floats e = exp2_negative((load(scores + i) - shift) * factor);
     store(scores + i, e);
     sum += e;
     i += lanes;
   }
   if (i < n) {
-    const Floats e = exp2_negative(load(scores + i, n - i, -infinity) * factor - shift);
+    const Floats e = exp2_negative((load(scores + i, n - i, -infinity) - shift) * factor);
     store(scores + i, e, n - i);
     sum2 += e;
   }
