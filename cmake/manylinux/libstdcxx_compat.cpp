@@ -33,18 +33,20 @@ void* make_istringstream(void* self, const std::string& text, std::ios_base::ope
   return new (self) std::istringstream(text, mode);
 }
 
-// CXXABI_1.3.13: std::exception_ptr's counting, which its out-of-line copy constructor and
-// destructor do.
-void copy_exception_ptr(void* self,
-                        const void* from) __asm__("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_");
-void destroy_exception_ptr(void* self) __asm__("_ZNSt15__exception_ptr13exception_ptrD1Ev");
+// CXXABI_1.3.13: std::exception_ptr's counting, which its copy constructor and its destructor do.
+// Those of the shared library, by their versions: the headers have inline ones, which come here.
+extern "C" void shared_copy(void* self, const void* from);
+extern "C" void shared_destroy(void* self);
+__asm__(".symver shared_copy, _ZNSt15__exception_ptr13exception_ptrC1ERKS0_@CXXABI_1.3.3");
+__asm__(".symver shared_destroy, _ZNSt15__exception_ptr13exception_ptrD1Ev@CXXABI_1.3.3");
+
 void add_reference(void* self)
     TILEWRIGHT_COMPAT("_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv");
 void release(void* self) TILEWRIGHT_COMPAT("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 
 void add_reference(void* self) {
   void* counted_and_kept;
-  copy_exception_ptr(&counted_and_kept, self);
+  shared_copy(&counted_and_kept, self);
 }
 
-void release(void* self) { destroy_exception_ptr(self); }
+void release(void* self) { shared_destroy(self); }
