@@ -25,7 +25,7 @@ FLOAT32 = np.dtype(np.float32)
 FLOAT16 = np.dtype(np.float16)
 INT32 = np.dtype(np.int32)
 
-MOST_ELEMENTS = 1 << 60  # beyond this the bytes of an array overflow 64 bits
+MOST_ELEMENTS = 1 << 61  # from here on the bytes of an array overflow 64 bits
 
 
 def invalid(call: str, what: str) -> NoReturn:
@@ -73,7 +73,7 @@ def to_shape(call: str, shape: int | Sequence[int]) -> tuple[int, ...]:
         if size < 0:
             invalid(call, f"shape[{i}] is {size}, expected 0 or more")
     if math.prod(sizes) >= MOST_ELEMENTS:
-        invalid(call, f"shape is {sizes}, more elements than any device holds")
+        invalid(call, f"shape is {sizes}, more bytes than 64 bits count")
     return sizes
 
 
