@@ -12,46 +12,49 @@ static inline double sum_of(Doubles x) {
   return sum;
 }
 
-/// Four places at once are read faster than one, far from the caches: rows are gone through in
-/// quarters, whole vectors each. What is left over comes last.
-static inline std::size_t quarter_of(std::size_t n) { return n / (4 * lanes) * lanes; }
+/// Asks for what a sequential reader of x will want soon: the processor's own look-ahead is short.
+template <class T>
+static inline void look_ahead(const T* x, std::size_t i) {
+  constexpr std::size_t distance = 8192;  // bytes
+  const char* const ahead = reinterpret_cast<const char*>(x + i) + distance;
+  for (std::size_t line = 0; line < 4 * lanes * sizeof(T); line += 64) {
+    __builtin_prefetch(ahead + line);
+  }
+}
 
-/// The sum of value(read) over n elements, where lanes past the end give 0. Short runs are added in
+/// The sum of value() over the n elements of x, where value(fill) is 0. Short runs are added in
 /// float32 and the runs in float64, so that the error does not grow with n.
-template <class Value>
-static inline double accumulate(std::size_t n, Value value) {
-  constexpr std::size_t run = 16 * lanes;
-  const std::size_t quarter = quarter_of(n);
+template <class T, class Value>
+static inline double accumulate(const T* x, std::size_t n, Value value, float fill = 0) {
+  constexpr std::size_t step = 4 * lanes, run = 16 * step;
   Doubles total{};
-  for (std::size_t i = 0; i < quarter;) {
-    const std::size_t end = i + run < quarter ? i + run : quarter;
+  std::size_t i = 0;
+  while (i + step <= n) {
+    const std::size_t end = i + run < n ? i + run : n;
     Floats a{}, b{}, c{}, d{};
-    for (; i < end; i += lanes) {
-      a += value(ReadWhole{i});
-      b += value(ReadWhole{i + quarter});
-      c += value(ReadWhole{i + 2 * quarter});
-      d += value(ReadWhole{i + 3 * quarter});
+    for (; i + step <= end; i += step) {
+      look_ahead(x, i);
+      a += value(load(x + i));
+      b += value(load(x + i + lanes));
+      c += value(load(x + i + 2 * lanes));
+      d += value(load(x + i + 3 * lanes));
     }
     total += widened_sum((a + b) + (c + d));
   }
   Floats rest{};
-  std::size_t i = 4 * quarter;
-  for (; i + lanes <= n; i += lanes) rest += value(ReadWhole{i});
-  if (i < n) rest += value(ReadPart{i, n - i});
+  for (; i + lanes <= n; i += lanes) rest += value(load(x + i));
+  if (i < n) rest += value(load(x + i, n - i, fill));
   return sum_of(total + widened_sum(rest));
 }
 
 template <class T>
 static double sum(const T* x, std::size_t n) {
-  return accumulate(n, [=](auto read) { return read(x); });
+  return accumulate(x, n, [](Floats value) { return value; });
 }
 
 template <class T>
 static double sum_of_squares(const T* x, std::size_t n) {
-  return accumulate(n, [=](auto read) {
-    const Floats value = read(x);
-    return value * value;
-  });
+  return accumulate(x, n, [](Floats value) { return value * value; });
 }
 
 template <class T>
@@ -90,15 +93,15 @@ static inline float pick(const T* x, std::size_t n, Choose choose) {
   Floats a = n < lanes ? load(x, n, load(x, 1)[0]) : load(x);
   if (n > lanes) {
     Floats b = a, c = a, d = a;
-    const std::size_t quarter = quarter_of(n);
     std::size_t i = 0;
-    for (; i < quarter; i += lanes) {
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      look_ahead(x, i);
       a = choose(a, load(x + i));
-      b = choose(b, load(x + i + quarter));
-      c = choose(c, load(x + i + 2 * quarter));
-      d = choose(d, load(x + i + 3 * quarter));
+      b = choose(b, load(x + i + lanes));
+      c = choose(c, load(x + i + 2 * lanes));
+      d = choose(d, load(x + i + 3 * lanes));
     }
-    for (i = 4 * quarter; i + lanes <= n; i += lanes) b = choose(b, load(x + i));
+    for (; i + lanes <= n; i += lanes) b = choose(b, load(x + i));
     a = choose(choose(a, b), choose(choose(c, d), load(x + n - lanes)));
   }
   for (std::size_t j = 1; j < lanes; ++j) a = choose(a, splat(a[j]));
@@ -130,16 +133,18 @@ static inline void add_to(double* acc, Floats x) {
   __builtin_memcpy(acc + lanes / 2, &high, sizeof high);
 }
 
-/// acc[j] += the sum of value(read, row, j): four rows in float32, all in float64.
+/// acc[j] += the sum of value(read, row, j): eight rows in float32, all in float64.
 template <class T, class Value>
 static inline void accumulate_rows(const T* x, std::size_t rows, std::size_t stride,
                                    std::size_t width, double* acc, Value value) {
   std::size_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
+  for (; i + 8 <= rows; i += 8) {
     const T* row = x + i * stride;
     along(width, [=](std::size_t j, auto read) {
-      add_to(acc + j, (value(read, row, j) + value(read, row + stride, j)) +
-                          (value(read, row + 2 * stride, j) + value(read, row + 3 * stride, j)));
+      const auto two = [&](std::size_t r) {
+        return value(read, row + r * stride, j) + value(read, row + (r + 1) * stride, j);
+      };
+      add_to(acc + j, (two(0) + two(2)) + (two(4) + two(6)));
     });
   }
   for (; i < rows; ++i) {
@@ -159,12 +164,13 @@ template <class T, class Choose>
 static inline void pick_rows(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
                              float* acc, Choose choose) {
   std::size_t i = 0;
-  for (; i + 4 <= rows; i += 4) {
+  for (; i + 8 <= rows; i += 8) {
     const T* row = x + i * stride;
     along(width, [=](std::size_t j, auto read) {
-      const Floats four = choose(choose(read(row), read(row + stride)),
-                                 choose(read(row + 2 * stride), read(row + 3 * stride)));
-      store(acc + j, choose(load(acc + j), four));
+      const auto two = [&](std::size_t r) {
+        return choose(read(row + r * stride), read(row + (r + 1) * stride));
+      };
+      store(acc + j, choose(load(acc + j), choose(choose(two(0), two(2)), choose(two(4), two(6)))));
     });
   }
   for (; i < rows; ++i) {
