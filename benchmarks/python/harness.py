@@ -56,6 +56,12 @@ def threads(count: int) -> None:
         os.environ[name] = str(count)
 
 
+def settle(call: Call) -> None:
+    """Lets the peers' threads, which wait for more work awake, go to sleep; then warms up."""
+    time.sleep(0.04)
+    call()
+
+
 def measure(
     case: str, work: float, unit: str, sides: dict[str, Call], repeats: int, sample: float
 ) -> Result:
@@ -70,6 +76,7 @@ def measure(
     for _ in range(repeats):
         for side, call in sides.items():
             count = calls[side]
+            settle(call)
             start = time.perf_counter()
             for _ in range(count):
                 call()
