@@ -13,6 +13,9 @@ install(TARGETS tilewright EXPORT tilewright
 install(PROGRAMS ${PROJECT_BINARY_DIR}/lib/${TILEWRIGHT_OPENBLAS_NAME} DESTINATION lib)
 install(FILES ${TILEWRIGHT_OPENBLAS_LICENSE} DESTINATION share/tilewright/licenses
   RENAME LICENSE-OPENBLAS.txt)
+if(TILEWRIGHT_WEBGPU)
+  install(PROGRAMS ${PROJECT_BINARY_DIR}/lib/${TILEWRIGHT_WGPU_NAME} DESTINATION lib)
+endif()
 install(EXPORT tilewright NAMESPACE tilewright:: DESTINATION ${TILEWRIGHT_CMAKE_DIR}
   FILE tilewrightTargets.cmake)
 configure_package_config_file(cmake/tilewrightConfig.cmake.in

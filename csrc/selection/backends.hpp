@@ -17,6 +17,11 @@ struct BackendEntry {
   std::shared_ptr<Backend> (*make)(const Config& config);
 };
 
+/// Each in present/, or in absent/ where this build lacks the backend.
+BackendEntry level_zero_entry();
+BackendEntry webgpu_entry();
+BackendEntry cpu_entry();
+
 /// All backends, in the order in which they are preferred for the same hardware.
 std::span<const BackendEntry> backend_entries();
 

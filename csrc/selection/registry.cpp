@@ -5,8 +5,6 @@
 #include "core/environment.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
-#include "cpu/backend.hpp"
-#include "selection/absent.hpp"
 #include "selection/backends.hpp"
 #include "selection/choose.hpp"
 
@@ -30,16 +28,7 @@ Size index_of(const DeviceInfo& device) {
 }  // namespace
 
 std::span<const BackendEntry> backend_entries() {
-  static constexpr std::array<BackendEntry, 3> entries{{
-      {"level-zero", [] { return absent_devices("level-zero"); },
-       [](const Config& config) { return make_absent("level-zero", config); }},
-      {"webgpu", [] { return absent_devices("webgpu"); },
-       [](const Config& config) { return make_absent("webgpu", config); }},
-      {"cpu", [] { return std::vector<DeviceInfo>{cpu::describe_processor()}; },
-       [](const Config& config) -> std::shared_ptr<Backend> {
-         return std::make_shared<cpu::CpuBackend>(config);
-       }},
-  }};
+  static const std::array<BackendEntry, 3> entries{level_zero_entry(), webgpu_entry(), cpu_entry()};
   return entries;
 }
 

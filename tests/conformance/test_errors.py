@@ -415,7 +415,7 @@ def test_wrong_configurations(be: Backend, config: dict[str, Any]) -> None:
         type(be)(**config)
     assert re.search("|".join(config), str(raised.value))
     with pytest.raises(tilewright.InvalidArgument):
-        tilewright.init_backend(be.name, **config)
+        tilewright.init_backend(be.device.id, **config)
 
 
 @pytest.mark.parametrize("preference", ["", "gpu", "cpu:", "CPU", "cpu:x", "auto:0", "nope:0"])

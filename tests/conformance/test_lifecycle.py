@@ -112,7 +112,8 @@ def test_what_a_backend_says_of_itself(device: str, be: Backend) -> None:
     capabilities, hints = be.capabilities(), be.performance_hints()
     assert {str(dtype) for dtype in capabilities.dtypes} >= {"float32"}
     assert capabilities.max_buffer_bytes > 0
-    assert capabilities.compute_units > 0
+    # WebGPU has no way to ask for their number.
+    assert capabilities.compute_units > 0 or be.name == "webgpu"
     assert hints.simd_width > 0
     assert hints.preferred_alignment > 0
     assert hints.concurrency > 0

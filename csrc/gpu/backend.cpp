@@ -1,0 +1,101 @@
+#include "gpu/backend.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/text.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+GpuBackend::GpuBackend(std::string_view name, Config config, OpenDevice open)
+    : Backend(name, std::move(config)), open_(std::move(open)) {}
+
+GpuBackend::~GpuBackend() { close(); }
+
+void GpuBackend::do_init() {
+  device_ = open_(config());
+  const std::uint64_t memory = device_->limits().memory_bytes;
+  memory_ = std::make_shared<BufferPool>(device_, std::max<std::uint64_t>(memory / 4, 256 << 20));
+  kernels_.emplace(*device_);
+}
+
+void GpuBackend::do_close() noexcept {
+  kernels_.reset();
+  memory_.reset();
+  device_.reset();
+}
+
+DeviceInfo GpuBackend::do_device() const { return device_->info(); }
+
+Capabilities GpuBackend::do_capabilities() const {
+  const DeviceInfo info = device_->info();
+  Capabilities c;
+  c.dtypes = {DType::float32};
+  if (device_->limits().float16) c.dtypes.push_back(DType::float16);
+  c.limits = info.limits;
+  c.features = info.features;
+  c.memory_bytes = info.memory_bytes;
+  c.max_buffer_bytes = device_->limits().max_buffer_bytes;
+  return c;
+}
+
+PerformanceHints GpuBackend::do_performance_hints() const {
+  PerformanceHints h;
+  h.simd_width = std::max(device_->limits().subgroup_size, 1u);
+  h.preferred_alignment = device_->limits().binding_alignment;
+  h.preferred_workgroup_size = group_size;
+  h.concurrency = 64;
+  return h;
+}
+
+void GpuBackend::do_synchronize() { device_->wait(); }
+
+std::shared_ptr<Allocation> GpuBackend::do_alloc(std::uint64_t bytes) {
+  return memory_->allocate(bytes);
+}
+
+std::uint64_t GpuBackend::do_max_buffer_bytes() const { return device_->limits().max_buffer_bytes; }
+
+std::uint64_t GpuBackend::do_memory_limit() const {
+  const std::uint64_t memory = device_->limits().memory_bytes;
+  return memory == 0 ? ~std::uint64_t{0} : memory;
+}
+
+std::uint64_t GpuBackend::do_cached_bytes() const { return memory_->cached_bytes(); }
+
+void GpuBackend::require(std::string_view op, DType dtype) const {
+  if (dtype == DType::float16 && !device_->limits().float16) {
+    throw Unsupported(text(op, ": ", device_->info().name,
+                           " has no float16 in kernels (shader-f16); use float32"));
+  }
+}
+
+Binding GpuBackend::bind(std::string_view op, const AllocationRef& allocation,
+                         std::uint64_t needed) const {
+  DeviceBuffer& buffer = buffer_of(allocation);
+  const std::uint64_t most = device_->limits().max_binding_bytes;
+  if (needed > most) {
+    throw Unsupported(text(op, ": an argument of ", needed, " bytes, but one binding of ",
+                           device_->info().name, " holds ", most));
+  }
+  return {&buffer, 0, std::min(buffer.bytes(), most)};
+}
+
+std::uint64_t GpuBackend::window_bytes() const {
+  constexpr std::uint64_t coarse = 1024;
+  return device_->limits().max_binding_bytes / coarse * coarse;
+}
+
+Binding GpuBackend::window(const AllocationRef& allocation, std::uint64_t offset) const {
+  DeviceBuffer& buffer = buffer_of(allocation);
+  return {&buffer, offset, std::min(buffer.bytes() - offset, device_->limits().max_binding_bytes)};
+}
+
+std::array<std::uint32_t, 3> GpuBackend::cover(std::uint64_t items, std::uint64_t per_group) const {
+  return row_grid((items + per_group - 1) / per_group, device_->limits().max_groups);
+}
+
+void GpuBackend::do_trim() { memory_->trim(); }
+
+}  // namespace tilewright::gpu

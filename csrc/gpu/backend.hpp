@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "gpu/buffer_pool.hpp"
+#include "gpu/device.hpp"
+#include "gpu/kernel_library.hpp"
+#include "tilewright/backend.hpp"
+
+namespace tilewright::gpu {
+
+struct ConvProduct;
+
+/// The trait on a GPU: plans each op once, for every API, as launches on a Device. Each op is in
+/// the file of its name in ops/.
+class GpuBackend final : public Backend {
+ public:
+  using OpenDevice = std::function<std::shared_ptr<Device>(const Config&)>;
+
+  GpuBackend(std::string_view name, Config config, OpenDevice open);
+  ~GpuBackend() override;
+
+ private:
+  void do_init() override;
+  void do_close() noexcept override;
+  DeviceInfo do_device() const override;
+  Capabilities do_capabilities() const override;
+  PerformanceHints do_performance_hints() const override;
+  void do_synchronize() override;
+
+  std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) override;
+  std::uint64_t do_max_buffer_bytes() const override;
+  std::uint64_t do_memory_limit() const override;
+  std::uint64_t do_cached_bytes() const override;
+  void do_trim() override;
+  void do_copy_htod(Allocation& dst, std::span<const std::byte> src, std::uint64_t offset) override;
+  void do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::uint64_t offset) override;
+  void do_copy_dtod(Allocation& dst, Allocation& src, std::uint64_t bytes, std::uint64_t dst_offset,
+                    std::uint64_t src_offset) override;
+
+  void do_gemm(const GemmRequest& request) override;
+  void do_matmul_vec(const MatmulVecRequest& request) override;
+  void do_conv2d_forward(const Conv2dRequest& request) override;
+  void do_conv2d_backward_data(const Conv2dRequest& request) override;
+  void do_conv2d_backward_filter(const Conv2dRequest& request) override;
+  void do_attention(const AttentionRequest& request) override;
+  void do_attention_scores(const AttentionScoresRequest& request) override;
+  void do_weighted_sum(const WeightedSumRequest& request) override;
+  void do_softmax(const SoftmaxRequest& request) override;
+  void do_rmsnorm(const NormRequest& request) override;
+  void do_layer_norm(const NormRequest& request) override;
+  void do_rope(const RopeRequest& request) override;
+  void do_gather(const GatherRequest& request) override;
+  void do_scatter(const ScatterRequest& request) override;
+  void do_unary(const UnaryRequest& request) override;
+  void do_binary(const BinaryRequest& request) override;
+  void do_reduce(const ReduceRequest& request) override;
+  void do_cast(const CastRequest& request) override;
+
+  /// Throws Unsupported where the device cannot store this type in kernels.
+  void require(std::string_view op, DType dtype) const;
+  /// The whole buffer, or its first `needed` bytes where one binding cannot hold it; Unsupported
+  /// with both numbers where it cannot hold those either.
+  Binding bind(std::string_view op, const AllocationRef& allocation, std::uint64_t needed) const;
+  /// The grid of workgroups that cover `items`, `per_group` each.
+  std::array<std::uint32_t, 3> cover(std::uint64_t items, std::uint64_t per_group) const;
+
+  template <class Params, class Fill>
+  void run(KernelId id, std::uint32_t variant, const Params& params,
+           std::span<const Binding> bindings, const std::array<std::uint32_t, 3>& grid,
+           const Fill& fill) {
+    const Pipeline& pipeline = kernels_->get(id, variant, sizeof params, fill);
+    device_->launch({&pipeline, bindings, std::as_bytes(std::span(&params, 1)), grid});
+  }
+
+  /// The whole buffer, or what one binding holds of it, from a multiple of the window size on.
+  Binding window(const AllocationRef& allocation, std::uint64_t offset) const;
+  /// Calls body(offset in bytes, elements) for ranges that one binding holds.
+  template <class Body>
+  void for_windows(Size n, DType dtype, const Body& body) const {
+    const Size most = static_cast<Size>(window_bytes() / size_of(dtype));
+    for (Size first = 0; first < n; first += most) {
+      body(static_cast<std::uint64_t>(first) * size_of(dtype), n - first < most ? n - first : most);
+    }
+  }
+  std::uint64_t window_bytes() const;
+
+  /// heads x rows products of matrix rows with vectors; some heads may share a matrix.
+  struct RowsByVector {
+    AllocationRef matrix, vector, out;
+    Size rows, cols, heads, matrices;
+    float factor;
+    DType dtype;
+  };
+  void multiply_rows(std::string_view op, const RowsByVector& request);
+  void attention_rows(const AttentionRequest& request, std::span<const Binding> inputs,
+                      const Binding& output);
+  void conv_product(const Conv2dRequest& request, const ConvProduct& product);
+  /// A tensor as [outer, length, inner], reduced along length.
+  struct Extents {
+    Size outer, length, inner;
+  };
+  void reduce(std::string_view name, ReduceOp op, const AllocationRef& input, DType input_dtype,
+              const AllocationRef& output, DType output_dtype, const Extents& extents);
+  void norm(std::string_view op, const NormRequest& request, bool centred);
+
+  OpenDevice open_;
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<BufferPool> memory_;
+  std::optional<KernelLibrary> kernels_;
+};
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,64 @@
+#include "gpu/buffer_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tilewright/error.hpp"
+
+namespace tilewright::gpu {
+
+namespace {
+
+/// Requests within an eighth of each other share a class; never above what the device takes.
+std::uint64_t size_class(std::uint64_t bytes, std::uint64_t most) {
+  std::uint64_t step = 256;
+  while (step * 16 < bytes) step *= 2;
+  return std::max((bytes + 3) / 4 * 4, std::min((bytes + step - 1) / step * step, most / 4 * 4));
+}
+
+}  // namespace
+
+std::shared_ptr<Allocation> BufferPool::allocate(std::uint64_t bytes) {
+  const std::uint64_t size = size_class(bytes, device_->limits().max_buffer_bytes);
+  std::unique_ptr<DeviceBuffer> buffer;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = free_.find(size);
+    if (found != free_.end() && !found->second.empty()) {
+      buffer = std::move(found->second.back());
+      found->second.pop_back();
+      cached_bytes_ -= size;
+    }
+  }
+  if (!buffer) {
+    try {
+      buffer = device_->create_buffer(size);
+    } catch (const OutOfMemory&) {
+      trim();
+      device_->wait();
+      buffer = device_->create_buffer(size);
+    }
+  }
+  return std::make_shared<GpuAllocation>(bytes, std::move(buffer), shared_from_this());
+}
+
+void BufferPool::put_back(std::unique_ptr<DeviceBuffer> buffer) noexcept {
+  try {
+    std::lock_guard lock(mutex_);
+    const std::uint64_t size = buffer->bytes();
+    if (cached_bytes_ + size > cache_limit_) return;
+    free_[size].push_back(std::move(buffer));
+    cached_bytes_ += size;
+  } catch (const std::bad_alloc&) {
+    // No room to remember the buffer: it is released instead.
+  }
+}
+
+void BufferPool::trim() {
+  std::map<std::uint64_t, std::vector<std::unique_ptr<DeviceBuffer>>> buffers;
+  std::lock_guard lock(mutex_);
+  buffers.swap(free_);
+  cached_bytes_ = 0;
+}
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/template.hpp"
+#include "tilewright/device.hpp"
+
+namespace tilewright::gpu {
+
+/// Memory of a device. Destroying it is safe while queued work uses it.
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(std::uint64_t bytes) : bytes_(bytes) {}
+  virtual ~DeviceBuffer() = default;
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::uint64_t bytes_;
+};
+
+/// A compiled kernel with its layout.
+class Pipeline {
+ public:
+  virtual ~Pipeline() = default;
+};
+
+enum class Access : std::uint8_t { read, read_write };
+
+struct KernelDescription {
+  std::string name;   ///< for messages and profiles
+  ExpandedText code;  ///< what the device's compiler takes
+  std::string entry;
+  std::vector<Access> bindings;
+  std::uint32_t params_bytes = 0;
+  bool trusted = false;  ///< leave out the checks that protect from the kernel's own mistakes
+};
+
+struct Binding {
+  DeviceBuffer* buffer;
+  std::uint64_t offset;  ///< a multiple of limits().binding_alignment
+  std::uint64_t bytes;   ///< a multiple of 4
+};
+
+struct Launch {
+  const Pipeline* pipeline;
+  std::span<const Binding> bindings;
+  std::span<const std::byte> params;
+  std::array<std::uint32_t, 3> grid;  ///< workgroups
+};
+
+/// What planning needs to know.
+struct DeviceLimits {
+  std::uint64_t max_buffer_bytes = 0;
+  std::uint64_t max_binding_bytes = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t binding_alignment = 256;
+  std::uint32_t max_groups = 65535;  ///< workgroups in a dimension
+  std::uint32_t max_group_size = 256;
+  std::uint32_t local_memory_bytes = 16384;
+  std::uint32_t subgroup_size = 0;  ///< 0 where subgroup operations are missing
+  std::uint32_t max_bindings = 8;
+  std::uint32_t max_params_bytes = 128;
+  bool float16 = false;
+};
+
+/// One GPU through one API: buffers, pipelines, launches, copies. Knows no op. Work is queued in
+/// the order of the calls and seen in that order. Every method may be called from any thread.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual DeviceInfo info() const = 0;
+  virtual const DeviceLimits& limits() const = 0;
+
+  /// Throws OutOfMemory. `bytes` is a multiple of 4; contents undefined.
+  virtual std::unique_ptr<DeviceBuffer> create_buffer(std::uint64_t bytes) = 0;
+  /// Throws KernelError with the compiler's log.
+  virtual std::unique_ptr<Pipeline> create_pipeline(const KernelDescription& kernel) = 0;
+
+  virtual void launch(const Launch& launch) = 0;
+  /// Offsets and sizes of the copies are multiples of 4.
+  virtual void upload(DeviceBuffer& dst, std::uint64_t offset, std::span<const std::byte> src) = 0;
+  virtual void download(std::span<std::byte> dst, DeviceBuffer& src, std::uint64_t offset) = 0;
+  virtual void copy(DeviceBuffer& dst, std::uint64_t dst_offset, DeviceBuffer& src,
+                    std::uint64_t src_offset, std::uint64_t bytes) = 0;
+  /// Returns when all queued work is done; throws what went wrong in it.
+  virtual void wait() = 0;
+};
+
+}  // namespace tilewright::gpu

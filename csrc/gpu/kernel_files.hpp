@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tilewright::gpu {
+
+struct KernelFile {
+  std::string_view name;
+  std::string_view text;
+};
+
+/// The files of csrc/kernels/wgsl, as they were at build time.
+std::span<const KernelFile> embedded_kernel_files();
+
+/// The text of a kernel file: from the folder TILEWRIGHT_KERNEL_DIR where that has it, else the
+/// embedded one. Throws KernelError.
+std::string kernel_file(std::string_view name);
+
+}  // namespace tilewright::gpu

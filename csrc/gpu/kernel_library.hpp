@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "gpu/device.hpp"
+
+namespace tilewright::gpu {
+
+/// The kernels that ship with the library, each in the file of its name.
+#define TILEWRIGHT_KERNELS(X)                                                                      \
+  X(copy_bytes)                                                                                    \
+  X(write_bytes)                                                                                   \
+  X(unary) X(binary) X(cast) X(reduce_rows) X(reduce_columns) X(softmax) X(norm) X(rope) X(gather) \
+      X(scatter) X(scatter_winners) X(fill) X(gemm) X(matmul_vec) X(weighted_sum)                  \
+          X(conv2d_forward) X(conv2d_backward_data) X(conv2d_backward_filter) X(attention)         \
+              X(attention_rows) X(attention_join)
+
+enum class KernelId : std::uint8_t {
+#define TILEWRIGHT_KERNEL_ID(name) name,
+  TILEWRIGHT_KERNELS(TILEWRIGHT_KERNEL_ID)
+#undef TILEWRIGHT_KERNEL_ID
+};
+
+/// Pipelines of the shipped kernels, compiled at first use and kept. A variant number names what
+/// the template's variables are; who asks for a new one is asked for the variables once.
+class KernelLibrary {
+ public:
+  explicit KernelLibrary(Device& device) : device_(device) {}
+
+  /// fill(TemplateVariables&) sets the variables of this variant.
+  template <class Fill>
+  const Pipeline& get(KernelId id, std::uint32_t variant, std::uint32_t params_bytes,
+                      const Fill& fill) {
+    if (const Pipeline* kept = find(id, variant)) return *kept;
+    TemplateVariables variables;
+    fill(variables);
+    return compile(id, variant, params_bytes, std::move(variables));
+  }
+
+ private:
+  static std::uint64_t key(KernelId id, std::uint32_t variant) {
+    return (std::uint64_t{static_cast<std::uint8_t>(id)} << 32) | variant;
+  }
+  const Pipeline* find(KernelId id, std::uint32_t variant) const;
+  const Pipeline& compile(KernelId id, std::uint32_t variant, std::uint32_t params_bytes,
+                          TemplateVariables variables);
+
+  Device& device_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Pipeline>> pipelines_;
+};
+
+/// The bindings that a WGSL text declares, in their order. Throws KernelError where a number is
+/// left out or used twice.
+std::vector<Access> bindings_of(const ExpandedText& code);
+
+}  // namespace tilewright::gpu

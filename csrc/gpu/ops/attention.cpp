@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/text.hpp"
+#include "gpu/backend.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+namespace {
+
+constexpr Size block_queries = 64;
+/// The most columns of the output that a workgroup holds.
+constexpr Size most_columns = 128;
+
+/// Up to so many queries go one by one, with the keys cut into pieces until the GPU is full.
+constexpr Size few_queries = 4;
+constexpr Size enough_groups = 1024;
+constexpr Size least_piece = 256;
+constexpr Size most_of_piece = 16384;
+
+}  // namespace
+
+void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Binding> inputs,
+                                const Binding& output) {
+  constexpr std::string_view op = "attention";
+  const Size rows = r.batch * r.heads * r.seq_q;
+  const Size wanted =
+      std::clamp<Size>(enough_groups / rows, 1, std::max<Size>(r.seq_kv / least_piece, 1));
+  const Size piece = std::min((r.seq_kv + wanted - 1) / wanted, most_of_piece);
+  const Size pieces = (r.seq_kv + piece - 1) / piece;
+  const Size n = rows * r.head_dim;
+  const bool vector = r.head_dim % 4 == 0;
+  const auto columns =
+      static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::size_t>(r.head_dim)));
+  std::vector<Binding> bindings(inputs.begin(), inputs.end());
+  AllocationRef sums;
+  AllocationRef tops;
+  if (pieces == 1) {
+    bindings.push_back(output);
+  } else {
+    const std::uint64_t sums_bytes = bytes_of(pieces * n, DType::float32);
+    const std::uint64_t tops_bytes = bytes_of(2 * pieces * rows, DType::float32);
+    sums = memory_->allocate(sums_bytes);
+    tops = memory_->allocate(tops_bytes);
+    bindings.push_back(bind(op, sums, sums_bytes));
+    bindings.push_back(bind(op, tops, tops_bytes));
+  }
+  const struct {
+    std::uint32_t rows, share, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
+    float scale;
+  } params{u32(rows),       u32(r.heads / r.kv_heads),           u32(r.seq_q), u32(r.seq_kv),
+           u32(r.head_dim), u32(std::min(r.q_offset, r.seq_kv)), u32(pieces),  u32(piece),
+           r.scale};
+  const std::uint32_t variant =
+      (((columns * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + (pieces > 1 ? 1 : 0)) * 2 +
+      half_bit(r.dtype);
+  run(KernelId::attention_rows, variant, params, bindings,
+      cover(static_cast<std::uint64_t>(rows * pieces), 1), [&](TemplateVariables& v) {
+        set_common(v, r.dtype);
+        v["COLUMNS"] = std::int64_t{columns};
+        v["VECTOR"] = std::int64_t{vector};
+        v["CAUSAL"] = std::int64_t{r.causal};
+        v["PIECES"] = std::int64_t{pieces > 1};
+      });
+  if (pieces == 1) return;
+  const struct {
+    std::uint32_t n, rows, head_dim, pieces;
+  } join{u32(n), u32(rows), u32(r.head_dim), u32(pieces)};
+  const std::array<Binding, 3> join_bindings{bindings[3], bindings[4], output};
+  run(KernelId::attention_join, half_bit(r.dtype), join, join_bindings,
+      cover(static_cast<std::uint64_t>(n), group_size),
+      [&](TemplateVariables& v) { set_common(v, r.dtype); });
+}
+
+void GpuBackend::do_attention(const AttentionRequest& r) {
+  constexpr std::string_view op = "attention";
+  require(op, r.dtype);
+  const Size columns = std::clamp<Size>(
+      static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.head_dim))), 32, most_columns);
+  const bool vector = r.head_dim % 4 == 0;
+  const std::uint64_t of_q = bytes_of(r.batch * r.heads * r.seq_q * r.head_dim, r.dtype);
+  const std::uint64_t of_kv = bytes_of(r.batch * r.kv_heads * r.seq_kv * r.head_dim, r.dtype);
+  const std::array<Binding, 4> bindings{bind(op, r.q, of_q), bind(op, r.k, of_kv),
+                                        bind(op, r.v, of_kv), bind(op, r.o, of_q)};
+  if (r.seq_q <= few_queries && r.head_dim <= group_size) {
+    return attention_rows(r, std::span(bindings).first(3), bindings[3]);
+  }
+  struct {
+    std::uint32_t share, seq_q, seq_kv, head_dim, q_offset, first_head;
+    float scale;
+  } params{u32(r.heads / r.kv_heads),
+           u32(r.seq_q),
+           u32(r.seq_kv),
+           u32(r.head_dim),
+           u32(std::min(r.q_offset, r.seq_kv)),
+           0,
+           r.scale};
+  const Size most = device_->limits().max_groups;
+  const Size blocks = (r.seq_q + block_queries - 1) / block_queries;
+  const Size slices = (r.head_dim + columns - 1) / columns;
+  if (blocks > most || slices > most) {
+    throw Unsupported(
+        text(op, ": ", blocks, " blocks of queries, but ", device_->info().name, " takes ", most));
+  }
+  const std::uint32_t variant =
+      ((u32(columns) * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + half_bit(r.dtype);
+  for (Size first = 0; first < r.batch * r.heads; first += most) {
+    params.first_head = u32(first);
+    const Size heads = std::min(most, r.batch * r.heads - first);
+    run(KernelId::attention, variant, params, bindings, {u32(blocks), u32(heads), u32(slices)},
+        [&](TemplateVariables& v) {
+          v["T"] = type_name(r.dtype);
+          v["COLUMNS"] = std::int64_t{columns};
+          v["VECTOR"] = std::int64_t{vector};
+          v["CAUSAL"] = std::int64_t{r.causal};
+        });
+  }
+}
+
+}  // namespace tilewright::gpu

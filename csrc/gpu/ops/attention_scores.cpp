@@ -1,0 +1,10 @@
+#include "gpu/backend.hpp"
+
+namespace tilewright::gpu {
+
+void GpuBackend::do_attention_scores(const AttentionScoresRequest& r) {
+  multiply_rows("attention_scores",
+                {r.keys, r.q, r.scores, r.seq, r.head_dim, r.heads, r.kv_heads, r.scale, r.dtype});
+}
+
+}  // namespace tilewright::gpu

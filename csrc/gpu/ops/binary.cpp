@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gpu/backend.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+namespace {
+
+enum class Form : std::uint32_t { plain, scalar_a, scalar_b, strided };
+constexpr const char* form_names[] = {"plain", "scalar_a", "scalar_b", "strided"};
+
+Form form_of(const BinaryRequest& r) {
+  if (r.rank != 1) return Form::strided;
+  if (r.a_strides[0] == 1 && r.b_strides[0] == 1) return Form::plain;
+  if (r.a_strides[0] == 0 && r.b_strides[0] == 1) return Form::scalar_a;
+  if (r.a_strides[0] == 1 && r.b_strides[0] == 0) return Form::scalar_b;
+  return Form::strided;
+}
+
+Size reach(const BinaryRequest& r, const std::array<Size, max_rank>& strides) {
+  Size last = 0;
+  for (std::size_t i = 0; i < r.rank; ++i) last += (r.shape[i] - 1) * strides[i];
+  return last + 1;
+}
+
+}  // namespace
+
+void GpuBackend::do_binary(const BinaryRequest& r) {
+  require("binary", r.dtype);
+  const Form form = form_of(r);
+  const bool a_is_output = r.a == r.output;
+  const bool b_is_output = r.b == r.output;
+  const std::uint32_t variant =
+      ((static_cast<std::uint32_t>(r.op) * 4 + static_cast<std::uint32_t>(form)) * 16 +
+       static_cast<std::uint32_t>(r.rank)) *
+          8 +
+      half_bit(r.dtype) * 4 + (a_is_output ? 2 : 0) + (b_is_output ? 1 : 0);
+  const auto fill = [&](TemplateVariables& v) {
+    set_common(v, r.dtype);
+    v["OP"] = std::string(to_string(r.op));
+    v["FORM"] = form_names[static_cast<std::size_t>(form)];
+    v["RANK"] = static_cast<std::int64_t>(r.rank);
+    v["A_IS_OUTPUT"] = std::int64_t{a_is_output};
+    v["B_IS_OUTPUT"] = std::int64_t{b_is_output};
+  };
+  std::vector<Binding> bindings;
+  if (form == Form::strided) {
+    std::array<std::uint32_t, 2 + 3 * max_rank> values;
+    std::size_t count = 0;
+    values[count++] = u32(r.n);
+    values[count++] = 0;
+    for (const auto* list : {&r.shape, &r.a_strides, &r.b_strides}) {
+      for (std::size_t i = 0; i < r.rank; ++i) values[count++] = u32((*list)[i]);
+    }
+    if (!a_is_output)
+      bindings.push_back(bind("binary", r.a, bytes_of(reach(r, r.a_strides), r.dtype)));
+    if (!b_is_output)
+      bindings.push_back(bind("binary", r.b, bytes_of(reach(r, r.b_strides), r.dtype)));
+    bindings.push_back(bind("binary", r.output, bytes_of(r.n, r.dtype)));
+    const Pipeline& pipeline =
+        kernels_->get(KernelId::binary, variant, static_cast<std::uint32_t>(4 * count), fill);
+    device_->launch({&pipeline, bindings, std::as_bytes(std::span(values).first(count)),
+                     cover(static_cast<std::uint64_t>(r.n), group_size)});
+    return;
+  }
+  for_windows(r.n, r.dtype, [&](std::uint64_t offset, Size n) {
+    const struct {
+      std::uint32_t n, zero;
+    } params{u32(n), 0};
+    bindings.clear();
+    if (!a_is_output) bindings.push_back(window(r.a, form == Form::scalar_a ? 0 : offset));
+    if (!b_is_output) bindings.push_back(window(r.b, form == Form::scalar_b ? 0 : offset));
+    bindings.push_back(window(r.output, offset));
+    run(KernelId::binary, variant, params, bindings,
+        cover(static_cast<std::uint64_t>(n), 4 * group_size), fill);
+  });
+}
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "gpu/kernel_library.hpp"
+#include "tilewright/types.hpp"
+
+namespace tilewright::gpu {
+
+/// One of conv2d's ops as the product of kernels/wgsl/implicit_gemm.wgsl, for each group of
+/// channels.
+struct ConvProduct {
+  std::string_view op;
+  KernelId kernel;
+  Size rows, columns, depth;
+  Size column_digits[2], depth_digits[2];  ///< sizes of the lower two digits
+  bool b_along_depth;                      ///< neighbours of b lie along the depth
+  Size pieces = 1, piece;                  ///< of the depth
+  DType output_dtype;
+  std::vector<Binding> bindings;
+};
+
+/// Few rows make no tile: each output is then a work-item's, or with a long depth a workgroup's.
+inline constexpr Size least_tile_rows = 8;
+inline constexpr Size depth_step = 16;
+
+}  // namespace tilewright::gpu

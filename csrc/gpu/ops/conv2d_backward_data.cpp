@@ -1,0 +1,31 @@
+#include "gpu/backend.hpp"
+#include "gpu/ops/conv2d.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+void GpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
+  constexpr std::string_view op = "conv2d_backward_data";
+  require(op, r.dtype);
+  const Size window = r.filter_height * r.filter_width;
+  const Size pixels = r.batch * r.height * r.width;
+  const Size taps = r.filters / r.groups * window;
+  const ConvProduct p{
+      op,
+      KernelId::conv2d_backward_data,
+      r.channels / r.groups,
+      pixels,
+      taps,
+      {r.height, r.width},
+      {r.filter_height, r.filter_width},
+      false,
+      1,
+      taps,
+      r.dtype,
+      {bind(op, r.output, bytes_of(r.batch * r.filters * r.out_height * r.out_width, r.dtype)),
+       bind(op, r.filter, bytes_of(r.channels * taps, r.dtype)),
+       bind(op, r.input, bytes_of(r.channels * pixels, r.dtype))}};
+  conv_product(r, p);
+}
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#include "gpu/backend.hpp"
+#include "gpu/ops/conv2d.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+namespace {
+
+/// So many outputs fill the GPU; fewer share the depth out, in pieces of at least so much.
+constexpr Size enough_outputs = 1 << 20;
+constexpr Size least_piece = 32 * depth_step;
+
+}  // namespace
+
+void GpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
+  constexpr std::string_view op = "conv2d_backward_filter";
+  require(op, r.dtype);
+  const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
+  const Size positions = r.batch * r.out_height * r.out_width;
+  const Size elements = r.filters * taps;
+  const Size wanted =
+      std::clamp<Size>(enough_outputs / elements, 1, std::max<Size>(positions / least_piece, 1));
+  const Size steps = (positions + wanted * depth_step - 1) / (wanted * depth_step);
+  const Size piece = std::max<Size>(steps, 1) * depth_step;
+  const Size pieces = std::max<Size>((positions + piece - 1) / piece, 1);
+  const DType to = pieces == 1 ? r.dtype : DType::float32;
+  const AllocationRef result =
+      pieces == 1 ? r.filter : memory_->allocate(bytes_of(elements * pieces, to));
+  const ConvProduct p{
+      op,
+      KernelId::conv2d_backward_filter,
+      r.filters / r.groups,
+      taps,
+      positions,
+      {r.filter_height, r.filter_width},
+      {r.out_height, r.out_width},
+      true,
+      pieces,
+      piece,
+      to,
+      {bind(op, r.input, bytes_of(r.batch * r.channels * r.height * r.width, r.dtype)),
+       bind(op, r.output, bytes_of(r.filters * positions, r.dtype)),
+       bind(op, result, bytes_of(elements * pieces, to))}};
+  conv_product(r, p);
+  if (pieces > 1) reduce(op, ReduceOp::sum, result, to, r.filter, r.dtype, {1, pieces, elements});
+}
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,30 @@
+#include "gpu/backend.hpp"
+#include "gpu/ops/conv2d.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+void GpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
+  constexpr std::string_view op = "conv2d_forward";
+  require(op, r.dtype);
+  const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
+  const Size positions = r.batch * r.out_height * r.out_width;
+  ConvProduct p{op,
+                KernelId::conv2d_forward,
+                r.filters / r.groups,
+                positions,
+                taps,
+                {r.out_height, r.out_width},
+                {r.filter_height, r.filter_width},
+                false,
+                1,
+                taps,
+                r.dtype,
+                {bind(op, r.input, bytes_of(r.batch * r.channels * r.height * r.width, r.dtype)),
+                 bind(op, r.filter, bytes_of(r.filters * taps, r.dtype)),
+                 bind(op, r.output, bytes_of(r.filters * positions, r.dtype))}};
+  if (r.bias) p.bindings.push_back(bind(op, r.bias, bytes_of(r.filters, r.dtype)));
+  conv_product(r, p);
+}
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,7 @@
+#include "gpu/backend.hpp"
+
+namespace tilewright::gpu {
+
+void GpuBackend::do_layer_norm(const NormRequest& request) { norm("layer_norm", request, true); }
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,7 @@
+#include "gpu/backend.hpp"
+
+namespace tilewright::gpu {
+
+void GpuBackend::do_rmsnorm(const NormRequest& request) { norm("rmsnorm", request, false); }
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "gpu/backend.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+namespace {
+
+/// Columns side by side for whole reads of memory, work-items enough for the length.
+constexpr std::size_t columns_side_by_side = 32;
+constexpr std::size_t least_share = 4;
+
+std::size_t columns_of_group(const SoftmaxRequest& r) {
+  const auto walkers = std::min<std::size_t>(
+      std::bit_ceil((static_cast<std::size_t>(r.length) + least_share - 1) / least_share),
+      group_size);
+  if (r.inner == 1) return group_size / walkers;
+  const auto side_by_side =
+      std::min(std::bit_ceil(static_cast<std::size_t>(r.inner)), columns_side_by_side);
+  return std::max(group_size / walkers, side_by_side);
+}
+
+}  // namespace
+
+void GpuBackend::do_softmax(const SoftmaxRequest& r) {
+  require("softmax", r.dtype);
+  const bool in_place = r.input == r.output;
+  const bool rows = r.inner == 1;
+  const std::size_t columns = columns_of_group(r);
+  const std::uint32_t variant = static_cast<std::uint32_t>(columns) * 8 + (rows ? 4 : 0) +
+                                half_bit(r.dtype) * 2 + (in_place ? 1 : 0);
+  const std::uint64_t bytes = bytes_of(r.outer * r.length * r.inner, r.dtype);
+  const std::array<Binding, 2> both{bind("softmax", r.input, bytes),
+                                    bind("softmax", r.output, bytes)};
+  const auto bindings = std::span(both).subspan(in_place ? 1 : 0);
+  const struct {
+    std::uint32_t columns, length, inner;
+  } params{u32(r.outer * r.inner), u32(r.length), u32(r.inner)};
+  run(KernelId::softmax, variant, params, bindings,
+      cover(static_cast<std::uint64_t>(r.outer * r.inner), columns), [&](TemplateVariables& v) {
+        set_common(v, r.dtype);
+        v["COLUMNS"] = static_cast<std::int64_t>(columns);
+        v["ROWS"] = std::int64_t{rows};
+        v["IN_PLACE"] = std::int64_t{in_place};
+      });
+}
+
+}  // namespace tilewright::gpu

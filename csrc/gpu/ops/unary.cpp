@@ -1,0 +1,29 @@
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "gpu/backend.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+void GpuBackend::do_unary(const UnaryRequest& r) {
+  require("unary", r.dtype);
+  const bool in_place = r.input == r.output;
+  const std::uint32_t variant =
+      static_cast<std::uint32_t>(r.op) * 4 + half_bit(r.dtype) * 2 + (in_place ? 1 : 0);
+  for_windows(r.n, r.dtype, [&](std::uint64_t offset, Size n) {
+    const struct {
+      std::uint32_t n;
+    } params{u32(n)};
+    const std::array<Binding, 2> both{window(r.input, offset), window(r.output, offset)};
+    run(KernelId::unary, variant, params, std::span(both).subspan(in_place ? 1 : 0),
+        cover(static_cast<std::uint64_t>(n), 4 * group_size), [&](TemplateVariables& v) {
+          set_common(v, r.dtype);
+          v["OP"] = std::string(to_string(r.op));
+          v["IN_PLACE"] = std::int64_t{in_place};
+        });
+  });
+}
+
+}  // namespace tilewright::gpu

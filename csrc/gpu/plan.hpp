@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "gpu/template.hpp"
+#include "tilewright/types.hpp"
+
+namespace tilewright::gpu {
+
+/// Work-items of the kernels that walk a range.
+inline constexpr std::uint32_t group_size = 256;
+
+/// The grid for `groups` workgroups in a row, folded into two dimensions where one does not hold
+/// them; kernels count them as x + y * width and leave those past the end alone.
+inline std::array<std::uint32_t, 3> row_grid(std::uint64_t groups, std::uint32_t max_groups) {
+  if (groups <= max_groups) return {static_cast<std::uint32_t>(groups), 1, 1};
+  const std::uint64_t rows = (groups + max_groups - 1) / max_groups;
+  return {static_cast<std::uint32_t>((groups + rows - 1) / rows), static_cast<std::uint32_t>(rows),
+          1};
+}
+
+/// A size that a checked request keeps below 2^32, since its buffers fit in a binding.
+inline std::uint32_t u32(Size size) { return static_cast<std::uint32_t>(size); }
+
+inline std::uint64_t bytes_of(Size elements, DType dtype) {
+  return static_cast<std::uint64_t>(elements) * size_of(dtype);
+}
+
+/// What kernels call a storage type.
+inline std::string type_name(DType dtype) { return dtype == DType::float16 ? "f16" : "f32"; }
+
+/// The variables that most kernels have.
+inline void set_common(TemplateVariables& variables, DType dtype) {
+  variables["GROUP"] = std::int64_t{group_size};
+  variables["T"] = type_name(dtype);
+}
+
+inline std::uint32_t half_bit(DType dtype) { return dtype == DType::float16 ? 1 : 0; }
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,121 @@
+// attention for few queries, one query and one piece of the keys a workgroup: o of that piece with
+// a running maximum and sum. Pieces are joined by attention_join.wgsl.
+// 0 q, 1 k, 2 v, 3 o, or with PIECES the sums over each piece's keys not yet divided, piece by
+// piece in float32; 4 with PIECES: the maximum and the sum of each.
+// Four work-items make the score of a key, COLUMNS walk the columns of o and the rest the keys.
+// Variables: COLUMNS (a power of two, at least head_dim, at most GROUP), GROUP, VECTOR (1: rows are
+// whole vec4), CAUSAL, PIECES, T.
+#if T == "f16"
+enable f16;
+#end
+#include "functions.wgsl"
+#include "running_softmax.wgsl"
+#let KEYS = GROUP / 4
+#let WALKERS = GROUP / COLUMNS
+
+struct Params {
+  rows: u32, share: u32, seq_q: u32, seq_kv: u32, head_dim: u32, q_offset: u32,
+  pieces: u32, piece: u32,
+  scale: f32,
+}
+var<immediate> params: Params;
+#let ITEM = T
+#if VECTOR && T == "f16"
+#let ITEM = "vec4<f16>"
+#elif VECTOR
+#let ITEM = "vec4<f32>"
+#end
+@group(0) @binding(0) var<storage, read> q: array<${ITEM}>;
+@group(0) @binding(1) var<storage, read> k: array<${ITEM}>;
+@group(0) @binding(2) var<storage, read> v: array<${T}>;
+#if PIECES
+@group(0) @binding(3) var<storage, read_write> o: array<f32>;
+@group(0) @binding(4) var<storage, read_write> tops_and_sums: array<vec2<f32>>;
+#else
+@group(0) @binding(3) var<storage, read_write> o: array<${T}>;
+#end
+var<workgroup> products: array<vec4<f32>, ${KEYS}>;
+var<workgroup> powers: array<f32, ${GROUP}>;
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let index = group.x + group.y * groups.x;
+  if (index >= params.rows * params.pieces) { return; }
+  let row = index % params.rows;
+  let piece = index / params.rows;
+  let base_kv = row / params.seq_q / params.share * params.seq_kv;
+#if CAUSAL
+  let seen = min(params.seq_kv, row % params.seq_q + params.q_offset + 1u);
+#else
+  let seen = params.seq_kv;
+#end
+  let end = min(seen, (piece + 1u) * params.piece);
+  let column = t % ${COLUMNS}u;
+  var top = lowest();
+  var sum = 0.0;
+  var result = 0.0;
+  for (var key0 = piece * params.piece; key0 < end; key0 += ${KEYS}u) {
+    let key = key0 + t / 4u;
+    var product = 0.0;
+    if (key < end) {
+#if VECTOR
+      let at_q = row * (params.head_dim / 4u);
+      let at_k = (base_kv + key) * (params.head_dim / 4u);
+      var sums = vec4<f32>();
+      for (var d = t % 4u; d < params.head_dim / 4u; d += 4u) {
+        sums = fma(vec4<f32>(q[at_q + d]), vec4<f32>(k[at_k + d]), sums);
+      }
+      product = (sums.x + sums.y) + (sums.z + sums.w);
+#else
+      for (var d = t % 4u; d < params.head_dim; d += 4u) {
+        let of_key = f32(k[(base_kv + key) * params.head_dim + d]);
+        product = fma(f32(q[row * params.head_dim + d]), of_key, product);
+      }
+#end
+    }
+    workgroupBarrier();
+    products[t / 4u][t % 4u] = product;
+    workgroupBarrier();
+    var score = lowest();
+    if (t < ${KEYS}u && key0 + t < end) {
+      let parts = products[t];
+      score = ((parts.x + parts.y) + (parts.z + parts.w)) * params.scale;
+    }
+    powers[t] = score;
+    for (var width = ${KEYS / 2}u; width > 0u; width /= 2u) {
+      workgroupBarrier();
+      if (t < width) { powers[t] = larger(powers[t], powers[t + width]); }
+    }
+    workgroupBarrier();
+    let higher = larger(powers[0], top);
+    let factor = rescale(top, higher);
+    top = higher;
+    workgroupBarrier();
+    if (t < ${KEYS}u) { powers[t] = exp_of(splat(score - reference_of(top))).x; }
+    workgroupBarrier();
+    result *= factor;
+    var in_tile = 0.0;
+#for j in 0..KEYS
+    in_tile += powers[${j}];
+#end
+    sum = sum * factor + in_tile;
+    if (column < params.head_dim) {
+      for (var j = t / ${COLUMNS}u; j < min(${KEYS}u, end - key0); j += ${WALKERS}u) {
+        result = fma(powers[j], f32(v[(base_kv + key0 + j) * params.head_dim + column]), result);
+      }
+    }
+  }
+  workgroupBarrier();
+  powers[t] = result;
+  for (var width = ${WALKERS / 2}u; width > 0u; width /= 2u) {
+    workgroupBarrier();
+    if (t / ${COLUMNS}u < width) { powers[t] += powers[t + width * ${COLUMNS}u]; }
+  }
+#if PIECES
+  if (t < params.head_dim) { o[index * params.head_dim + t] = powers[t]; }
+  if (t == 0u) { tops_and_sums[index] = vec2<f32>(top, sum); }
+#else
+  if (t < params.head_dim) { o[index * params.head_dim + t] = ${T}(powers[t] / sum); }
+#end
+}

@@ -1,0 +1,97 @@
+// output[i] = op(a[i], b[i]) for i < n.
+// Bindings in this order, each left out where its buffer is the output's: a, b, output.
+// Variables: GROUP, T (f32 or f16), OP, FORM:
+//   "plain"      both inputs walk like the output; four elements a work-item
+//   "scalar_a", "scalar_b"  that input is one element; four a work-item
+//   "strided"    RANK dimensions with strides for both inputs; one element a work-item
+// params.zero is 0, which no compiler knows.
+// A_IS_OUTPUT, B_IS_OUTPUT: that input is the output's buffer.
+#if T == "f16"
+enable f16;
+#end
+#include "range.wgsl"
+#include "functions.wgsl"
+#include "binary_functions.wgsl"
+
+#if FORM == "strided"
+struct Params {
+  n: u32, zero: u32,
+  shape: array<u32, ${RANK}>, a_strides: array<u32, ${RANK}>, b_strides: array<u32, ${RANK}>,
+}
+#let A_TYPE = T
+#let B_TYPE = T
+#let OUT_TYPE = T
+#else
+struct Params { n: u32, zero: u32 }
+#let VEC = "vec4<f32>"
+#if T == "f16"
+#let VEC = "vec4<f16>"
+#end
+#let A_TYPE = VEC
+#let B_TYPE = VEC
+#let OUT_TYPE = VEC
+#if FORM == "scalar_a"
+#let A_TYPE = T
+#elif FORM == "scalar_b"
+#let B_TYPE = T
+#end
+#end
+var<immediate> params: Params;
+#let NEXT = 0
+#if A_IS_OUTPUT
+#let A = "output"
+#else
+@group(0) @binding(${NEXT}) var<storage, read> a: array<${A_TYPE}>;
+#let A = "a"
+#let NEXT = NEXT + 1
+#end
+#if B_IS_OUTPUT
+#let B = "output"
+#else
+@group(0) @binding(${NEXT}) var<storage, read> b: array<${B_TYPE}>;
+#let B = "b"
+#let NEXT = NEXT + 1
+#end
+@group(0) @binding(${NEXT}) var<storage, read_write> output: array<${OUT_TYPE}>;
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let i = item_index(group, groups, local);
+#if FORM == "strided"
+  if (i >= params.n) { return; }
+  var rest = i;
+  var at_a = 0u;
+  var at_b = 0u;
+#for back in 0..RANK
+#let D = RANK - 1 - back
+  {
+    let index = rest % params.shape[${D}];
+    rest /= params.shape[${D}];
+    at_a += index * params.a_strides[${D}];
+    at_b += index * params.b_strides[${D}];
+  }
+#end
+  output[i] = ${T}(op_${OP}(splat(f32(${A}[at_a])), splat(f32(${B}[at_b]))).x);
+#else
+  let left = i32(params.n) - i32(i * 4u);
+  if (left <= 0) { return; }
+#if FORM == "scalar_a"
+  let x = splat(f32(${A}[0]));
+#else
+  let x = vec4<f32>(${A}[i]);
+#end
+#if FORM == "scalar_b"
+  let y = splat(f32(${B}[0]));
+#else
+  let y = vec4<f32>(${B}[i]);
+#end
+  let result = ${OUT_TYPE}(op_${OP}(x, y));
+  if (left >= 4) {
+    output[i] = result;
+  } else {
+    // The rest of the last vector is not ours.
+    output[i] = select(output[i], result, vec4<i32>(0, 1, 2, 3) < vec4<i32>(left));
+  }
+#end
+}

@@ -1,0 +1,34 @@
+// Cross-correlation as a product: rows are filters, columns output positions (image, p, q), deep
+// are filter taps (channel, r, s).
+// 0 input, 1 filter, 2 output, 3 bias where BIAS.
+// Variables: those of implicit_gemm.wgsl; T, BIAS.
+#if T == "f16"
+enable f16;
+#end
+#include "implicit_gemm.wgsl"
+#include "conv2d_input.wgsl"
+
+@group(0) @binding(0) var<storage, read> input: array<${T}>;
+@group(0) @binding(1) var<storage, read> filter_taps: array<${T}>;
+@group(0) @binding(2) var<storage, read_write> output: array<${T}>;
+#if BIAS
+@group(0) @binding(3) var<storage, read> bias: array<${T}>;
+#end
+
+fn load_a(group: u32, row: u32, deep: vec3<u32>) -> f32 {
+  let tap = (deep.x * params.filter_height + deep.y) * params.filter_width + deep.z;
+  return f32(filter_taps[(group * params.filters + row) * params.k + tap]);
+}
+fn load_b(group: u32, deep: vec3<u32>, col: vec3<u32>) -> f32 {
+  return input_at(col.x, group * params.channels + deep.x, col.yz, deep.yz);
+}
+fn store(group: u32, piece: u32, row: u32, col: u32, value: f32) {
+  let plane = params.out_height * params.out_width;
+  let k = group * params.filters + row;
+  let at = (col / plane * (params.groups * params.filters) + k) * plane + col % plane;
+#if BIAS
+  output[at] = ${T}(value + f32(bias[k]));
+#else
+  output[at] = ${T}(value);
+#end
+}

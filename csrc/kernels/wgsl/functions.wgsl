@@ -1,0 +1,182 @@
+// Elementary functions on four float32. NaN is told by its bits, since a compiler may take x != x
+// for false; nothing relies on an infinity coming out of an overflow.
+fn is_nan(x: vec4<f32>) -> vec4<bool> {
+  return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
+}
+fn splat(x: f32) -> vec4<f32> { return vec4<f32>(x); }
+fn infinity() -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(0x7f800000u)); }
+fn not_a_number() -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(0x7fc00000u)); }
+fn is_negative(x: vec4<f32>) -> vec4<bool> {
+  return (bitcast<vec4<u32>>(x) >> vec4<u32>(31u)) != vec4<u32>(0u);
+}
+fn copy_sign(x: vec4<f32>, sign_of: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>((bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) |
+                            (bitcast<vec4<u32>>(sign_of) & vec4<u32>(0x80000000u)));
+}
+/// 2^e for whole e in [-126, 127].
+fn power_of_two(e: vec4<i32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>((e + vec4<i32>(127)) << vec4<u32>(23u));
+}
+/// x * 2^e for whole e in [-252, 254], rounded once.
+fn scaled(x: vec4<f32>, e: vec4<i32>) -> vec4<f32> {
+  let half = e / vec4<i32>(2);
+  return x * power_of_two(half) * power_of_two(e - half);
+}
+
+/// x = exponent * ln 2 + near, |near| up to ln 2 / 2 and exact but for `rest`, which comes on top.
+/// |x| up to 170.
+struct Reduced { near: vec4<f32>, rest: vec4<f32>, exponent: vec4<i32> }
+fn reduced(x: vec4<f32>) -> Reduced {
+  let e = round(x * 1.44269504);
+  // The same number by another way: compilers join products with one factor, which this must not
+  // be.
+  let same = vec4<f32>(vec4<i32>(e));
+  return Reduced(fma(e, splat(-0.693145752), x), same * -1.42860677e-06, vec4<i32>(e));
+}
+/// e^r - 1 - r for |r| up to ln 2 / 2.
+fn exp_curve(r: vec4<f32>) -> vec4<f32> {
+  var p = fma(r, splat(0.001382011), splat(0.008368685));
+  p = fma(p, r, splat(0.041668274));
+  p = fma(p, r, splat(0.16666521));
+  p = fma(p, r, splat(0.49999994));
+  return r * r * p;
+}
+/// 1 + near + rest. What of `near` the sum with 1 can hold is added exactly: it is told by an
+/// integer, which compilers do not move additions across.
+fn one_plus(near: vec4<f32>, rest: vec4<f32>) -> vec4<f32> {
+  let high = vec4<f32>(vec4<i32>(near * 4096.0)) * 0.000244140625;
+  return (1.0 + high) + ((near - high) + rest);
+}
+
+/// e^(x + rest) - 1 before scaling, and the exponent to scale by. |x| up to 170.
+struct Scaled { fraction: vec4<f32>, exponent: vec4<i32> }
+fn exp_less_one_parts(x: vec4<f32>, rest: vec4<f32>) -> Scaled {
+  let parts = reduced(x);
+  let r = parts.near + (parts.rest + rest);
+  return Scaled(r + exp_curve(r), parts.exponent);
+}
+fn exp_of(x: vec4<f32>) -> vec4<f32> {
+  let parts = reduced(clamp(x, splat(-110.0), splat(90.0)));
+  let curve = exp_curve(parts.near + parts.rest);
+  let power = scaled(one_plus(parts.near, parts.rest + curve), parts.exponent);
+  let result = select(power, infinity(), x > splat(88.722839));
+  return select(result, x, is_nan(x));
+}
+/// x * sigmoid(y) for y of the sign of x, scaled last where it is small.
+fn times_sigmoid(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
+  let e = exp_less_one_parts(max(-abs(y), splat(-150.0)), splat(0.0));
+  let f = e.fraction + 1.0;
+  let below = 1.0 + scaled(f, e.exponent);
+  let small = scaled(max(x, splat(-150.0)) * f / below, e.exponent);
+  return select(select(x / below, small, x < splat(0.0)), x, is_nan(x));
+}
+
+fn op_relu(x: vec4<f32>) -> vec4<f32> { return select(max(x, splat(0.0)), x, is_nan(x)); }
+fn op_abs(x: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu));
+}
+fn op_neg(x: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ vec4<u32>(0x80000000u));
+}
+fn op_square(x: vec4<f32>) -> vec4<f32> { return x * x; }
+fn op_exp(x: vec4<f32>) -> vec4<f32> { return exp_of(x); }
+fn op_sigmoid(x: vec4<f32>) -> vec4<f32> {
+  let e = exp_less_one_parts(max(-abs(x), splat(-110.0)), splat(0.0));
+  let power = scaled(e.fraction + 1.0, e.exponent);
+  return select(select(splat(1.0), power, x < splat(0.0)) / (1.0 + power), x, is_nan(x));
+}
+fn op_tanh(x: vec4<f32>) -> vec4<f32> {
+  // Of e^(-2|x|) - 1 = d, which keeps its digits near 0: tanh |x| = -d / (2 + d).
+  let e = exp_less_one_parts(max(abs(x) * -2.0, splat(-40.0)), splat(0.0));
+  let power = power_of_two(e.exponent);
+  let d = fma(e.fraction, power, power - 1.0);
+  return select(copy_sign(d / (2.0 + d), x), x, is_nan(x));
+}
+fn op_log(x: vec4<f32>) -> vec4<f32> {
+  let tiny = x < splat(1.17549435e-38);
+  let bits = bitcast<vec4<i32>>(select(x, x * 8388608.0, tiny));
+  let exponent = (bits - vec4<i32>(0x3f3504f3)) >> vec4<u32>(23u);
+  let f = bitcast<vec4<f32>>(bits - (exponent << vec4<u32>(23u))) - 1.0;
+  let e = vec4<f32>(exponent - select(vec4<i32>(0), vec4<i32>(23), tiny));
+  var p = fma(f, splat(0.0674919), splat(-0.11670025));
+  p = fma(p, f, splat(0.118835375));
+  p = fma(p, f, splat(-0.1240624));
+  p = fma(p, f, splat(0.1422036));
+  p = fma(p, f, splat(-0.16667989));
+  p = fma(p, f, splat(0.20002072));
+  p = fma(p, f, splat(-0.2500001));
+  p = fma(p, f, splat(0.33333313));
+  let f2 = f * f;
+  var result = fma(e, splat(0.693145752), f + (f * f2 * p + e * 1.42860677e-06 - f2 * 0.5));
+  result = select(result, -infinity(), x == splat(0.0));
+  result = select(result, x, is_nan(x) | (op_abs(x) == infinity()));
+  return select(result, not_a_number(), x < splat(0.0));
+}
+fn op_sqrt(x: vec4<f32>) -> vec4<f32> {
+  // One step of Newton's method on what the device gives: exact where it is exact already.
+  let inside = (x > splat(0.0)) & (x < infinity());
+  let safe = select(splat(1.0), x, inside);
+  let tiny = safe < splat(1.0e-30);
+  let s = select(safe, safe * 1.8446744e19, tiny);
+  let root = sqrt(s);
+  let unscale = select(splat(1.0), splat(2.32830644e-10), tiny);
+  let better = fma(fma(-root, root, s), 0.5 / root, root) * unscale;
+  return select(select(x, better, inside), not_a_number(), x < splat(0.0));
+}
+/// x / y rounded to nearest: devices only come close, so their quotient of the fractions is put right
+/// by its remainder, in integers. What is subnormal, infinite or no number is left to the device.
+fn quotient(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
+  let size_x = bitcast<vec4<u32>>(op_abs(x));
+  let size_y = bitcast<vec4<u32>>(op_abs(y));
+  let above = (size_x & vec4<u32>(0x7fffffu)) | vec4<u32>(0x800000u);
+  let below = (size_y & vec4<u32>(0x7fffffu)) | vec4<u32>(0x800000u);
+  // Twenty-four digits: the quotient is in [1, 2) or in [1/2, 1).
+  let shift = select(vec4<u32>(24u), vec4<u32>(23u), above >= below);
+  let unit = power_of_two(vec4<i32>(shift));
+  let near = vec4<u32>(round(vec4<f32>(above) / vec4<f32>(below) * unit));
+  // Small, so that it survives the overflow of both terms.
+  var rest = bitcast<vec4<i32>>((above << shift) - near * below);
+  let divisor = bitcast<vec4<i32>>(below);
+  let off = vec4<i32>(round(vec4<f32>(rest) / vec4<f32>(below)));
+  rest -= off * divisor;
+  let more = select(vec4<i32>(0), vec4<i32>(1), rest * 2 > divisor);
+  let less = select(vec4<i32>(0), vec4<i32>(1), rest * 2 < -divisor);
+  let digits = bitcast<vec4<i32>>(near) + off + more - less;
+  let e = vec4<i32>(size_x >> vec4<u32>(23u)) - vec4<i32>(size_y >> vec4<u32>(23u));
+  let sign_of = bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ bitcast<vec4<u32>>(y));
+  let fraction = vec4<f32>(digits) * power_of_two(-vec4<i32>(shift));
+  let result = copy_sign(scaled(fraction, e), sign_of);
+  let plain = (size_x - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) &
+              (size_y - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) & (e > vec4<i32>(-126));
+  return select(x / y, result, plain);
+}
+fn op_rsqrt(x: vec4<f32>) -> vec4<f32> { return op_reciprocal(op_sqrt(x)); }
+fn op_reciprocal(x: vec4<f32>) -> vec4<f32> {
+  let size = op_abs(x);
+  let result = select(quotient(splat(1.0), x), copy_sign(infinity(), x), size < splat(2.9387359e-39));
+  return select(select(result, copy_sign(splat(0.0), x), size == infinity()), x, is_nan(x));
+}
+fn op_silu(x: vec4<f32>) -> vec4<f32> { return times_sigmoid(x, x); }
+fn op_gelu_tanh(x: vec4<f32>) -> vec4<f32> {
+  // (1 + tanh u) / 2 is sigmoid(2u); sqrt(2 / pi) and 0.044715 sqrt(2 / pi), doubled.
+  return times_sigmoid(x, x * (1.5957691 + 0.071354814 * (x * x)));
+}
+fn op_gelu(x: vec4<f32>) -> vec4<f32> {
+  // |x| * Phi(-|x|) = |x| / 2 * e^(-x^2 / 2) * erfcx(|x| / sqrt 2), scaled last. The square is
+  // taken in two parts, the first exact.
+  let a = min(abs(x), splat(14.5));
+  let high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(a) & vec4<u32>(0xfffff000u));
+  let e = exp_less_one_parts(high * high * -0.5, (a - high) * (a + high) * -0.5);
+  let t = 1.0 / fma(a, splat(0.28284273), splat(1.0));
+  var p = fma(t, splat(-0.029207608), splat(0.19591293));
+  p = fma(p, t, splat(-0.4938728));
+  p = fma(p, t, splat(0.5408496));
+  p = fma(p, t, splat(-0.27888978));
+  p = fma(p, t, splat(0.26912692));
+  p = fma(p, t, splat(0.13069545));
+  p = fma(p, t, splat(0.2147015));
+  p = fma(p, t, splat(0.2249782));
+  p = fma(p, t, splat(0.22570556));
+  let tail = scaled(a * ((e.fraction + 1.0) * (t * p * 0.5)), e.exponent);
+  return select(select(x - tail, -tail, x < splat(0.0)), x, is_nan(x));
+}

@@ -1,0 +1,75 @@
+// Row normalisation, one row a workgroup: x * weight / sqrt(mean(x^2) + eps), or with CENTRED
+// (x - mean(x)) * weight / sqrt(var(x) + eps) + bias.
+// Bindings in this order: x (left out where it is the output's buffer), weight, bias (CENTRED),
+// output.
+// Variables: GROUP, T, CENTRED, IN_PLACE.
+#if T == "f16"
+enable f16;
+#end
+struct Params { rows: u32, cols: u32, eps: f32 }
+var<immediate> params: Params;
+#let NEXT = 0
+#if IN_PLACE
+#let X = "output"
+#else
+@group(0) @binding(${NEXT}) var<storage, read> x: array<${T}>;
+#let X = "x"
+#let NEXT = NEXT + 1
+#end
+@group(0) @binding(${NEXT}) var<storage, read> weight: array<${T}>;
+#let NEXT = NEXT + 1
+#if CENTRED
+@group(0) @binding(${NEXT}) var<storage, read> bias: array<${T}>;
+#let NEXT = NEXT + 1
+#end
+@group(0) @binding(${NEXT}) var<storage, read_write> output: array<${T}>;
+var<workgroup> partial: array<vec2<f32>, ${GROUP}>;
+
+fn sum_over_group(value: vec2<f32>, local: u32) -> vec2<f32> {
+  workgroupBarrier();
+  partial[local] = value;
+  for (var width = ${GROUP / 2}u; width > 0u; width /= 2u) {
+    workgroupBarrier();
+    if (local < width) { partial[local] += partial[local + width]; }
+  }
+  workgroupBarrier();
+  return partial[0];
+}
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let row = group.x + group.y * groups.x;
+  let count = select(0u, params.cols, row < params.rows);
+  let base = row * params.cols;
+  let n = f32(params.cols);
+#if CENTRED
+  var sum = 0.0;
+  for (var i = local; i < count; i += ${GROUP}u) { sum += f32(${X}[base + i]); }
+  let centre = sum_over_group(vec2<f32>(sum, 0.0), local).x / n;
+  // What the centre is off by keeps the digits of rows far from zero.
+  var around = vec2<f32>();
+  for (var i = local; i < count; i += ${GROUP}u) {
+    let d = f32(${X}[base + i]) - centre;
+    around += vec2<f32>(d, d * d);
+  }
+  let means = sum_over_group(around, local) / n;
+  let offset = means.x;
+  let factor = 1.0 / sqrt(max(means.y - offset * offset, 0.0) + params.eps);
+#else
+  var squares = 0.0;
+  for (var i = local; i < count; i += ${GROUP}u) {
+    let x = f32(${X}[base + i]);
+    squares = fma(x, x, squares);
+  }
+  let factor = 1.0 / sqrt(sum_over_group(vec2<f32>(squares, 0.0), local).x / n + params.eps);
+#end
+  for (var i = local; i < count; i += ${GROUP}u) {
+#if CENTRED
+    let x = ((f32(${X}[base + i]) - centre) - offset) * factor;
+    output[base + i] = ${T}(fma(x, f32(weight[i]), f32(bias[i])));
+#else
+    output[base + i] = ${T}(f32(${X}[base + i]) * factor * f32(weight[i]));
+#end
+  }
+}

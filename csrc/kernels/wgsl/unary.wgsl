@@ -1,0 +1,34 @@
+// output[i] = op(input[i]) for i < n, four elements a work-item.
+// 0 input, 1 output; one binding where both are the same buffer.
+// Variables: GROUP, T (f32 or f16), OP, IN_PLACE.
+#if T == "f16"
+enable f16;
+#end
+#include "range.wgsl"
+#include "functions.wgsl"
+
+struct Params { n: u32 }
+var<immediate> params: Params;
+#if IN_PLACE
+@group(0) @binding(0) var<storage, read_write> output: array<vec4<${T}>>;
+#let INPUT = "output"
+#else
+@group(0) @binding(0) var<storage, read> input: array<vec4<${T}>>;
+@group(0) @binding(1) var<storage, read_write> output: array<vec4<${T}>>;
+#let INPUT = "input"
+#end
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let i = item_index(group, groups, local);
+  let left = i32(params.n) - i32(i * 4u);
+  if (left <= 0) { return; }
+  let result = vec4<${T}>(op_${OP}(vec4<f32>(${INPUT}[i])));
+  if (left >= 4) {
+    output[i] = result;
+  } else {
+    // The rest of the last vector is not ours.
+    output[i] = select(output[i], result, vec4<i32>(0, 1, 2, 3) < vec4<i32>(left));
+  }
+}

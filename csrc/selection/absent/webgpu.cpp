@@ -1,0 +1,11 @@
+#include "selection/absent.hpp"
+#include "selection/backends.hpp"
+
+namespace tilewright {
+
+BackendEntry webgpu_entry() {
+  return {"webgpu", [] { return absent_devices("webgpu"); },
+          [](const Config& config) { return make_absent("webgpu", config); }};
+}
+
+}  // namespace tilewright

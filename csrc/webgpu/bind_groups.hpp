@@ -1,0 +1,61 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <span>
+#include <unordered_map>
+
+#include "webgpu/api.hpp"
+
+namespace tilewright::webgpu {
+
+/// One bound range, by the buffer's number: numbers are never reused, handles may be.
+struct BoundRange {
+  std::uint64_t buffer_id;
+  WGPUBuffer buffer;
+  std::uint64_t offset;
+  std::uint64_t bytes;
+};
+
+/// Keeps bind groups by layout and ranges, the most recently used `capacity` of them. Not
+/// synchronised: the device holds its lock.
+class BindGroups {
+ public:
+  static constexpr std::size_t max_ranges = 8;
+
+  BindGroups(WGPUDevice device, std::size_t capacity) : device_(device), capacity_(capacity) {}
+  ~BindGroups();
+  BindGroups(const BindGroups&) = delete;
+  BindGroups& operator=(const BindGroups&) = delete;
+
+  WGPUBindGroup get(WGPUBindGroupLayout layout, std::span<const BoundRange> ranges);
+  /// Lets go of every group with this buffer, so that its memory can be given back.
+  void forget(std::uint64_t buffer_id);
+  std::size_t size() const { return groups_.size(); }
+
+ private:
+  struct Key {
+    WGPUBindGroupLayout layout = nullptr;
+    std::uint32_t count = 0;
+    std::array<std::array<std::uint64_t, 3>, max_ranges> ranges{};
+    bool operator==(const Key& other) const;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  struct Entry {
+    Key key;
+    WGPUBindGroup group;
+  };
+  using Order = std::list<Entry>;  // most recent first
+
+  void drop(Order::iterator entry);
+
+  WGPUDevice device_;
+  std::size_t capacity_;
+  Order order_;
+  std::unordered_map<Key, Order::iterator, Hash> groups_;
+};
+
+}  // namespace tilewright::webgpu
