@@ -11,13 +11,13 @@
 namespace tilewright::gpu {
 
 /// The kernels that ship with the library, each in the file of its name.
-#define TILEWRIGHT_KERNELS(X)                                                                      \
-  X(copy_bytes)                                                                                    \
-  X(write_bytes)                                                                                   \
-  X(unary) X(binary) X(cast) X(reduce_rows) X(reduce_columns) X(softmax) X(norm) X(rope) X(gather) \
-      X(scatter) X(scatter_winners) X(fill) X(gemm) X(matmul_vec) X(weighted_sum)                  \
-          X(conv2d_forward) X(conv2d_backward_data) X(conv2d_backward_filter) X(attention)         \
-              X(attention_rows) X(attention_join)
+// clang-format off
+#define TILEWRIGHT_KERNELS(X)                                                                     \
+  X(copy_bytes) X(write_bytes) X(unary) X(binary) X(cast) X(reduce_rows) X(reduce_columns)        \
+  X(softmax) X(norm) X(rope) X(gather) X(scatter) X(scatter_winners) X(fill) X(gemm) X(matmul_vec)\
+  X(weighted_sum) X(conv2d_forward) X(conv2d_backward_data) X(conv2d_backward_filter)             \
+  X(attention) X(attention_rows) X(attention_join)
+// clang-format on
 
 enum class KernelId : std::uint8_t {
 #define TILEWRIGHT_KERNEL_ID(name) name,

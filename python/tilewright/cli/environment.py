@@ -18,6 +18,8 @@ VARIABLES = {
     "TILEWRIGHT_NUM_THREADS": "threads of the CPU backend",
     "TILEWRIGHT_CPU_ISA": "the CPU backend's instruction set: baseline, avx2 or avx512",
     "TILEWRIGHT_OPENBLAS_LIBRARY": "the OpenBLAS that the CPU backend opens",
+    "TILEWRIGHT_WGPU_LIBRARY": "the wgpu-native that the WebGPU backend opens",
+    "TILEWRIGHT_KERNEL_DIR": "a folder whose kernel files replace the built-in ones",
 }
 
 
