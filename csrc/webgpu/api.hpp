@@ -10,24 +10,21 @@ namespace tilewright::webgpu {
 /// The calls of wgpu-native that are used, without their prefix "wgpu".
 // clang-format off
 #define TILEWRIGHT_WGPU_CALLS(X)                                                                  \
-  X(GetVersion) X(SetLogCallback) X(SetLogLevel) X(CreateInstance) X(InstanceEnumerateAdapters)   \
-  X(InstanceRelease) X(GenerateReport) X(AdapterGetInfo) X(AdapterInfoFreeMembers)                \
-  X(AdapterGetLimits) X(AdapterHasFeature) X(AdapterRequestDevice) X(AdapterRelease)              \
-  X(DeviceGetQueue) X(DeviceGetLimits) X(DeviceHasFeature) X(DevicePoll) X(DeviceDestroy)         \
-  X(DeviceRelease) X(DevicePushErrorScope) X(DevicePopErrorScope) X(DeviceCreateBuffer)           \
+  X(GetVersion) X(SetLogCallback) X(SetLogLevel) X(CreateInstance)                                \
+  X(InstanceEnumerateAdapters) X(AdapterGetInfo) X(AdapterInfoFreeMembers) X(AdapterGetLimits)    \
+  X(AdapterHasFeature) X(AdapterRequestDevice) X(DeviceGetQueue) X(DeviceGetLimits)               \
+  X(DeviceHasFeature) X(DevicePoll) X(DeviceRelease) X(DeviceCreateBuffer)                        \
   X(DeviceCreateBindGroup) X(DeviceCreateBindGroupLayout) X(DeviceCreatePipelineLayout)           \
   X(DeviceCreateComputePipeline) X(DeviceCreateShaderModule)                                      \
-  X(DeviceCreateShaderModuleTrusted) X(DeviceCreateCommandEncoder) X(DeviceCreateQuerySet)        \
-  X(BufferMapAsync) X(BufferGetConstMappedRange) X(BufferGetMappedRange) X(BufferUnmap)           \
-  X(BufferDestroy) X(BufferRelease) X(CommandEncoderBeginComputePass)                             \
-  X(CommandEncoderCopyBufferToBuffer) X(CommandEncoderResolveQuerySet) X(CommandEncoderFinish)    \
-  X(CommandEncoderRelease) X(ComputePassEncoderSetPipeline) X(ComputePassEncoderSetBindGroup)     \
-  X(ComputePassEncoderSetImmediates) X(ComputePassEncoderDispatchWorkgroups)                      \
-  X(ComputePassEncoderWriteTimestamp) X(ComputePassEncoderEnd) X(ComputePassEncoderRelease)       \
-  X(QueueSubmitForIndex) X(QueueWriteBuffer) X(QueueGetTimestampPeriod) X(QueueRelease)           \
+  X(DeviceCreateShaderModuleTrusted) X(DeviceCreateCommandEncoder) X(BufferMapAsync)              \
+  X(BufferGetConstMappedRange) X(BufferUnmap) X(BufferRelease)                                    \
+  X(CommandEncoderBeginComputePass) X(CommandEncoderCopyBufferToBuffer)                           \
+  X(CommandEncoderFinish) X(CommandEncoderRelease) X(ComputePassEncoderSetPipeline)               \
+  X(ComputePassEncoderSetBindGroup) X(ComputePassEncoderSetImmediates)                            \
+  X(ComputePassEncoderDispatchWorkgroups) X(ComputePassEncoderEnd)                                \
+  X(ComputePassEncoderRelease) X(QueueSubmitForIndex) X(QueueWriteBuffer) X(QueueRelease)         \
   X(CommandBufferRelease) X(BindGroupRelease) X(BindGroupLayoutRelease)                           \
-  X(PipelineLayoutRelease) X(ComputePipelineRelease) X(ShaderModuleRelease) X(QuerySetDestroy)    \
-  X(QuerySetRelease)
+  X(PipelineLayoutRelease) X(ComputePipelineRelease) X(ShaderModuleRelease)
 // clang-format on
 
 /// wgpu-native, opened at run time into this table. Never closed: its threads may outlive us.

@@ -16,6 +16,8 @@ constexpr std::size_t kept_bind_groups = 4096;
 constexpr std::uint64_t staging_bytes = 8 << 20;
 constexpr std::uint32_t most_gathered = 256;
 constexpr std::uint32_t first_look = 8;
+/// What kernels pass their parameters in.
+constexpr std::uint32_t needed_immediates = 128;
 
 }  // namespace
 
@@ -94,6 +96,12 @@ Device::~Device() {
 }
 
 void Device::open(WGPUAdapter adapter) {
+  if (raw_limits_.maxImmediateSize < needed_immediates) {
+    throw BackendUnavailable(text(info_.id, ": ", info_.name, " takes ",
+                                  raw_limits_.maxImmediateSize,
+                                  " bytes of immediates, kernels need ", needed_immediates,
+                                  "; update the GPU's driver or use another device"));
+  }
   std::vector<WGPUFeatureName> wanted;
   for (std::uint32_t feature :
        {std::uint32_t{WGPUFeatureName_ShaderF16}, std::uint32_t{WGPUFeatureName_TimestampQuery},
@@ -145,11 +153,7 @@ void Device::open(WGPUAdapter adapter) {
   limits_.max_binding_bytes = raw_limits_.maxStorageBufferBindingSize / 4 * 4;
   limits_.binding_alignment = std::max(raw_limits_.minStorageBufferOffsetAlignment, 4u);
   limits_.max_groups = raw_limits_.maxComputeWorkgroupsPerDimension;
-  limits_.max_group_size = raw_limits_.maxComputeInvocationsPerWorkgroup;
   limits_.local_memory_bytes = raw_limits_.maxComputeWorkgroupStorageSize;
-  limits_.max_params_bytes = raw_limits_.maxImmediateSize;
-  limits_.max_bindings =
-      std::min<std::uint32_t>(raw_limits_.maxStorageBuffersPerShaderStage, BindGroups::max_ranges);
   limits_.float16 = api().DeviceHasFeature(device_, WGPUFeatureName_ShaderF16) != 0;
 }
 
