@@ -1,70 +1,21 @@
 #include "webgpu/device.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <utility>
 
-#include "core/log.hpp"
 #include "core/text.hpp"
+#include "webgpu/objects.hpp"
 
+// Opening, failures, buffers and pipelines; stream.cpp has launches and transfers.cpp copies from
+// and to the host.
 namespace tilewright::webgpu {
 
 namespace {
 
 constexpr std::size_t kept_bind_groups = 4096;
-constexpr std::uint64_t staging_bytes = 8 << 20;
-constexpr std::uint32_t most_gathered = 256;
-constexpr std::uint32_t first_look = 8;
 /// What kernels pass their parameters in.
 constexpr std::uint32_t needed_immediates = 128;
 
-}  // namespace
-
-class Buffer final : public gpu::DeviceBuffer {
- public:
-  Buffer(Device& device, std::uint64_t bytes, WGPUBuffer handle, std::uint64_t id)
-      : DeviceBuffer(bytes), device_(device), handle(handle), id(id) {}
-  ~Buffer() override {
-    if (device_.fork_generation_ != fork_generation()) return;
-    std::lock_guard lock(device_.mutex_);
-    device_.bind_groups_->forget(id);
-    // Released, not destroyed: queued work that uses it keeps it alive.
-    api().BufferRelease(handle);
-  }
-
- private:
-  Device& device_;
-
- public:
-  const WGPUBuffer handle;
-  const std::uint64_t id;
-  std::uint64_t last_encoder = 0;  ///< the number of the last encoder that uses it
-};
-
-class ComputePipeline final : public gpu::Pipeline {
- public:
-  ComputePipeline(Device& device, std::string name, WGPUComputePipeline handle,
-                  WGPUBindGroupLayout layout)
-      : device_(device), name(std::move(name)), handle(handle), layout(layout) {}
-  ~ComputePipeline() override {
-    if (device_.fork_generation_ != fork_generation()) return;
-    std::lock_guard lock(device_.mutex_);
-    if (device_.pass_pipeline_ == this) device_.pass_pipeline_ = nullptr;
-    api().ComputePipelineRelease(handle);
-  }
-
- private:
-  Device& device_;
-
- public:
-  const std::string name;
-  const WGPUComputePipeline handle;
-  const WGPUBindGroupLayout layout;
-};
-
-namespace {
-Buffer& of(gpu::DeviceBuffer& buffer) { return static_cast<Buffer&>(buffer); }
 }  // namespace
 
 Device::Device(const Adapter& adapter, const Config&)
@@ -269,172 +220,6 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
                            gpu::locate_in_sources(failure->message, kernel.code.lines)));
   }
   return std::make_unique<ComputePipeline>(*this, kernel.name, pipeline, layout.group);
-}
-
-// The stream ------------------------------------------------------------------------------------
-
-WGPUCommandEncoder Device::encoder() {
-  if (encoder_ == nullptr) {
-    encoder_ = api().DeviceCreateCommandEncoder(device_, nullptr);
-    gathered_ = 0;
-    next_look_ = first_look;
-  }
-  return encoder_;
-}
-
-WGPUComputePassEncoder Device::pass() {
-  if (pass_ == nullptr) {
-    pass_ = api().CommandEncoderBeginComputePass(encoder(), nullptr);
-    pass_pipeline_ = nullptr;
-    pass_group_ = nullptr;
-  }
-  return pass_;
-}
-
-void Device::end_pass() {
-  if (pass_ == nullptr) return;
-  api().ComputePassEncoderEnd(pass_);
-  api().ComputePassEncoderRelease(pass_);
-  pass_ = nullptr;
-}
-
-void Device::flush() {
-  end_pass();
-  if (encoder_ == nullptr) return;
-  WGPUCommandEncoder finished = std::exchange(encoder_, nullptr);
-  ++encoder_number_;
-  WGPUCommandBuffer commands = api().CommandEncoderFinish(finished, nullptr);
-  api().CommandEncoderRelease(finished);
-  // Submitting what failed to finish would end the process.
-  if (const auto failure = take_failure()) {
-    api().CommandBufferRelease(commands);
-    throw DeviceError(text("webgpu: queued work was refused and is lost: ", failure->message));
-  }
-  last_submission_ = api().QueueSubmitForIndex(queue_, 1, &commands);
-  submitted_ = true;
-  api().CommandBufferRelease(commands);
-  throw_failure("submitting work");
-}
-
-void Device::flush_if_worthwhile() {
-  if (gathered_ >= most_gathered) {
-    flush();
-  } else if (gathered_ >= next_look_) {
-    next_look_ *= 2;
-    // A poll that does not wait says whether everything submitted is done.
-    if (api().DevicePoll(device_, 0, nullptr) != 0) flush();
-  }
-}
-
-void Device::poll_until(WGPUSubmissionIndex index) {
-  api().DevicePoll(device_, 1, &index);
-  check_usable();
-}
-
-void Device::launch(const gpu::Launch& launch) {
-  std::lock_guard lock(mutex_);
-  check_usable();
-  const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
-  std::array<BoundRange, BindGroups::max_ranges> ranges;
-  for (std::size_t i = 0; i < launch.bindings.size(); ++i) {
-    Buffer& buffer = of(*launch.bindings[i].buffer);
-    buffer.last_encoder = encoder_number_;
-    ranges[i] = {buffer.id, buffer.handle, launch.bindings[i].offset, launch.bindings[i].bytes};
-  }
-  WGPUBindGroup group =
-      bind_groups_->get(pipeline.layout, std::span(ranges).first(launch.bindings.size()));
-  WGPUComputePassEncoder p = pass();
-  if (pass_pipeline_ != &pipeline) {
-    api().ComputePassEncoderSetPipeline(p, pipeline.handle);
-    pass_pipeline_ = &pipeline;
-    pass_group_ = nullptr;
-  }
-  if (pass_group_ != group) {
-    api().ComputePassEncoderSetBindGroup(p, 0, group, 0, nullptr);
-    pass_group_ = group;
-  }
-  if (!launch.params.empty()) {
-    api().ComputePassEncoderSetImmediates(p, 0, launch.params.data(), launch.params.size());
-  }
-  api().ComputePassEncoderDispatchWorkgroups(p, launch.grid[0], launch.grid[1], launch.grid[2]);
-  ++gathered_;
-  flush_if_worthwhile();
-}
-
-void Device::upload(gpu::DeviceBuffer& dst, std::uint64_t offset, std::span<const std::byte> src) {
-  std::lock_guard lock(mutex_);
-  check_usable();
-  Buffer& buffer = of(dst);
-  // A write goes before the next submit, so it must not overtake gathered work on this buffer.
-  if (buffer.last_encoder == encoder_number_) flush();
-  api().QueueWriteBuffer(queue_, buffer.handle, offset, src.data(), src.size());
-  throw_failure("an upload");
-}
-
-void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceBuffer& src,
-                  std::uint64_t src_offset, std::uint64_t bytes) {
-  std::lock_guard lock(mutex_);
-  check_usable();
-  end_pass();
-  of(dst).last_encoder = of(src).last_encoder = encoder_number_;
-  api().CommandEncoderCopyBufferToBuffer(encoder(), of(src).handle, src_offset, of(dst).handle,
-                                         dst_offset, bytes);
-  ++gathered_;
-  flush_if_worthwhile();
-}
-
-void Device::start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset,
-                        std::uint64_t bytes) {
-  if (staging.buffer == nullptr) {
-    staging.buffer =
-        raw_buffer(staging_bytes, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, "staging");
-    staging.bytes = staging_bytes;
-  }
-  end_pass();
-  api().CommandEncoderCopyBufferToBuffer(encoder(), src, offset, staging.buffer, 0, bytes);
-  flush();
-  staging.submitted = last_submission_;
-  staging.map_done = staging.map_failed = false;
-  WGPUBufferMapCallbackInfo callback{};
-  callback.mode = WGPUCallbackMode_AllowSpontaneous;
-  callback.userdata1 = &staging;
-  callback.callback = [](WGPUMapAsyncStatus status, WGPUStringView, void* of, void*) {
-    static_cast<Staging*>(of)->map_done = true;
-    static_cast<Staging*>(of)->map_failed = status != WGPUMapAsyncStatus_Success;
-  };
-  api().BufferMapAsync(staging.buffer, WGPUMapMode_Read, 0, bytes, callback);
-}
-
-void Device::finish_read(Staging& staging, std::byte* dst, std::uint64_t bytes) {
-  poll_until(staging.submitted);
-  if (!staging.map_done || staging.map_failed) {
-    throw_failure("a download");
-    throw DeviceError("webgpu: a download: the staging buffer could not be mapped");
-  }
-  std::memcpy(dst, api().BufferGetConstMappedRange(staging.buffer, 0, bytes), bytes);
-  api().BufferUnmap(staging.buffer);
-}
-
-void Device::download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uint64_t offset) {
-  std::lock_guard lock(mutex_);
-  check_usable();
-  const std::uint64_t total = dst.size();
-  const auto piece = [&](std::uint64_t at) { return std::min(staging_bytes, total - at); };
-  start_read(staging_[0], of(src).handle, offset, piece(0));
-  std::size_t turn = 0;
-  for (std::uint64_t at = 0; at < total; at += staging_bytes, turn ^= 1) {
-    const std::uint64_t next = at + staging_bytes;
-    if (next < total) start_read(staging_[turn ^ 1], of(src).handle, offset + next, piece(next));
-    finish_read(staging_[turn], dst.data() + at, piece(at));
-  }
-}
-
-void Device::wait() {
-  std::lock_guard lock(mutex_);
-  check_usable();
-  flush();
-  if (submitted_) poll_until(last_submission_);
-  throw_failure("queued work");
 }
 
 }  // namespace tilewright::webgpu
