@@ -18,6 +18,9 @@ OURS = "tilewright"
 #: The most that a result may differ from torch's, in parts of the largest element.
 TOLERANCE = {"float32": 2e-5, "float16": 4e-3}
 
+#: Bytes. A chain of ops takes its input from the host, which must not outweigh the ops.
+LARGEST_FOR_ONNX = 64 << 20
+
 
 @dataclass
 class Peers:
@@ -60,8 +63,8 @@ class Peers:
         return sides
 
 
-#: Makes the sides of the case of that name.
-Sides = Callable[[str], dict[str, timing.Turn]]
+#: Makes the sides of the case of that name and work.
+Sides = Callable[[str, float], dict[str, timing.Turn]]
 Cases = Iterator[tuple[str, Callable[[], timing.Case]]]
 
 
@@ -70,14 +73,14 @@ def case(
 ) -> tuple[str, Callable[[], timing.Case]]:
     """A case that takes its memory when it is asked for."""
     full = f"{group} {name}"
-    return full, lambda: timing.Case(group, name, work, unit, sides(full))
+    return full, lambda: timing.Case(group, name, work, unit, sides(full, work))
 
 
 def products(p: Peers) -> Cases:
     kinds = {"N": "none", "T": "transpose"}
 
     def product(n: int, kind: str, dtype: str) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             scale = np.float32(1 / math.sqrt(n))
             a, b = random(n, n, dtype=dtype), (random(n, n)[::-1] * scale).astype(dtype)
             x, y, z = p.be.array(a), p.be.array(b), p.be.empty((n, n), dtype)
@@ -94,7 +97,9 @@ def products(p: Peers) -> Cases:
             onnx = None
             if p.onnx is not None and kind == "NN":
                 runtime = p.onnx
-                onnx = lambda: runtime.turn("MatMul", a, [b], inputs=["w0"])  # noqa: E731
+                onnx = lambda: runtime.turn(  # noqa: E731
+                    "MatMul", a, [b], inputs=["w0"], seconds=work / 25e12
+                )
             return p.sides(name, call, z, theirs, onnx)
 
         return sides
@@ -109,7 +114,7 @@ def products(p: Peers) -> Cases:
 
 def matrix_by_vector(p: Peers) -> Cases:
     def product(rows: int, cols: int) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             a = random(rows, cols)
             b = random(cols) / np.float32(math.sqrt(cols))
             x, y, z = p.be.array(a), p.be.array(b), p.be.empty((rows,))
@@ -125,7 +130,7 @@ def matrix_by_vector(p: Peers) -> Cases:
             if p.onnx is not None and rows == cols and rows <= 8192:
                 runtime, row = p.onnx, np.ascontiguousarray(b[None])
                 onnx = lambda: runtime.turn(  # noqa: E731
-                    "MatMul", row, [a / np.float32(math.sqrt(cols))], inputs=["w0"], more=20
+                    "MatMul", row, [a / np.float32(math.sqrt(cols))], inputs=["w0"], seconds=2e-4
                 )
             return p.sides(name, call, z, theirs, onnx)
 
@@ -139,13 +144,13 @@ def elementwise(p: Peers) -> Cases:
     n = 16384
     shape = (n, n)
 
-    def unary(op: str, dtype: str) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+    def unary(op: str, dtype: str, shape: tuple[int, int] = shape) -> Sides:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             a = random(*shape, dtype=dtype)
             x, y = p.be.array(a), p.be.empty(shape, dtype)
 
             def call() -> None:
-                p.be.unary(op, x, y, n * n, dtype)
+                p.be.unary(op, x, y, a.size, dtype)
 
             theirs = None
             if p.torch is not None:
@@ -153,15 +158,15 @@ def elementwise(p: Peers) -> Cases:
                 s = p.on_torch(a)
                 theirs = lambda: f(s)  # noqa: E731
             onnx = None
-            if p.onnx is not None and op in ("relu", "sigmoid", "tanh") and dtype == "float32":
+            if p.onnx is not None and op == "sigmoid" and a.nbytes <= LARGEST_FOR_ONNX:
                 runtime = p.onnx
-                onnx = lambda: runtime.turn(op.capitalize(), a)  # noqa: E731
+                onnx = lambda: runtime.turn("Sigmoid", a, seconds=work / 3e12)  # noqa: E731
             return p.sides(name, call, y, theirs, onnx)
 
         return sides
 
     def binary(op: str, dtype: str) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             a = random(*shape, dtype=dtype)
             x, y, z = p.be.array(a), p.be.array(a[::-1]), p.be.empty(shape, dtype)
 
@@ -181,6 +186,9 @@ def elementwise(p: Peers) -> Cases:
         yield case("elementwise", op, 8.0 * n * n, "GB/s", unary(op, "float32"))
     for op in ("add", "mul"):
         yield case("elementwise", op, 12.0 * n * n, "GB/s", binary(op, "float32"))
+    small = (4096, 4096)
+    work = 8.0 * math.prod(small)
+    yield case("elementwise", "sigmoid 4096x4096", work, "GB/s", unary("sigmoid", "float32", small))
     yield case("elementwise", "relu float16", 4.0 * n * n, "GB/s", unary("relu", "float16"))
     yield case("elementwise", "add float16", 6.0 * n * n, "GB/s", binary("add", "float16"))
 
@@ -189,7 +197,7 @@ def reductions(p: Peers) -> Cases:
     n = 16384
 
     def reduce(op: str, shape: tuple[int, ...], axis: int) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             a = random(n, n)
             x = p.be.array(a)
             y = p.be.empty(shape[:axis] + shape[axis + 1 :] or (1,))
@@ -214,7 +222,7 @@ def reductions(p: Peers) -> Cases:
 
 def rows(p: Peers) -> Cases:
     def softmax(count: int, length: int) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             a = random(count, length)
             x, y = p.be.array(a), p.be.empty((count, length))
 
@@ -226,15 +234,17 @@ def rows(p: Peers) -> Cases:
                 s = p.on_torch(a)
                 theirs = lambda: p.torch.softmax(s, 1)  # noqa: E731
             onnx = None
-            if p.onnx is not None:
+            if p.onnx is not None and a.nbytes <= LARGEST_FOR_ONNX:
                 runtime = p.onnx
-                onnx = lambda: runtime.turn("Softmax", a, attributes={"axis": -1})  # noqa: E731
+                onnx = lambda: runtime.turn(  # noqa: E731
+                    "Softmax", a, attributes={"axis": -1}, seconds=work / 3e12
+                )
             return p.sides(name, call, y, theirs, onnx)
 
         return sides
 
     def layer_norm(count: int, length: int) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             a, w, b = random(count, length), random(length), random(length)
             x, weight, bias = (p.be.array(v) for v in (a, w, b))
             y = p.be.empty((count, length))
@@ -259,7 +269,7 @@ def rows(p: Peers) -> Cases:
 
 def convolutions(p: Peers) -> Cases:
     def conv(n: int, channels: int, size: int, filters: int, width: int, dtype: str) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             pad = width // 2
             a = random(n, channels, size, size, dtype=dtype)
             scale = np.float32(1 / math.sqrt(channels * width * width))
@@ -279,7 +289,7 @@ def convolutions(p: Peers) -> Cases:
             if p.onnx is not None and filters == channels:
                 runtime, around = p.onnx, {"pads": [pad] * 4}
                 onnx = lambda: runtime.turn(  # noqa: E731
-                    "Conv", a, [w], inputs=["w0"], attributes=around
+                    "Conv", a, [w], inputs=["w0"], attributes=around, seconds=work / 15e12
                 )
             return p.sides(name, call, y, theirs, onnx)
 
@@ -301,7 +311,7 @@ def attentions(p: Peers) -> Cases:
     def attention(
         heads: int, kv_heads: int, queries: int, keys: int, dim: int, causal: bool, dtype: str
     ) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             q = random(1, heads, queries, dim, dtype=dtype)
             k = random(1, kv_heads, keys, dim, dtype=dtype)
             v = np.ascontiguousarray(k[:, :, ::-1])
@@ -330,7 +340,7 @@ def attentions(p: Peers) -> Cases:
                     inputs=["x", "x"],
                     domain="com.microsoft",
                     attributes=settings,
-                    more=4,
+                    seconds=work / 8e12,
                 )
             return p.sides(name, call, o, theirs, onnx)
 
@@ -362,7 +372,7 @@ def calls(p: Peers) -> Cases:
     back = np.empty(64 << 20, np.float32)
 
     def of_small_ops(count: int) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             x, y = p.be.array(random(small)), p.be.empty((small,))
 
             def ours() -> None:
@@ -387,7 +397,7 @@ def calls(p: Peers) -> Cases:
         return sides
 
     def transfer(up: bool) -> Sides:
-        def sides(name: str) -> dict[str, timing.Turn]:
+        def sides(name: str, work: float) -> dict[str, timing.Turn]:
             a = random(back.size)
             x = p.be.array(a)
 

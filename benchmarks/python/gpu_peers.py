@@ -38,6 +38,7 @@ class OnnxRuntime:
     """Chains of one op in one graph each, on the WebGPU provider alone."""
 
     PROVIDER = "WebGpuExecutionProvider"
+    CHAIN = 0.05
 
     def __init__(self) -> None:
         import onnx
@@ -52,13 +53,15 @@ class OnnxRuntime:
         x: AnyArray,
         weights: Sequence[AnyArray] = (),
         *,
-        more: int = 8,
+        seconds: float,
         inputs: Sequence[str] = (),
         domain: str = "",
         attributes: Mapping[str, Any] = {},
     ) -> timing.Turn:
         """The time of `op`, whose output is shaped as its first input x. `inputs` are the names of
-        further inputs: "x" for the chain's own value, "w0" and so on for weights."""
+        further inputs: "x" for the chain's own value, "w0" and so on for weights. The chain is
+        made so long that it takes CHAIN seconds if one op takes about `seconds`."""
+        more = max(4, min(400, int(self.CHAIN / seconds)))
         feed = {"x": x}
         sessions = [
             self._session(op, x, weights, count, inputs, domain, attributes)
@@ -120,7 +123,7 @@ def find_onnx_runtime() -> OnnxRuntime | None:
         return None
     found = OnnxRuntime()
     try:
-        found.turn("Relu", random(16))
+        found.turn("Relu", random(16), seconds=1e-3)
     except Exception as error:
         print(f"{ONNX} is left out: {error}")
         return None
