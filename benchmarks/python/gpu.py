@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--device", default="webgpu", help="backend or device (webgpu)")
+    parser.add_argument("--device", help="backend or device (webgpu)")
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--without", action="append", default=[], help="cases to leave out")
     parser.add_argument("--turns", type=int, default=3, help="turns of each side (3)")
@@ -41,7 +41,7 @@ def arguments() -> argparse.Namespace:
 
 
 def run(chosen: argparse.Namespace) -> gpu_pages.Report:
-    with tilewright.init_backend(chosen.device) as be:
+    with tilewright.init_backend(chosen.device or "webgpu") as be:
         peers = gpu_cases.Peers(be, gpu_peers.find_torch(), gpu_peers.find_onnx_runtime())
         versions = {"tilewright": tilewright.__version__}
         if peers.torch is not None:
@@ -71,6 +71,12 @@ def main() -> None:
         results = [gpu_timing.Result(**result) for result in kept.pop("results")]
         gpu_pages.write(ROOT / "docs", gpu_pages.Report(**kept, results=results))
         return
+    if chosen.device is None:
+        try:
+            tilewright.init_backend("webgpu").close()
+        except tilewright.BackendUnavailable as error:
+            print(f"nothing to measure here: {error}")
+            return
     report = run(chosen)
     if chosen.json is not None:
         chosen.json.write_text(json.dumps(asdict(report), indent=1) + "\n")
