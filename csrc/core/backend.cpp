@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/call.hpp"
+#include "core/choices.hpp"
 #include "core/log.hpp"
 #include "core/requests.hpp"
 #include "core/state.hpp"
@@ -111,6 +112,14 @@ PerformanceHints Backend::performance_hints() const {
   Call call(*state_, "performance_hints");
   call.checked();
   return do_performance_hints();
+}
+
+std::shared_ptr<Choices> Backend::do_choices() const { return nullptr; }
+
+std::shared_ptr<Choices> choices_of(Backend& backend) {
+  Call call(*backend.state_, "choices");
+  call.checked();
+  return backend.do_choices();
 }
 
 void Backend::synchronize() {

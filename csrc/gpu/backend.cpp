@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "gpu/choice_points.hpp"
+#include "gpu/kernel_files.hpp"
 #include "gpu/plan.hpp"
+#include "tilewright/version.hpp"
 
 namespace tilewright::gpu {
 
@@ -18,9 +21,16 @@ void GpuBackend::do_init() {
   const std::uint64_t memory = device_->limits().memory_bytes;
   memory_ = std::make_shared<BufferPool>(device_, std::max<std::uint64_t>(memory / 4, 256 << 20));
   kernels_.emplace(*device_);
+  const DeviceInfo info = device_->info();
+  choices_ = std::make_shared<Choices>(
+      choice_points(), ChoiceFile({{"device", text(info.name, " (", to_string(info.kind), ")")},
+                                   {"driver", info.driver},
+                                   {"version", version()},
+                                   {"kernels", kernel_files_fingerprint()}}));
 }
 
 void GpuBackend::do_close() noexcept {
+  choices_.reset();
   kernels_.reset();
   memory_.reset();
   device_.reset();
@@ -50,6 +60,8 @@ PerformanceHints GpuBackend::do_performance_hints() const {
 }
 
 void GpuBackend::do_synchronize() { device_->wait(); }
+
+std::shared_ptr<Choices> GpuBackend::do_choices() const { return choices_; }
 
 std::shared_ptr<Allocation> GpuBackend::do_alloc(std::uint64_t bytes) {
   return memory_->allocate(bytes);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/choices.hpp"
 #include "gpu/buffer_pool.hpp"
 #include "gpu/device.hpp"
 #include "gpu/kernel_library.hpp"
@@ -32,6 +33,7 @@ class GpuBackend final : public Backend {
   Capabilities do_capabilities() const override;
   PerformanceHints do_performance_hints() const override;
   void do_synchronize() override;
+  std::shared_ptr<Choices> do_choices() const override;
 
   std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) override;
   std::uint64_t do_max_buffer_bytes() const override;
@@ -113,6 +115,7 @@ class GpuBackend final : public Backend {
   std::shared_ptr<Device> device_;
   std::shared_ptr<BufferPool> memory_;
   std::optional<KernelLibrary> kernels_;
+  std::shared_ptr<Choices> choices_;
 };
 
 }  // namespace tilewright::gpu

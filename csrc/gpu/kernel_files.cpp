@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "core/environment.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
 
@@ -18,6 +19,14 @@ std::string kernel_file(std::string_view name) {
     if (file.name == name) return std::string(file.text);
   }
   throw KernelError(text("no kernel file is named ", name));
+}
+
+std::string kernel_files_fingerprint() {
+  std::uint64_t hash = hash_of("");
+  for (const KernelFile& file : embedded_kernel_files()) {
+    hash = hash_of(kernel_file(file.name), hash_of(file.name, hash));
+  }
+  return hexadecimal(hash);
 }
 
 }  // namespace tilewright::gpu

@@ -18,4 +18,7 @@ std::span<const KernelFile> embedded_kernel_files();
 /// embedded one. Throws KernelError.
 std::string kernel_file(std::string_view name);
 
+/// Tells these kernel files from others.
+std::string kernel_files_fingerprint();
+
 }  // namespace tilewright::gpu

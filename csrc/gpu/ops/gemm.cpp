@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "gpu/backend.hpp"
+#include "gpu/choice_points.hpp"
 #include "gpu/plan.hpp"
 
 namespace tilewright::gpu {
@@ -9,12 +11,16 @@ namespace tilewright::gpu {
 namespace {
 
 struct Tile {
+  std::string_view name;
   Size bm, bn, bk, tm, tn;
 };
 
 /// From small to large; a large one needs enough tiles to fill the GPU.
-constexpr Tile tiles[] = {
-    {32, 64, 16, 4, 4}, {64, 64, 16, 8, 4}, {64, 128, 16, 8, 8}, {128, 128, 16, 8, 8}};
+constexpr Tile tiles[] = {{"32x64", 32, 64, 16, 4, 4},
+                          {"64x64", 64, 64, 16, 8, 4},
+                          {"64x128", 64, 128, 16, 8, 8},
+                          {"128x128", 128, 128, 16, 8, 8}};
+constexpr auto tile_names = names_of(tiles);
 constexpr Size enough_tiles = 120;
 
 std::size_t choose_tile(const GemmRequest& r) {
@@ -34,9 +40,15 @@ Size reach(Size rows, Size cols, Size ld, Size stride, Size batch) {
 
 }  // namespace
 
+constinit const ChoicePoint gemm_choice{
+    "gemm", tile_names, {"trans_a", "trans_b", "float16", "to_float16"}};
+
 void GpuBackend::do_gemm(const GemmRequest& r) {
   require(r.op, r.dtype);
-  const std::size_t tile_index = choose_tile(r);
+  const std::size_t tile_index = choices_->pick(
+      gemm_choice, {r.m, r.n, r.k, r.batch_count},
+      {r.trans_a, r.trans_b, r.dtype == DType::float16, r.output_dtype == DType::float16},
+      choose_tile(r));
   const Tile& tile = tiles[tile_index];
   const Size tiles_m = (r.m + tile.bm - 1) / tile.bm;
   const Size tiles_n = (r.n + tile.bn - 1) / tile.bn;

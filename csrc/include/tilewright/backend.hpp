@@ -17,6 +17,7 @@ namespace tilewright {
 
 class Allocation;
 class BackendState;
+class Choices;
 struct GemmRequest;
 struct MatmulVecRequest;
 struct Conv2dRequest;
@@ -245,6 +246,8 @@ class TILEWRIGHT_API Backend {
   Backend(std::string_view name, Config config);
 
  private:
+  friend TILEWRIGHT_API std::shared_ptr<Choices> choices_of(Backend& backend);
+
   // What an implementation provides. Requests are checked: handles live, ranges inside, nothing of
   // size zero (but k of gemm, cols of matmul_vec and the axis of reduce may be). An op left out
   // throws Unsupported; without do_host_memory there is none.
@@ -254,6 +257,7 @@ class TILEWRIGHT_API Backend {
   virtual Capabilities do_capabilities() const = 0;
   virtual PerformanceHints do_performance_hints() const = 0;
   virtual void do_synchronize() = 0;
+  virtual std::shared_ptr<Choices> do_choices() const;
 
   virtual std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) = 0;
   virtual std::uint64_t do_max_buffer_bytes() const = 0;

@@ -19,6 +19,8 @@ VARIABLES = {
     "TILEWRIGHT_CPU_ISA": "the CPU backend's instruction set: baseline, avx2 or avx512",
     "TILEWRIGHT_OPENBLAS_LIBRARY": "the OpenBLAS that the CPU backend opens",
     "TILEWRIGHT_WGPU_LIBRARY": "the wgpu-native that the WebGPU backend opens",
+    "TILEWRIGHT_CACHE_DIR": "the folder that keeps the results of tilewright tune",
+    "TILEWRIGHT_TUNING": "0 leaves the results of tilewright tune out",
     "TILEWRIGHT_KERNEL_DIR": "a folder whose kernel files replace the built-in ones",
 }
 

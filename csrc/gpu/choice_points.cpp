@@ -1,0 +1,10 @@
+#include "gpu/choice_points.hpp"
+
+namespace tilewright::gpu {
+
+Choices::Points choice_points() {
+  static constexpr const ChoicePoint* all[] = {&gemm_choice};
+  return all;
+}
+
+}  // namespace tilewright::gpu

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/choices.hpp"
+
+namespace tilewright::gpu {
+
+// Where planning has several kernels to choose from; each in the file of its op.
+extern const ChoicePoint gemm_choice;
+
+Choices::Points choice_points();
+
+}  // namespace tilewright::gpu
