@@ -17,7 +17,7 @@ namespace tilewright::webgpu {
   X(DeviceCreateBindGroup) X(DeviceCreateBindGroupLayout) X(DeviceCreatePipelineLayout)           \
   X(DeviceCreateComputePipeline) X(DeviceCreateShaderModule)                                      \
   X(DeviceCreateShaderModuleTrusted) X(DeviceCreateCommandEncoder) X(BufferMapAsync)              \
-  X(BufferGetConstMappedRange) X(BufferUnmap) X(BufferRelease)                                    \
+  X(BufferGetConstMappedRange) X(BufferGetMappedRange) X(BufferUnmap) X(BufferRelease)                                    \
   X(CommandEncoderBeginComputePass) X(CommandEncoderCopyBufferToBuffer)                           \
   X(CommandEncoderFinish) X(CommandEncoderRelease) X(ComputePassEncoderSetPipeline)               \
   X(ComputePassEncoderSetBindGroup) X(ComputePassEncoderSetImmediates)                            \

@@ -1,8 +1,10 @@
 #include "webgpu/device.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "core/environment.hpp"
 #include "core/text.hpp"
 #include "webgpu/objects.hpp"
 
@@ -13,46 +15,40 @@ namespace tilewright::webgpu {
 namespace {
 
 constexpr std::size_t kept_bind_groups = 4096;
-/// What kernels pass their parameters in.
-constexpr std::uint32_t needed_immediates = 128;
 
 }  // namespace
 
 Device::Device(const Adapter& adapter, const Config&)
     : info_(adapter.info), raw_limits_(adapter.limits), fork_generation_(fork_generation()) {
   open(adapter.handle);
-  bind_groups_.emplace(device_, kept_bind_groups);
+  bind_groups_ = std::make_unique<BindGroups>(device_, kept_bind_groups);
+  queue_is_empty();
 }
 
 Device::~Device() {
-  if (fork_generation_ != fork_generation()) return;
-  {
-    std::lock_guard lock(mutex_);
-    end_pass();
-    if (encoder_ != nullptr) api().CommandEncoderRelease(encoder_);
-    for (Staging& staging : staging_) {
-      if (staging.buffer != nullptr) api().BufferRelease(staging.buffer);
-    }
-    bind_groups_.reset();
-    for (const auto& [key, layout] : layouts_) {
-      api().PipelineLayoutRelease(layout.pipeline);
-      api().BindGroupLayoutRelease(layout.group);
-    }
+  if (fork_generation_ != fork_generation()) {
+    // The child's copy cannot be taken apart.
+    (void)bind_groups_.release();
+    (void)uniforms_.release();
+    return;
   }
-  if (device_ != nullptr) {
-    api().DevicePoll(device_, 1, nullptr);
-    api().QueueRelease(queue_);
-    api().DeviceRelease(device_);
+  if (device_ == nullptr) return;
+  end_pass();
+  if (encoder_ != nullptr) api().CommandEncoderRelease(encoder_);
+  api().DevicePoll(device_, 1, nullptr);
+  for (Staging& staging : uploads_) staging.release();
+  for (Staging& staging : downloads_) staging.release();
+  bind_groups_.reset();
+  uniforms_.reset();
+  for (const auto& [key, layout] : layouts_) {
+    api().PipelineLayoutRelease(layout.pipeline);
+    api().BindGroupLayoutRelease(layout.group);
   }
+  api().QueueRelease(queue_);
+  api().DeviceRelease(device_);
 }
 
 void Device::open(WGPUAdapter adapter) {
-  if (raw_limits_.maxImmediateSize < needed_immediates) {
-    throw BackendUnavailable(text(info_.id, ": ", info_.name, " takes ",
-                                  raw_limits_.maxImmediateSize,
-                                  " bytes of immediates, kernels need ", needed_immediates,
-                                  "; update the GPU's driver or use another device"));
-  }
   std::vector<WGPUFeatureName> wanted;
   for (std::uint32_t feature :
        {std::uint32_t{WGPUFeatureName_ShaderF16}, std::uint32_t{WGPUFeatureName_TimestampQuery},
@@ -73,6 +69,7 @@ void Device::open(WGPUAdapter adapter) {
     auto& device = *static_cast<Device*>(self);
     std::lock_guard lock(device.failure_mutex_);
     if (device.lost_.empty()) device.lost_ = text("the device was lost: ", view(message));
+    device.is_lost_ = true;
   };
   descriptor.uncapturedErrorCallbackInfo.userdata1 = this;
   descriptor.uncapturedErrorCallbackInfo.callback = [](WGPUDevice const*, WGPUErrorType type,
@@ -80,6 +77,7 @@ void Device::open(WGPUAdapter adapter) {
     auto& device = *static_cast<Device*>(self);
     std::lock_guard lock(device.failure_mutex_);
     if (!device.failure_) device.failure_ = Failure{type, std::string(view(message))};
+    device.failed_ = true;
   };
   struct Answer {
     WGPUDevice device = nullptr;
@@ -105,6 +103,11 @@ void Device::open(WGPUAdapter adapter) {
   limits_.binding_alignment = std::max(raw_limits_.minStorageBufferOffsetAlignment, 4u);
   limits_.max_groups = raw_limits_.maxComputeWorkgroupsPerDimension;
   limits_.local_memory_bytes = raw_limits_.maxComputeWorkgroupStorageSize;
+  if (api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=
+          0 &&
+      environment_flag("TILEWRIGHT_WEBGPU_IMMEDIATES", true)) {
+    immediate_bytes_ = raw_limits_.maxImmediateSize;
+  }
   limits_.float16 = api().DeviceHasFeature(device_, WGPUFeatureName_ShaderF16) != 0;
 }
 
@@ -116,12 +119,15 @@ void Device::check_usable() const {
         "webgpu: this process was forked from the one that opened the device; open a backend after "
         "the fork, or start the process anew (multiprocessing: spawn)");
   }
+  if (!is_lost_) return;
   std::lock_guard lock(failure_mutex_);
-  if (!lost_.empty()) throw DeviceLost(text("webgpu: ", lost_, "; close() and init() again"));
+  throw DeviceLost(text("webgpu: ", lost_, "; close() and init() again"));
 }
 
 std::optional<Device::Failure> Device::take_failure() {
+  if (!failed_) return std::nullopt;
   std::lock_guard lock(failure_mutex_);
+  failed_ = false;
   return std::exchange(failure_, std::nullopt);
 }
 
@@ -180,9 +186,14 @@ const Device::Layout& Device::layout_for(const std::vector<gpu::Access>& binding
   group.entries = entries.data();
   layout.group = api().DeviceCreateBindGroupLayout(device_, &group);
   WGPUPipelineLayoutDescriptor pipeline{};
+  std::array<WGPUBindGroupLayout, 2> groups{layout.group, nullptr};
   pipeline.bindGroupLayoutCount = 1;
-  pipeline.bindGroupLayouts = &layout.group;
-  pipeline.immediateSize = params_bytes;
+  pipeline.bindGroupLayouts = groups.data();
+  if (params_bytes <= immediate_bytes_) {
+    pipeline.immediateSize = params_bytes;
+  } else {
+    groups[pipeline.bindGroupLayoutCount++] = uniforms_->layout();
+  }
   layout.pipeline = api().DeviceCreatePipelineLayout(device_, &pipeline);
   throw_failure("a pipeline layout");
   return layouts_.emplace(key, layout).first->second;
@@ -191,10 +202,22 @@ const Device::Layout& Device::layout_for(const std::vector<gpu::Access>& binding
 std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& kernel) {
   std::lock_guard lock(mutex_);
   check_usable();
+  const bool in_uniforms = kernel.params_bytes > immediate_bytes_;
+  if (in_uniforms && kernel.params_bytes > Uniforms::slot_bytes) {
+    throw Unsupported(text(kernel.name, ": ", kernel.params_bytes, " bytes of parameters, but ",
+                           info_.name, " takes at most ",
+                           std::max(immediate_bytes_, Uniforms::slot_bytes),
+                           "; pass the others in a buffer"));
+  }
+  if (in_uniforms && !uniforms_) {
+    uniforms_ = std::make_unique<Uniforms>(device_);
+    throw_failure("a buffer of parameters");
+  }
   const Layout& layout = layout_for(kernel.bindings, kernel.params_bytes);
+  const std::string code = in_uniforms ? Uniforms::in_uniforms(kernel.code.text) : kernel.code.text;
   WGPUShaderSourceWGSL source{};
   source.chain.sType = WGPUSType_ShaderSourceWGSL;
-  source.code = view(std::string_view(kernel.code.text));
+  source.code = view(std::string_view(code));
   WGPUShaderModuleDescriptor module_descriptor{};
   module_descriptor.nextInChain = &source.chain;
   module_descriptor.label = view(std::string_view(kernel.name));
@@ -219,7 +242,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
     throw KernelError(text(kernel.name, " gives no pipeline:\n",
                            gpu::locate_in_sources(failure->message, kernel.code.lines)));
   }
-  return std::make_unique<ComputePipeline>(*this, kernel.name, pipeline, layout.group);
+  return std::make_unique<ComputePipeline>(*this, kernel.name, pipeline, layout.group, in_uniforms);
 }
 
 }  // namespace tilewright::webgpu

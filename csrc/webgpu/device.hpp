@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,6 +16,8 @@
 #include "webgpu/adapters.hpp"
 #include "webgpu/api.hpp"
 #include "webgpu/bind_groups.hpp"
+#include "webgpu/staging.hpp"
+#include "webgpu/uniforms.hpp"
 
 namespace tilewright::webgpu {
 
@@ -45,14 +49,6 @@ class Device final : public gpu::Device {
     WGPUBindGroupLayout group = nullptr;
     WGPUPipelineLayout pipeline = nullptr;
   };
-  /// Mapped for reading in turn.
-  struct Staging {
-    WGPUBuffer buffer = nullptr;
-    std::uint64_t bytes = 0;
-    WGPUSubmissionIndex submitted = 0;
-    bool map_done = false;
-    bool map_failed = false;
-  };
   struct Failure {
     WGPUErrorType type;
     std::string message;
@@ -61,6 +57,10 @@ class Device final : public gpu::Device {
   void open(WGPUAdapter adapter);
   WGPUBuffer raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const char* label);
   const Layout& layout_for(const std::vector<gpu::Access>& bindings, std::uint32_t params_bytes);
+  /// Waits without the lock, so that other threads go on queueing.
+  void poll_until(WGPUSubmissionIndex index);
+  void await(const Staging& staging);
+  void finish_read(Staging& staging, std::span<std::byte> dst);
 
   // What follows is called with the lock held.
   void check_usable() const;
@@ -69,11 +69,11 @@ class Device final : public gpu::Device {
   void end_pass();
   void flush();
   void flush_if_worthwhile();
-  void poll_until(WGPUSubmissionIndex index);
+  void queue_is_empty();
   std::optional<Failure> take_failure();
   void throw_failure(const char* during);
+  Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
   void start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset, std::uint64_t bytes);
-  void finish_read(Staging& staging, std::byte* dst, std::uint64_t bytes);
 
   DeviceInfo info_;
   gpu::DeviceLimits limits_;
@@ -82,24 +82,40 @@ class Device final : public gpu::Device {
   WGPUDevice device_ = nullptr;
   WGPUQueue queue_ = nullptr;
 
+  std::uint32_t immediate_bytes_ = 0;  // what kernels may take their parameters in
+
   mutable std::mutex mutex_;
   std::map<std::pair<std::vector<gpu::Access>, std::uint32_t>, Layout> layouts_;
-  std::optional<BindGroups> bind_groups_;
+  std::unique_ptr<BindGroups> bind_groups_;
+  std::unique_ptr<Uniforms> uniforms_;  // from the first kernel on whose parameters need them
   WGPUCommandEncoder encoder_ = nullptr;
   WGPUComputePassEncoder pass_ = nullptr;
   const void* pass_pipeline_ = nullptr;
   WGPUBindGroup pass_group_ = nullptr;
-  std::uint32_t gathered_ = 0;        // launches in the open encoder
-  std::uint32_t next_look_ = 0;       // at how many of them to look whether the GPU is idle
-  std::uint64_t encoder_number_ = 1;  // of the open or next encoder
+
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::uint32_t work_of_a_copy = 32, work_of_a_launch = 32;
+  std::uint32_t gathered_ = 0;       // launches and copies in the open encoder
+  std::uint32_t gathered_work_ = 0;  // what they may keep the GPU busy with
+  bool gpu_idle_ = true;             // nothing went out since the last wait for everything
+  Clock::time_point quiet_since_;    // when work last went out, or a wait for everything ended
   WGPUSubmissionIndex last_submission_ = 0;
   bool submitted_ = false;
+
   std::uint64_t last_buffer_id_ = 0;
-  std::array<Staging, 2> staging_;
+  std::array<Staging, 4> uploads_{{Staging(WGPUMapMode_Write), Staging(WGPUMapMode_Write),
+                                   Staging(WGPUMapMode_Write), Staging(WGPUMapMode_Write)}};
+  std::size_t upload_turn_ = 0;
+  std::uint64_t upload_used_ = 0;  // bytes of the one in turn that the open encoder copies from
+
+  std::mutex download_mutex_;  // one download at a time; taken before mutex_
+  std::array<Staging, 4> downloads_{{Staging(WGPUMapMode_Read), Staging(WGPUMapMode_Read),
+                                     Staging(WGPUMapMode_Read), Staging(WGPUMapMode_Read)}};
 
   mutable std::mutex failure_mutex_;  // callbacks may come from inside any call
   std::optional<Failure> failure_;
   std::string lost_;
+  std::atomic<bool> failed_{false}, is_lost_{false};  // whether those two hold something
 };
 
 }  // namespace tilewright::webgpu

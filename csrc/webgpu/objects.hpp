@@ -17,7 +17,7 @@ class Buffer final : public gpu::DeviceBuffer {
   ~Buffer() override {
     if (device_.fork_generation_ != fork_generation()) return;
     std::lock_guard lock(device_.mutex_);
-    device_.bind_groups_->forget(id);
+    if (was_bound) device_.bind_groups_->forget(id);
     // Released, not destroyed: queued work that uses it keeps it alive.
     api().BufferRelease(handle);
   }
@@ -28,14 +28,18 @@ class Buffer final : public gpu::DeviceBuffer {
  public:
   const WGPUBuffer handle;
   const std::uint64_t id;
-  std::uint64_t last_encoder = 0;  ///< the number of the last encoder that uses it
+  bool was_bound = false;  ///< bind groups may know it
 };
 
 class ComputePipeline final : public gpu::Pipeline {
  public:
   ComputePipeline(Device& device, std::string name, WGPUComputePipeline handle,
-                  WGPUBindGroupLayout layout)
-      : device_(device), name(std::move(name)), handle(handle), layout(layout) {}
+                  WGPUBindGroupLayout layout, bool params_in_uniforms)
+      : device_(device),
+        name(std::move(name)),
+        handle(handle),
+        layout(layout),
+        params_in_uniforms(params_in_uniforms) {}
   ~ComputePipeline() override {
     if (device_.fork_generation_ != fork_generation()) return;
     std::lock_guard lock(device_.mutex_);
@@ -50,6 +54,7 @@ class ComputePipeline final : public gpu::Pipeline {
   const std::string name;
   const WGPUComputePipeline handle;
   const WGPUBindGroupLayout layout;
+  const bool params_in_uniforms;
 };
 
 inline Buffer& of(gpu::DeviceBuffer& buffer) { return static_cast<Buffer&>(buffer); }

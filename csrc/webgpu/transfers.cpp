@@ -1,70 +1,143 @@
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <thread>
 
 #include "webgpu/objects.hpp"
 
-// Copies between host and device.
+// Copies between host and device go through staging buffers, several at once: while the host fills
+// or empties one, the GPU copies another.
 namespace tilewright::webgpu {
 
 namespace {
 
-constexpr std::uint64_t staging_bytes = 8 << 20;
+constexpr std::uint64_t least_staging = 64 << 10;
+constexpr std::uint64_t most_staging = 4 << 20;
+
+std::uint64_t staging_for(std::uint64_t bytes) {
+  return std::bit_ceil(std::clamp(bytes, least_staging, most_staging));
+}
 
 }  // namespace
 
+// Uploads are copies in the open encoder, so they stay in the order of the calls. Small ones share
+// the staging buffer in turn until the encoder goes out.
 void Device::upload(gpu::DeviceBuffer& dst, std::uint64_t offset, std::span<const std::byte> src) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   check_usable();
-  Buffer& buffer = of(dst);
-  // A write goes before the next submit, so it must not overtake gathered work on this buffer.
-  if (buffer.last_encoder == encoder_number_) flush();
-  api().QueueWriteBuffer(queue_, buffer.handle, offset, src.data(), src.size());
-  throw_failure("an upload");
+  while (!src.empty()) {
+    Staging& staging = upload_room(lock, src.size());
+    const std::uint64_t now = std::min<std::uint64_t>(src.size(), staging.bytes() - upload_used_);
+    std::memcpy(staging.data() + upload_used_, src.data(), now);
+    end_pass();
+    api().CommandEncoderCopyBufferToBuffer(encoder(), staging.buffer(), upload_used_,
+                                           of(dst).handle, offset, now);
+    upload_used_ += now;
+    offset += now;
+    src = src.subspan(now);
+    ++gathered_;
+    gathered_work_ += work_of_a_copy;
+    // What took long to write is worth a submission of its own.
+    if (now >= least_staging || upload_used_ == staging.bytes()) flush();
+  }
+  flush_if_worthwhile();
+}
+
+/// The staging buffer in turn, with room in it. Lets go of the lock while it waits for one.
+Staging& Device::upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes) {
+  for (;;) {
+    Staging& staging = uploads_[upload_turn_];
+    if (staging.pending()) {
+      const WGPUSubmissionIndex submission = staging.submission();
+      lock.unlock();
+      poll_until(submission);
+      lock.lock();
+      check_usable();
+      continue;
+    }
+    if (upload_used_ == 0 && (!staging.mapped() || staging.bytes() < staging_for(bytes))) {
+      staging.create(device_, staging_for(bytes));
+      try {
+        throw_failure("an upload");
+      } catch (...) {
+        staging.release();
+        throw;
+      }
+    }
+    return staging;
+  }
 }
 
 void Device::start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset,
                         std::uint64_t bytes) {
-  if (staging.buffer == nullptr) {
-    staging.buffer =
-        raw_buffer(staging_bytes, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst, "staging");
-    staging.bytes = staging_bytes;
+  if (staging.bytes() < bytes) {
+    staging.create(device_, staging_for(bytes));
+    try {
+      throw_failure("a download");
+    } catch (...) {
+      staging.release();
+      throw;
+    }
   }
   end_pass();
-  api().CommandEncoderCopyBufferToBuffer(encoder(), src, offset, staging.buffer, 0, bytes);
+  api().CommandEncoderCopyBufferToBuffer(encoder(), src, offset, staging.buffer(), 0, bytes);
   flush();
-  staging.submitted = last_submission_;
-  staging.map_done = staging.map_failed = false;
-  WGPUBufferMapCallbackInfo callback{};
-  callback.mode = WGPUCallbackMode_AllowSpontaneous;
-  callback.userdata1 = &staging;
-  callback.callback = [](WGPUMapAsyncStatus status, WGPUStringView, void* of, void*) {
-    static_cast<Staging*>(of)->map_done = true;
-    static_cast<Staging*>(of)->map_failed = status != WGPUMapAsyncStatus_Success;
-  };
-  api().BufferMapAsync(staging.buffer, WGPUMapMode_Read, 0, bytes, callback);
+  staging.map(bytes, last_submission_);
 }
 
-void Device::finish_read(Staging& staging, std::byte* dst, std::uint64_t bytes) {
-  poll_until(staging.submitted);
-  if (!staging.map_done || staging.map_failed) {
-    throw_failure("a download");
-    throw DeviceError("webgpu: a download: the staging buffer could not be mapped");
+void Device::await(const Staging& staging) {
+  // Another thread's poll may be about to call back. A lost device may never do so.
+  while (staging.pending() && !is_lost_) {
+    poll_until(staging.submission());
+    if (staging.pending()) std::this_thread::yield();
   }
-  std::memcpy(dst, api().BufferGetConstMappedRange(staging.buffer, 0, bytes), bytes);
-  api().BufferUnmap(staging.buffer);
+}
+
+void Device::finish_read(Staging& staging, std::span<std::byte> dst) {
+  await(staging);
+  if (const std::byte* data = staging.data()) {
+    std::memcpy(dst.data(), data, dst.size());
+    staging.unmap();
+    return;
+  }
+  std::lock_guard lock(mutex_);
+  check_usable();
+  throw_failure("a download");
+  throw DeviceError("webgpu: a download: the staging buffer could not be mapped");
 }
 
 void Device::download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uint64_t offset) {
+  std::lock_guard turn(download_mutex_);
+  const std::size_t pieces = (dst.size() + most_staging - 1) / most_staging;
+  const auto piece = [&](std::size_t i) {
+    const std::size_t begin = i * most_staging;
+    return dst.subspan(begin, std::min<std::size_t>(most_staging, dst.size() - begin));
+  };
+  std::size_t started = 0;
+  std::size_t finished = 0;
+  try {
+    while (finished < pieces) {
+      if (started < pieces && started - finished < downloads_.size()) {
+        std::lock_guard lock(mutex_);
+        check_usable();
+        start_read(downloads_[started % downloads_.size()], of(src).handle,
+                   offset + started * most_staging, piece(started).size());
+        ++started;
+      } else {
+        finish_read(downloads_[finished % downloads_.size()], piece(finished));
+        ++finished;
+      }
+    }
+  } catch (...) {
+    for (Staging& staging : downloads_) {
+      await(staging);
+      if (staging.mapped()) staging.unmap();
+    }
+    throw;
+  }
   std::lock_guard lock(mutex_);
-  check_usable();
-  const std::uint64_t total = dst.size();
-  const auto piece = [&](std::uint64_t at) { return std::min(staging_bytes, total - at); };
-  start_read(staging_[0], of(src).handle, offset, piece(0));
-  std::size_t turn = 0;
-  for (std::uint64_t at = 0; at < total; at += staging_bytes, turn ^= 1) {
-    const std::uint64_t next = at + staging_bytes;
-    if (next < total) start_read(staging_[turn ^ 1], of(src).handle, offset + next, piece(next));
-    finish_read(staging_[turn], dst.data() + at, piece(at));
+  if (downloads_[(pieces - 1) % downloads_.size()].submission() == last_submission_) {
+    queue_is_empty();
   }
 }
 

@@ -16,7 +16,15 @@ enable f16;
 #if FORM == "strided"
 struct Params {
   n: u32, zero: u32,
-  shape: array<u32, ${RANK}>, a_strides: array<u32, ${RANK}>, b_strides: array<u32, ${RANK}>,
+#for D in 0..RANK
+  shape${D}: u32,
+#end
+#for D in 0..RANK
+  a_stride${D}: u32,
+#end
+#for D in 0..RANK
+  b_stride${D}: u32,
+#end
 }
 #let A_TYPE = T
 #let B_TYPE = T
@@ -66,10 +74,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for back in 0..RANK
 #let D = RANK - 1 - back
   {
-    let index = rest % params.shape[${D}];
-    rest /= params.shape[${D}];
-    at_a += index * params.a_strides[${D}];
-    at_b += index * params.b_strides[${D}];
+    let index = rest % params.shape${D};
+    rest /= params.shape${D};
+    at_a += index * params.a_stride${D};
+    at_b += index * params.b_stride${D};
   }
 #end
   output[i] = ${T}(op_${OP}(splat(f32(${A}[at_a])), splat(f32(${B}[at_b]))).x);

@@ -21,6 +21,7 @@ VARIABLES = {
     "TILEWRIGHT_WGPU_LIBRARY": "the wgpu-native that the WebGPU backend opens",
     "TILEWRIGHT_CACHE_DIR": "the folder that keeps the results of tilewright tune",
     "TILEWRIGHT_TUNING": "0 leaves the results of tilewright tune out",
+    "TILEWRIGHT_WEBGPU_IMMEDIATES": "0 passes parameters of WebGPU kernels in a uniform buffer",
     "TILEWRIGHT_KERNEL_DIR": "a folder whose kernel files replace the built-in ones",
 }
 
