@@ -17,6 +17,7 @@ GpuBackend::GpuBackend(std::string_view name, Config config, OpenDevice open)
 GpuBackend::~GpuBackend() { close(); }
 
 void GpuBackend::do_init() {
+  check_kernel_folder();
   device_ = open_(config());
   const std::uint64_t memory = device_->limits().memory_bytes;
   memory_ = std::make_shared<BufferPool>(device_, std::max<std::uint64_t>(memory / 4, 256 << 20));

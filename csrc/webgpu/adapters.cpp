@@ -83,6 +83,8 @@ Adapter describe(WGPUAdapter handle, std::size_t index) {
   return adapter;
 }
 
+WGPUInstance the_instance = nullptr;
+
 std::vector<Adapter> enumerate() {
   // The primary APIs only: a GPU that Vulkan and OpenGL both reach would be listed twice.
   WGPUInstanceExtras extras{};
@@ -90,12 +92,13 @@ std::vector<Adapter> enumerate() {
   extras.backends = WGPUInstanceBackend_Primary;
   WGPUInstanceDescriptor descriptor{};
   descriptor.nextInChain = &extras.chain;
-  WGPUInstance instance = api().CreateInstance(&descriptor);
-  if (instance == nullptr) throw BackendUnavailable("webgpu: wgpu-native gave no instance");
+  the_instance = api().CreateInstance(&descriptor);
+  if (the_instance == nullptr) throw BackendUnavailable("webgpu: wgpu-native gave no instance");
   WGPUInstanceEnumerateAdapterOptions options{};
   options.backends = WGPUInstanceBackend_Primary;
-  std::vector<WGPUAdapter> handles(api().InstanceEnumerateAdapters(instance, &options, nullptr));
-  handles.resize(api().InstanceEnumerateAdapters(instance, &options, handles.data()));
+  std::vector<WGPUAdapter> handles(
+      api().InstanceEnumerateAdapters(the_instance, &options, nullptr));
+  handles.resize(api().InstanceEnumerateAdapters(the_instance, &options, handles.data()));
   std::vector<Adapter> found;
   for (WGPUAdapter handle : handles) found.push_back(describe(handle, found.size()));
   return found;
@@ -104,10 +107,22 @@ std::vector<Adapter> enumerate() {
 }  // namespace
 
 std::span<const Adapter> adapters() {
+  // Asked first: a look-up that was under way in the parent would never end here.
+  constexpr unsigned nobody = ~0u;
+  static std::atomic<unsigned> looked_up_in{nobody};
+  unsigned looked_up = nobody;
+  if (!looked_up_in.compare_exchange_strong(looked_up, fork_generation()) &&
+      looked_up != fork_generation()) {
+    throw BackendUnavailable(
+        "webgpu: this process was forked from one that had looked for GPUs before; start it anew "
+        "(multiprocessing: spawn), or fork before the first use of webgpu");
+  }
   // Kept to the end of the process: no call of the library is made at exit.
   static const auto* found = new std::vector<Adapter>(enumerate());
   return *found;
 }
+
+WGPUInstance instance() { return the_instance; }
 
 unsigned fork_generation() { return generation.load(std::memory_order_relaxed); }
 

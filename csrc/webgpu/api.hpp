@@ -13,7 +13,7 @@ namespace tilewright::webgpu {
   X(GetVersion) X(SetLogCallback) X(SetLogLevel) X(CreateInstance)                                \
   X(InstanceEnumerateAdapters) X(AdapterGetInfo) X(AdapterInfoFreeMembers) X(AdapterGetLimits)    \
   X(AdapterHasFeature) X(AdapterRequestDevice) X(DeviceGetQueue) X(DeviceGetLimits)               \
-  X(DeviceHasFeature) X(DevicePoll) X(DeviceRelease) X(DeviceCreateBuffer)                        \
+  X(DeviceHasFeature) X(InstanceProcessEvents) X(DeviceRelease) X(DeviceCreateBuffer)                        \
   X(DeviceCreateBindGroup) X(DeviceCreateBindGroupLayout) X(DeviceCreatePipelineLayout)           \
   X(DeviceCreateComputePipeline) X(DeviceCreateShaderModule)                                      \
   X(DeviceCreateShaderModuleTrusted) X(DeviceCreateCommandEncoder) X(BufferMapAsync)              \
@@ -22,7 +22,7 @@ namespace tilewright::webgpu {
   X(CommandEncoderFinish) X(CommandEncoderRelease) X(ComputePassEncoderSetPipeline)               \
   X(ComputePassEncoderSetBindGroup) X(ComputePassEncoderSetImmediates)                            \
   X(ComputePassEncoderDispatchWorkgroups) X(ComputePassEncoderEnd)                                \
-  X(ComputePassEncoderRelease) X(QueueSubmitForIndex) X(QueueWriteBuffer) X(QueueRelease)         \
+  X(ComputePassEncoderRelease) X(QueueSubmitForIndex) X(QueueWriteBuffer) X(QueueRelease) X(QueueOnSubmittedWorkDone)         \
   X(CommandBufferRelease) X(BindGroupRelease) X(BindGroupLayoutRelease)                           \
   X(PipelineLayoutRelease) X(ComputePipelineRelease) X(ShaderModuleRelease)
 // clang-format on

@@ -18,10 +18,10 @@ std::size_t BindGroups::Hash::operator()(const Key& key) const {
 }
 
 BindGroups::~BindGroups() {
-  for (const Entry& entry : order_) api().BindGroupRelease(entry.group);
+  for (const Entry& entry : order_) api().BindGroupRelease(entry.group.handle);
 }
 
-WGPUBindGroup BindGroups::get(WGPUBindGroupLayout layout, std::span<const BoundRange> ranges) {
+BindGroup BindGroups::get(WGPUBindGroupLayout layout, std::span<const BoundRange> ranges) {
   Key key;
   key.layout = layout;
   key.count = static_cast<std::uint32_t>(ranges.size());
@@ -44,7 +44,7 @@ WGPUBindGroup BindGroups::get(WGPUBindGroupLayout layout, std::span<const BoundR
   descriptor.entryCount = ranges.size();
   descriptor.entries = entries.data();
   if (order_.size() >= capacity_) drop(std::prev(order_.end()));
-  order_.push_front({key, api().DeviceCreateBindGroup(device_, &descriptor)});
+  order_.push_front({key, {api().DeviceCreateBindGroup(device_, &descriptor), ++last_number_}});
   groups_.emplace(key, order_.begin());
   return order_.front().group;
 }
@@ -62,7 +62,7 @@ void BindGroups::forget(std::uint64_t buffer_id) {
 }
 
 void BindGroups::drop(Order::iterator entry) {
-  api().BindGroupRelease(entry->group);
+  api().BindGroupRelease(entry->group.handle);
   groups_.erase(entry->key);
   order_.erase(entry);
 }

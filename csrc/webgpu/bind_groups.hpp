@@ -18,6 +18,12 @@ struct BoundRange {
   std::uint64_t bytes;
 };
 
+/// A kept group, by a number of its own: a handle that was released may come again.
+struct BindGroup {
+  WGPUBindGroup handle;
+  std::uint64_t number;
+};
+
 /// Keeps bind groups by layout and ranges, the most recently used `capacity` of them. Not
 /// synchronised: the device holds its lock.
 class BindGroups {
@@ -29,10 +35,11 @@ class BindGroups {
   BindGroups(const BindGroups&) = delete;
   BindGroups& operator=(const BindGroups&) = delete;
 
-  WGPUBindGroup get(WGPUBindGroupLayout layout, std::span<const BoundRange> ranges);
+  BindGroup get(WGPUBindGroupLayout layout, std::span<const BoundRange> ranges);
   /// Lets go of every group with this buffer, so that its memory can be given back.
   void forget(std::uint64_t buffer_id);
-  std::size_t size() const { return groups_.size(); }
+  /// Lets go of the group that was just got.
+  void drop_newest() { drop(order_.begin()); }
 
  private:
   struct Key {
@@ -46,7 +53,7 @@ class BindGroups {
   };
   struct Entry {
     Key key;
-    WGPUBindGroup group;
+    BindGroup group;
   };
   using Order = std::list<Entry>;  // most recent first
 
@@ -56,6 +63,7 @@ class BindGroups {
   std::size_t capacity_;
   Order order_;
   std::unordered_map<Key, Order::iterator, Hash> groups_;
+  std::uint64_t last_number_ = 0;
 };
 
 }  // namespace tilewright::webgpu

@@ -35,7 +35,7 @@ Device::~Device() {
   if (device_ == nullptr) return;
   end_pass();
   if (encoder_ != nullptr) api().CommandEncoderRelease(encoder_);
-  api().DevicePoll(device_, 1, nullptr);
+  await_submissions();
   for (Staging& staging : uploads_) staging.release();
   for (Staging& staging : downloads_) staging.release();
   bind_groups_.reset();
@@ -43,6 +43,11 @@ Device::~Device() {
   for (const auto& [key, layout] : layouts_) {
     api().PipelineLayoutRelease(layout.pipeline);
     api().BindGroupLayoutRelease(layout.group);
+  }
+  if (failures_->lost()) {
+    // To let go of a lost device ends the process, and its callbacks may still come.
+    (void)failures_.release();
+    return;
   }
   api().QueueRelease(queue_);
   api().DeviceRelease(device_);
@@ -61,24 +66,7 @@ void Device::open(WGPUAdapter adapter) {
   descriptor.requiredFeatureCount = wanted.size();
   descriptor.requiredFeatures = wanted.data();
   descriptor.requiredLimits = &raw_limits_;
-  descriptor.deviceLostCallbackInfo.mode = WGPUCallbackMode_AllowSpontaneous;
-  descriptor.deviceLostCallbackInfo.userdata1 = this;
-  descriptor.deviceLostCallbackInfo.callback = [](WGPUDevice const*, WGPUDeviceLostReason reason,
-                                                  WGPUStringView message, void* self, void*) {
-    if (reason == WGPUDeviceLostReason_Destroyed) return;
-    auto& device = *static_cast<Device*>(self);
-    std::lock_guard lock(device.failure_mutex_);
-    if (device.lost_.empty()) device.lost_ = text("the device was lost: ", view(message));
-    device.is_lost_ = true;
-  };
-  descriptor.uncapturedErrorCallbackInfo.userdata1 = this;
-  descriptor.uncapturedErrorCallbackInfo.callback = [](WGPUDevice const*, WGPUErrorType type,
-                                                       WGPUStringView message, void* self, void*) {
-    auto& device = *static_cast<Device*>(self);
-    std::lock_guard lock(device.failure_mutex_);
-    if (!device.failure_) device.failure_ = Failure{type, std::string(view(message))};
-    device.failed_ = true;
-  };
+  failures_->connect(descriptor);
   struct Answer {
     WGPUDevice device = nullptr;
     std::string message;
@@ -98,7 +86,7 @@ void Device::open(WGPUAdapter adapter) {
   device_ = answer.device;
   queue_ = api().DeviceGetQueue(device_);
   api().DeviceGetLimits(device_, &raw_limits_);
-  limits_.max_buffer_bytes = raw_limits_.maxBufferSize;
+  limits_.max_buffer_bytes = raw_limits_.maxBufferSize / 4 * 4;
   limits_.max_binding_bytes = raw_limits_.maxStorageBufferBindingSize / 4 * 4;
   limits_.binding_alignment = std::max(raw_limits_.minStorageBufferOffsetAlignment, 4u);
   limits_.max_groups = raw_limits_.maxComputeWorkgroupsPerDimension;
@@ -116,28 +104,25 @@ void Device::open(WGPUAdapter adapter) {
 void Device::check_usable() const {
   if (fork_generation_ != fork_generation()) {
     throw DeviceError(
-        "webgpu: this process was forked from the one that opened the device; open a backend after "
-        "the fork, or start the process anew (multiprocessing: spawn)");
+        "webgpu: this process was forked from the one that opened the device, which cannot be used "
+        "here; start the process anew (multiprocessing: spawn), or fork before the first use of "
+        "webgpu");
   }
-  if (!is_lost_) return;
-  std::lock_guard lock(failure_mutex_);
-  throw DeviceLost(text("webgpu: ", lost_, "; close() and init() again"));
+  if (!failures_->lost()) return;
+  throw DeviceLost(
+      text("webgpu: ", info_.name,
+           " was lost: its driver gave it up, as after a kernel without end or a reset; "
+           "close() and init() again"));
 }
 
-std::optional<Device::Failure> Device::take_failure() {
-  if (!failed_) return std::nullopt;
-  std::lock_guard lock(failure_mutex_);
-  failed_ = false;
-  return std::exchange(failure_, std::nullopt);
-}
-
-void Device::throw_failure(const char* during) {
-  if (const auto failure = take_failure()) {
-    if (failure->type == WGPUErrorType_OutOfMemory) {
-      throw OutOfMemory(text("webgpu: ", during, ": the device is full; free some buffers"), 0);
-    }
-    throw DeviceError(text("webgpu: ", during, ": ", failure->message));
+void Device::throw_failure(std::string_view during) {
+  const auto failure = failures_->take();
+  if (!failure) return;
+  check_usable();
+  if (failure->out_of_memory) {
+    throw OutOfMemory(text("webgpu: ", during, ": the device is full; free some buffers"), 0);
   }
+  throw DeviceError(text("webgpu: ", during, ": ", failure->message));
 }
 
 // Buffers and pipelines -------------------------------------------------------------------------
@@ -148,14 +133,15 @@ WGPUBuffer Device::raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const 
   descriptor.usage = usage;
   descriptor.size = bytes;
   WGPUBuffer buffer = api().DeviceCreateBuffer(device_, &descriptor);
-  if (const auto failure = take_failure()) {
+  if (const auto failure = failures_->take()) {
     if (buffer != nullptr) api().BufferRelease(buffer);
-    if (failure->type == WGPUErrorType_Validation) {
+    check_usable();
+    if (!failure->out_of_memory) {
       throw DeviceError(text("webgpu: a buffer of ", bytes, " bytes: ", failure->message));
     }
-    throw OutOfMemory(text("alloc: ", bytes, " bytes asked for, but the device is full (",
-                           failure->message, "); free some buffers"),
-                      bytes);
+    throw OutOfMemory(
+        text("alloc: ", bytes, " bytes asked for, but the device is full; free some buffers"),
+        bytes);
   }
   return buffer;
 }
@@ -202,6 +188,10 @@ const Device::Layout& Device::layout_for(const std::vector<gpu::Access>& binding
 std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& kernel) {
   std::lock_guard lock(mutex_);
   check_usable();
+  if (kernel.bindings.size() > BindGroups::max_ranges) {
+    throw Unsupported(text(kernel.name, ": ", kernel.bindings.size(), " bindings, at most ",
+                           BindGroups::max_ranges, " are supported; join some buffers"));
+  }
   const bool in_uniforms = kernel.params_bytes > immediate_bytes_;
   if (in_uniforms && kernel.params_bytes > Uniforms::slot_bytes) {
     throw Unsupported(text(kernel.name, ": ", kernel.params_bytes, " bytes of parameters, but ",
@@ -225,8 +215,9 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
                                 ? api().DeviceCreateShaderModuleTrusted(
                                       device_, &module_descriptor, WGPUShaderRuntimeChecks_None)
                                 : api().DeviceCreateShaderModule(device_, &module_descriptor);
-  if (const auto failure = take_failure()) {
+  if (const auto failure = failures_->take()) {
     if (module != nullptr) api().ShaderModuleRelease(module);
+    check_usable();
     throw KernelError(text(kernel.name, " does not compile:\n",
                            gpu::locate_in_sources(failure->message, kernel.code.lines)));
   }
@@ -237,12 +228,13 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
   descriptor.compute.entryPoint = view(std::string_view(kernel.entry));
   WGPUComputePipeline pipeline = api().DeviceCreateComputePipeline(device_, &descriptor);
   api().ShaderModuleRelease(module);
-  if (const auto failure = take_failure()) {
+  if (const auto failure = failures_->take()) {
     if (pipeline != nullptr) api().ComputePipelineRelease(pipeline);
+    check_usable();
     throw KernelError(text(kernel.name, " gives no pipeline:\n",
                            gpu::locate_in_sources(failure->message, kernel.code.lines)));
   }
-  return std::make_unique<ComputePipeline>(*this, kernel.name, pipeline, layout.group, in_uniforms);
+  return std::make_unique<ComputePipeline>(*this, kernel, pipeline, layout.group, in_uniforms);
 }
 
 }  // namespace tilewright::webgpu

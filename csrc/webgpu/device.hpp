@@ -1,14 +1,14 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/device.hpp"
@@ -16,10 +16,13 @@
 #include "webgpu/adapters.hpp"
 #include "webgpu/api.hpp"
 #include "webgpu/bind_groups.hpp"
+#include "webgpu/failures.hpp"
 #include "webgpu/staging.hpp"
 #include "webgpu/uniforms.hpp"
 
 namespace tilewright::webgpu {
+
+class ComputePipeline;
 
 /// One GPU through wgpu-native. Launches gather in one encoder with one compute pass, which goes
 /// out at a read, at wait(), or when enough has gathered: early when the GPU is idle.
@@ -49,17 +52,16 @@ class Device final : public gpu::Device {
     WGPUBindGroupLayout group = nullptr;
     WGPUPipelineLayout pipeline = nullptr;
   };
-  struct Failure {
-    WGPUErrorType type;
-    std::string message;
-  };
 
   void open(WGPUAdapter adapter);
   WGPUBuffer raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const char* label);
   const Layout& layout_for(const std::vector<gpu::Access>& bindings, std::uint32_t params_bytes);
-  /// Waits without the lock, so that other threads go on queueing.
-  void poll_until(WGPUSubmissionIndex index);
+  /// Returns where done() holds or the device is lost. Waits without the lock, so that other
+  /// threads go on queueing.
+  void look_until(const std::function<bool()>& done);
+  void look_for_loss();
   void await(const Staging& staging);
+  void await_submissions();
   void finish_read(Staging& staging, std::span<std::byte> dst);
 
   // What follows is called with the lock held.
@@ -70,8 +72,8 @@ class Device final : public gpu::Device {
   void flush();
   void flush_if_worthwhile();
   void queue_is_empty();
-  std::optional<Failure> take_failure();
-  void throw_failure(const char* during);
+  void throw_failure(std::string_view during);
+  void check_launch(const ComputePipeline& pipeline, const gpu::Launch& launch) const;
   Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
   void start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset, std::uint64_t bytes);
 
@@ -91,7 +93,7 @@ class Device final : public gpu::Device {
   WGPUCommandEncoder encoder_ = nullptr;
   WGPUComputePassEncoder pass_ = nullptr;
   const void* pass_pipeline_ = nullptr;
-  WGPUBindGroup pass_group_ = nullptr;
+  std::uint64_t pass_group_ = 0;  // its number, 0 for none
 
   using Clock = std::chrono::steady_clock;
   static constexpr std::uint32_t work_of_a_copy = 32, work_of_a_launch = 32;
@@ -112,10 +114,7 @@ class Device final : public gpu::Device {
   std::array<Staging, 4> downloads_{{Staging(WGPUMapMode_Read), Staging(WGPUMapMode_Read),
                                      Staging(WGPUMapMode_Read), Staging(WGPUMapMode_Read)}};
 
-  mutable std::mutex failure_mutex_;  // callbacks may come from inside any call
-  std::optional<Failure> failure_;
-  std::string lost_;
-  std::atomic<bool> failed_{false}, is_lost_{false};  // whether those two hold something
+  std::unique_ptr<Failures> failures_ = std::make_unique<Failures>();
 };
 
 }  // namespace tilewright::webgpu

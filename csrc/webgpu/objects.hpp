@@ -33,10 +33,12 @@ class Buffer final : public gpu::DeviceBuffer {
 
 class ComputePipeline final : public gpu::Pipeline {
  public:
-  ComputePipeline(Device& device, std::string name, WGPUComputePipeline handle,
+  ComputePipeline(Device& device, const gpu::KernelDescription& kernel, WGPUComputePipeline handle,
                   WGPUBindGroupLayout layout, bool params_in_uniforms)
       : device_(device),
-        name(std::move(name)),
+        name(kernel.name),
+        bindings(kernel.bindings.size()),
+        params_bytes(kernel.params_bytes),
         handle(handle),
         layout(layout),
         params_in_uniforms(params_in_uniforms) {}
@@ -52,6 +54,8 @@ class ComputePipeline final : public gpu::Pipeline {
 
  public:
   const std::string name;
+  const std::size_t bindings;
+  const std::size_t params_bytes;
   const WGPUComputePipeline handle;
   const WGPUBindGroupLayout layout;
   const bool params_in_uniforms;

@@ -20,6 +20,7 @@ void Staging::create(WGPUDevice device, std::uint64_t bytes) {
 
 void Staging::release() {
   if (buffer_ == nullptr) return;
+  if (pending()) api().BufferUnmap(buffer_);  // calls back, which must not come later
   api().BufferRelease(buffer_);
   buffer_ = nullptr;
   bytes_ = 0;

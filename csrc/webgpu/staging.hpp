@@ -19,7 +19,6 @@ class Staging {
 
   /// A buffer of this size in place of the one before. One to write to starts out mapped.
   void create(WGPUDevice device, std::uint64_t bytes);
-  /// Only while it is not pending.
   void release();
 
   WGPUBuffer buffer() const { return buffer_; }

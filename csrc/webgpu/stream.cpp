@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <memory>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "core/text.hpp"
@@ -17,6 +20,8 @@ constexpr std::uint32_t enough_for_idle_gpu = 256;
 /// The longest that a launch waits for another one to go out with.
 constexpr std::chrono::microseconds longest_gathering{100};
 constexpr std::uint32_t most_gathered = 256;
+/// Short waits end without a pause, long ones leave the processor to others.
+constexpr std::chrono::microseconds longest_spin{100}, longest_sleep{1000};
 
 }  // namespace
 
@@ -29,7 +34,7 @@ WGPUComputePassEncoder Device::pass() {
   if (pass_ == nullptr) {
     pass_ = api().CommandEncoderBeginComputePass(encoder(), nullptr);
     pass_pipeline_ = nullptr;
-    pass_group_ = nullptr;
+    pass_group_ = 0;
   }
   return pass_;
 }
@@ -47,12 +52,15 @@ void Device::flush() {
   WGPUCommandEncoder finished = std::exchange(encoder_, nullptr);
   gathered_ = gathered_work_ = 0;
   const std::uint64_t uploaded = std::exchange(upload_used_, 0);
+  // To submit to a lost device, or what failed to finish, ends the process. A look is what tells
+  // the library of a loss.
+  api().InstanceProcessEvents(instance());
   WGPUCommandBuffer commands = api().CommandEncoderFinish(finished, nullptr);
   api().CommandEncoderRelease(finished);
-  // Submitting what failed to finish would end the process.
-  if (const auto failure = take_failure()) {
+  if (const auto failure = failures_->take()) {
     api().CommandBufferRelease(commands);
     if (uniforms_) uniforms_->forget();
+    check_usable();
     throw DeviceError(text("webgpu: queued work was refused and is lost: ", failure->message));
   }
   if (uniforms_) uniforms_->write(queue_);
@@ -82,30 +90,88 @@ void Device::queue_is_empty() {
   quiet_since_ = Clock::now();
 }
 
-void Device::poll_until(WGPUSubmissionIndex index) { api().DevicePoll(device_, 1, &index); }
+// Looks again and again: wgpu-native's own wait ends the process where the device is lost.
+void Device::look_until(const std::function<bool()>& done) {
+  const Clock::time_point since = Clock::now();
+  for (;;) {
+    api().InstanceProcessEvents(instance());
+    if (done() || failures_->lost()) return;
+    const Clock::duration waited = Clock::now() - since;
+    if (waited < longest_spin) {
+      std::this_thread::yield();
+    } else {
+      look_for_loss();
+      std::this_thread::sleep_for(std::min<Clock::duration>(waited / 8, longest_sleep));
+    }
+  }
+}
+
+/// A loss that a look has met is reported once something is asked of the device.
+void Device::look_for_loss() {
+  std::lock_guard lock(mutex_);
+  api().CommandEncoderRelease(api().DeviceCreateCommandEncoder(device_, nullptr));
+}
+
+void Device::await_submissions() {
+  auto done = std::make_unique<std::atomic<bool>>(false);
+  WGPUQueueWorkDoneCallbackInfo callback{};
+  callback.mode = WGPUCallbackMode_AllowSpontaneous;
+  callback.userdata1 = done.get();
+  callback.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* flag, void*) {
+    static_cast<std::atomic<bool>*>(flag)->store(true);
+  };
+  api().QueueOnSubmittedWorkDone(queue_, callback);
+  look_until([&] { return done->load(); });
+  // The callback of a lost device may still come.
+  if (!done->load()) (void)done.release();
+}
+
+/// What the library would find only when all that is queued goes out, and refuse with it.
+void Device::check_launch(const ComputePipeline& pipeline, const gpu::Launch& launch) const {
+  if (launch.bindings.size() != pipeline.bindings ||
+      launch.params.size() != pipeline.params_bytes) {
+    throw DeviceError(text("webgpu: ", pipeline.name, ": launched with ", launch.bindings.size(),
+                           " buffers and ", launch.params.size(), " bytes of parameters, it has ",
+                           pipeline.bindings, " and ", pipeline.params_bytes));
+  }
+  for (std::uint32_t groups : launch.grid) {
+    if (groups > limits_.max_groups) {
+      throw DeviceError(text("webgpu: ", pipeline.name, ": launched with ", groups,
+                             " workgroups in a dimension, which holds at most ",
+                             limits_.max_groups));
+    }
+  }
+}
 
 void Device::launch(const gpu::Launch& launch) {
   std::lock_guard lock(mutex_);
   check_usable();
   const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
+  check_launch(pipeline, launch);
   std::array<BoundRange, BindGroups::max_ranges> ranges;
   for (std::size_t i = 0; i < launch.bindings.size(); ++i) {
     Buffer& buffer = of(*launch.bindings[i].buffer);
     buffer.was_bound = true;
     ranges[i] = {buffer.id, buffer.handle, launch.bindings[i].offset, launch.bindings[i].bytes};
   }
-  WGPUBindGroup group =
+  const BindGroup group =
       bind_groups_->get(pipeline.layout, std::span(ranges).first(launch.bindings.size()));
+  if (const auto failure = failures_->take()) {
+    bind_groups_->drop_newest();
+    check_usable();
+    throw DeviceError(
+        text("webgpu: ", pipeline.name, ": its buffers do not fit: ", failure->message));
+  }
   if (pipeline.params_in_uniforms && uniforms_->full()) flush();
   WGPUComputePassEncoder p = pass();
   if (pass_pipeline_ != &pipeline) {
     api().ComputePassEncoderSetPipeline(p, pipeline.handle);
     pass_pipeline_ = &pipeline;
-    pass_group_ = nullptr;
+    pass_group_ = 0;
   }
-  if (pass_group_ != group) {
-    api().ComputePassEncoderSetBindGroup(p, 0, group, 0, nullptr);
-    pass_group_ = group;
+  if (pass_group_ != group.number) {
+    api().ComputePassEncoderSetBindGroup(p, 0, group.handle, 0, nullptr);
+    pass_group_ = group.number;
   }
   if (pipeline.params_in_uniforms) {
     const std::uint32_t offset = uniforms_->add(launch.params);
@@ -142,7 +208,7 @@ void Device::wait() {
     if (!submitted_) return;
     last = last_submission_;
   }
-  poll_until(last);
+  await_submissions();
   std::lock_guard lock(mutex_);
   check_usable();
   if (last == last_submission_) queue_is_empty();

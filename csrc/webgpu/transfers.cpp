@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <thread>
 
 #include "webgpu/objects.hpp"
 
@@ -48,9 +47,8 @@ Staging& Device::upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t b
   for (;;) {
     Staging& staging = uploads_[upload_turn_];
     if (staging.pending()) {
-      const WGPUSubmissionIndex submission = staging.submission();
       lock.unlock();
-      poll_until(submission);
+      await(staging);
       lock.lock();
       check_usable();
       continue;
@@ -86,11 +84,7 @@ void Device::start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset,
 }
 
 void Device::await(const Staging& staging) {
-  // Another thread's poll may be about to call back. A lost device may never do so.
-  while (staging.pending() && !is_lost_) {
-    poll_until(staging.submission());
-    if (staging.pending()) std::this_thread::yield();
-  }
+  look_until([&] { return !staging.pending(); });
 }
 
 void Device::finish_read(Staging& staging, std::span<std::byte> dst) {

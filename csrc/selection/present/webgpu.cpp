@@ -35,6 +35,7 @@ std::vector<DeviceInfo> devices() {
 
 std::shared_ptr<gpu::Device> open_device(const Config& config) {
   const auto adapters = webgpu::adapters();
+  if (adapters.empty()) throw BackendUnavailable(text("webgpu: ", devices()[0].reason));
   const auto index = static_cast<std::size_t>(config.adapter_index.value_or(0));
   if (index >= adapters.size()) {
     throw BackendUnavailable(

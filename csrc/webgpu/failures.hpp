@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "webgpu/api.hpp"
+
+namespace tilewright::webgpu {
+
+/// What the library reports of one device, from inside any call and from any thread.
+class Failures {
+ public:
+  struct Failure {
+    std::string message;
+    bool out_of_memory;
+  };
+
+  Failures() = default;
+  Failures(const Failures&) = delete;
+  Failures& operator=(const Failures&) = delete;
+
+  /// Has the device report here.
+  void connect(WGPUDeviceDescriptor& descriptor);
+  /// The first failure since the last time, if any.
+  std::optional<Failure> take();
+  bool lost() const { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  void add(WGPUErrorType type, std::string_view message) noexcept;
+
+  std::mutex mutex_;
+  std::optional<Failure> failure_;
+  std::atomic<bool> failed_{false}, lost_{false};
+};
+
+}  // namespace tilewright::webgpu

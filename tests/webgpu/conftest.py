@@ -1,0 +1,124 @@
+"""The faults and limits of the WebGPU backend. What could end a process has one of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tilewright
+
+DEVICE = "webgpu:0"
+HERE = Path(__file__).parent
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+missing: str | None = None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global missing
+    try:
+        tilewright.init_backend(DEVICE).close()
+    except tilewright.Error as error:
+        missing = str(error)
+        named = os.environ.get("TILEWRIGHT_TEST_DEVICES", "")
+        if os.environ.get("CI") or "webgpu" in named:
+            raise pytest.UsageError(f"{DEVICE}: {missing}") from error
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    return True if missing and HERE in collection_path.parents else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if missing:
+        terminalreporter.write_line(f"NOT TESTED tests/webgpu: {missing}", red=True)
+
+
+@pytest.fixture(scope="session")
+def quiet_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where display libraries, which some drivers load, find nothing to complain of."""
+    folder = tmp_path_factory.mktemp("runtime")
+    folder.chmod(0o700)
+    return folder
+
+
+@pytest.fixture
+def run_python(quiet_folder: Path) -> Run:
+    """Runs code in an interpreter of its own, with these variables and no other TILEWRIGHT_*."""
+
+    def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_")}
+        clean.setdefault("XDG_RUNTIME_DIR", str(quiet_folder))
+        paths = [str(HERE), *filter(None, [clean.get("PYTHONPATH")])]
+        return subprocess.run(
+            [sys.executable, "-c", "from child import *\n" + code],
+            env=clean | {"PYTHONPATH": os.pathsep.join(paths)} | variables,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def succeeds(run_python: Run) -> Callable[..., str]:
+    """Runs code that must end well and print nothing to stderr; what it prints otherwise."""
+
+    def run(code: str, **variables: str) -> str:
+        done = run_python(code, **variables)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], Path]:
+    """Makes a library of this name from a C file."""
+
+    def build(name: str, source: Path) -> Path:
+        library = tmp_path_factory.mktemp("library") / name
+        compiler = os.environ.get("CC", "cc")
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-o", library, source, "-ldl"],
+            check=True,
+        )
+        return library
+
+    return build
+
+
+def driver_library() -> str:
+    """The Vulkan driver that the tests run on."""
+    named = os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES")
+    if named:
+        files = [Path(name) for name in named.split(os.pathsep)]
+    else:
+        folders = [Path("/etc/vulkan/icd.d"), Path("/usr/share/vulkan/icd.d")]
+        files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
+        files.sort(key=lambda file: not file.name.startswith("lvp"))
+    return str(json.loads(files[0].read_text())["ICD"]["library_path"])
+
+
+@pytest.fixture(scope="session")
+def faulty_driver(
+    compile_c: Callable[[str, Path], Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """The variables under which a process uses the driver of faulty_driver.c."""
+    library = compile_c("libfaulty_driver.so", HERE / "faulty_driver.c")
+    description = tmp_path_factory.mktemp("driver") / "faulty.json"
+    icd = {"api_version": "1.3.0", "library_path": str(library)}
+    description.write_text(json.dumps({"file_format_version": "1.0.0", "ICD": icd}))
+    return {
+        "VK_DRIVER_FILES": str(description),
+        "FAULTY_DRIVER": str(library),
+        "FAULTY_DRIVER_REAL": driver_library(),
+    }

@@ -1,0 +1,115 @@
+"""A device that is lost: by the driver's word, which wgpu-native itself answers with the end of
+the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+SAYS = r"""
+def lost(call, *arguments):
+    message = raised(tw.DeviceLost, call, *arguments)
+    assert message.startswith("webgpu: ") and "lost" in message, message
+    assert "close() and init() again" in message, message
+driver = FaultyDriver()
+be = tw.init_backend("webgpu:0")
+other = tw.init_backend("webgpu:0")
+x = be.array(np.arange(1000, dtype=np.float32))
+handle = be.alloc(64)
+assert works(be) and works(other)
+"""
+
+LATER_CALLS = r"""
+y = np.zeros(16, np.float32)
+for call in (
+    lambda: be.relu(x), lambda: x.numpy(), lambda: be.copy_htod(handle, y),
+    lambda: be.copy_dtoh(y, handle), lambda: be.synchronize(), lambda: be.alloc(10_000_000),
+    lambda: be.add(x, x), lambda: be.softmax(x), lambda: be.copy_dtod(handle, x.handle, 32),
+):
+    lost(call)
+"""
+
+RECOVERS = r"""
+driver.set("device_is_lost", False)
+be.free(handle)
+assert be.memory_stats().allocations == 1
+be.close()
+be.init()
+assert works(be)
+del x
+assert works(tw.init_backend("webgpu:0"))
+print("done")
+"""
+
+WHEN = {
+    "at a read": "be.relu(x); driver.set('device_is_lost'); lost(x.numpy)",
+    "at a wait": "be.relu(x); driver.set('device_is_lost'); lost(be.synchronize)",
+    "at a wait for nothing": "be.synchronize(); driver.set('device_is_lost'); lost(be.synchronize)",
+    "while it submits": """
+driver.set("device_is_lost")
+def submit_many():
+    for _ in range(10_000): be.unary("relu", handle, handle, 16)
+lost(submit_many)""",
+    "at an upload": """
+driver.set("device_is_lost")
+def upload_much():
+    big = np.ones(1 << 20, np.float32)
+    for _ in range(100): be.array(big)
+lost(upload_much)""",
+    "at an allocation": """
+driver.set("device_is_lost")
+def allocate_much():
+    kept = []
+    for _ in range(200): kept.append(be.zeros(1 << 20)); be.relu(kept[-1])
+    be.synchronize()
+lost(allocate_much)""",
+    "while it computes": """
+import threading
+a = be.array(np.ones((1500, 1500), np.float32))
+threading.Timer(0.05, driver.set, ["device_is_lost"]).start()
+def compute():
+    b = a
+    for _ in range(1000):
+        b = be.matmul(a, b)
+        be.synchronize()
+lost(compute)
+del a""",
+}
+
+
+@pytest.mark.parametrize("when", WHEN)
+def test_a_lost_device(
+    succeeds: Callable[..., str], faulty_driver: dict[str, str], when: str
+) -> None:
+    code = SAYS + WHEN[when] + LATER_CALLS + RECOVERS
+    assert succeeds(code, **faulty_driver) == "done\n"
+
+
+@pytest.mark.parametrize("end", ["be.close()", "del be, x", "import os", "other.close()"])
+def test_a_lost_device_goes_quietly(
+    succeeds: Callable[..., str], faulty_driver: dict[str, str], end: str
+) -> None:
+    code = SAYS + "be.relu(x)\ndriver.set('device_is_lost')\nlost(x.numpy)\n" + end
+    assert succeeds(code + "\nprint('done')", **faulty_driver) == "done\n"
+
+
+def test_a_lost_device_under_many_threads(
+    succeeds: Callable[..., str], faulty_driver: dict[str, str]
+) -> None:
+    code = """
+import threading, time
+ends = []
+def work():
+    y = np.zeros(1000, np.float32)
+    try:
+        while True: be.relu(be.array(y)).numpy()
+    except tw.Error as error: ends.append(type(error))
+threads = [threading.Thread(target=work) for _ in range(6)]
+for thread in threads: thread.start()
+time.sleep(0.2)
+driver.set("device_is_lost")
+for thread in threads: thread.join()
+assert ends == [tw.DeviceLost] * 6, ends
+"""
+    assert succeeds(SAYS + code + RECOVERS, **faulty_driver) == "done\n"
