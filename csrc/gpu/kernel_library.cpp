@@ -15,17 +15,21 @@ constexpr std::string_view names[] = {TILEWRIGHT_KERNELS(TILEWRIGHT_KERNEL_NAME)
 #undef TILEWRIGHT_KERNEL_NAME
 }  // namespace
 
-const Pipeline* KernelLibrary::find(KernelId id, std::uint32_t variant) const {
-  std::shared_lock lock(mutex_);
-  const auto found = pipelines_.find(key(id, variant));
-  return found == pipelines_.end() ? nullptr : found->second.get();
+const Pipeline* KernelLibrary::find(std::uint64_t key) {
+  std::lock_guard lock(mutex_);
+  const auto found = pipelines_.find(key);
+  if (found == pipelines_.end()) return nullptr;
+  shortcut(key).store(&found->second, std::memory_order_release);
+  return found->second.pipeline.get();
 }
 
 const Pipeline& KernelLibrary::compile(KernelId id, std::uint32_t variant,
                                        std::uint32_t params_bytes, TemplateVariables variables) {
-  std::unique_lock lock(mutex_);
-  auto& slot = pipelines_[key(id, variant)];
-  if (slot) return *slot;
+  std::lock_guard lock(mutex_);
+  const std::uint64_t wanted = key(id, variant);
+  if (const auto found = pipelines_.find(wanted); found != pipelines_.end()) {
+    return *found->second.pipeline;
+  }
   const std::string_view name = names[static_cast<std::size_t>(id)];
   KernelDescription kernel;
   kernel.name = name;
@@ -35,8 +39,8 @@ const Pipeline& KernelLibrary::compile(KernelId id, std::uint32_t variant,
   kernel.bindings = bindings_of(kernel.code);
   kernel.params_bytes = params_bytes;
   kernel.trusted = true;
-  slot = device_.create_pipeline(kernel);
-  return *slot;
+  return *pipelines_.emplace(wanted, Kept{wanted, device_.create_pipeline(kernel)})
+              .first->second.pipeline;
 }
 
 std::vector<Access> bindings_of(const ExpandedText& code) {

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <unordered_map>
 
 #include "gpu/device.hpp"
@@ -35,7 +36,10 @@ class KernelLibrary {
   template <class Fill>
   const Pipeline& get(KernelId id, std::uint32_t variant, std::uint32_t params_bytes,
                       const Fill& fill) {
-    if (const Pipeline* kept = find(id, variant)) return *kept;
+    const std::uint64_t wanted = key(id, variant);
+    const Kept* kept = shortcut(wanted).load(std::memory_order_acquire);
+    if (kept != nullptr && kept->key == wanted) return *kept->pipeline;
+    if (const Pipeline* found = find(wanted)) return *found;
     TemplateVariables variables;
     fill(variables);
     return compile(id, variant, params_bytes, std::move(variables));
@@ -45,13 +49,23 @@ class KernelLibrary {
   static std::uint64_t key(KernelId id, std::uint32_t variant) {
     return (std::uint64_t{static_cast<std::uint8_t>(id)} << 32) | variant;
   }
-  const Pipeline* find(KernelId id, std::uint32_t variant) const;
+  struct Kept {
+    std::uint64_t key;
+    std::unique_ptr<Pipeline> pipeline;
+  };
+  /// Where a kernel that was used lately is found without a lock.
+  std::atomic<const Kept*>& shortcut(std::uint64_t key) {
+    return shortcuts_[(key * 0x9e3779b97f4a7c15u) >> (64 - shortcut_bits)];
+  }
+  const Pipeline* find(std::uint64_t key);
   const Pipeline& compile(KernelId id, std::uint32_t variant, std::uint32_t params_bytes,
                           TemplateVariables variables);
 
   Device& device_;
-  mutable std::shared_mutex mutex_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Pipeline>> pipelines_;
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, Kept> pipelines_;  // which stay where they are
+  static constexpr int shortcut_bits = 8;
+  std::array<std::atomic<const Kept*>, 1 << shortcut_bits> shortcuts_{};
 };
 
 /// The bindings that a WGSL text declares, in their order. Throws KernelError where a number is

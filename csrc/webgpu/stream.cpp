@@ -16,9 +16,9 @@ namespace tilewright::webgpu {
 namespace {
 
 /// An idle GPU gets work at the first of these: so many launches, or fewer with many workgroups.
-constexpr std::uint32_t enough_for_idle_gpu = 256;
+constexpr std::uint32_t enough_for_idle_gpu = 128;
 /// The longest that a launch waits for another one to go out with.
-constexpr std::chrono::microseconds longest_gathering{100};
+constexpr std::chrono::microseconds longest_gathering{50};
 constexpr std::uint32_t most_gathered = 256;
 /// Short waits end without a pause, long ones leave the processor to others.
 constexpr std::chrono::microseconds longest_spin{100}, longest_sleep{1000};
