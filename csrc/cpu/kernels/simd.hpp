@@ -61,21 +61,6 @@ static inline Floats sqrt(Floats x) {
 #endif
 }
 
-/// x * y - product, without rounding, for product = x * y rounded and y a power of two times x.
-static inline Floats product_error(Floats x, Floats y, Floats product) {
-#if defined(__AVX512F__)
-  return (Floats)_mm512_fmsub_ps((__m512)x, (__m512)y, (__m512)product);
-#elif defined(__AVX2__)
-  return (Floats)_mm256_fmsub_ps((__m256)x, (__m256)y, (__m256)product);
-#elif defined(__aarch64__)
-  return (Floats)vfmaq_f32(-(float32x4_t)product, (float32x4_t)x, (float32x4_t)y);
-#else
-  const Floats x_high = (Floats)((Ints)x & ~0xfff), x_low = x - x_high;
-  const Floats y_high = (Floats)((Ints)y & ~0xfff), y_low = y - y_high;
-  return ((x_high * y_high - product) + 2 * x_high * y_low) + x_low * y_low;
-#endif
-}
-
 /// x * 2^exponent for whole exponents within +-250, rounded once.
 static inline Floats scale(Floats x, Floats exponent) {
 #if defined(__AVX512F__)
@@ -86,6 +71,32 @@ static inline Floats scale(Floats x, Floats exponent) {
   const Floats first = (Floats)((half + 127) << 23);
   const Floats second = (Floats)((whole - half + 127) << 23);
   return x * first * second;
+#endif
+}
+
+/// The same for all whole exponents, and infinite ones.
+static inline Floats scale_by_any(Floats x, Floats exponent) {
+#if !defined(__AVX512F__)
+  exponent = exponent > 200 ? splat(200) : exponent;
+  exponent = exponent < -200 ? splat(-200) : exponent;
+#endif
+  return scale(x, exponent);
+}
+
+/// Whether an element is other than 0.
+static inline bool any(Ints x) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask((__m512i)x, (__m512i)x) != 0;
+#elif defined(__AVX2__)
+  return _mm256_testz_si256((__m256i)x, (__m256i)x) == 0;
+#elif defined(__x86_64__)
+  return _mm_movemask_epi8((__m128i)(x == 0)) != 0xffff;
+#elif defined(__aarch64__)
+  return vmaxvq_u32((uint32x4_t)x) != 0;
+#else
+  std::int32_t joined = 0;
+  for (std::size_t i = 0; i < lanes; ++i) joined |= x[i];
+  return joined != 0;
 #endif
 }
 
