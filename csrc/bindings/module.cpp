@@ -2,6 +2,7 @@
 
 #include "bindings/array.hpp"
 #include "bindings/backend.hpp"
+#include "bindings/choices.hpp"
 #include "bindings/enums.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/log.hpp"
@@ -18,5 +19,6 @@ PYBIND11_MODULE(_core, m) {
   BackendClass backend = bind_backend(m);
   bind_ops(backend);
   bind_array(m);
+  bind_choices(m);
   bind_log(m);
 }

@@ -96,20 +96,20 @@ void ChoiceFile::warn(const std::string& why) const {
   log(LogLevel::warning, text(path_, " is left out: ", why, "; `tilewright tune` writes it again"));
 }
 
-std::vector<ChoiceEntry> ChoiceFile::read() const {
-  if (path_.empty()) return {};
+std::optional<std::vector<ChoiceEntry>> ChoiceFile::read() const {
+  if (path_.empty()) return std::nullopt;
   std::ifstream in(path_, std::ios::binary);
-  if (!in) return {};
+  if (!in) return std::nullopt;
   std::string line;
   if (!next_line(in, line) || line != format) {
     warn(text("its first line is not \"", format, "\""));
-    return {};
+    return std::nullopt;
   }
   for (const auto& [name, value] : identity_) {
     const std::string expected = text(name, " ", value);
     if (next_line(in, line) && line == expected) continue;
     warn(text("it is of \"", line, "\", not of \"", expected, "\""));
-    return {};
+    return std::nullopt;
   }
   std::vector<ChoiceEntry> entries;
   while (next_line(in, line)) {
@@ -119,7 +119,7 @@ std::vector<ChoiceEntry> ChoiceFile::read() const {
     if (!(words >> entry.point)) continue;
     if (!(words >> entry.sizes >> entry.flags >> entry.candidate) || (words >> more)) {
       warn(text("\"", line, "\" is not a point, its sizes, flags and a candidate"));
-      return {};
+      return std::nullopt;
     }
     entries.push_back(std::move(entry));
   }

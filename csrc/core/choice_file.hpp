@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ class ChoiceFile {
 
   /// Nothing where there is no file. One that is damaged or of another identity is left out with a
   /// warning in the log.
-  std::vector<ChoiceEntry> read() const;
+  std::optional<std::vector<ChoiceEntry>> read() const;
   void warn(const std::string& why) const;
 
  private:

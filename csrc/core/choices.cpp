@@ -75,7 +75,9 @@ Choices::Choices(Points points, ChoiceFile file) : points_(points), file_(std::m
 }
 
 void Choices::load() {
-  for (const ChoiceEntry& entry : file_.read()) {
+  const auto entries = file_.read();
+  if (!entries) return;
+  for (const ChoiceEntry& entry : *entries) {
     const ChoicePoint* const point = find(entry.point);
     const auto shape = point ? shape_of(*point, entry.sizes, entry.flags) : std::nullopt;
     const std::size_t candidate = shape ? index_of(*point, entry.candidate) : 0;
@@ -87,7 +89,8 @@ void Choices::load() {
     }
     table_[{point, shape->bits()}] = candidate;
   }
-  if (!table_.empty()) in_use_ = true;
+  loaded_ = table_.size();
+  in_use_ = !table_.empty();
 }
 
 const ChoicePoint* Choices::find(std::string_view name) const {

@@ -109,6 +109,8 @@ class Choices {
 
   Points points() const { return points_; }
   const ChoiceFile& file() const { return file_; }
+  /// How many choices the table holds; nothing where there is no table.
+  std::optional<std::size_t> loaded() const { return loaded_; }
 
   /// Takes this candidate at this point, whatever the table says, wherever it is admitted; an empty
   /// name ends that. Throws InvalidArgument where a name is unknown.
@@ -143,7 +145,8 @@ class Choices {
   Points points_;
   ChoiceFile file_;
   std::unordered_map<Key, std::size_t, Hash> table_;  // fixed once loaded
-  std::atomic<bool> in_use_{false};                   // by a table or by a tool
+  std::optional<std::size_t> loaded_;
+  std::atomic<bool> in_use_{false};  // by a table or by a tool
   std::atomic<bool> tools_{false};
 
   std::mutex mutex_;  // guards what follows

@@ -439,6 +439,30 @@ class Backend:
     ) -> None: ...
     def cast(self, input: _Buffer, from_: str, output: _Buffer, to: str, n: int) -> None: ...
 
+class _Choices:
+    """The choice between kernels for the same op, as tools watch and force it."""
+
+    @property
+    def path(self) -> str:
+        """The file of results for this device; empty where there is no folder for it."""
+
+    @property
+    def head(self) -> str:
+        """The lines that such a file begins with."""
+
+    @property
+    def loaded(self) -> int | None:
+        """How many choices the file gave; None where there is no file for this device."""
+
+    @property
+    def points(self) -> dict[str, tuple[str, ...]]:
+        """The candidates of each point."""
+
+    def force(self, point: str, candidate: str) -> None: ...
+    def watch(self) -> None: ...
+    def take_made(self) -> list[dict[str, Any]]: ...
+
+def _choices_of(backend: Backend) -> _Choices | None: ...
 def init_backend(preference: str = "auto", /, **kwargs: Any) -> Backend: ...
 def devices() -> list[DeviceInfo]: ...
 def backend_names() -> list[str]: ...
