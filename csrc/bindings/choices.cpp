@@ -1,5 +1,7 @@
 #include "bindings/choices.hpp"
 
+#include <pybind11/stl.h>
+
 #include <memory>
 #include <string>
 

@@ -1,5 +1,6 @@
 #include "core/choice_file.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -38,8 +39,9 @@ std::string as_file_name(std::string_view name) {
     } else if (!result.empty() && result.back() != '-') {
       result += '-';
     }
-    if (result.size() == 64) break;
   }
+  result.resize(std::min<std::size_t>(result.size(), 64));
+  while (!result.empty() && result.back() == '-') result.pop_back();
   return result;
 }
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "tilewright/export.hpp"
+
 namespace tilewright {
 
 /// A line of a file of choices, as words.
@@ -28,7 +30,7 @@ class ChoiceFile {
   /// In the cache folder of the user; empty where there is none.
   const std::string& path() const { return path_; }
   /// The lines above the entries.
-  std::string head() const;
+  TILEWRIGHT_API std::string head() const;
 
   /// Nothing where there is no file. One that is damaged or of another identity is left out with a
   /// warning in the log.

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import tilewright
 
-from . import bench, doctor, info
+from . import bench, doctor, info, tune
 from .options import FAILED, INTERRUPTED, WRONG_USE, Parser, WrongUse
 
-_COMMANDS = {"info": info, "doctor": doctor, "bench": bench}
+_COMMANDS = {"info": info, "doctor": doctor, "bench": bench, "tune": tune}
 
 
 def _parser() -> Parser:

@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ import tilewright
 from . import environment, measure, table
 from .catalog import CASES, FLOATS, SIZES, Case
 from .measure import Outcome
-from .options import FAILED, INTERRUPTED, OK, WrongUse, unknown
+from .options import FAILED, INTERRUPTED, OK, WrongUse, matching, names, seconds, unknown
 from .terminal import Painter, Progress, width
 
 HELP = "every op on one device: checked against NumPy, timed, and compared with it"
@@ -48,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seconds",
-        type=_seconds,
+        type=seconds,
         default=30.0,
         metavar="S",
         help="how long to time in all, besides the checks (default: 30); 0 only checks",
@@ -148,37 +147,15 @@ def _measure(
 
 
 def _jobs(ops: str | None, dtypes: str) -> list[Job]:
-    wanted_dtypes = _names(dtypes)
+    wanted_dtypes = names(dtypes)
     for dtype in wanted_dtypes:
         if dtype not in FLOATS:
             raise unknown("dtype", dtype, FLOATS)
-    cases = CASES if ops is None else _matching(_names(ops))
+    cases = CASES if ops is None else matching(names(ops), CASES)
     jobs = [(case, dtype) for case in cases for dtype in case.dtypes if dtype in wanted_dtypes]
     if not jobs:
         raise WrongUse(f"none of these ops has a case in {' or '.join(wanted_dtypes)}")
     return jobs
-
-
-def _matching(patterns: Sequence[str]) -> list[Case]:
-    def matches(case: Case, pattern: str) -> bool:
-        return any(fnmatchcase(name, pattern) for name in (case.op, case.name))
-
-    for pattern in patterns:
-        if not any(matches(case, pattern) for case in CASES):
-            known = dict.fromkeys(name for case in CASES for name in (case.op, case.name))
-            raise unknown("op", pattern, known)
-    return [case for case in CASES if any(matches(case, pattern) for pattern in patterns)]
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not a time")
-    return seconds
 
 
 def _check_folders(files: Sequence[Path]) -> None:

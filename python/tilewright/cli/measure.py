@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -95,14 +94,14 @@ def run(backend: Any, case: Case, size: str, dtype: str, seconds: float) -> Outc
         compute_bound=case.compute_bound,
     )
     try:
-        with _on_device(backend, problem) as (call, result):
-            call()
-            outcome.error = largest_error(result(), exact_result(problem))
+        with OnDevice(backend, problem) as on_device:
+            on_device.call()
+            outcome.error = largest_error(on_device.result(), exact_result(problem))
             if not outcome.error <= problem.allowed_error:
                 outcome.status = "wrong"
                 outcome.message = f"error {outcome.error:.1e}, allowed {problem.allowed_error:.1e}"
             elif seconds > 0:
-                outcome.seconds = _time(call, backend.synchronize, seconds * 0.6)
+                outcome.seconds = _time(on_device.call, backend.synchronize, seconds * 0.6)
     except tilewright.Unsupported as error:
         outcome.status, outcome.message = "unsupported", str(error)
     except tilewright.Error as error:
@@ -116,27 +115,39 @@ def run(backend: Any, case: Case, size: str, dtype: str, seconds: float) -> Outc
     return outcome
 
 
-@contextmanager
-def _on_device(
-    backend: Any, problem: Problem
-) -> Iterator[tuple[Callable[[], None], Callable[[], AnyArray]]]:
-    """The call with its buffers on the device, and what reads the result back."""
-    buffers: list[int] = []
-    try:
-        for array in (*problem.inputs, problem.output):
-            buffers.append(backend.alloc(array.nbytes))
-            backend.copy_htod(buffers[-1], array)
-        inputs, output = buffers[:-1], buffers[-1]
+class OnDevice:
+    """A problem whose buffers are on the device for as long as this is entered."""
 
-        def result() -> AnyArray:
-            read = np.empty_like(problem.output)
-            backend.copy_dtoh(read, output)
-            return read
+    def __init__(self, backend: Any, problem: Problem) -> None:
+        self._backend = backend
+        self._problem = problem
+        self._buffers: list[int] = []
 
-        yield (lambda: problem.call(backend, inputs, output)), result
-    finally:
-        for buffer in buffers:
-            backend.free(buffer)
+    def __enter__(self) -> OnDevice:
+        try:
+            for array in (*self._problem.inputs, self._problem.output):
+                self._buffers.append(self._backend.alloc(array.nbytes))
+                self._backend.copy_htod(self._buffers[-1], array)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._buffers:
+            self._backend.free(self._buffers.pop())
+
+    def call(self) -> None:
+        self._problem.call(self._backend, self._buffers[:-1], self._buffers[-1])
+
+    def result(self) -> AnyArray:
+        read = np.empty_like(self._problem.output)
+        self._backend.copy_dtoh(read, self._buffers[-1])
+        return read
+
+    def forget_result(self) -> None:
+        """What is not written from here on is NaN."""
+        self._backend.copy_htod(self._buffers[-1], np.full_like(self._problem.output, np.nan))
 
 
 def _floats_as(array: AnyArray, dtype: type[np.floating[Any]]) -> AnyArray:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import NoReturn
+
+from .catalog import Case
 
 OK = 0
 FAILED = 1
@@ -29,3 +32,27 @@ def unknown(what: str, name: str, known: Iterable[str]) -> WrongUse:
     close = difflib.get_close_matches(name, names, 1)
     hint = f'did you mean "{close[0]}"?' if close else f"there are {', '.join(names)}"
     return WrongUse(f'{what} "{name}" is unknown; {hint}')
+
+
+def names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not a time")
+    return value
+
+
+def matching(patterns: Sequence[str], cases: Sequence[Case]) -> list[Case]:
+    """The cases that are named: by op, by op and variant, or by a pattern of either."""
+
+    def matches(case: Case, pattern: str) -> bool:
+        return any(fnmatchcase(name, pattern) for name in (case.op, case.name))
+
+    for pattern in patterns:
+        if not any(matches(case, pattern) for case in cases):
+            known = dict.fromkeys(name for case in cases for name in (case.op, case.name))
+            raise unknown("op", pattern, known)
+    return [case for case in cases if any(matches(case, pattern) for pattern in patterns)]

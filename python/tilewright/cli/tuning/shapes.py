@@ -1,0 +1,41 @@
+"""What is tuned where nothing else is asked for: ops at the sizes that programs often have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..catalog import CASES, Case
+from ..catalog.case import by
+
+CASES_BY_NAME = {case.name: case for case in CASES}
+
+_SQUARES = [(n, n, n) for n in (1024, 256, 512, 2048, 4096)]
+_LAYERS = [(m, n, k) for m in (128, 512, 2048) for n, k in ((4096, 4096), (11008, 4096))]
+
+# By the name of a case in the catalog, as the arguments that it is built from. The first is the
+# one that --quick takes.
+_USUAL: dict[str, Sequence[tuple[int, ...]]] = {
+    "gemm": [*_SQUARES, *_LAYERS],
+    "gemm.transposed": [*_SQUARES, *_LAYERS],
+    "batched_gemm": [(32, 1024, 1024, 64), (32, 1024, 64, 1024), (64, 128, 128, 128)],
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    case: str
+    sizes: tuple[int, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.case} {by(*self.sizes)} {self.dtype}"
+
+
+def tuned_cases() -> list[Case]:
+    return [CASES_BY_NAME[name] for name in _USUAL]
+
+
+def usual_sizes(case: Case, quick: bool) -> Sequence[tuple[int, ...]]:
+    sizes = _USUAL[case.name]
+    return sizes[:1] if quick else sizes
