@@ -16,6 +16,7 @@
 namespace tilewright::gpu {
 
 struct ConvProduct;
+struct RowPlan;
 
 /// The trait on a GPU: plans each op once, for every API, as launches on a Device. Each op is in
 /// the file of its name in ops/.
@@ -109,6 +110,7 @@ class GpuBackend final : public Backend {
   };
   void reduce(std::string_view name, ReduceOp op, const AllocationRef& input, DType input_dtype,
               const AllocationRef& output, DType output_dtype, const Extents& extents);
+  void softmax_rows(const SoftmaxRequest& request, const RowPlan& plan);
   void norm(std::string_view op, const NormRequest& request, bool centred);
 
   OpenDevice open_;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,6 +14,8 @@ namespace tilewright::gpu {
 
 /// Work-items of the kernels that walk a range.
 inline constexpr std::uint32_t group_size = 256;
+/// Vectors of four that a work-item of the elementwise kernels reads before it uses the first.
+inline constexpr std::uint32_t vectors_of_item = 4;
 
 /// The grid for `groups` workgroups in a row, folded into two dimensions where one does not hold
 /// them; kernels count them as x + y * width and leave those past the end alone.
@@ -29,12 +33,40 @@ inline std::uint64_t bytes_of(Size elements, DType dtype) {
   return static_cast<std::uint64_t>(elements) * size_of(dtype);
 }
 
+/// How the work-items of a workgroup share out rows that their registers hold.
+struct RowPlan {
+  std::uint32_t group;    ///< work-items
+  std::uint32_t walkers;  ///< of one row; a power of two
+  std::uint32_t vectors;  ///< of four elements a work-item
+
+  bool fits() const { return vectors <= 16; }
+};
+
+inline RowPlan plan_rows(Size length, std::uint32_t max_group_items) {
+  constexpr std::size_t comfortable_vectors = 4;
+  const std::size_t vectors = (static_cast<std::size_t>(length) + 3) / 4;
+  const std::size_t wanted =
+      std::bit_ceil((vectors + comfortable_vectors - 1) / comfortable_vectors);
+  const std::size_t group = std::clamp<std::size_t>(
+      wanted, group_size, std::min<std::uint32_t>(std::bit_floor(max_group_items), 1024));
+  const std::size_t walkers = std::min(wanted, group);
+  return {static_cast<std::uint32_t>(group), static_cast<std::uint32_t>(walkers),
+          static_cast<std::uint32_t>((vectors + walkers - 1) / walkers)};
+}
+
 /// What kernels call a storage type.
 inline std::string type_name(DType dtype) { return dtype == DType::float16 ? "f16" : "f32"; }
 
 /// The variables that most kernels have.
 inline void set_common(TemplateVariables& variables, DType dtype) {
   variables["GROUP"] = std::int64_t{group_size};
+  variables["T"] = type_name(dtype);
+}
+
+inline void set_rows(TemplateVariables& variables, DType dtype, const RowPlan& plan) {
+  variables["GROUP"] = std::int64_t{plan.group};
+  variables["WALKERS"] = std::int64_t{plan.walkers};
+  variables["VECTORS"] = std::int64_t{plan.vectors};
   variables["T"] = type_name(dtype);
 }
 

@@ -12,21 +12,51 @@ namespace tilewright::gpu {
 
 namespace {
 
-/// Enough workgroups for any GPU; a piece of a row keeps at least this many elements.
-constexpr Size wanted_groups = 2048;
-constexpr Size least_piece_of_row = 8 * group_size;
-constexpr Size least_piece_of_column = 64;
-/// Rows up to this long are walked by one work-item each.
-constexpr Size short_row = 32;
+/// Enough workgroups for any GPU.
+constexpr std::size_t enough_groups = 2048;
+/// Vectors of four that a work-item reads before it uses the first.
+constexpr std::size_t depth = 4;
+/// Neighbouring columns, or vectors of four of them, that make whole reads of memory.
+constexpr std::size_t columns_side_by_side = 32;
 
-struct Pieces {
-  Size count, length;
+std::size_t u(Size size) { return static_cast<std::size_t>(size); }
+
+std::size_t groups_of(std::size_t items, std::size_t per_group) {
+  return (items + per_group - 1) / per_group;
+}
+
+/// A step of a reduction, [outer, length, inner] along length: how the work-items of a workgroup
+/// share it out, and in how many pieces the axis goes.
+struct Step {
+  Size outer, length, inner;
+  bool rows, vector;
+  std::size_t walkers;  ///< of one result; a power of two
+  Size pieces, piece;
 };
 
-Pieces cut(Size length, Size least, Size wanted) {
-  const Size count = std::clamp<Size>(wanted, 1, std::max<Size>(length / least, 1));
-  const Size piece = (length + count - 1) / count;
-  return {(length + piece - 1) / piece, piece};
+Step plan_step(Size outer, Size length, Size inner) {
+  Step s{outer, length, inner, inner == 1, (inner == 1 ? length : inner) % 4 == 0, 1, 1, length};
+  const std::size_t results = u(outer * inner);
+  std::size_t blocks = 0;
+  std::size_t of_walkers = 0;  // elements of the axis that a workgroup reads at a time
+  if (s.rows) {
+    const std::size_t of_item = 4 * depth;
+    s.walkers = std::min<std::size_t>(std::bit_ceil(groups_of(u(length), of_item)), group_size);
+    blocks = groups_of(results, group_size / s.walkers);
+    of_walkers = s.walkers * of_item;
+  } else {
+    const std::size_t columns = s.vector ? results / 4 : results;
+    const std::size_t most = group_size / std::min(std::bit_ceil(columns), columns_side_by_side);
+    s.walkers = std::min(std::bit_ceil(groups_of(u(length), depth)), most);
+    blocks = groups_of(columns, group_size / s.walkers);
+    of_walkers = s.walkers * depth;
+  }
+  const std::size_t wanted =
+      std::clamp<std::size_t>(enough_groups / blocks, 1, groups_of(u(length), 2 * of_walkers));
+  // Pieces of whole vectors.
+  s.piece = static_cast<Size>((groups_of(u(length), wanted) + 3) / 4 * 4);
+  s.pieces = static_cast<Size>(groups_of(u(length), u(s.piece)));
+  return s;
 }
 
 }  // namespace
@@ -56,55 +86,55 @@ void GpuBackend::reduce(std::string_view name, ReduceOp asked, const AllocationR
   const Size results = r.outer * r.inner;
   const float factor = mean ? 1.0f / static_cast<float>(r.length) : 1.0f;
 
-  const auto step = [&](const Binding& in, const Binding& out, DType from_type, DType to_type,
-                        Size outer, Size length, Size inner, const Pieces& pieces, bool rows,
-                        float by) {
+  const auto run_step = [&](const Step& s, const Binding& in, const Binding& out, DType from_type,
+                            DType to_type, float by) {
     const std::uint32_t variant =
-        static_cast<std::uint32_t>(op) * 4 + half_bit(from_type) * 2 + half_bit(to_type);
+        ((static_cast<std::uint32_t>(op) * 512 + static_cast<std::uint32_t>(s.walkers)) * 2 +
+         (s.vector ? 1 : 0)) *
+            4 +
+        half_bit(from_type) * 2 + half_bit(to_type);
     const auto fill = [&](TemplateVariables& v) {
       set_common(v, from_type);
       v["TO"] = type_name(to_type);
       v["OP"] = std::string(to_string(op));
+      v["WALKERS"] = static_cast<std::int64_t>(s.walkers);
+      v["DEPTH"] = static_cast<std::int64_t>(depth);
+      v["VECTOR"] = std::int64_t{s.vector};
     };
     const std::array<Binding, 2> bindings{in, out};
-    if (rows) {
+    if (s.rows) {
       const struct {
         std::uint32_t rows, length, pieces, piece;
         float factor;
-      } params{u32(outer), u32(length), u32(pieces.count), u32(pieces.length), by};
+      } params{u32(s.outer), u32(s.length), u32(s.pieces), u32(s.piece), by};
       run(KernelId::reduce_rows, variant, params, bindings,
-          cover(static_cast<std::uint64_t>(outer * pieces.count), 1), fill);
+          cover(static_cast<std::uint64_t>(s.outer * s.pieces), group_size / s.walkers), fill);
     } else {
       const struct {
         std::uint32_t columns, length, inner, pieces, piece;
         float factor;
-      } params{u32(outer * inner), u32(length),        u32(inner),
-               u32(pieces.count),  u32(pieces.length), by};
+      } params{u32(s.outer * s.inner), u32(s.length), u32(s.inner),
+               u32(s.pieces),          u32(s.piece),  by};
+      const std::size_t columns = u(s.outer * s.inner) / (s.vector ? 4 : 1);
       run(KernelId::reduce_columns, variant, params, bindings,
-          cover(static_cast<std::uint64_t>(outer * inner * pieces.count), group_size), fill);
+          cover(groups_of(columns, group_size / s.walkers) * u(s.pieces), 1), fill);
     }
   };
 
-  const bool rows = r.inner == 1 && r.length > short_row;
-  const Pieces pieces =
-      rows ? cut(r.length, least_piece_of_row, wanted_groups / r.outer)
-           : cut(r.length, least_piece_of_column, wanted_groups * group_size / 4 / results);
+  const Step first = plan_step(r.outer, r.length, r.inner);
   const Binding input = bind(name, source, bytes_of(r.outer * r.length * r.inner, from));
   const Binding output = bind(name, target, bytes_of(results, to));
-  if (pieces.count == 1) {
-    return step(input, output, from, to, r.outer, r.length, r.inner, pieces, rows, factor);
-  }
-  const AllocationRef scratch = memory_->allocate(bytes_of(results * pieces.count, DType::float32));
-  const Binding partial = bind(name, scratch, bytes_of(results * pieces.count, DType::float32));
-  step(input, partial, from, DType::float32, r.outer, r.length, r.inner, pieces, rows, 1.0f);
+  if (first.pieces == 1) return run_step(first, input, output, from, to, factor);
+  const std::uint64_t partial_bytes = bytes_of(results * first.pieces, DType::float32);
+  const AllocationRef scratch = memory_->allocate(partial_bytes);
+  const Binding partial = bind(name, scratch, partial_bytes);
+  run_step(first, input, partial, from, DType::float32, 1.0f);
   // Rows left their pieces side by side, columns one under the other.
-  const Pieces all{1, pieces.count};
-  if (rows) {
-    step(partial, output, DType::float32, to, results, pieces.count, 1, all,
-         pieces.count > short_row, factor);
-  } else {
-    step(partial, output, DType::float32, to, 1, pieces.count, results, all, false, factor);
-  }
+  Step last =
+      first.rows ? plan_step(results, first.pieces, 1) : plan_step(1, first.pieces, results);
+  last.pieces = 1;
+  last.piece = last.length;
+  run_step(last, partial, output, DType::float32, to, factor);
 }
 
 }  // namespace tilewright::gpu

@@ -25,10 +25,34 @@ std::size_t columns_of_group(const SoftmaxRequest& r) {
 
 }  // namespace
 
+void GpuBackend::softmax_rows(const SoftmaxRequest& r, const RowPlan& plan) {
+  const bool in_place = r.input == r.output;
+  const bool vector = r.length % 4 == 0;
+  const std::uint32_t variant = (plan.vectors * 2048 + plan.walkers) * 8 + (vector ? 4 : 0) +
+                                half_bit(r.dtype) * 2 + (in_place ? 1 : 0);
+  const std::uint64_t bytes = bytes_of(r.outer * r.length, r.dtype);
+  const std::array<Binding, 2> both{bind("softmax", r.input, bytes),
+                                    bind("softmax", r.output, bytes)};
+  const struct {
+    std::uint32_t rows, length, zero;
+  } params{u32(r.outer), u32(r.length), 0};
+  run(KernelId::softmax_rows, variant, params, std::span(both).subspan(in_place ? 1 : 0),
+      cover(static_cast<std::uint64_t>(r.outer), plan.group / plan.walkers),
+      [&](TemplateVariables& v) {
+        set_rows(v, r.dtype, plan);
+        v["VECTOR"] = std::int64_t{vector};
+        v["IN_PLACE"] = std::int64_t{in_place};
+      });
+}
+
 void GpuBackend::do_softmax(const SoftmaxRequest& r) {
   require("softmax", r.dtype);
   const bool in_place = r.input == r.output;
   const bool rows = r.inner == 1;
+  if (const RowPlan plan = plan_rows(r.length, device_->limits().max_group_items);
+      rows && plan.fits()) {
+    return softmax_rows(r, plan);
+  }
   const std::size_t columns = columns_of_group(r);
   const std::uint32_t variant = static_cast<std::uint32_t>(columns) * 8 + (rows ? 4 : 0) +
                                 half_bit(r.dtype) * 2 + (in_place ? 1 : 0);

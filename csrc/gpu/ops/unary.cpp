@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <string>
 
@@ -18,8 +17,10 @@ void GpuBackend::do_unary(const UnaryRequest& r) {
     } params{u32(n)};
     const std::array<Binding, 2> both{window(r.input, offset), window(r.output, offset)};
     run(KernelId::unary, variant, params, std::span(both).subspan(in_place ? 1 : 0),
-        cover(static_cast<std::uint64_t>(n), 4 * group_size), [&](TemplateVariables& v) {
+        cover(static_cast<std::uint64_t>(n), 4 * vectors_of_item * group_size),
+        [&](TemplateVariables& v) {
           set_common(v, r.dtype);
+          v["VECTORS"] = std::int64_t{vectors_of_item};
           v["OP"] = std::string(to_string(r.op));
           v["IN_PLACE"] = std::int64_t{in_place};
         });

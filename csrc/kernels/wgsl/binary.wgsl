@@ -1,15 +1,15 @@
 // output[i] = op(a[i], b[i]) for i < n.
 // Bindings in this order, each left out where its buffer is the output's: a, b, output.
-// Variables: GROUP, T (f32 or f16), OP, FORM:
-//   "plain"      both inputs walk like the output; four elements a work-item
-//   "scalar_a", "scalar_b"  that input is one element; four a work-item
+// Variables: GROUP, VECTORS, T (f32 or f16), OP, FORM:
+//   "plain"      both inputs walk like the output; VECTORS vectors of four a work-item, all read
+//                before the first is used
+//   "scalar_a", "scalar_b"  that input is one element; as many a work-item
 //   "strided"    RANK dimensions with strides for both inputs; one element a work-item
 // params.zero is 0, which no compiler knows.
 // A_IS_OUTPUT, B_IS_OUTPUT: that input is the output's buffer.
 #if T == "f16"
 enable f16;
 #end
-#include "range.wgsl"
 #include "functions.wgsl"
 #include "binary_functions.wgsl"
 
@@ -62,11 +62,28 @@ var<immediate> params: Params;
 #end
 @group(0) @binding(${NEXT}) var<storage, read_write> output: array<${OUT_TYPE}>;
 
+#if FORM != "strided"
+fn a_at(i: u32) -> vec4<f32> {
+#if FORM == "scalar_a"
+  return splat(f32(${A}[0]));
+#else
+  return vec4<f32>(${A}[i]);
+#end
+}
+fn b_at(i: u32) -> vec4<f32> {
+#if FORM == "scalar_b"
+  return splat(f32(${B}[0]));
+#else
+  return vec4<f32>(${B}[i]);
+#end
+}
+#end
+
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  let i = item_index(group, groups, local);
 #if FORM == "strided"
+  let i = (group.x + group.y * groups.x) * ${GROUP}u + local;
   if (i >= params.n) { return; }
   var rest = i;
   var at_a = 0u;
@@ -82,24 +99,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
   output[i] = ${T}(op_${OP}(splat(f32(${A}[at_a])), splat(f32(${B}[at_b]))).x);
 #else
-  let left = i32(params.n) - i32(i * 4u);
-  if (left <= 0) { return; }
-#if FORM == "scalar_a"
-  let x = splat(f32(${A}[0]));
-#else
-  let x = vec4<f32>(${A}[i]);
+  let first = (group.x + group.y * groups.x) * ${GROUP * VECTORS}u;
+  let whole = params.n / 4u;
+  if (first + ${GROUP * VECTORS}u <= whole) {
+#for v in 0..VECTORS
+    let x${v} = a_at(first + ${v * GROUP}u + local);
+    let y${v} = b_at(first + ${v * GROUP}u + local);
 #end
-#if FORM == "scalar_b"
-  let y = splat(f32(${B}[0]));
-#else
-  let y = vec4<f32>(${B}[i]);
+#for v in 0..VECTORS
+    output[first + ${v * GROUP}u + local] = ${OUT_TYPE}(op_${OP}(x${v}, y${v}));
 #end
-  let result = ${OUT_TYPE}(op_${OP}(x, y));
-  if (left >= 4) {
-    output[i] = result;
-  } else {
-    // The rest of the last vector is not ours.
-    output[i] = select(output[i], result, vec4<i32>(0, 1, 2, 3) < vec4<i32>(left));
+    return;
+  }
+  for (var i = first + local; i * 4u < params.n; i += ${GROUP}u) {
+    let result = ${OUT_TYPE}(op_${OP}(a_at(i), b_at(i)));
+    if (i < whole) {
+      output[i] = result;
+    } else {
+      // The rest of the last vector is not ours.
+      let left = i32(params.n % 4u);
+      output[i] = select(output[i], result, vec4<i32>(0, 1, 2, 3) < vec4<i32>(left));
+    }
   }
 #end
 }

@@ -11,6 +11,7 @@ fn combine(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   return select(select(select(y, x, x < y), y, nan_bits(y)), x, nan_bits(x));
 #end
 }
+fn combine_two(x: f32, y: f32) -> f32 { return combine(vec4<f32>(x), vec4<f32>(y)).x; }
 fn combine_lanes(x: vec4<f32>) -> f32 {
   let pairs = combine(x, x.zwxy);
   return combine(pairs, pairs.yxwz).x;

@@ -1,10 +1,10 @@
-// output[i] = op(input[i]) for i < n, four elements a work-item.
+// output[i] = op(input[i]) for i < n, VECTORS vectors of four a work-item, all read before the first
+// is used.
 // 0 input, 1 output; one binding where both are the same buffer.
-// Variables: GROUP, T (f32 or f16), OP, IN_PLACE.
+// Variables: GROUP, VECTORS, T (f32 or f16), OP, IN_PLACE.
 #if T == "f16"
 enable f16;
 #end
-#include "range.wgsl"
 #include "functions.wgsl"
 
 struct Params { n: u32 }
@@ -21,14 +21,25 @@ var<immediate> params: Params;
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  let i = item_index(group, groups, local);
-  let left = i32(params.n) - i32(i * 4u);
-  if (left <= 0) { return; }
-  let result = vec4<${T}>(op_${OP}(vec4<f32>(${INPUT}[i])));
-  if (left >= 4) {
-    output[i] = result;
-  } else {
-    // The rest of the last vector is not ours.
-    output[i] = select(output[i], result, vec4<i32>(0, 1, 2, 3) < vec4<i32>(left));
+  let first = (group.x + group.y * groups.x) * ${GROUP * VECTORS}u;
+  let whole = params.n / 4u;
+  if (first + ${GROUP * VECTORS}u <= whole) {
+#for v in 0..VECTORS
+    let x${v} = ${INPUT}[first + ${v * GROUP}u + local];
+#end
+#for v in 0..VECTORS
+    output[first + ${v * GROUP}u + local] = vec4<${T}>(op_${OP}(vec4<f32>(x${v})));
+#end
+    return;
+  }
+  for (var i = first + local; i * 4u < params.n; i += ${GROUP}u) {
+    let result = vec4<${T}>(op_${OP}(vec4<f32>(${INPUT}[i])));
+    if (i < whole) {
+      output[i] = result;
+    } else {
+      // The rest of the last vector is not ours.
+      let left = i32(params.n % 4u);
+      output[i] = select(output[i], result, vec4<i32>(0, 1, 2, 3) < vec4<i32>(left));
+    }
   }
 }

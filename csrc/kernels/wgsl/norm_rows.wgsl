@@ -1,0 +1,129 @@
+// Normalisation of rows that the registers of their work-items hold, read once and written once:
+// x * weight / sqrt(mean(x^2) + eps), or with CENTRED
+// (x - mean(x)) * weight / sqrt(var(x) + eps) + bias.
+// Bindings in this order: x (left out where it is the output's buffer), weight, bias (CENTRED),
+// output. GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item.
+// Variables: GROUP, WALKERS, VECTORS, VECTOR (1: rows are whole vec4), T, CENTRED, IN_PLACE.
+#if T == "f16"
+enable f16;
+#end
+struct Params { rows: u32, cols: u32, eps: f32 }
+var<immediate> params: Params;
+#let ITEM = T
+#if VECTOR && T == "f16"
+#let ITEM = "vec4<f16>"
+#elif VECTOR
+#let ITEM = "vec4<f32>"
+#end
+#let NEXT = 0
+#if IN_PLACE
+#let X = "output"
+#else
+@group(0) @binding(${NEXT}) var<storage, read> x: array<${ITEM}>;
+#let X = "x"
+#let NEXT = NEXT + 1
+#end
+@group(0) @binding(${NEXT}) var<storage, read> weight: array<${ITEM}>;
+#let NEXT = NEXT + 1
+#if CENTRED
+@group(0) @binding(${NEXT}) var<storage, read> bias: array<${ITEM}>;
+#let NEXT = NEXT + 1
+#end
+@group(0) @binding(${NEXT}) var<storage, read_write> output: array<${ITEM}>;
+
+fn plus(x: f32, y: f32) -> f32 { return x + y; }
+#let JOIN = "plus"
+#let NEXT_WALKER = 1
+#let NAME = "squares"
+#include "join.wgsl"
+#if CENTRED
+#let NAME = "sums"
+#include "join.wgsl"
+#let NAME = "rests"
+#include "join.wgsl"
+#end
+fn across(x: vec4<f32>) -> f32 { return (x.x + x.y) + (x.z + x.w); }
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let walker = local % ${WALKERS}u;
+  let first = local - walker;
+  let row = (group.x + group.y * groups.x) * ${GROUP / WALKERS}u + local / ${WALKERS}u;
+#if VECTOR
+  let length = params.cols / 4u;
+#else
+  let length = params.cols;
+#end
+  let count = select(0u, length, row < params.rows);
+  let base = row * length;
+  let n = f32(params.cols);
+#for v in 0..VECTORS
+  var x${v} = vec4<f32>();
+#if VECTOR
+  if (walker + ${v * WALKERS}u < count) {
+    x${v} = vec4<f32>(${X}[base + walker + ${v * WALKERS}u]);
+  }
+#else
+#for e in 0..4
+  if (walker + ${(v * 4 + e) * WALKERS}u < count) {
+    x${v}[${e}] = f32(${X}[base + walker + ${(v * 4 + e) * WALKERS}u]);
+  }
+#end
+#end
+#end
+#if CENTRED
+  var sums = x0;
+#for v in 1..VECTORS
+  sums += x${v};
+#end
+  let centre = vec4<f32>(join_sums(across(sums), first, walker) / n);
+  // What the centre is off by keeps the digits of rows far from zero.
+  var rests = vec4<f32>();
+#for v in 0..VECTORS
+#if VECTOR
+  x${v} = select(vec4<f32>(), x${v} - centre, walker + ${v * WALKERS}u < count);
+#else
+#for e in 0..4
+  x${v}[${e}] = select(0.0, x${v}[${e}] - centre.x, walker + ${(v * 4 + e) * WALKERS}u < count);
+#end
+#end
+  rests += x${v};
+#end
+  let offset = vec4<f32>(join_rests(across(rests), first, walker) / n);
+#end
+  var squares = vec4<f32>();
+#for v in 0..VECTORS
+  squares = fma(x${v}, x${v}, squares);
+#end
+  let mean_square = join_squares(across(squares), first, walker) / n;
+#if CENTRED
+  let factor = 1.0 / sqrt(max(mean_square - offset.x * offset.x, 0.0) + params.eps);
+#else
+  let factor = 1.0 / sqrt(mean_square + params.eps);
+#end
+#for v in 0..VECTORS
+#if VECTOR
+  if (walker + ${v * WALKERS}u < count) {
+    let at = walker + ${v * WALKERS}u;
+#if CENTRED
+    output[base + at] = ${ITEM}(
+        fma((x${v} - offset) * factor, vec4<f32>(weight[at]), vec4<f32>(bias[at])));
+#else
+    output[base + at] = ${ITEM}(x${v} * factor * vec4<f32>(weight[at]));
+#end
+  }
+#else
+#for e in 0..4
+  if (walker + ${(v * 4 + e) * WALKERS}u < count) {
+    let at = walker + ${(v * 4 + e) * WALKERS}u;
+#if CENTRED
+    output[base + at] = ${T}(fma((x${v}[${e}] - offset.x) * factor, f32(weight[at]), f32(bias[at])));
+#else
+    output[base + at] = ${T}(x${v}[${e}] * factor * f32(weight[at]));
+#end
+  }
+#end
+#end
+#end
+}
