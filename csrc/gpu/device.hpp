@@ -63,7 +63,6 @@ struct DeviceLimits {
   std::uint64_t memory_bytes = 0;
   std::uint32_t binding_alignment = 256;
   std::uint32_t max_groups = 65535;  ///< workgroups in a dimension
-  std::uint32_t max_group_items = 256;
   std::uint32_t local_memory_bytes = 16384;
   std::uint32_t subgroup_size = 0;  ///< 0 where subgroup operations are missing
   bool float16 = false;

@@ -14,8 +14,9 @@ namespace tilewright::gpu {
 
 /// Work-items of the kernels that walk a range.
 inline constexpr std::uint32_t group_size = 256;
-/// Vectors of four that a work-item of the elementwise kernels reads before it uses the first.
-inline constexpr std::uint32_t vectors_of_item = 4;
+/// Vectors of four that a work-item of the elementwise kernels reads before it uses the first: as
+/// measured, 32 bytes.
+inline std::uint32_t vectors_of_item(DType dtype) { return dtype == DType::float16 ? 4 : 2; }
 
 /// The grid for `groups` workgroups in a row, folded into two dimensions where one does not hold
 /// them; kernels count them as x + y * width and leave those past the end alone.
@@ -42,15 +43,14 @@ struct RowPlan {
   bool fits() const { return vectors <= 16; }
 };
 
-inline RowPlan plan_rows(Size length, std::uint32_t max_group_items) {
-  constexpr std::size_t comfortable_vectors = 4;
+inline RowPlan plan_rows(Size length) {
+  constexpr std::size_t comfortable_vectors = 8;
+  constexpr std::size_t least_group = 128;
   const std::size_t vectors = (static_cast<std::size_t>(length) + 3) / 4;
-  const std::size_t wanted =
-      std::bit_ceil((vectors + comfortable_vectors - 1) / comfortable_vectors);
-  const std::size_t group = std::clamp<std::size_t>(
-      wanted, group_size, std::min<std::uint32_t>(std::bit_floor(max_group_items), 1024));
-  const std::size_t walkers = std::min(wanted, group);
-  return {static_cast<std::uint32_t>(group), static_cast<std::uint32_t>(walkers),
+  const std::size_t walkers = std::min<std::size_t>(
+      std::bit_ceil((vectors + comfortable_vectors - 1) / comfortable_vectors), group_size);
+  return {static_cast<std::uint32_t>(std::max(walkers, least_group)),
+          static_cast<std::uint32_t>(walkers),
           static_cast<std::uint32_t>((vectors + walkers - 1) / walkers)};
 }
 

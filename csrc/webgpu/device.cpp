@@ -90,7 +90,6 @@ void Device::open(WGPUAdapter adapter) {
   limits_.max_binding_bytes = raw_limits_.maxStorageBufferBindingSize / 4 * 4;
   limits_.binding_alignment = std::max(raw_limits_.minStorageBufferOffsetAlignment, 4u);
   limits_.max_groups = raw_limits_.maxComputeWorkgroupsPerDimension;
-  limits_.max_group_items = raw_limits_.maxComputeInvocationsPerWorkgroup;
   limits_.local_memory_bytes = raw_limits_.maxComputeWorkgroupStorageSize;
   if (api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=
           0 &&

@@ -53,9 +53,12 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
   const struct {
     std::uint32_t rows, share, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
     float scale;
-  } params{u32(rows),       u32(r.heads / r.kv_heads),           u32(r.seq_q), u32(r.seq_kv),
-           u32(r.head_dim), u32(std::min(r.q_offset, r.seq_kv)), u32(pieces),  u32(piece),
-           r.scale};
+    std::uint32_t zero;
+  } params{u32(rows),       u32(r.heads / r.kv_heads),
+           u32(r.seq_q),    u32(r.seq_kv),
+           u32(r.head_dim), u32(std::min(r.q_offset, r.seq_kv)),
+           u32(pieces),     u32(piece),
+           r.scale,         0};
   const std::uint32_t variant =
       (((columns * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + (pieces > 1 ? 1 : 0)) * 2 +
       half_bit(r.dtype);
@@ -69,8 +72,8 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
       });
   if (pieces == 1) return;
   const struct {
-    std::uint32_t n, rows, head_dim, pieces;
-  } join{u32(n), u32(rows), u32(r.head_dim), u32(pieces)};
+    std::uint32_t n, rows, head_dim, pieces, zero;
+  } join{u32(n), u32(rows), u32(r.head_dim), u32(pieces), 0};
   const std::array<Binding, 3> join_bindings{bindings[3], bindings[4], output};
   run(KernelId::attention_join, half_bit(r.dtype), join, join_bindings,
       cover(static_cast<std::uint64_t>(n), group_size),
@@ -93,13 +96,15 @@ void GpuBackend::do_attention(const AttentionRequest& r) {
   struct {
     std::uint32_t share, seq_q, seq_kv, head_dim, q_offset, first_head;
     float scale;
+    std::uint32_t zero;
   } params{u32(r.heads / r.kv_heads),
            u32(r.seq_q),
            u32(r.seq_kv),
            u32(r.head_dim),
            u32(std::min(r.q_offset, r.seq_kv)),
            0,
-           r.scale};
+           r.scale,
+           0};
   const Size most = device_->limits().max_groups;
   const Size blocks = (r.seq_q + block_queries - 1) / block_queries;
   const Size slices = (r.head_dim + columns - 1) / columns;

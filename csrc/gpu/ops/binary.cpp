@@ -43,7 +43,7 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
   const auto fill = [&](TemplateVariables& v) {
     set_common(v, r.dtype);
     v["OP"] = std::string(to_string(r.op));
-    v["VECTORS"] = std::int64_t{vectors_of_item};
+    v["VECTORS"] = std::int64_t{vectors_of_item(r.dtype)};
     v["FORM"] = form_names[static_cast<std::size_t>(form)];
     v["RANK"] = static_cast<std::int64_t>(r.rank);
     v["A_IS_OUTPUT"] = std::int64_t{a_is_output};
@@ -78,7 +78,7 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
     if (!b_is_output) bindings.push_back(window(r.b, form == Form::scalar_b ? 0 : offset));
     bindings.push_back(window(r.output, offset));
     run(KernelId::binary, variant, params, bindings,
-        cover(static_cast<std::uint64_t>(n), 4 * vectors_of_item * group_size), fill);
+        cover(static_cast<std::uint64_t>(n), 4 * vectors_of_item(r.dtype) * group_size), fill);
   });
 }
 

@@ -19,7 +19,7 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   bindings.push_back(bind(op, r.weight, bytes_of(r.cols, r.dtype)));
   if (centred) bindings.push_back(bind(op, r.bias, bytes_of(r.cols, r.dtype)));
   bindings.push_back(bind(op, r.out, bytes));
-  if (const RowPlan plan = plan_rows(r.cols, device_->limits().max_group_items); plan.fits()) {
+  if (const RowPlan plan = plan_rows(r.cols); plan.fits()) {
     const bool vector = r.cols % 4 == 0;
     const std::uint32_t variant = (plan.vectors * 2048 + plan.walkers) * 16 + (vector ? 8 : 0) +
                                   half_bit(r.dtype) * 4 + (centred ? 2 : 0) + (in_place ? 1 : 0);

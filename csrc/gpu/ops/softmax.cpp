@@ -49,8 +49,7 @@ void GpuBackend::do_softmax(const SoftmaxRequest& r) {
   require("softmax", r.dtype);
   const bool in_place = r.input == r.output;
   const bool rows = r.inner == 1;
-  if (const RowPlan plan = plan_rows(r.length, device_->limits().max_group_items);
-      rows && plan.fits()) {
+  if (const RowPlan plan = plan_rows(r.length); rows && plan.fits()) {
     return softmax_rows(r, plan);
   }
   const std::size_t columns = columns_of_group(r);
@@ -61,8 +60,8 @@ void GpuBackend::do_softmax(const SoftmaxRequest& r) {
                                     bind("softmax", r.output, bytes)};
   const auto bindings = std::span(both).subspan(in_place ? 1 : 0);
   const struct {
-    std::uint32_t columns, length, inner;
-  } params{u32(r.outer * r.inner), u32(r.length), u32(r.inner)};
+    std::uint32_t columns, length, inner, zero;
+  } params{u32(r.outer * r.inner), u32(r.length), u32(r.inner), 0};
   run(KernelId::softmax, variant, params, bindings,
       cover(static_cast<std::uint64_t>(r.outer * r.inner), columns), [&](TemplateVariables& v) {
         set_common(v, r.dtype);

@@ -25,6 +25,7 @@ struct Params {
   share: u32, seq_q: u32, seq_kv: u32, head_dim: u32, q_offset: u32,
   first_head: u32,
   scale: f32,
+  zero: u32,
 }
 var<immediate> params: Params;
 #let ITEM = T

@@ -8,7 +8,7 @@ enable f16;
 #include "functions.wgsl"
 #include "running_softmax.wgsl"
 
-struct Params { n: u32, rows: u32, head_dim: u32, pieces: u32 }
+struct Params { n: u32, rows: u32, head_dim: u32, pieces: u32, zero: u32 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> sums_of_pieces: array<f32>;
 @group(0) @binding(1) var<storage, read> tops_and_sums: array<vec2<f32>>;

@@ -17,6 +17,7 @@ struct Params {
   rows: u32, share: u32, seq_q: u32, seq_kv: u32, head_dim: u32, q_offset: u32,
   pieces: u32, piece: u32,
   scale: f32,
+  zero: u32,
 }
 var<immediate> params: Params;
 #let ITEM = T

@@ -55,9 +55,16 @@ fn log2_parts(a: vec4<f32>) -> Parts {
 
 /// 2^z.
 fn exp2_of(z: Parts) -> vec4<f32> {
-  let near_z = clamp(z.high + z.low, splat(-160.0), splat(140.0));
+#if HALF
+#let LEAST = -120
+#let MOST = 120
+#else
+#let LEAST = -160
+#let MOST = 140
+#end
+  let near_z = clamp(z.high + z.low, splat(${LEAST}.0), splat(${MOST}.0));
   let whole = vec4<i32>(round(near_z));
-  let f_first = kept(clamp(z.high, splat(-161.0), splat(141.0)) - vec4<f32>(whole));
+  let f_first = kept(clamp(z.high, splat(${LEAST - 1}.0), splat(${MOST + 1}.0)) - vec4<f32>(whole));
   let rest = clamp(z.low, splat(-1.0), splat(1.0));
   let f = clamp(f_first + rest, splat(-0.51), splat(0.51));
   let f_high = first_part(f);

@@ -1,5 +1,10 @@
 // Elementary functions on four float32. NaN is told by its bits, since a compiler may take x != x
 // for false; nothing relies on an infinity coming out of an overflow.
+// Around this file: params.zero, which is 0 and which no compiler knows: a constant added and taken
+// away again rounds to whole steps, unless a compiler sees both.
+// Variables: T. What is rounded to float16 in the end needs fewer digits and no results below
+// 2^-126.
+#let HALF = T == "f16"
 fn is_nan(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
 }
@@ -17,21 +22,37 @@ fn copy_sign(x: vec4<f32>, sign_of: vec4<f32>) -> vec4<f32> {
 fn power_of_two(e: vec4<i32>) -> vec4<f32> {
   return bitcast<vec4<f32>>((e + vec4<i32>(127)) << vec4<u32>(23u));
 }
-/// x * 2^e for whole e in [-252, 254], rounded once.
+/// x * 2^e for whole e in [-252, 254], for float16 in [-126, 127], rounded once.
 fn scaled(x: vec4<f32>, e: vec4<i32>) -> vec4<f32> {
-  let half = e / vec4<i32>(2);
+#if HALF
+  return x * power_of_two(e);
+#else
+  let half = e >> vec4<u32>(1u);
   return x * power_of_two(half) * power_of_two(e - half);
+#end
+}
+/// Below the one e^x is nothing, above the other no number.
+#if HALF
+fn least_exponent() -> vec4<f32> { return splat(-80.0); }
+fn most_exponent() -> vec4<f32> { return splat(88.0); }
+#else
+fn least_exponent() -> vec4<f32> { return splat(-110.0); }
+fn most_exponent() -> vec4<f32> { return splat(90.0); }
+#end
+/// x ^ 0, which compilers take for another number.
+fn same_as(x: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ vec4<u32>(params.zero));
 }
 
 /// x = exponent * ln 2 + near, |near| up to ln 2 / 2 and exact but for `rest`, which comes on top.
 /// |x| up to 170.
 struct Reduced { near: vec4<f32>, rest: vec4<f32>, exponent: vec4<i32> }
 fn reduced(x: vec4<f32>) -> Reduced {
-  let e = round(x * 1.44269504);
-  // The same number by another way: compilers join products with one factor, which this must not
-  // be.
-  let same = vec4<f32>(vec4<i32>(e));
-  return Reduced(fma(e, splat(-0.693145752), x), same * -1.42860677e-06, vec4<i32>(e));
+  let lifted = fma(x, splat(1.44269504), same_as(splat(12582912.0)));
+  let e = lifted - 12582912.0;
+  // Compilers join products with one factor, which this must not be.
+  return Reduced(fma(e, splat(-0.693145752), x), same_as(e) * -1.42860677e-06,
+                 bitcast<vec4<i32>>(lifted) - vec4<i32>(0x4b400000));
 }
 /// e^r - 1 - r for |r| up to ln 2 / 2.
 fn exp_curve(r: vec4<f32>) -> vec4<f32> {
@@ -41,11 +62,14 @@ fn exp_curve(r: vec4<f32>) -> vec4<f32> {
   p = fma(p, r, splat(0.49999994));
   return r * r * p;
 }
-/// 1 + near + rest. What of `near` the sum with 1 can hold is added exactly: it is told by an
-/// integer, which compilers do not move additions across.
+/// 1 + near + rest. What of `near` the sum with 1 can hold is added exactly.
 fn one_plus(near: vec4<f32>, rest: vec4<f32>) -> vec4<f32> {
-  let high = vec4<f32>(vec4<i32>(near * 4096.0)) * 0.000244140625;
+#if HALF
+  return 1.0 + (near + rest);
+#else
+  let high = (near + same_as(splat(3072.0))) - 3072.0;
   return (1.0 + high) + ((near - high) + rest);
+#end
 }
 
 /// e^(x + rest) - 1 before scaling, and the exponent to scale by. |x| up to 170.
@@ -56,15 +80,19 @@ fn exp_less_one_parts(x: vec4<f32>, rest: vec4<f32>) -> Scaled {
   return Scaled(r + exp_curve(r), parts.exponent);
 }
 fn exp_of(x: vec4<f32>) -> vec4<f32> {
-  let parts = reduced(clamp(x, splat(-110.0), splat(90.0)));
+  let parts = reduced(clamp(x, least_exponent(), most_exponent()));
   let curve = exp_curve(parts.near + parts.rest);
   let power = scaled(one_plus(parts.near, parts.rest + curve), parts.exponent);
+#if HALF
+  return select(power, x, is_nan(x));
+#else
   let result = select(power, infinity(), x > splat(88.722839));
   return select(result, x, is_nan(x));
+#end
 }
 /// x * sigmoid(y) for y of the sign of x, scaled last where it is small.
 fn times_sigmoid(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
-  let e = exp_less_one_parts(max(-abs(y), splat(-150.0)), splat(0.0));
+  let e = exp_less_one_parts(max(-abs(y), least_exponent()), splat(0.0));
   let f = e.fraction + 1.0;
   let below = 1.0 + scaled(f, e.exponent);
   let small = scaled(max(x, splat(-150.0)) * f / below, e.exponent);
@@ -81,7 +109,7 @@ fn op_neg(x: vec4<f32>) -> vec4<f32> {
 fn op_square(x: vec4<f32>) -> vec4<f32> { return x * x; }
 fn op_exp(x: vec4<f32>) -> vec4<f32> { return exp_of(x); }
 fn op_sigmoid(x: vec4<f32>) -> vec4<f32> {
-  let e = exp_less_one_parts(max(-abs(x), splat(-110.0)), splat(0.0));
+  let e = exp_less_one_parts(max(-abs(x), least_exponent()), splat(0.0));
   let power = scaled(e.fraction + 1.0, e.exponent);
   return select(select(splat(1.0), power, x < splat(0.0)) / (1.0 + power), x, is_nan(x));
 }
@@ -164,7 +192,7 @@ fn op_gelu_tanh(x: vec4<f32>) -> vec4<f32> {
 fn op_gelu(x: vec4<f32>) -> vec4<f32> {
   // |x| * Phi(-|x|) = |x| / 2 * e^(-x^2 / 2) * erfcx(|x| / sqrt 2), scaled last. The square is
   // taken in two parts, the first exact.
-  let a = min(abs(x), splat(14.5));
+  let a = min(abs(x), sqrt(-2.0 * least_exponent()));
   let high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(a) & vec4<u32>(0xfffff000u));
   let e = exp_less_one_parts(high * high * -0.5, (a - high) * (a + high) * -0.5);
   let t = 1.0 / fma(a, splat(0.28284273), splat(1.0));

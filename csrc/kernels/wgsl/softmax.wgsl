@@ -9,7 +9,7 @@ enable f16;
 #include "functions.wgsl"
 #include "running_softmax.wgsl"
 
-struct Params { columns: u32, length: u32, inner: u32 }
+struct Params { columns: u32, length: u32, inner: u32, zero: u32 }
 var<immediate> params: Params;
 #if IN_PLACE
 @group(0) @binding(0) var<storage, read_write> output: array<${T}>;

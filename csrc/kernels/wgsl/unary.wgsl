@@ -7,7 +7,7 @@ enable f16;
 #end
 #include "functions.wgsl"
 
-struct Params { n: u32 }
+struct Params { n: u32, zero: u32 }
 var<immediate> params: Params;
 #if IN_PLACE
 @group(0) @binding(0) var<storage, read_write> output: array<vec4<${T}>>;
