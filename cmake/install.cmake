@@ -15,6 +15,9 @@ install(FILES ${TILEWRIGHT_OPENBLAS_LICENSE} DESTINATION share/tilewright/licens
   RENAME LICENSE-OPENBLAS.txt)
 if(TILEWRIGHT_WEBGPU)
   install(PROGRAMS ${PROJECT_BINARY_DIR}/lib/${TILEWRIGHT_WGPU_NAME} DESTINATION lib)
+  install(FILES third_party/LICENSE-WGPU-MIT.txt DESTINATION share/tilewright/licenses)
+  install(FILES LICENSE-APACHE DESTINATION share/tilewright/licenses
+    RENAME LICENSE-WGPU-APACHE.txt)
 endif()
 install(EXPORT tilewright NAMESPACE tilewright:: DESTINATION ${TILEWRIGHT_CMAKE_DIR}
   FILE tilewrightTargets.cmake)

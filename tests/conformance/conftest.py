@@ -13,9 +13,11 @@ import tilewright
 
 from .workspace import Workspace
 
-# One line per device that the suite runs on: what init_backend() takes.
+# One line per device that the suite runs on: what init_backend() takes. A backend's name means its
+# best device, a GPU that is emulated in software where there is no other.
 DEVICES = [
     "cpu",
+    "webgpu",
 ]
 
 hypothesis.settings.register_profile(
@@ -44,18 +46,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "essential: the part that also runs with each processor setting"
     )
-    for device in wanted:
-        try:
-            opened[device] = tilewright.init_backend(device)
-        except tilewright.Error as error:
-            left_out[device] = str(error)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_ALLOW_SOFTWARE", "1")
+        for device in wanted:
+            try:
+                opened[device] = tilewright.init_backend(device)
+            except tilewright.Error as error:
+                left_out[device] = str(error)
     # A device that was asked for must be there; on a CI machine every one of the list.
     if left_out and (named or os.environ.get("CI") or not opened):
         raise pytest.UsageError("\n".join(f"{name}: {why}" for name, why in left_out.items()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    terminalreporter.write_line(f"devices: {', '.join(opened)}")
+    terminalreporter.write_line(
+        "devices: " + ", ".join(f"{b.device.id} ({b.device.name})" for b in opened.values())
+    )
     for device, reason in left_out.items():
         terminalreporter.write_line(f"NOT TESTED {device}: {reason}", red=True)
 

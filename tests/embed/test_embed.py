@@ -1,5 +1,6 @@
 """A C++ program that embeds tilewright, built and run in each of the ways there are."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -77,12 +78,39 @@ def test_the_package_has_a_version(tmp_path: Path, wanted: str, accepted: bool) 
         assert "0.1.0" in said
 
 
-def test_a_missing_openblas_says_what_to_do(tmp_path: Path) -> None:
+@pytest.fixture
+def bare_python(tmp_path: Path) -> str:
+    """The option that names an interpreter which finds no package but its own."""
     python = tmp_path / "python"
-    # An interpreter that finds no package but its own.
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
     python.chmod(0o755)
-    said = configure(ROOT, tmp_path / "build", f"-DPython_EXECUTABLE={python}", ok=False)
-    said = " ".join(said.split())  # CMake breaks lines
+    return f"-DPython_EXECUTABLE={python}"
+
+
+def refusal(build: Path, *options: str) -> str:
+    """What a configuration that fails says, on one line."""
+    return " ".join(configure(ROOT, build, *options, ok=False).split())
+
+
+def test_a_missing_openblas_says_what_to_do(tmp_path: Path, bare_python: str) -> None:
+    said = refusal(tmp_path / "build", bare_python)
     assert "pip install scipy-openblas32" in said
     assert "-DTILEWRIGHT_OPENBLAS_LIBRARY" in said
+
+
+def test_a_missing_wgpu_native_says_what_to_do(tmp_path: Path, bare_python: str) -> None:
+    openblas = Path(installed("library-dir")) / "libtilewright_openblas.so"
+    given = f"-DTILEWRIGHT_OPENBLAS_LIBRARY={openblas}"
+    licence = f"-DTILEWRIGHT_OPENBLAS_LICENSE={ROOT / 'LICENSE-MIT'}"
+    said = refusal(tmp_path / "build", bare_python, given, licence)
+    (version,) = set(re.findall(r"wgpu==[\d.]+", (ROOT / "pyproject.toml").read_text()))
+    assert f"pip install --no-deps --ignore-requires-python {version} " in said
+    assert "-DTILEWRIGHT_WGPU_FOLDER" in said
+    assert "-DTILEWRIGHT_WEBGPU=OFF" in said
+
+
+def test_a_folder_without_wgpu_native_is_named(tmp_path: Path) -> None:
+    python = f"-DPython_EXECUTABLE={sys.executable}"
+    said = refusal(tmp_path / "build", python, f"-DTILEWRIGHT_WGPU_FOLDER={tmp_path}")
+    assert f"TILEWRIGHT_WGPU_FOLDER is {tmp_path}" in said
+    assert "but there are 0" in said

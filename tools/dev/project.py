@@ -58,15 +58,20 @@ class Environment:
         run([self.interpreter, "-m", "venv", "--clear", self.path])
         self.pip("install", "pip>=25.1")
 
-    def install_groups(self, *groups: str) -> None:
-        """Installs dependency groups of pyproject.toml."""
+    def install_build_tools(self) -> None:
+        """What a build of the project takes from Python packages."""
+        self.install_groups("build")
+        self.install_groups("libraries", options=("--no-deps", "--ignore-requires-python"))
+
+    def install_groups(self, *groups: str, options: Iterable[str] = ()) -> None:
+        """Installs dependency groups of pyproject.toml, with options of pip."""
         self.create()
         state = digest(["pyproject.toml"])
         missing = [group for group in groups if not self.is_stamped(group, state)]
         if not missing:
             return
         say(f"installing what {', '.join(missing)} needs")
-        self.pip("install", *(f"--group={group}" for group in missing))
+        self.pip("install", *options, *(f"--group={group}" for group in missing))
         for group in missing:
             self.stamp(group, state)
 
@@ -75,7 +80,7 @@ class Environment:
         system.require(system.CPP, system.PYTHON_HEADERS)
         if with_cpp_tests:
             system.require(system.DOCTEST)
-        self.install_groups("build")
+        self.install_build_tools()
         states = {"project": digest(SOURCES)}
         if with_cpp_tests:
             states["cpp-tests"] = digest([*SOURCES, "tests/cpp"])

@@ -17,8 +17,8 @@ from shell import Failed, run, say, succeeds
 class Need:
     what: str
     present: Callable[[], bool]
-    package: str
-    """What Debian and its kin call it."""
+    packages: str
+    """What Debian and its kin call it, by space."""
 
 
 def compiler() -> str | None:
@@ -70,7 +70,7 @@ def require(*needs: Need) -> None:
     if not missing:
         return
     named = ", ".join(need.what for need in missing)
-    packages = [need.package for need in missing]
+    packages = [package for need in missing for package in need.packages.split()]
     as_root = root_prefix()
     if shutil.which("apt-get") is None:
         raise Failed(

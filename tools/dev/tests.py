@@ -10,7 +10,7 @@ from pathlib import Path
 
 import system
 from project import BUILD_FOLDER, Environment
-from shell import BUILD, say
+from shell import BUILD, say, succeeds
 
 RESULTS = BUILD / "test-results"
 
@@ -52,6 +52,7 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
         return report(sanitized(environment))
     environment.install_project(with_cpp_tests=not rest)
     environment.install_groups("test")
+    system.require(gpu(environment))
     total = Count()
     if not rest:
         say("C++ tests")
@@ -61,9 +62,22 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
     return report(total)
 
 
+def gpu(environment: Environment) -> system.Need:
+    """A GPU for the WebGPU backend: the machine's own, or one that Mesa emulates in software."""
+    code = (
+        "import sys, tilewright\n"
+        "sys.exit(not any(d.available for d in tilewright.devices() if d.backend == 'webgpu'))"
+    )
+    return system.Need(
+        "a GPU with a Vulkan driver, or Mesa's software GPU",
+        lambda: succeeds([environment.python, "-I", "-c", code]),
+        "libvulkan1 mesa-vulkan-drivers",
+    )
+
+
 def sanitized(environment: Environment) -> Count:
     system.require(system.CPP, system.DOCTEST)
-    environment.install_groups("build")
+    environment.install_build_tools()
     python = f"-DPython_EXECUTABLE={environment.python}"
     environment.run("cmake", "--preset", "sanitize", python)
     environment.run("cmake", "--build", "--preset", "sanitize")

@@ -61,6 +61,7 @@ def call(options: argparse.Namespace, _: list[str]) -> int:
     version = output([options.python, "-c", "import sys; print('%d%d' % sys.version_info[:2])"])
     environment = Environment(ROOT / ".venvs" / f"wheel-cp{version}", options.python)
     system.require(system.gcc12_library(arch))
+    environment.install_build_tools()
     environment.install_groups("wheel")
     say(f"building for {arch}")
     raw = build(environment, arch, version, native)
@@ -90,7 +91,11 @@ def build(environment: Environment, arch: str, version: str, native: bool) -> Pa
     }
     variables = {"ZIG_GLOBAL_CACHE_DIR": str(BUILD / "zig-cache")}
     if not native:
-        defines["TILEWRIGHT_OPENBLAS_LIBRARY"] = foreign_openblas(environment, arch, folder)
+        openblas = unpacked(environment, "scipy-openblas32", arch, folder)
+        (library,) = openblas.glob("scipy_openblas32/lib/libscipy_openblas*.so")
+        defines["TILEWRIGHT_OPENBLAS_LIBRARY"] = library
+        wgpu = unpacked(environment, "wgpu", arch, folder)
+        defines["TILEWRIGHT_WGPU_FOLDER"] = wgpu / "wgpu/resources"
         defines["PYTHON_MODULE_EXTENSION"] = f".cpython-{version}-{arch}-linux-gnu.so"
         variables["_PYTHON_HOST_PLATFORM"] = f"linux-{arch}"
     made = folder / "made"
@@ -113,32 +118,33 @@ def build(environment: Environment, arch: str, version: str, native: bool) -> Pa
     return wheel
 
 
-def foreign_openblas(environment: Environment, arch: str, folder: Path) -> Path:
-    """OpenBLAS of the build requirements, for an architecture that is not this machine's."""
-    unpacked = folder / "openblas"
-    if not unpacked.exists():
-        code = "import importlib.metadata as m; print(m.version('scipy-openblas32'))"
+def unpacked(environment: Environment, package: str, arch: str, folder: Path) -> Path:
+    """A package of the build's libraries, in the same version, for another architecture."""
+    content = folder / package
+    if not content.exists():
+        code = f"import importlib.metadata as m; print(m.version('{package}'))"
         version = output([environment.python, "-c", code])
         environment.pip(
             "download",
             "--no-deps",
             "--only-binary=:all:",
+            "--ignore-requires-python",
             f"--platform={PLATFORM}_{arch}",
             "--dest",
             folder,
-            f"scipy-openblas32=={version}",
+            f"{package}=={version}",
         )
-        (package,) = folder.glob(f"scipy_openblas32-{version}-*.whl")
-        zipfile.ZipFile(package).extractall(unpacked)
-    (library,) = unpacked.glob("scipy_openblas32/lib/libscipy_openblas*.so")
-    return library
+        (wheel,) = folder.glob(f"{package.replace('-', '_')}-{version}-*.whl")
+        zipfile.ZipFile(wheel).extractall(content)
+    return content
 
 
 def test(wheel: Path, interpreter: str) -> int:
     """The wheel as its users have it: alone in a fresh environment."""
     environment = Environment(ROOT / ".venvs" / "wheel-test", interpreter)
     run(["rm", "-rf", environment.path])
-    environment.install_groups("test", "build")
+    environment.install_build_tools()
+    environment.install_groups("test")
     say(f"testing {wheel.name}")
     environment.pip("install", wheel)
     return environment.run("python", "-m", "pytest", check=False)
