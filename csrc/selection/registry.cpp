@@ -21,6 +21,17 @@ const BackendEntry& entry_of(std::string_view name) {
   throw InvalidArgument(text("backend is \"", name, "\", expected one of ", names));
 }
 
+/// Every device that a preference can mean: a named backend opens no other one's library.
+std::vector<DeviceInfo> devices_of(std::string_view preference) {
+  const std::string_view backend = preference.substr(0, preference.find(':'));
+  std::vector<DeviceInfo> all;
+  for (const BackendEntry& entry : backend_entries()) {
+    if (backend != "auto" && backend != entry.name) continue;
+    for (DeviceInfo& device : entry.devices()) all.push_back(std::move(device));
+  }
+  return all;
+}
+
 Size index_of(const DeviceInfo& device) {
   return std::stoll(device.id.substr(device.id.find(':') + 1));
 }
@@ -38,13 +49,7 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
-std::vector<DeviceInfo> devices() {
-  std::vector<DeviceInfo> all;
-  for (const BackendEntry& entry : backend_entries()) {
-    for (DeviceInfo& device : entry.devices()) all.push_back(std::move(device));
-  }
-  return all;
-}
+std::vector<DeviceInfo> devices() { return devices_of("auto"); }
 
 std::shared_ptr<Backend> make_backend(std::string_view name, const Config& config) {
   return entry_of(name).make(config);
@@ -68,7 +73,7 @@ std::shared_ptr<Backend> init_backend(std::string_view preference, const Config&
     make_backend(wanted, config);  // refuses what is wrong in config before a device is looked for
     wanted += text(":", *config.adapter_index);
   }
-  const std::vector<DeviceInfo> all = devices();
+  const std::vector<DeviceInfo> all = devices_of(wanted);
   const DeviceInfo* const chosen =
       &choose_device(all, backend_names(), wanted,
                      environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false), config.power_preference);

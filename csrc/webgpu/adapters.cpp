@@ -2,8 +2,10 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <vector>
 
+#include "core/environment.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -85,7 +87,28 @@ Adapter describe(WGPUAdapter handle, std::size_t index) {
 
 WGPUInstance the_instance = nullptr;
 
+#if defined(__linux__)
+/// Mesa's layer that sorts the devices asks the display server and writes errors to stderr where no
+/// session has one. The order is not needed here, so the layer is left out there.
+class DeviceSorting {
+ public:
+  DeviceSorting() : left_out_(!environment("XDG_RUNTIME_DIR") && !environment(variable)) {
+    if (left_out_) setenv(variable, "1", 1);
+  }
+  ~DeviceSorting() {
+    if (left_out_) unsetenv(variable);
+  }
+
+ private:
+  static constexpr const char* variable = "NODEVICE_SELECT";
+  bool left_out_;
+};
+#else
+class DeviceSorting {};
+#endif
+
 std::vector<Adapter> enumerate() {
+  [[maybe_unused]] const DeviceSorting sorting;
   // The primary APIs only: a GPU that Vulkan and OpenGL both reach would be listed twice.
   WGPUInstanceExtras extras{};
   extras.chain.sType = static_cast<WGPUSType>(WGPUSType_InstanceExtras);

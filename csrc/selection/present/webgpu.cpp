@@ -24,8 +24,8 @@ std::vector<DeviceInfo> devices() {
     for (const webgpu::Adapter& adapter : webgpu::adapters()) all.push_back(adapter.info);
     if (all.empty()) {
       all.push_back(unavailable(
-          "no GPU with Vulkan, Metal or DirectX 12 was found; install the GPU's driver (on Debian, "
-          "mesa-vulkan-drivers also has a software GPU)"));
+          "no GPU with Vulkan, Metal or DirectX 12 was found; install the GPU's driver (`tilewright "
+          "doctor` names the command)"));
     }
     return all;
   } catch (const Error& error) {

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,23 +21,16 @@ import numpy as np
 import tilewright
 from tilewright._core import backend_names
 
-from . import environment
+from . import drivers, environment, machine
 from .catalog import CASES
+from .check import Check
 from .measure import run as run_case
 from .options import FAILED, OK
 from .terminal import Painter, width
 
 HELP = "what each backend lacks on this machine, and the command that mends it"
 _REINSTALL = f"{os.path.basename(sys.executable)} -m pip install --force-reinstall tilewright"
-
-
-@dataclass
-class Check:
-    backend: str
-    what: str
-    ok: bool
-    found: str
-    mend: str = ""
+_NO_GPU = "no GPU with Vulkan"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     works = default["id"] is not None and all(
         check.ok for check in checks if check.backend == default["id"].partition(":")[0]
     )
+    checks += _way_to_a_gpu()
     if arguments.json:
         report = {
             "works": works,
@@ -76,6 +70,14 @@ def _settings() -> list[Check]:
             found = f"{name} is not read by tilewright{hint}"
             checks.append(Check("settings", "variable", False, found, f"unset {name}"))
     return checks
+
+
+def _way_to_a_gpu() -> list[Check]:
+    """Why webgpu finds no hardware, where its library opens and it finds none."""
+    devices = [device for device in tilewright.devices() if device.backend == "webgpu"]
+    if all(device.available or _NO_GPU in device.reason for device in devices):
+        return drivers.checks(machine.look(), devices)
+    return []
 
 
 def _backend(name: str) -> list[Check]:
@@ -141,26 +143,30 @@ def _mend(reason: str) -> str:
     for variable in environment.VARIABLES:
         if variable in reason:
             return f"unset {variable}"
-    if "does not contain" in reason:
+    if "does not contain" in reason or _NO_GPU in reason:
         return ""
     return _REINSTALL
+
+
+def _lines(check: Check, paint: Painter) -> list[str]:
+    mark = paint("green", "ok     ") if check.ok else paint("yellow", "missing")
+    found = textwrap.wrap(check.found, max(width() - 22, 40)) or [""]
+    lines = [f"  {mark}  {check.what:<9}  {found[0]}"]
+    lines += [" " * 22 + line for line in found[1:]]
+    if check.mend:
+        lines.append(" " * 22 + f"to mend it: {paint('cyan', check.mend)}")
+    return lines
 
 
 def _text(checks: list[Check], default: dict[str, str | None], works: bool) -> str:
     paint = Painter(sys.stdout)
     lines: list[str] = []
-    backend = ""
-    for check in checks:
-        if check.backend != backend:
-            backend = check.backend
-            lines += ["", paint("bold", backend)] if lines else [paint("bold", backend)]
-        mark = paint("green", "ok     ") if check.ok else paint("yellow", "missing")
-        found = textwrap.wrap(check.found, max(width() - 22, 40)) or [""]
-        lines.append(f"  {mark}  {check.what:<9}  {found[0]}")
-        lines += [" " * 22 + line for line in found[1:]]
-        if check.mend:
-            lines.append(" " * 22 + f"to mend it: {paint('cyan', check.mend)}")
-    lines.append("")
+    for backend in dict.fromkeys(check.backend for check in checks):
+        lines.append(paint("bold", backend))
+        for check in checks:
+            if check.backend == backend:
+                lines += _lines(check, paint)
+        lines.append("")
     if works:
         lines.append(paint("green", f"Ready: auto takes {default['id']} ({default['why']})."))
     elif default["id"] is None:
