@@ -13,8 +13,10 @@ HERE = Path(__file__).resolve().parent
 
 def build_and_run(source: Path, folder: Path, *options: str) -> None:
     build(source, folder, *options)
-    for backend in ("cpu", "auto"):
-        assert "largest error" in run(folder / "perceptron", backend)
+    for backend in ("auto", "cpu:0", "webgpu:0"):
+        said = run(folder / "perceptron", backend)
+        assert "largest error" in said
+        assert backend == "auto" or f"on {backend}" in said
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,8 @@ def test_a_consumer_needs_nothing_but_the_library(tmp_path: Path) -> None:
         *(HERE / "program" / "main.cpp", "-o", program),
         *(f"-L{library}", "-ltilewright", f"-Wl,-rpath,{library}"),
     )
-    assert "on cpu:0" in run(program, "cpu")
+    for device in ("cpu:0", "webgpu:0"):
+        assert f"on {device}" in run(program, device)
 
 
 def test_add_subdirectory(source_build: Path) -> None:

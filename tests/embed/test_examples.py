@@ -23,8 +23,12 @@ def test_every_example_has_its_pair() -> None:
     assert NAMES
 
 
+@pytest.mark.parametrize("device", ["cpu:0", "webgpu:0"])
 @pytest.mark.parametrize("name", NAMES)
-def test_both_of_a_pair_print_the_same(programs: Path, name: str) -> None:
+def test_both_of_a_pair_print_the_same(
+    programs: Path, name: str, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_DEVICE", device)
     from_python = run(sys.executable, PYTHON / f"{name}.py")
     from_cpp = run(programs / f"example_{name}")
     assert from_python == from_cpp
