@@ -12,6 +12,8 @@ import system
 from project import Environment
 from shell import BUILD, DIST, ROOT, Failed, output, run, say
 
+from tests import gpu
+
 PLATFORM = "manylinux_2_28"
 MEGABYTE = 1_000_000
 LARGEST = 25 * MEGABYTE
@@ -147,4 +149,5 @@ def test(wheel: Path, interpreter: str) -> int:
     environment.install_groups("test")
     say(f"testing {wheel.name}")
     environment.pip("install", wheel)
+    system.require(gpu(environment))
     return environment.run("python", "-m", "pytest", check=False)

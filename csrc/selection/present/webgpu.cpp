@@ -23,9 +23,10 @@ std::vector<DeviceInfo> devices() {
     std::vector<DeviceInfo> all;
     for (const webgpu::Adapter& adapter : webgpu::adapters()) all.push_back(adapter.info);
     if (all.empty()) {
-      all.push_back(unavailable(
-          "no GPU with Vulkan, Metal or DirectX 12 was found; install the GPU's driver (`tilewright "
-          "doctor` names the command)"));
+      all.push_back(
+          unavailable("no GPU with Vulkan, Metal or DirectX 12 was found; install the GPU's driver "
+                      "(`tilewright "
+                      "doctor` names the command)"));
     }
     return all;
   } catch (const Error& error) {

@@ -1,4 +1,4 @@
-"""What is missing between this machine's GPUs and the WebGPU backend, and the command that mends it."""
+"""What is missing between this machine's GPUs and the webgpu backend, and what mends it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _access(machine: Machine) -> Iterator[Check]:
         return
     if nodes:
         node = nodes[0]
-        what = f"{node.path} may be used by the group {node.group} alone, and this user is not in it"
+        what = f"{node.path} may be used by the group {node.group} alone, which this user is not in"
         command = f'sudo usermod -aG {node.group} "$USER"    # then log in again'
         if node.group.isdigit():  # a group of the host, without a name in this container
             command = f"docker run --device /dev/dri --group-add {node.group}"
