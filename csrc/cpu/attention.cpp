@@ -22,7 +22,7 @@ namespace {
 constexpr float log2_e = 1.44269504f;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr Size parallel_threshold = 1 << 16;
-/// Rows for which keys are better read as they lie than transposed first.
+/// Rows of which a vector is not worth its while.
 constexpr Size few_rows = 8;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
@@ -89,6 +89,16 @@ class Attention {
   void run_few_rows() const;
   void run_blocks() const;
   void run_chunk(Size matrix, Size first_row, Size chunk) const;
+
+  /// Keys and their values, as rows of float32; values as whole vectors.
+  struct Block {
+    Size first, count;
+    const float* keys;
+    const float* values;
+    std::size_t value_stride;
+  };
+  void attend(const Block& block, Size first_row, std::size_t height, const float* queries_across,
+              float* maxima, float* totals, float* scores, float* sums, std::size_t width) const;
 
   const AttentionRequest& r_;
   Size rows_, matrices_;
@@ -165,14 +175,17 @@ void Attention<T>::run_few_rows() const {
   }
 }
 
-constexpr Size most_chunk_rows = 512, block_rows = 32, group_rows = 8;
+constexpr Size most_chunk_rows = 512, group_rows = 8, granule = 16;
+/// Queries that go together: three vectors of 16.
+constexpr std::size_t panel = 48;
+constexpr std::size_t most_block_keys = 128;
 
 template <class T>
 void Attention<T>::run_blocks() const {
   const Size threads = parallel_ ? static_cast<Size>(thread_count()) : 1;
   const Size wanted = threads == 1 ? 1 : ceil_div(4 * threads, matrices_);
   Size chunk = std::min(most_chunk_rows, ceil_div(rows_, wanted));
-  chunk = ceil_div(std::max(chunk, std::min<Size>(rows_, 2 * block_rows)), block_rows) * block_rows;
+  chunk = ceil_div(std::max(chunk, std::min<Size>(rows_, panel)), granule) * granule;
   const Size chunks = ceil_div(rows_, chunk);
   // The last rows of a causal matrix see the most keys: they go first.
   run_tasks(matrices_ * chunks, [&](Size task) {
@@ -181,128 +194,150 @@ void Attention<T>::run_blocks() const {
   });
 }
 
-/// The rows of one chunk, over blocks of keys: the keys transposed and the values as rows of whole
-/// vectors, both of a size for the first-level cache.
+/// The rows of one chunk, over blocks of keys. Queries lie across, in panels, so that neighbouring
+/// lanes are neighbouring queries: keys and values are read as they lie, and each lane has a
+/// softmax of its own.
 template <class T>
 void Attention<T>::run_chunk(Size matrix, Size first_row, Size chunk) const {
-  constexpr std::size_t granule = 48, cached_floats = 192 * 64;
+  constexpr std::size_t cached_floats = 1 << 14;
   const std::size_t block =
-      std::clamp(cached_floats / dim_ / granule, std::size_t{1}, std::size_t{8}) * granule;
+      std::clamp<std::size_t>(cached_floats / dim_ / 8 * 8, 32, most_block_keys);
   const std::size_t width = Scratch::rounded(dim_);
-  const bool convert_queries = sizeof(T) != sizeof(float);
-  const bool convert_values = convert_queries || dim_ % kernels().simd_width != 0;
+  constexpr bool convert = sizeof(T) != sizeof(float);
+  const bool widen_values = convert || dim_ % kernels().simd_width != 0;
   const auto rows = static_cast<std::size_t>(chunk);
+  const std::size_t padded = (rows + panel - 1) / panel * panel;
 
-  Scratch scratch(rows * width + Scratch::rounded(rows * dim_) + dim_ * block + block * width +
-                  static_cast<std::size_t>(block_rows) * block +
-                  Scratch::rounded(rows * sizeof(Running) / sizeof(float)));
+  Scratch scratch(padded * (Scratch::rounded(dim_) + 2) + rows * width + 2 * block * width +
+                  block * panel);
+  float* const queries_across = scratch.take(padded * dim_);
+  float* const maxima = scratch.take(padded);
+  float* const totals = scratch.take(padded);
   float* const sums = scratch.take(rows * width);
-  float* const query_copy = scratch.take(rows * dim_);
-  float* const keys_across = scratch.take(dim_ * block);
+  float* const key_copy = scratch.take(block * width);
   float* const value_copy = scratch.take(block * width);
-  float* const scores = scratch.take(static_cast<std::size_t>(block_rows) * block);
-  auto* const running =
-      reinterpret_cast<Running*>(scratch.take(rows * sizeof(Running) / sizeof(float)));
+  float* const scores = scratch.take(block * panel);
+  std::fill_n(maxima, padded, -infinity);
+  std::fill_n(totals, padded, 0.0f);
   std::fill_n(sums, rows * width, 0.0f);
-  std::fill_n(value_copy, block * width, 0.0f);
-  std::uninitialized_fill_n(running, rows, Running{});
+  if (widen_values) std::fill_n(value_copy, block * width, 0.0f);
 
   const T* const query_rows = queries(matrix) + first_row * r_.head_dim;
-  const float* query = query_copy;
-  if constexpr (sizeof(T) == sizeof(float)) {
-    query = query_rows;
-  } else {
-    to_float32(query_rows, query_copy, rows * dim_);
+  std::fill_n(queries_across + (padded - panel) * dim_, panel * dim_, 0.0f);
+  for (std::size_t row = 0; row < rows; row += panel) {
+    row_kernels<T>().transpose(query_rows + row * dim_, std::min(panel, rows - row), dim_, dim_,
+                               queries_across + row * dim_, panel);
   }
+  for (std::size_t i = 0; i < padded * dim_; ++i) queries_across[i] *= factor_;
   Size last_key = 0;
   for (Size i = 0; i < chunk; ++i) last_key = std::max(last_key, visible(first_row + i));
 
-  static constexpr Tap one_tap{0, 0};
-  TapProduct scoring{}, weighing{};
-  scoring.taps = weighing.taps = &one_tap;
-  scoring.tap_count = weighing.tap_count = 1;
-  scoring.input = keys_across;
-  scoring.input_stride = block;
-  scoring.channels = dim_;
-  scoring.filter_stride = dim_;
-  scoring.weight_stride = 1;
-  scoring.output = scores;
-  scoring.output_stride = block;
-  weighing.filter_stride = block;
-  weighing.weight_stride = 1;
-  weighing.output_stride = width;
-  weighing.positions = width;
-  weighing.accumulate = true;
-
   for (Size key = 0; key < last_key; key += static_cast<Size>(block)) {
-    const Size present = std::min(static_cast<Size>(block), last_key - key);
-    const auto count = static_cast<std::size_t>(present);
+    Block keys_here;
+    keys_here.first = key;
+    keys_here.count = std::min(static_cast<Size>(block), last_key - key);
+    const auto count = static_cast<std::size_t>(keys_here.count);
     const T* const key_rows = keys(matrix) + key * r_.head_dim;
     const T* const value_rows = values(matrix) + key * r_.head_dim;
-    row_kernels<T>().transpose(key_rows, count, dim_, dim_, keys_across, block);
-    const std::size_t columns = Scratch::rounded(count);
-    for (std::size_t j = 0; j < dim_; ++j) {
-      std::fill(keys_across + j * block + count, keys_across + j * block + columns, 0.0f);
+    if constexpr (convert) {
+      to_float32(key_rows, key_copy, count * dim_);
+      keys_here.keys = key_copy;
+    } else {
+      keys_here.keys = key_rows;
+      keys_here.values = value_rows;
+      keys_here.value_stride = dim_;
     }
-    const float* value = value_copy;
-    std::size_t value_stride = width;
-    if (convert_values) {
+    if (widen_values) {
       for (std::size_t i = 0; i < count; ++i) {
         to_float32(value_rows + i * dim_, value_copy + i * width, dim_);
       }
-    } else if constexpr (sizeof(T) == sizeof(float)) {
-      value = value_rows;
-      value_stride = dim_;
-      weighing.positions = dim_;
+      keys_here.values = value_copy;
+      keys_here.value_stride = width;
     }
-    weighing.input = value;
-    weighing.input_stride = value_stride;
-
-    for (Size row = 0; row < chunk; row += block_rows) {
-      const Size height = std::min(block_rows, chunk - row);
-      Size seen[block_rows];
-      Size most = 0, fewest = present;
-      for (Size i = 0; i < height; ++i) {
-        seen[i] = std::clamp<Size>(visible(first_row + row + i) - key, 0, present);
-        most = std::max(most, seen[i]);
-        fewest = std::min(fewest, seen[i]);
-      }
-      if (most == 0) continue;
-      scoring.weights = query + static_cast<std::size_t>(row) * dim_;
-      scoring.filters = static_cast<std::size_t>(height);
-      scoring.positions = Scratch::rounded(static_cast<std::size_t>(most));
-      kernels().linear.tap_product(scoring);
-      for (Size i = 0; i < height; ++i) {
-        if (seen[i] == 0) continue;
-        const auto at = static_cast<std::size_t>(row + i);
-        weigh(scores + static_cast<std::size_t>(i) * block, seen[i], running[at],
-              sums + at * width);
-      }
-      // Rows that see as many keys go together; what one sees beyond its group it adds alone.
-      const Size group = fewest == present ? height : group_rows;
-      for (Size i = 0; i < height; i += group) {
-        const Size members = std::min(group, height - i);
-        const Size shared = *std::min_element(seen + i, seen + i + members);
-        weighing.weights = scores + static_cast<std::size_t>(i) * block;
-        weighing.output = sums + static_cast<std::size_t>(row + i) * width;
-        weighing.filters = static_cast<std::size_t>(members);
-        weighing.channels = static_cast<std::size_t>(shared);
-        kernels().linear.tap_product(weighing);
-        for (Size member = 0; member < members; ++member) {
-          if (seen[i + member] == shared) continue;
-          row_kernels<float>().add_weighted_rows(
-              value + static_cast<std::size_t>(shared) * value_stride,
-              static_cast<std::size_t>(seen[i + member] - shared), value_stride,
-              scores + static_cast<std::size_t>(i + member) * block +
-                  static_cast<std::size_t>(shared),
-              dim_, sums + static_cast<std::size_t>(row + i + member) * width);
-        }
-      }
+    for (std::size_t row = 0; row < rows; row += panel) {
+      attend(keys_here, first_row + static_cast<Size>(row), std::min(panel, rows - row),
+             queries_across + row * dim_, maxima + row, totals + row, scores, sums + row * width,
+             width);
     }
   }
   T* const to = output(matrix) + first_row * r_.head_dim;
-  for (std::size_t i = 0; i < rows; ++i) {
-    write(sums + i * width, dim_, running[i].sum, to + i * dim_);
+  for (std::size_t i = 0; i < rows; ++i) write(sums + i * width, dim_, totals[i], to + i * dim_);
+}
+
+/// One panel of queries over one block of keys.
+template <class T>
+void Attention<T>::attend(const Block& block, Size first_row, std::size_t height,
+                          const float* queries_across, float* maxima, float* totals, float* scores,
+                          float* sums, std::size_t width) const {
+  Size seen[panel];
+  Size most = 0, fewest = block.count;
+  for (std::size_t i = 0; i < height; ++i) {
+    seen[i] =
+        std::clamp<Size>(visible(first_row + static_cast<Size>(i)) - block.first, 0, block.count);
+    most = std::max(most, seen[i]);
+    fewest = std::min(fewest, seen[i]);
+  }
+  if (most == 0) return;
+  const auto count = static_cast<std::size_t>(most);
+  const std::size_t columns = Scratch::rounded(height);
+
+  static constexpr Tap one_tap{0, 0};
+  TapProduct scoring{};
+  scoring.taps = &one_tap;
+  scoring.tap_count = 1;
+  scoring.input = queries_across;
+  scoring.input_stride = panel;
+  scoring.channels = dim_;
+  scoring.weights = block.keys;
+  scoring.filter_stride = dim_;
+  scoring.weight_stride = 1;
+  scoring.output = scores;
+  scoring.output_stride = panel;
+  scoring.filters = count;
+  scoring.positions = columns;
+  kernels().linear.tap_product(scoring);
+
+  for (std::size_t i = 0; fewest < most && i < height; ++i) {
+    for (auto j = static_cast<std::size_t>(seen[i]); j < count; ++j) {
+      scores[j * panel + i] = -infinity;
+    }
+  }
+  float factors[panel];
+  kernels().linear.softmax_columns(scores, count, panel, columns, maxima, totals, factors);
+  for (std::size_t i = 0; i < height; ++i) {
+    if (factors[i] == 1) continue;
+    for (std::size_t j = 0; j < dim_; ++j) sums[i * width + j] *= factors[i];
+  }
+
+  TapProduct weighing{};
+  weighing.taps = &one_tap;
+  weighing.tap_count = 1;
+  weighing.input = block.values;
+  weighing.input_stride = block.value_stride;
+  weighing.filter_stride = 1;
+  weighing.weight_stride = panel;
+  weighing.output_stride = width;
+  weighing.positions = block.value_stride;
+  weighing.accumulate = true;
+  // Rows that see as many keys go together; what one sees beyond its group it adds alone.
+  const std::size_t group = fewest == most ? height : group_rows;
+  for (std::size_t i = 0; i < height; i += group) {
+    const std::size_t members = std::min(group, height - i);
+    const Size shared = *std::min_element(seen + i, seen + i + members);
+    weighing.weights = scores + i;
+    weighing.output = sums + i * width;
+    weighing.filters = members;
+    weighing.channels = static_cast<std::size_t>(shared);
+    kernels().linear.tap_product(weighing);
+    for (std::size_t row = i; row < i + members; ++row) {
+      float weights[most_block_keys];
+      const auto more = static_cast<std::size_t>(seen[row] - shared);
+      if (more == 0) continue;
+      const auto from = static_cast<std::size_t>(shared);
+      for (std::size_t j = 0; j < more; ++j) weights[j] = scores[(from + j) * panel + row];
+      row_kernels<float>().add_weighted_rows(block.values + from * block.value_stride, more,
+                                             block.value_stride, weights, dim_, sums + row * width);
+    }
   }
 }
 

@@ -19,6 +19,7 @@ constexpr LinearKernels linear_kernels{
     .float16 = row_kernels<Half>,
     .tap_product = tap_product,
     .softmax_step = softmax_step,
+    .softmax_columns = softmax_columns,
     .round_to_float16 = round_to_float16,
     .round_to_bfloat16 = round_to_bfloat16,
 };

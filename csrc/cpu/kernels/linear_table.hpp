@@ -59,6 +59,12 @@ struct LinearKernels {
   /// NaN or +infinity among the scores makes the sum NaN, as it makes the softmax of the whole row.
   float (*softmax_step)(float* scores, std::size_t n, float factor, float& maximum);
 
+  /// The same for scores in columns, one softmax each, already to base 2: `columns`, a multiple of
+  /// simd_width, of `count` scores `stride` apart. Their sums scale down with each new maximum, by
+  /// the factors given back, before they grow.
+  void (*softmax_columns)(float* scores, std::size_t count, std::size_t stride, std::size_t columns,
+                          float* maxima, float* sums, float* factors);
+
   /// Each element rounded to what float16 or bfloat16 can hold, to nearest even.
   void (*round_to_float16)(const float* input, float* output, std::size_t n);
   void (*round_to_bfloat16)(const float* input, float* output, std::size_t n);

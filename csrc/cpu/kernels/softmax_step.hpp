@@ -8,18 +8,16 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 static inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 
-/// 2^x for x <= 0, to 3e-7 of it.
+/// 2^x for x <= 0, to 3e-7 of it; 0 below 2^-125.
 static inline Floats exp2_negative(Floats x) {
-  constexpr float to_whole = 0x1.8p23f;  // added and taken away: rounds to nearest
-  x = at_least(x, -160);
-  const Floats exponent = (x + to_whole) - to_whole;
-  const Floats f = x - exponent;
+  const Floats shifted = x + to_whole;  // the exponent in its lowest bits
+  const Floats f = x - (shifted - to_whole);
   Floats p = f * 0.0013264726f + 0.009671513f;
   p = p * f + 0.055507336f;
   p = p * f + 0.24022242f;
   p = p * f + 0.693147f;
   p = p * f + 1;
-  return scale(p, exponent);
+  return x < -125 ? Floats{} : (Floats)((Ints)p + ((Ints)shifted << 23));
 }
 
 static float softmax_step(float* scores, std::size_t n, float factor, float& maximum) {
@@ -67,6 +65,44 @@ static float softmax_step(float* scores, std::size_t n, float factor, float& max
     sum2 += e;
   }
   return sum_of_lanes(sum + sum2);
+}
+
+static void softmax_columns(float* scores, std::size_t count, std::size_t stride,
+                            std::size_t columns, float* maxima, float* sums, float* factors) {
+  for (std::size_t j = 0; j < columns; j += lanes) {
+    float* const column = scores + j;
+    const Floats before = load(maxima + j);
+    Floats largest = before, second = before;
+    std::size_t i = 0;
+    for (; i + 2 <= count; i += 2) {
+      largest = larger(load(column + i * stride), largest);
+      second = larger(load(column + (i + 1) * stride), second);
+    }
+    if (i < count) largest = larger(load(column + i * stride), largest);
+    largest = larger(largest, second);
+    store(maxima + j, largest);
+
+    // Where every score so far is -infinity they count 0.
+    const Floats shift = largest == -infinity ? Floats{} : largest;
+    const Floats factor = largest == before ? splat(1) : exp2_negative(before - shift);
+    Floats sum = load(sums + j) * factor, odd_sum{};
+    for (i = 0; i + 2 <= count; i += 2) {
+      float* const even = column + i * stride;
+      const Floats a = exp2_negative(load(even) - shift);
+      const Floats b = exp2_negative(load(even + stride) - shift);
+      store(even, a);
+      store(even + stride, b);
+      sum += a;
+      odd_sum += b;
+    }
+    if (i < count) {
+      const Floats last = exp2_negative(load(column + i * stride) - shift);
+      store(column + i * stride, last);
+      sum += last;
+    }
+    store(sums + j, sum + odd_sum);
+    store(factors + j, factor);
+  }
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA

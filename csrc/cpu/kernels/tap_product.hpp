@@ -11,7 +11,9 @@ constexpr std::size_t tile_filters = 8;
 #else
 constexpr std::size_t tile_filters = 4;
 #endif
-constexpr std::size_t tile_vectors(std::size_t filters) { return filters == 1 ? 6 : 3; }
+constexpr std::size_t tile_vectors(std::size_t filters) {
+  return filters == 1 ? 6 : filters == 6 ? 4 : 3;
+}
 
 template <std::size_t filters, std::size_t vectors>
 static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_t position) {
@@ -76,6 +78,10 @@ static void tap_product_filters(const TapProduct& p, std::size_t filter) {
 
 static void tap_product(const TapProduct& p) {
   std::size_t filter = 0;
+  if (const std::size_t whole = p.positions / lanes;
+      tile_filters == 8 && whole % 4 == 0 && whole % 3 != 0) {
+    for (; filter + 6 <= p.filters; filter += 6) tap_product_filters<6>(p, filter);
+  }
   for (; filter + tile_filters <= p.filters; filter += tile_filters) {
     tap_product_filters<tile_filters>(p, filter);
   }
