@@ -162,7 +162,7 @@ def _kept(arguments: argparse.Namespace) -> int:
         choices = _core._choices_of(backend)
         device = backend.device.id
     if choices is None or not choices.path:
-        raise WrongUse(f"nothing can be kept for {device}")
+        raise WrongUse(f"nothing is kept for {device}")
     path = Path(choices.path)
     there = path.exists()
     content = path.read_text(encoding="utf-8") if choices.loaded is not None else ""

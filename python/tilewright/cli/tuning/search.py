@@ -124,7 +124,6 @@ class Search:
         samples = self._samples(shape, point, right)
         if rule not in samples:
             return None
-        medians = {candidate: statistics.median(times) for candidate, times in samples.items()}
         return Finding(
             case=shape.case,
             dtype=shape.dtype,
@@ -133,8 +132,8 @@ class Search:
             sizes=choice["sizes"],
             flags=choice["flags"],
             rule=rule,
-            seconds=medians,
-            best=_clearly_best(samples, medians, rule),
+            seconds={c: statistics.median(times) for c, times in samples.items()},
+            best=clearly_best(samples, rule),
         )
 
     def _attempt(
@@ -186,8 +185,9 @@ class Search:
         return {candidate: samples[candidate] for candidate in right}
 
 
-def _clearly_best(samples: dict[str, list[float]], medians: dict[str, float], rule: str) -> str:
+def clearly_best(samples: dict[str, list[float]], rule: str) -> str:
     """The quickest candidate, if it was quicker than the rule's in most rounds too."""
+    medians = {candidate: statistics.median(times) for candidate, times in samples.items()}
     best = min(medians, key=medians.__getitem__)
     if medians[rule] < CLEARLY * medians[best]:
         return rule
