@@ -207,14 +207,15 @@ def test_doctor_finds_a_backend_that_computes_wrong(
 # bench ----------------------------------------------------------------------------------------
 
 
-def test_bench_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    code, report = bench_json(capsys, "--ops", "gemm,reduce.sum", "--device", "cpu:0")
+@pytest.mark.parametrize("device", ["cpu:0", "webgpu:0"])
+def test_bench_as_json(device: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = bench_json(capsys, "--ops", "gemm,reduce.sum", "--device", device)
     assert code == 0
     assert set(report) == {
         *("tilewright", "date", "device", "versions", "size", "interrupted", "results")
     }
     assert report["interrupted"] is False
-    assert report["device"]["id"] == "cpu:0"
+    assert report["device"]["id"] == device
     results = report["results"]
     assert [(r["name"], r["dtype"]) for r in results] == [
         ("gemm", "float32"),
