@@ -105,7 +105,9 @@ DeviceInfo Backend::device() const {
 Capabilities Backend::capabilities() const {
   Call call(*state_, "capabilities");
   call.checked();
-  return do_capabilities();
+  Capabilities all = do_capabilities();
+  all.max_buffer_bytes = lower(all.max_buffer_bytes, config_.max_buffer_size);
+  return all;
 }
 
 PerformanceHints Backend::performance_hints() const {

@@ -21,7 +21,9 @@ void GpuBackend::do_init() {
   device_ = open_(config());
   const std::uint64_t memory = device_->limits().memory_bytes;
   memory_ = std::make_shared<BufferPool>(device_, std::max<std::uint64_t>(memory / 4, 256 << 20));
-  kernels_.emplace(*device_);
+  kernels_.emplace(*device_, config().enable_pipeline_cache);
+  elementwise_group_ = static_cast<std::uint32_t>(std::min<Size>(
+      config().preferred_workgroup_size.value_or(group_size), device_->limits().max_group_size));
   const DeviceInfo info = device_->info();
   choices_ = std::make_shared<Choices>(
       choice_points(), ChoiceFile({{"device", text(info.name, " (", to_string(info.kind), ")")},
@@ -45,6 +47,7 @@ Capabilities GpuBackend::do_capabilities() const {
   c.dtypes = {DType::float32};
   if (device_->limits().float16) c.dtypes.push_back(DType::float16);
   c.limits = info.limits;
+  if (const std::uint32_t lanes = device_->subgroup_size()) c.limits["subgroup_size"] = lanes;
   c.features = info.features;
   c.memory_bytes = info.memory_bytes;
   c.max_buffer_bytes = device_->limits().max_buffer_bytes;
@@ -53,9 +56,9 @@ Capabilities GpuBackend::do_capabilities() const {
 
 PerformanceHints GpuBackend::do_performance_hints() const {
   PerformanceHints h;
-  h.simd_width = std::max(device_->limits().subgroup_size, 1u);
+  h.simd_width = std::max(device_->subgroup_size(), 1u);
   h.preferred_alignment = device_->limits().binding_alignment;
-  h.preferred_workgroup_size = group_size;
+  h.preferred_workgroup_size = elementwise_group_;
   h.concurrency = 64;
   return h;
 }

@@ -117,6 +117,7 @@ class GpuBackend final : public Backend {
   std::shared_ptr<Device> device_;
   std::shared_ptr<BufferPool> memory_;
   std::optional<KernelLibrary> kernels_;
+  std::uint32_t elementwise_group_ = 0;  // work-items in a workgroup of unary, binary and cast
   std::shared_ptr<Choices> choices_;
 };
 

@@ -62,9 +62,9 @@ struct DeviceLimits {
   std::uint64_t max_binding_bytes = 0;
   std::uint64_t memory_bytes = 0;
   std::uint32_t binding_alignment = 256;
-  std::uint32_t max_groups = 65535;  ///< workgroups in a dimension
+  std::uint32_t max_groups = 65535;    ///< workgroups in a dimension
+  std::uint32_t max_group_size = 256;  ///< work-items of a workgroup
   std::uint32_t local_memory_bytes = 16384;
-  std::uint32_t subgroup_size = 0;  ///< 0 where subgroup operations are missing
   bool float16 = false;
 };
 
@@ -76,6 +76,9 @@ class Device {
 
   virtual DeviceInfo info() const = 0;
   virtual const DeviceLimits& limits() const = 0;
+  /// Work-items that share subgroup operations in a small kernel; 0 where there are none. The first
+  /// call may compile and run one.
+  virtual std::uint32_t subgroup_size() = 0;
 
   /// Throws OutOfMemory. `bytes` is a multiple of 4; contents undefined.
   virtual std::unique_ptr<DeviceBuffer> create_buffer(std::uint64_t bytes) = 0;

@@ -3,8 +3,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 
 #include "gpu/device.hpp"
@@ -30,7 +32,8 @@ enum class KernelId : std::uint8_t {
 /// the template's variables are; who asks for a new one is asked for the variables once.
 class KernelLibrary {
  public:
-  explicit KernelLibrary(Device& device) : device_(device) {}
+  /// Without `keep` each use of a kernel compiles it again.
+  KernelLibrary(Device& device, bool keep) : device_(device), keep_(keep) {}
 
   /// fill(TemplateVariables&) sets the variables of this variant.
   template <class Fill>
@@ -39,7 +42,7 @@ class KernelLibrary {
     const std::uint64_t wanted = key(id, variant);
     const Kept* kept = shortcut(wanted).load(std::memory_order_acquire);
     if (kept != nullptr && kept->key == wanted) return *kept->pipeline;
-    if (const Pipeline* found = find(wanted)) return *found;
+    if (const Pipeline* found = keep_ ? find(wanted) : nullptr) return *found;
     TemplateVariables variables;
     fill(variables);
     return compile(id, variant, params_bytes, std::move(variables));
@@ -62,8 +65,11 @@ class KernelLibrary {
                           TemplateVariables variables);
 
   Device& device_;
+  const bool keep_;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Kept> pipelines_;  // which stay where they are
+  /// Without keeping: what each thread uses until it asks for the next.
+  std::map<std::thread::id, std::unique_ptr<Pipeline>> latest_;
   static constexpr int shortcut_bits = 8;
   std::array<std::atomic<const Kept*>, 1 << shortcut_bits> shortcuts_{};
 };

@@ -18,8 +18,12 @@ constexpr std::size_t kept_bind_groups = 4096;
 
 }  // namespace
 
-Device::Device(const Adapter& adapter, const Config&)
-    : info_(adapter.info), raw_limits_(adapter.limits), fork_generation_(fork_generation()) {
+Device::Device(const Adapter& adapter, const Config& config)
+    : info_(adapter.info),
+      raw_limits_(adapter.limits),
+      fork_generation_(fork_generation()),
+      instance_(adapter.instance),
+      debug_(config.debug_mode) {
   open(adapter.handle);
   bind_groups_ = std::make_unique<BindGroups>(device_, kept_bind_groups);
   queue_is_empty();
@@ -90,12 +94,17 @@ void Device::open(WGPUAdapter adapter) {
   limits_.max_binding_bytes = raw_limits_.maxStorageBufferBindingSize / 4 * 4;
   limits_.binding_alignment = std::max(raw_limits_.minStorageBufferOffsetAlignment, 4u);
   limits_.max_groups = raw_limits_.maxComputeWorkgroupsPerDimension;
+  limits_.max_group_size =
+      std::min(raw_limits_.maxComputeInvocationsPerWorkgroup, raw_limits_.maxComputeWorkgroupSizeX);
   limits_.local_memory_bytes = raw_limits_.maxComputeWorkgroupStorageSize;
   if (api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=
           0 &&
       environment_flag("TILEWRIGHT_WEBGPU_IMMEDIATES", true)) {
     immediate_bytes_ = raw_limits_.maxImmediateSize;
   }
+  has_subgroups_ = api().DeviceHasFeature(
+                       device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup)) != 0;
+  limits_.memory_bytes = info_.memory_bytes;
   limits_.float16 = api().DeviceHasFeature(device_, WGPUFeatureName_ShaderF16) != 0;
 }
 
@@ -211,7 +220,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
   WGPUShaderModuleDescriptor module_descriptor{};
   module_descriptor.nextInChain = &source.chain;
   module_descriptor.label = view(std::string_view(kernel.name));
-  WGPUShaderModule module = kernel.trusted
+  WGPUShaderModule module = kernel.trusted && !debug_
                                 ? api().DeviceCreateShaderModuleTrusted(
                                       device_, &module_descriptor, WGPUShaderRuntimeChecks_None)
                                 : api().DeviceCreateShaderModule(device_, &module_descriptor);

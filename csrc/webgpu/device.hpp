@@ -33,6 +33,7 @@ class Device final : public gpu::Device {
 
   DeviceInfo info() const override { return info_; }
   const gpu::DeviceLimits& limits() const override { return limits_; }
+  std::uint32_t subgroup_size() override;
 
   std::unique_ptr<gpu::DeviceBuffer> create_buffer(std::uint64_t bytes) override;
   std::unique_ptr<gpu::Pipeline> create_pipeline(const gpu::KernelDescription& kernel) override;
@@ -81,9 +82,12 @@ class Device final : public gpu::Device {
   gpu::DeviceLimits limits_;
   WGPULimits raw_limits_{};
   unsigned fork_generation_;
+  const WGPUInstance instance_;
   WGPUDevice device_ = nullptr;
   WGPUQueue queue_ = nullptr;
 
+  bool has_subgroups_ = false;
+  const bool debug_;
   std::uint32_t immediate_bytes_ = 0;  // what kernels may take their parameters in
 
   mutable std::mutex mutex_;

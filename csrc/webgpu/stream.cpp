@@ -54,7 +54,7 @@ void Device::flush() {
   const std::uint64_t uploaded = std::exchange(upload_used_, 0);
   // To submit to a lost device, or what failed to finish, ends the process. A look is what tells
   // the library of a loss.
-  api().InstanceProcessEvents(instance());
+  api().InstanceProcessEvents(instance_);
   WGPUCommandBuffer commands = api().CommandEncoderFinish(finished, nullptr);
   api().CommandEncoderRelease(finished);
   if (const auto failure = failures_->take()) {
@@ -94,7 +94,7 @@ void Device::queue_is_empty() {
 void Device::look_until(const std::function<bool()>& done) {
   const Clock::time_point since = Clock::now();
   for (;;) {
-    api().InstanceProcessEvents(instance());
+    api().InstanceProcessEvents(instance_);
     if (done() || failures_->lost()) return;
     const Clock::duration waited = Clock::now() - since;
     if (waited < longest_spin) {
@@ -144,7 +144,7 @@ void Device::check_launch(const ComputePipeline& pipeline, const gpu::Launch& la
 }
 
 void Device::launch(const gpu::Launch& launch) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   check_usable();
   const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
   check_launch(pipeline, launch);
@@ -184,6 +184,14 @@ void Device::launch(const gpu::Launch& launch) {
   const std::uint64_t groups = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   gathered_work_ += work_of_a_launch + static_cast<std::uint32_t>(
                                            std::min<std::uint64_t>(groups, enough_for_idle_gpu));
+  if (debug_) {
+    flush();
+    lock.unlock();
+    await_submissions();
+    lock.lock();
+    check_usable();
+    return throw_failure(pipeline.name);
+  }
   flush_if_worthwhile();
 }
 

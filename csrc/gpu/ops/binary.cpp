@@ -42,6 +42,7 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
       half_bit(r.dtype) * 4 + (a_is_output ? 2 : 0) + (b_is_output ? 1 : 0);
   const auto fill = [&](TemplateVariables& v) {
     set_common(v, r.dtype);
+    v["GROUP"] = std::int64_t{elementwise_group_};
     v["OP"] = std::string(to_string(r.op));
     v["VECTORS"] = std::int64_t{vectors_of_item(r.dtype)};
     v["FORM"] = form_names[static_cast<std::size_t>(form)];
@@ -66,7 +67,7 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
     const Pipeline& pipeline =
         kernels_->get(KernelId::binary, variant, static_cast<std::uint32_t>(4 * count), fill);
     device_->launch({&pipeline, bindings, std::as_bytes(std::span(values).first(count)),
-                     cover(static_cast<std::uint64_t>(r.n), group_size)});
+                     cover(static_cast<std::uint64_t>(r.n), elementwise_group_)});
     return;
   }
   for_windows(r.n, r.dtype, [&](std::uint64_t offset, Size n) {
@@ -78,7 +79,8 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
     if (!b_is_output) bindings.push_back(window(r.b, form == Form::scalar_b ? 0 : offset));
     bindings.push_back(window(r.output, offset));
     run(KernelId::binary, variant, params, bindings,
-        cover(static_cast<std::uint64_t>(n), 4 * vectors_of_item(r.dtype) * group_size), fill);
+        cover(static_cast<std::uint64_t>(n), 4 * vectors_of_item(r.dtype) * elementwise_group_),
+        fill);
   });
 }
 

@@ -16,8 +16,8 @@ void GpuBackend::do_cast(const CastRequest& r) {
     const auto at = [&](DType dtype) { return offset / 4 * size_of(dtype); };
     const std::array<Binding, 2> bindings{window(r.input, at(r.from)), window(r.output, at(r.to))};
     run(KernelId::cast, half_bit(r.to), params, bindings,
-        cover(static_cast<std::uint64_t>(n), 4 * group_size), [&](TemplateVariables& v) {
-          v["GROUP"] = std::int64_t{group_size};
+        cover(static_cast<std::uint64_t>(n), 4 * elementwise_group_), [&](TemplateVariables& v) {
+          v["GROUP"] = std::int64_t{elementwise_group_};
           v["FROM"] = type_name(r.from);
           v["TO"] = type_name(r.to);
         });

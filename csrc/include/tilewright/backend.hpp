@@ -36,11 +36,14 @@ struct CastRequest;
 
 /// What a backend is made with. Each backend uses what applies to it.
 struct Config {
-  std::optional<Size> adapter_index;    ///< which of the backend's devices; unset: the best one
-  std::string power_preference;         ///< "", "low" or "high"
-  bool debug_mode = false;              ///< more checks by the driver, where it has them
+  std::optional<Size> adapter_index;  ///< which of the backend's devices; unset: the best one
+  std::string power_preference;       ///< "", "low" or "high"
+  /// GPU backends: kernels keep their checks of bounds, drivers check what they are given where
+  /// they can, and each launch is waited for, so that an error comes from the call that caused it.
+  bool debug_mode = false;
   std::optional<Size> max_buffer_size;  ///< bytes; lowers the device's own limit
-  bool enable_pipeline_cache = true;
+  bool enable_pipeline_cache = true;    ///< false: each use of a GPU kernel compiles it again
+  /// GPU backends: work-items in a workgroup of elementwise kernels, at most what the device takes.
   std::optional<Size> preferred_workgroup_size;
   std::optional<Size> memory_limit;  ///< bytes in live and cached buffers together
 };
