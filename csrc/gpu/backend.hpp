@@ -103,6 +103,7 @@ class GpuBackend final : public Backend {
   void multiply_rows(std::string_view op, const RowsByVector& request);
   void attention_rows(const AttentionRequest& request, std::span<const Binding> inputs,
                       const Binding& output);
+  void conv_taps(std::string_view op, const Conv2dRequest& request, bool backward);
   void conv_product(const Conv2dRequest& request, const ConvProduct& product);
   /// A tensor as [outer, length, inner], reduced along length.
   struct Extents {

@@ -65,6 +65,11 @@ CONVS = [
     Conv((1, 1, 257, 1), (3, 1, 17, 1), pad=(8, 0)),
     Conv((65, 1, 3, 3), (2, 1, 2, 2)),
     Conv((1, 64, 56, 56), (64, 64, 3, 3), pad=(1, 1)),
+    # Channels in whole steps of 16, which a backend may count on.
+    Conv((2, 32, 13, 11), (32, 32, 3, 2), stride=(2, 1), pad=(1, 2), dilation=(1, 2)),
+    Conv((3, 48, 9, 10), (96, 16, 2, 3), stride=(1, 3), pad=(2, 0), groups=3),
+    Conv((2, 80, 7, 7), (16, 80, 1, 1), stride=(2, 2)),
+    Conv((6, 16, 52, 52), (128, 16, 3, 3), pad=(1, 1)),
 ]
 
 convs = pytest.mark.parametrize("conv", CONVS, ids=str)

@@ -26,4 +26,7 @@ struct ConvProduct {
 inline constexpr Size least_tile_rows = 8;
 inline constexpr Size depth_step = 16;
 
+/// Whether conv2d_taps.wgsl takes a product of so many rows and channels that are read.
+bool takes_taps(Size rows, Size deep);
+
 }  // namespace tilewright::gpu

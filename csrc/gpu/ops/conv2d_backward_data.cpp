@@ -7,6 +7,7 @@ namespace tilewright::gpu {
 void GpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_backward_data";
   require(op, r.dtype);
+  if (takes_taps(r.channels / r.groups, r.filters / r.groups)) return conv_taps(op, r, true);
   const Size window = r.filter_height * r.filter_width;
   const Size pixels = r.batch * r.height * r.width;
   const Size taps = r.filters / r.groups * window;
