@@ -12,8 +12,8 @@ from .workspace import download
 
 
 def fresh(be: Backend) -> Backend:
-    """One more backend of the same kind, not initialised."""
-    return type(be)()
+    """One more backend of the same device, not initialised."""
+    return type(be)(adapter_index=be.config["adapter_index"])
 
 
 def test_init_and_close_as_often_as_one_likes(be: Backend) -> None:
