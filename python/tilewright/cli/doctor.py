@@ -30,6 +30,7 @@ from .terminal import Painter, width
 
 HELP = "what each backend lacks on this machine, and the command that mends it"
 _REINSTALL = f"{os.path.basename(sys.executable)} -m pip install --force-reinstall tilewright"
+_UNKNOWN_LIMIT = 2**64 - 1
 _NO_GPU = "no GPU with Vulkan"
 
 
@@ -123,9 +124,13 @@ def _memory(backend: Any) -> Check:
     backend.copy_htod(buffer, sent)
     backend.copy_dtoh(received, buffer)
     backend.free(buffer)
-    limit = environment.bytes_text(backend.memory_stats().limit_bytes)
+    limit = backend.memory_stats().limit_bytes
     same = bool(np.array_equal(sent, received))
-    found = f"{limit} may be used" if same else "a buffer came back changed"
+    found = f"{environment.bytes_text(limit)} may be used"
+    if limit == _UNKNOWN_LIMIT:
+        found = "the device does not say how much may be used"
+    if not same:
+        found = "a buffer came back changed"
     return Check(backend.name, "memory", same, found, "" if same else _REINSTALL)
 
 
