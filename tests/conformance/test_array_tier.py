@@ -335,7 +335,7 @@ def test_wrong_arguments(be: Backend) -> None:
 
 
 def test_arrays_of_another_backend_are_refused(be: Backend) -> None:
-    with type(be)() as other:
+    with type(be)(adapter_index=be.config["adapter_index"]) as other:
         foreign = other.array([1.0, 2.0])
         with pytest.raises(tilewright.InvalidArgument, match="another backend"):
             be.exp(foreign)
@@ -344,7 +344,7 @@ def test_arrays_of_another_backend_are_refused(be: Backend) -> None:
 
 
 def test_arrays_of_a_closed_backend(be: Backend) -> None:
-    other = type(be)()
+    other = type(be)(adapter_index=be.config["adapter_index"])
     other.init()
     array = other.array([1.0, 2.0])
     other.close()

@@ -230,7 +230,7 @@ def test_wrong_buffers(prepared: Prepared, call: str, argument: str) -> None:
     be = prepared.be
     freed = be.alloc(1000)
     be.free(freed)
-    with type(be)() as other:
+    with type(be)(adapter_index=be.config["adapter_index"]) as other:
         foreign = other.alloc(1000)
         for value in (0, 1, 2**64 - 1, freed, foreign, -1, 2**64, 2**200, 1.5):
             prepared.refuses(argument, value)
