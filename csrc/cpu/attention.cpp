@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"

@@ -31,7 +31,7 @@ auto join_chunks(std::size_t n, Of&& of, Join&& join) {
   const Chunks chunks(n);
   if (chunks.count == 1) return of(std::size_t{0}, n);
   std::array<decltype(of(n, n)), Chunks::most + 1> parts;
-  parallel_tasks(chunks.count,
+  parallel_units(chunks.count, chunks.size,
                  [&](std::size_t i) { parts[i] = of(chunks.begin(i), chunks.length(i)); });
   auto all = parts[0];
   for (std::size_t i = 1; i < chunks.count; ++i) all = join(all, parts[i]);
@@ -43,7 +43,8 @@ template <class Body>
 void for_chunks(std::size_t n, Body&& body) {
   const Chunks chunks(n);
   if (chunks.count == 1) return body(std::size_t{0}, n);
-  parallel_tasks(chunks.count, [&](std::size_t i) { body(chunks.begin(i), chunks.length(i)); });
+  parallel_units(chunks.count, chunks.size,
+                 [&](std::size_t i) { body(chunks.begin(i), chunks.length(i)); });
 }
 
 /// Calls body(row) for each row: rows in parallel where they are enough for all threads or short,

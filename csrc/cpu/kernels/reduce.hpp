@@ -87,35 +87,48 @@ static Deviations deviations(const T* x, std::size_t n, float centre) {
   return {sum_of(sums), sum_of(squares)};
 }
 
-/// Picks one of n > 0 elements. An element may be looked at twice, so the end needs no mask.
+/// The first of n > 0 elements in the order of choose(a, b), which need not know of NaN: what is
+/// NaN has a larger magnitude than infinity, and those are compared as integers beside. An element
+/// may be looked at twice, so the end needs no mask.
 template <class T, class Choose>
 static inline float pick(const T* x, std::size_t n, Choose choose) {
+  constexpr std::int32_t magnitude = 0x7fffffff, infinite = 0x7f800000;
+  const auto see = [=](Floats value, Floats& best, Ints& size) {
+    const Ints own = (Ints)value & magnitude;
+    best = choose(value, best);
+    size = own > size ? own : size;
+  };
   Floats a = n < lanes ? load(x, n, load(x, 1)[0]) : load(x);
+  Ints size = (Ints)a & magnitude;
   if (n > lanes) {
     Floats b = a, c = a, d = a;
+    Ints other = size;
     std::size_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
       look_ahead(x, i);
-      a = choose(a, load(x + i));
-      b = choose(b, load(x + i + lanes));
-      c = choose(c, load(x + i + 2 * lanes));
-      d = choose(d, load(x + i + 3 * lanes));
+      see(load(x + i), a, size);
+      see(load(x + i + lanes), b, other);
+      see(load(x + i + 2 * lanes), c, size);
+      see(load(x + i + 3 * lanes), d, other);
     }
-    for (; i + lanes <= n; i += lanes) b = choose(b, load(x + i));
-    a = choose(choose(a, b), choose(choose(c, d), load(x + n - lanes)));
+    for (; i + lanes <= n; i += lanes) see(load(x + i), b, other);
+    see(load(x + n - lanes), a, size);
+    a = choose(choose(a, b), choose(c, d));
+    size = other > size ? other : size;
   }
-  for (std::size_t j = 1; j < lanes; ++j) a = choose(a, splat(a[j]));
+  if (any(size > infinite)) return __builtin_nanf("");
+  for (std::size_t j = 1; j < lanes; ++j) a = choose(splat(a[j]), a);
   return a[0];
 }
 
 template <class T>
 static float max(const T* x, std::size_t n) {
-  return pick(x, n, [](Floats a, Floats b) { return max_of(a, b); });
+  return pick(x, n, [](Floats a, Floats b) { return a > b ? a : b; });
 }
 
 template <class T>
 static float min(const T* x, std::size_t n) {
-  return pick(x, n, [](Floats a, Floats b) { return min_of(a, b); });
+  return pick(x, n, [](Floats a, Floats b) { return a < b ? a : b; });
 }
 
 /// Calls body(j, read) for the vectors of a row of `width`.
