@@ -61,6 +61,19 @@ def test_the_environment_replaces_auto_only(run_python: Run) -> None:
     assert run_python(ASK.format("'cpu'"), TILEWRIGHT_DEVICE="no such").stdout == "cpu:0\n"
 
 
+def test_a_software_gpu_is_taken_only_where_that_is_allowed(run_python: Run) -> None:
+    software = {d.id for d in tw.devices() if d.kind is tw.DeviceKind.software}
+    assert run_python(ASK.format("")).stdout.strip() not in software
+    assert run_python(ASK.format("'webgpu'")).stdout.strip() not in software
+    allowed = run_python(ASK.format("'webgpu'"), TILEWRIGHT_ALLOW_SOFTWARE="1")
+    assert allowed.stdout.startswith("webgpu:")
+
+
+def test_a_named_backend_opens_no_other_one_s_library(run_python: Run) -> None:
+    code = ASK.format("'cpu'") + "; print('libtilewright_wgpu' in open('/proc/self/maps').read())"
+    assert run_python(code).stdout == "cpu:0\nFalse\n"
+
+
 def test_wrong_variables_are_named(run_python: Run) -> None:
     for name, value in (("TILEWRIGHT_ALLOW_SOFTWARE", "maybe"), ("TILEWRIGHT_NUM_THREADS", "0")):
         done = run_python(ASK.format("'cpu'"), **{name: value})
