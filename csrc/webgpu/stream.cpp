@@ -23,6 +23,13 @@ constexpr std::uint32_t most_gathered = 256;
 /// Short waits end without a pause, long ones leave the processor to others.
 constexpr std::chrono::microseconds longest_spin{100}, longest_sleep{1000};
 
+/// Held through a look and through a submission with the look before it, so that no other thread's
+/// look meets a loss between those two. One for all devices, since a look is at all of them.
+std::mutex& look_or_submit() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
 }  // namespace
 
 WGPUCommandEncoder Device::encoder() {
@@ -54,6 +61,7 @@ void Device::flush() {
   const std::uint64_t uploaded = std::exchange(upload_used_, 0);
   // To submit to a lost device, or what failed to finish, ends the process. A look is what tells
   // the library of a loss.
+  std::unique_lock alone(look_or_submit());
   api().InstanceProcessEvents(instance_);
   WGPUCommandBuffer commands = api().CommandEncoderFinish(finished, nullptr);
   api().CommandEncoderRelease(finished);
@@ -67,6 +75,7 @@ void Device::flush() {
   Staging& upload = uploads_[upload_turn_];
   if (uploaded > 0) upload.unmap();
   last_submission_ = api().QueueSubmitForIndex(queue_, 1, &commands);
+  alone.unlock();
   submitted_ = true;
   gpu_idle_ = false;
   quiet_since_ = Clock::now();
@@ -94,7 +103,10 @@ void Device::queue_is_empty() {
 void Device::look_until(const std::function<bool()>& done) {
   const Clock::time_point since = Clock::now();
   for (;;) {
-    api().InstanceProcessEvents(instance_);
+    {
+      std::lock_guard alone(look_or_submit());
+      api().InstanceProcessEvents(instance_);
+    }
     if (done() || failures_->lost()) return;
     const Clock::duration waited = Clock::now() - since;
     if (waited < longest_spin) {
