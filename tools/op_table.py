@@ -48,9 +48,7 @@ def table(columns: Mapping[str, Column]) -> str:
 
 def columns_of(text: str) -> dict[str, Column]:
     """What `table` was given."""
-    rows = [
-        [cell.strip(" `") for cell in line.strip("|").split("|")] for line in text.splitlines()
-    ]
+    rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in text.splitlines()]
     if not rows:
         return {}
     names, _, *ops = rows
