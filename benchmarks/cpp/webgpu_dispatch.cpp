@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/dynamic_library.hpp"
 #include "gpu/backend.hpp"
 #include "tilewright/tilewright.hpp"
 #include "webgpu/api.hpp"
@@ -100,6 +101,13 @@ void product(Backend& be, Buffer a, Buffer b, Buffer c) {
   std::exit(1);
 }
 
+/// wgpu-native's own wait, which the backend does without: it ends the process on a lost device.
+void poll(WGPUDevice device, WGPUSubmissionIndex until) {
+  static const auto call =
+      DynamicLibrary(api().path).function<decltype(::wgpuDevicePoll)>("wgpuDevicePoll");
+  call(device, 1, &until);
+}
+
 /// Instance, adapter, device and queue, with the adapter's limits.
 struct RawDevice {
   WGPUDevice device = nullptr;
@@ -153,7 +161,7 @@ struct RawDevice {
     submitted = api().QueueSubmitForIndex(queue, 1, &commands);
     api().CommandBufferRelease(commands);
   }
-  void wait() { api().DevicePoll(device, 1, &submitted); }
+  void wait() { poll(device, submitted); }
 };
 
 RawDevice& raw() {
@@ -327,7 +335,7 @@ class RawStaging {
     api().BufferMapAsync(slot.buffer, mode_, 0, piece, callback);
   }
   void wait_for(Slot& slot) {
-    while (slot.pending) api().DevicePoll(gpu_.device, 1, &slot.submission);
+    while (slot.pending) poll(gpu_.device, slot.submission);
   }
 
   RawDevice& gpu_;
