@@ -58,6 +58,7 @@ Device::~Device() {
 }
 
 void Device::open(WGPUAdapter adapter) {
+  const bool may_use_immediates = environment_flag("TILEWRIGHT_WEBGPU_IMMEDIATES", true);
   std::vector<WGPUFeatureName> wanted;
   for (std::uint32_t feature :
        {std::uint32_t{WGPUFeatureName_ShaderF16}, std::uint32_t{WGPUFeatureName_TimestampQuery},
@@ -97,11 +98,13 @@ void Device::open(WGPUAdapter adapter) {
   limits_.max_group_size =
       std::min(raw_limits_.maxComputeInvocationsPerWorkgroup, raw_limits_.maxComputeWorkgroupSizeX);
   limits_.local_memory_bytes = raw_limits_.maxComputeWorkgroupStorageSize;
-  if (api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=
-          0 &&
-      environment_flag("TILEWRIGHT_WEBGPU_IMMEDIATES", true)) {
+  if (may_use_immediates &&
+      api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=
+          0) {
     immediate_bytes_ = raw_limits_.maxImmediateSize;
   }
+  info_.limits["max_immediate_bytes"] = immediate_bytes_;
+  if (immediate_bytes_ == 0) std::erase(info_.features, "immediates");
   has_subgroups_ = api().DeviceHasFeature(
                        device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup)) != 0;
   limits_.memory_bytes = info_.memory_bytes;
