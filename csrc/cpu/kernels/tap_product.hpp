@@ -11,6 +11,7 @@ constexpr std::size_t tile_filters = 8;
 #else
 constexpr std::size_t tile_filters = 4;
 #endif
+// Rows of four vectors are best taken whole, by six filters.
 constexpr std::size_t tile_vectors(std::size_t filters) {
   return filters == 1 ? 6 : filters == 6 ? 4 : 3;
 }
@@ -78,8 +79,7 @@ static void tap_product_filters(const TapProduct& p, std::size_t filter) {
 
 static void tap_product(const TapProduct& p) {
   std::size_t filter = 0;
-  if (const std::size_t whole = p.positions / lanes;
-      tile_filters == 8 && whole % 4 == 0 && whole % 3 != 0) {
+  if (tile_filters == 8 && p.positions == 4 * lanes) {
     for (; filter + 6 <= p.filters; filter += 6) tap_product_filters<6>(p, filter);
   }
   for (; filter + tile_filters <= p.filters; filter += tile_filters) {
