@@ -17,6 +17,8 @@
 #include "gpu/backend.hpp"
 #include "tilewright/tilewright.hpp"
 #include "webgpu/api.hpp"
+#include "webgpu/wgsl_interface.hpp"
+#include "webgpu/wgsl_text.hpp"
 
 namespace tilewright {
 namespace {
@@ -33,6 +35,7 @@ double seconds_since(Clock::time_point start) {
 /// One launch, as the backend asks its device for it.
 struct Recorded {
   gpu::KernelDescription kernel;
+  KernelInfo info;
   std::vector<std::byte> params;
   std::array<std::uint32_t, 3> grid;
 };
@@ -52,7 +55,8 @@ class Recorder final : public gpu::Device {
   }
   std::unique_ptr<gpu::Pipeline> create_pipeline(const gpu::KernelDescription& kernel) override {
     recorded_.kernel = kernel;
-    return std::make_unique<gpu::Pipeline>();
+    recorded_.info = webgpu::interface_of(kernel, webgpu::tokens_of(kernel.code.text)).info;
+    return std::make_unique<gpu::Pipeline>(recorded_.info);
   }
   void launch(const gpu::Launch& launch) override {
     recorded_.params.assign(launch.params.begin(), launch.params.end());
@@ -63,6 +67,8 @@ class Recorder final : public gpu::Device {
   void copy(gpu::DeviceBuffer&, std::uint64_t, gpu::DeviceBuffer&, std::uint64_t,
             std::uint64_t) override {}
   void wait() override {}
+  void begin_timing() override {}
+  std::vector<LaunchRecord> end_timing() override { return {}; }
 
  private:
   Recorded& recorded_;
@@ -175,14 +181,14 @@ class RawKernel {
   RawKernel(RawDevice& gpu, const Recorded& recorded, const std::vector<WGPUBuffer>& buffers)
       : gpu_(gpu), recorded_(recorded) {
     const gpu::KernelDescription& kernel = recorded_.kernel;
-    std::vector<WGPUBindGroupLayoutEntry> places(kernel.bindings.size());
-    std::vector<WGPUBindGroupEntry> entries(kernel.bindings.size());
+    const KernelInfo& info = recorded_.info;
+    std::vector<WGPUBindGroupLayoutEntry> places(info.bindings.size());
+    std::vector<WGPUBindGroupEntry> entries(info.bindings.size());
     for (std::uint32_t i = 0; i < places.size(); ++i) {
       places[i].binding = entries[i].binding = i;
       places[i].visibility = WGPUShaderStage_Compute;
-      places[i].buffer.type = kernel.bindings[i] == gpu::Access::read
-                                  ? WGPUBufferBindingType_ReadOnlyStorage
-                                  : WGPUBufferBindingType_Storage;
+      places[i].buffer.type = info.bindings[i].writable ? WGPUBufferBindingType_Storage
+                                                        : WGPUBufferBindingType_ReadOnlyStorage;
       entries[i].buffer = buffers[i];
       entries[i].size = WGPU_WHOLE_SIZE;
     }
@@ -193,7 +199,7 @@ class RawKernel {
     WGPUPipelineLayoutDescriptor whole{};
     whole.bindGroupLayoutCount = 1;
     whole.bindGroupLayouts = &group_layout;
-    whole.immediateSize = kernel.params_bytes;
+    whole.immediateSize = static_cast<std::uint32_t>(info.params_bytes);
     WGPUShaderSourceWGSL source{};
     source.chain.sType = WGPUSType_ShaderSourceWGSL;
     source.code = webgpu::view(std::string_view(kernel.code.text));

@@ -106,22 +106,26 @@ std::string to_string(py::handle given, const Argument& argument) {
   return {utf8, static_cast<std::size_t>(size)};
 }
 
-Buffer to_buffer(py::handle given, const Argument& argument) {
-  constexpr std::string_view expected = "a buffer handle or an Array";
-  std::uint64_t value;
-  if (PyLong_CheckExact(given.ptr())) {
-    value = PyLong_AsUnsignedLongLong(given.ptr());
-  } else if (const Storage* storage = instance_of<Storage>(given)) {
-    if (storage->backend() == argument.backend) return storage->buffer();
-    argument.refuse(given, "an Array of this backend");
-  } else {
-    value = PyLong_AsUnsignedLongLong(to_int(given, argument, expected).ptr());
-  }
+std::uint64_t to_handle(py::handle given, const Argument& argument, std::string_view expected) {
+  const std::uint64_t value =
+      PyLong_CheckExact(given.ptr())
+          ? PyLong_AsUnsignedLongLong(given.ptr())
+          : PyLong_AsUnsignedLongLong(to_int(given, argument, expected).ptr());
   if (value == static_cast<std::uint64_t>(-1) && PyErr_Occurred() != nullptr) {
     PyErr_Clear();
     argument.refuse(given, expected);
   }
-  return static_cast<Buffer>(value);
+  return value;
+}
+
+Buffer to_buffer(py::handle given, const Argument& argument) {
+  if (!PyLong_CheckExact(given.ptr())) {
+    if (const Storage* storage = instance_of<Storage>(given)) {
+      if (storage->backend() == argument.backend) return storage->buffer();
+      argument.refuse(given, "an Array of this backend");
+    }
+  }
+  return static_cast<Buffer>(to_handle(given, argument, "a buffer handle or an Array"));
 }
 
 std::vector<Size> to_sizes(py::handle given, const Argument& argument, Py_ssize_t count) {

@@ -33,7 +33,11 @@ Size to_size(pybind11::handle given, const Argument& argument);
 double to_double(pybind11::handle given, const Argument& argument);
 bool to_bool(pybind11::handle given, const Argument& argument);
 std::string to_string(pybind11::handle given, const Argument& argument);
+/// Any integer of 64 bits that may be a handle; the core knows which are.
+std::uint64_t to_handle(pybind11::handle given, const Argument& argument,
+                        std::string_view expected);
 Buffer to_buffer(pybind11::handle given, const Argument& argument);
+Kernel to_kernel(pybind11::handle given, const Argument& argument);
 /// Any sequence of integers; `count` is how many there must be, or -1.
 std::vector<Size> to_sizes(pybind11::handle given, const Argument& argument, Py_ssize_t count = -1);
 /// The position of a name among `names`, given as str or as a member of `enum_class`.
@@ -95,6 +99,14 @@ struct Convert<Buffer> {
 };
 
 template <>
+struct Convert<Kernel> {
+  static constexpr auto name = pybind11::detail::const_name("int | CompiledKernel");
+  static Kernel from(pybind11::handle given, const Argument& argument) {
+    return to_kernel(given, argument);
+  }
+};
+
+template <>
 struct Convert<std::span<const Size>> {
   static constexpr auto name = pybind11::detail::const_name("Sequence[int]");
   static std::vector<Size> from(pybind11::handle given, const Argument& argument) {
@@ -140,10 +152,22 @@ struct pybind11::detail::type_caster<tilewright::bindings::Given<T>> {
   }
 };
 
-template <>
-struct pybind11::detail::type_caster<tilewright::Buffer> {
-  static constexpr auto name = const_name("int");
-  static handle cast(tilewright::Buffer buffer, return_value_policy, handle) {
-    return PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(buffer));
+namespace tilewright::bindings {
+
+/// Handles are integers in Python.
+template <class Handle>
+struct HandleCaster {
+  static constexpr auto name = pybind11::detail::const_name("int");
+  static pybind11::handle cast(Handle value, pybind11::return_value_policy, pybind11::handle) {
+    return PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(value));
   }
 };
+
+}  // namespace tilewright::bindings
+
+template <>
+struct pybind11::detail::type_caster<tilewright::Buffer>
+    : tilewright::bindings::HandleCaster<tilewright::Buffer> {};
+template <>
+struct pybind11::detail::type_caster<tilewright::Kernel>
+    : tilewright::bindings::HandleCaster<tilewright::Kernel> {};

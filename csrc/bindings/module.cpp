@@ -5,6 +5,7 @@
 #include "bindings/choices.hpp"
 #include "bindings/enums.hpp"
 #include "bindings/errors.hpp"
+#include "bindings/kernel.hpp"
 #include "bindings/log.hpp"
 #include "bindings/structs.hpp"
 #include "tilewright/version.hpp"
@@ -20,5 +21,6 @@ PYBIND11_MODULE(_core, m) {
   bind_ops(backend);
   bind_array(m);
   bind_choices(m);
+  bind_kernel(m, backend);
   bind_log(m);
 }

@@ -1,5 +1,6 @@
 #include "bindings/structs.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,12 @@ py::object to_python(std::uint32_t value) { return py::int_(value); }
 py::object to_python(std::uint64_t value) { return py::int_(value); }
 py::object to_python(DeviceKind value) { return to_member(value); }
 py::object to_python(DType value) { return to_member(value); }
+
+py::object to_python(const std::array<std::uint32_t, 3>& values) {
+  return py::make_tuple(values[0], values[1], values[2]);
+}
+py::object to_python(const KernelBinding& value) { return py::cast(value); }
+py::object to_python(const KernelParameter& value) { return py::cast(value); }
 
 template <class T>
 py::object to_python(const std::vector<T>& values) {
@@ -103,6 +110,30 @@ void bind_structs(py::module_& m) {
       .with("allocations", &MemoryStats::allocations)
       .with("total_allocations", &MemoryStats::total_allocations)
       .with("limit_bytes", &MemoryStats::limit_bytes)
+      .printed();
+  ReadOnly<KernelBinding>(m, "KernelBinding", "A buffer that a kernel's code declares.")
+      .with("name", &KernelBinding::name)
+      .with("writable", &KernelBinding::writable)
+      .with("least_bytes", &KernelBinding::least_bytes)
+      .printed();
+  ReadOnly<KernelParameter>(m, "KernelParameter", "A parameter that a kernel's code declares.")
+      .with("name", &KernelParameter::name)
+      .with("type", &KernelParameter::type)
+      .with("offset", &KernelParameter::offset)
+      .with("bytes", &KernelParameter::bytes)
+      .printed();
+  ReadOnly<KernelInfo>(m, "KernelInfo", "What a launch of a kernel takes.")
+      .with("name", &KernelInfo::name)
+      .with("bindings", &KernelInfo::bindings)
+      .with("params", &KernelInfo::params)
+      .with("params_bytes", &KernelInfo::params_bytes)
+      .with("workgroup_size", &KernelInfo::workgroup_size)
+      .printed();
+  ReadOnly<LaunchRecord>(m, "LaunchRecord", "One launch of a kernel, by the device's clock.")
+      .with("kernel", &LaunchRecord::kernel)
+      .with("start_ns", &LaunchRecord::start_ns)
+      .with("duration_ns", &LaunchRecord::duration_ns)
+      .with("grid", &LaunchRecord::grid)
       .printed();
 }
 

@@ -1,6 +1,7 @@
 #include "tilewright/backend.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/call.hpp"
@@ -79,6 +80,7 @@ void Backend::close() {
   {
     std::lock_guard lifecycle(state_->lifecycle);
     std::vector<AllocationRef> buffers;
+    std::map<Kernel, KernelRef> kernels;
     {
       std::lock_guard lock(state_->mutex);
       if (!state_->initialized) return;
@@ -88,9 +90,12 @@ void Backend::close() {
     {
       std::lock_guard lock(state_->mutex);
       buffers = state_->buffers.remove_all();
+      kernels = state_->kernels.remove_all();
+      state_->profile = ProfileState::none;
       state_->active_bytes = state_->peak_bytes = state_->total_allocations = 0;
     }
     buffers.clear();
+    kernels.clear();
     do_close();
   }
   if (log_enabled()) log(LogLevel::info, text(name_, ": closed"));

@@ -1,11 +1,16 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "tilewright/kernel.hpp"
 #include "tilewright/types.hpp"
 
 namespace tilewright {
@@ -25,6 +30,28 @@ class Allocation {
 };
 
 using AllocationRef = std::shared_ptr<Allocation>;
+
+/// What a backend keeps behind a kernel's handle, with what its launches are held against.
+class CompiledKernel {
+ public:
+  CompiledKernel(KernelInfo info, std::uint64_t max_binding_bytes, std::uint32_t max_groups)
+      : info_(std::move(info)), max_binding_bytes_(max_binding_bytes), max_groups_(max_groups) {}
+  virtual ~CompiledKernel() = default;
+  CompiledKernel(const CompiledKernel&) = delete;
+  CompiledKernel& operator=(const CompiledKernel&) = delete;
+
+  const KernelInfo& info() const { return info_; }
+  std::uint64_t max_binding_bytes() const { return max_binding_bytes_; }
+  /// Workgroups in a dimension of the grid.
+  std::uint32_t max_groups() const { return max_groups_; }
+
+ private:
+  KernelInfo info_;
+  std::uint64_t max_binding_bytes_;
+  std::uint32_t max_groups_;
+};
+
+using KernelRef = std::shared_ptr<CompiledKernel>;
 
 // Checked requests, as implementations get them. References hold their allocations alive for as
 // long as the request is kept.
@@ -145,6 +172,13 @@ struct ReduceRequest {
   AllocationRef input, output;
   Size outer, length, inner;
   DType dtype;
+};
+
+struct LaunchRequest {
+  KernelRef kernel;
+  std::vector<AllocationRef> buffers;
+  std::span<const std::byte> params;
+  std::array<std::uint32_t, 3> grid;
 };
 
 struct CastRequest {

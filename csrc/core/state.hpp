@@ -5,11 +5,14 @@
 #include <mutex>
 
 #include "core/buffer_table.hpp"
+#include "core/kernel_table.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright {
 
-/// What every backend has besides its implementation: its buffers, their sum, and who is inside.
+enum class ProfileState : std::uint8_t { none, changing, running };
+
+/// What every backend has besides its implementation: its buffers and kernels, and who is inside.
 ///
 /// States enlist themselves for fork(): it waits until no call is inside any backend and lets none
 /// in, so a child finds every lock of every implementation free.
@@ -25,6 +28,8 @@ class BackendState {
   std::mutex mutex;  ///< guards what follows
   bool initialized = false;
   BufferTable buffers;
+  KernelTable kernels;
+  ProfileState profile = ProfileState::none;
   std::uint64_t active_bytes = 0;
   std::uint64_t peak_bytes = 0;
   std::uint64_t total_allocations = 0;

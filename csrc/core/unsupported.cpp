@@ -38,4 +38,16 @@ void Backend::do_binary(const BinaryRequest&) { lacks(name_, "binary"); }
 void Backend::do_reduce(const ReduceRequest&) { lacks(name_, "reduce"); }
 void Backend::do_cast(const CastRequest&) { lacks(name_, "cast"); }
 
+std::shared_ptr<CompiledKernel> Backend::do_create_kernel(const KernelSource&) {
+  throw Unsupported(text("create_kernel: the ", name_,
+                         " backend takes no kernels of one's own; use a GPU backend"));
+}
+void Backend::do_launch_kernel(const LaunchRequest&) { lacks(name_, "launch_kernel"); }
+void Backend::do_begin_profile() {
+  throw Unsupported(text("begin_profile: the ", name_,
+                         " backend launches no kernels that a device could time (timestamps); use "
+                         "a GPU backend"));
+}
+Profile Backend::do_end_profile() { lacks(name_, "end_profile"); }
+
 }  // namespace tilewright

@@ -35,6 +35,7 @@ void GpuBackend::do_init() {
 void GpuBackend::do_close() noexcept {
   choices_.reset();
   kernels_.reset();
+  trial_device_.reset();
   memory_.reset();
   device_.reset();
 }

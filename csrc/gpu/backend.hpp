@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -65,6 +66,11 @@ class GpuBackend final : public Backend {
   void do_reduce(const ReduceRequest& request) override;
   void do_cast(const CastRequest& request) override;
 
+  std::shared_ptr<CompiledKernel> do_create_kernel(const KernelSource& source) override;
+  void do_launch_kernel(const LaunchRequest& request) override;
+  void do_begin_profile() override;
+  Profile do_end_profile() override;
+
   /// Throws Unsupported where the device cannot store this type in kernels.
   void require(std::string_view op, DType dtype) const;
   /// The whole buffer, or its first `needed` bytes where one binding cannot hold it; Unsupported
@@ -77,7 +83,7 @@ class GpuBackend final : public Backend {
   void run(KernelId id, std::uint32_t variant, const Params& params,
            std::span<const Binding> bindings, const std::array<std::uint32_t, 3>& grid,
            const Fill& fill) {
-    const Pipeline& pipeline = kernels_->get(id, variant, sizeof params, fill);
+    const Pipeline& pipeline = kernels_->get(id, variant, fill);
     device_->launch({&pipeline, bindings, std::as_bytes(std::span(&params, 1)), grid});
   }
 
@@ -114,12 +120,17 @@ class GpuBackend final : public Backend {
   void softmax_rows(const SoftmaxRequest& request, const RowPlan& plan);
   void norm(std::string_view op, const NormRequest& request, bool centred);
 
+  /// Throws KernelError where the code does not compile, on a device kept for trying.
+  void try_kernel(const KernelDescription& kernel);
+
   OpenDevice open_;
   std::shared_ptr<Device> device_;
   std::shared_ptr<BufferPool> memory_;
   std::optional<KernelLibrary> kernels_;
   std::uint32_t elementwise_group_ = 0;  // work-items in a workgroup of unary, binary and cast
   std::shared_ptr<Choices> choices_;
+  std::mutex trial_mutex_;
+  std::shared_ptr<Device> trial_device_;  // opened by the first kernel of a user's own
 };
 
 }  // namespace tilewright::gpu

@@ -6,10 +6,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu/template.hpp"
 #include "tilewright/device.hpp"
+#include "tilewright/kernel.hpp"
+#include "tilewright/profile.hpp"
 
 namespace tilewright::gpu {
 
@@ -29,17 +32,21 @@ class DeviceBuffer {
 /// A compiled kernel with its layout.
 class Pipeline {
  public:
+  explicit Pipeline(KernelInfo info) : info_(std::move(info)) {}
   virtual ~Pipeline() = default;
-};
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+  /// What its code declares.
+  const KernelInfo& info() const { return info_; }
 
-enum class Access : std::uint8_t { read, read_write };
+ private:
+  KernelInfo info_;
+};
 
 struct KernelDescription {
   std::string name;   ///< for messages and profiles
   ExpandedText code;  ///< what the device's compiler takes
   std::string entry;
-  std::vector<Access> bindings;
-  std::uint32_t params_bytes = 0;
   bool trusted = false;  ///< leave out the checks that protect from the kernel's own mistakes
 };
 
@@ -82,7 +89,7 @@ class Device {
 
   /// Throws OutOfMemory. `bytes` is a multiple of 4; contents undefined.
   virtual std::unique_ptr<DeviceBuffer> create_buffer(std::uint64_t bytes) = 0;
-  /// Throws KernelError with the compiler's log.
+  /// Reads from the code what a launch takes. Throws KernelError with the compiler's log.
   virtual std::unique_ptr<Pipeline> create_pipeline(const KernelDescription& kernel) = 0;
 
   virtual void launch(const Launch& launch) = 0;
@@ -93,6 +100,10 @@ class Device {
                     std::uint64_t src_offset, std::uint64_t bytes) = 0;
   /// Returns when all queued work is done; throws what went wrong in it.
   virtual void wait() = 0;
+
+  /// Times every launch until end_timing(), which waits for them. Throws Unsupported.
+  virtual void begin_timing() = 0;
+  virtual std::vector<LaunchRecord> end_timing() = 0;
 };
 
 }  // namespace tilewright::gpu

@@ -38,15 +38,14 @@ class KernelLibrary {
 
   /// fill(TemplateVariables&) sets the variables of this variant.
   template <class Fill>
-  const Pipeline& get(KernelId id, std::uint32_t variant, std::uint32_t params_bytes,
-                      const Fill& fill) {
+  const Pipeline& get(KernelId id, std::uint32_t variant, const Fill& fill) {
     const std::uint64_t wanted = key(id, variant);
     const Kept* kept = shortcut(wanted).load(std::memory_order_acquire);
     if (kept != nullptr && kept->key == wanted) return *kept->pipeline;
     if (const Pipeline* found = keep_ ? find(wanted) : nullptr) return *found;
     TemplateVariables variables;
     fill(variables);
-    return compile(id, variant, params_bytes, std::move(variables));
+    return compile(id, variant, std::move(variables));
   }
 
  private:
@@ -62,8 +61,7 @@ class KernelLibrary {
     return shortcuts_[(key * 0x9e3779b97f4a7c15u) >> (64 - shortcut_bits)];
   }
   const Pipeline* find(std::uint64_t key);
-  const Pipeline& compile(KernelId id, std::uint32_t variant, std::uint32_t params_bytes,
-                          TemplateVariables variables);
+  const Pipeline& compile(KernelId id, std::uint32_t variant, TemplateVariables variables);
 
   Device& device_;
   const bool keep_;
@@ -74,9 +72,5 @@ class KernelLibrary {
   static constexpr int shortcut_bits = 8;
   std::array<std::atomic<const Kept*>, 1 << shortcut_bits> shortcuts_{};
 };
-
-/// The bindings that a WGSL text declares, in their order. Throws KernelError where a number is
-/// left out or used twice.
-std::vector<Access> bindings_of(const ExpandedText& code);
 
 }  // namespace tilewright::gpu

@@ -24,7 +24,8 @@ namespace tilewright::webgpu {
   X(ComputePassEncoderDispatchWorkgroups) X(ComputePassEncoderEnd)                                \
   X(ComputePassEncoderRelease) X(QueueSubmitForIndex) X(QueueWriteBuffer) X(QueueRelease) X(QueueOnSubmittedWorkDone)         \
   X(CommandBufferRelease) X(BindGroupRelease) X(BindGroupLayoutRelease)                           \
-  X(PipelineLayoutRelease) X(ComputePipelineRelease) X(ShaderModuleRelease)
+  X(DeviceCreateQuerySet) X(QuerySetRelease) X(CommandEncoderResolveQuerySet)                     \
+  X(QueueGetTimestampPeriod) X(PipelineLayoutRelease) X(ComputePipelineRelease) X(ShaderModuleRelease)
 // clang-format on
 
 /// wgpu-native, opened at run time into this table. Never closed: its threads may outlive us.

@@ -8,8 +8,8 @@
 #include "core/text.hpp"
 #include "webgpu/objects.hpp"
 
-// Opening, failures, buffers and pipelines; stream.cpp has launches and transfers.cpp copies from
-// and to the host.
+// Opening, failures and buffers; pipelines.cpp has kernels, stream.cpp launches and their times,
+// transfers.cpp copies from and to the host.
 namespace tilewright::webgpu {
 
 namespace {
@@ -34,6 +34,7 @@ Device::~Device() {
     // The child's copy cannot be taken apart.
     (void)bind_groups_.release();
     (void)uniforms_.release();
+    (void)timestamps_.release();
     return;
   }
   if (device_ == nullptr) return;
@@ -42,6 +43,7 @@ Device::~Device() {
   await_submissions();
   for (Staging& staging : uploads_) staging.release();
   for (Staging& staging : downloads_) staging.release();
+  timestamps_.reset();
   bind_groups_.reset();
   uniforms_.reset();
   for (const auto& [key, layout] : layouts_) {
@@ -137,7 +139,7 @@ void Device::throw_failure(std::string_view during) {
   throw DeviceError(text("webgpu: ", during, ": ", failure->message));
 }
 
-// Buffers and pipelines -------------------------------------------------------------------------
+// Buffers -----------------------------------------------------------------------------------------
 
 WGPUBuffer Device::raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const char* label) {
   WGPUBufferDescriptor descriptor{};
@@ -164,89 +166,6 @@ std::unique_ptr<gpu::DeviceBuffer> Device::create_buffer(std::uint64_t bytes) {
   WGPUBuffer handle = raw_buffer(
       bytes, WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "buffer");
   return std::make_unique<Buffer>(*this, bytes, handle, ++last_buffer_id_);
-}
-
-const Device::Layout& Device::layout_for(const std::vector<gpu::Access>& bindings,
-                                         std::uint32_t params_bytes) {
-  const auto key = std::make_pair(bindings, params_bytes);
-  if (const auto found = layouts_.find(key); found != layouts_.end()) return found->second;
-  std::vector<WGPUBindGroupLayoutEntry> entries(bindings.size());
-  for (std::size_t i = 0; i < bindings.size(); ++i) {
-    entries[i].binding = static_cast<std::uint32_t>(i);
-    entries[i].visibility = WGPUShaderStage_Compute;
-    entries[i].buffer.type = bindings[i] == gpu::Access::read
-                                 ? WGPUBufferBindingType_ReadOnlyStorage
-                                 : WGPUBufferBindingType_Storage;
-  }
-  Layout layout;
-  WGPUBindGroupLayoutDescriptor group{};
-  group.entryCount = entries.size();
-  group.entries = entries.data();
-  layout.group = api().DeviceCreateBindGroupLayout(device_, &group);
-  WGPUPipelineLayoutDescriptor pipeline{};
-  std::array<WGPUBindGroupLayout, 2> groups{layout.group, nullptr};
-  pipeline.bindGroupLayoutCount = 1;
-  pipeline.bindGroupLayouts = groups.data();
-  if (params_bytes <= immediate_bytes_) {
-    pipeline.immediateSize = params_bytes;
-  } else {
-    groups[pipeline.bindGroupLayoutCount++] = uniforms_->layout();
-  }
-  layout.pipeline = api().DeviceCreatePipelineLayout(device_, &pipeline);
-  throw_failure("a pipeline layout");
-  return layouts_.emplace(key, layout).first->second;
-}
-
-std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& kernel) {
-  std::lock_guard lock(mutex_);
-  check_usable();
-  if (kernel.bindings.size() > BindGroups::max_ranges) {
-    throw Unsupported(text(kernel.name, ": ", kernel.bindings.size(), " bindings, at most ",
-                           BindGroups::max_ranges, " are supported; join some buffers"));
-  }
-  const bool in_uniforms = kernel.params_bytes > immediate_bytes_;
-  if (in_uniforms && kernel.params_bytes > Uniforms::slot_bytes) {
-    throw Unsupported(text(kernel.name, ": ", kernel.params_bytes, " bytes of parameters, but ",
-                           info_.name, " takes at most ",
-                           std::max(immediate_bytes_, Uniforms::slot_bytes),
-                           "; pass the others in a buffer"));
-  }
-  if (in_uniforms && !uniforms_) {
-    uniforms_ = std::make_unique<Uniforms>(device_);
-    throw_failure("a buffer of parameters");
-  }
-  const Layout& layout = layout_for(kernel.bindings, kernel.params_bytes);
-  const std::string code = in_uniforms ? Uniforms::in_uniforms(kernel.code.text) : kernel.code.text;
-  WGPUShaderSourceWGSL source{};
-  source.chain.sType = WGPUSType_ShaderSourceWGSL;
-  source.code = view(std::string_view(code));
-  WGPUShaderModuleDescriptor module_descriptor{};
-  module_descriptor.nextInChain = &source.chain;
-  module_descriptor.label = view(std::string_view(kernel.name));
-  WGPUShaderModule module = kernel.trusted && !debug_
-                                ? api().DeviceCreateShaderModuleTrusted(
-                                      device_, &module_descriptor, WGPUShaderRuntimeChecks_None)
-                                : api().DeviceCreateShaderModule(device_, &module_descriptor);
-  if (const auto failure = failures_->take()) {
-    if (module != nullptr) api().ShaderModuleRelease(module);
-    check_usable();
-    throw KernelError(text(kernel.name, " does not compile:\n",
-                           gpu::locate_in_sources(failure->message, kernel.code.lines)));
-  }
-  WGPUComputePipelineDescriptor descriptor{};
-  descriptor.label = view(std::string_view(kernel.name));
-  descriptor.layout = layout.pipeline;
-  descriptor.compute.module = module;
-  descriptor.compute.entryPoint = view(std::string_view(kernel.entry));
-  WGPUComputePipeline pipeline = api().DeviceCreateComputePipeline(device_, &descriptor);
-  api().ShaderModuleRelease(module);
-  if (const auto failure = failures_->take()) {
-    if (pipeline != nullptr) api().ComputePipelineRelease(pipeline);
-    check_usable();
-    throw KernelError(text(kernel.name, " gives no pipeline:\n",
-                           gpu::locate_in_sources(failure->message, kernel.code.lines)));
-  }
-  return std::make_unique<ComputePipeline>(*this, kernel, pipeline, layout.group, in_uniforms);
 }
 
 }  // namespace tilewright::webgpu

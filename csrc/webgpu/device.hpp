@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,11 +19,10 @@
 #include "webgpu/bind_groups.hpp"
 #include "webgpu/failures.hpp"
 #include "webgpu/staging.hpp"
+#include "webgpu/timestamps.hpp"
 #include "webgpu/uniforms.hpp"
 
 namespace tilewright::webgpu {
-
-class ComputePipeline;
 
 /// One GPU through wgpu-native. Launches gather in one encoder with one compute pass, which goes
 /// out at a read, at wait(), or when enough has gathered: early when the GPU is idle.
@@ -44,11 +44,23 @@ class Device final : public gpu::Device {
   void copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceBuffer& src,
             std::uint64_t src_offset, std::uint64_t bytes) override;
   void wait() override;
+  void begin_timing() override;
+  std::vector<LaunchRecord> end_timing() override;
 
  private:
   friend class Buffer;
   friend class ComputePipeline;
 
+  struct LayoutKey {
+    struct Entry {
+      bool writable;
+      std::uint64_t least_bytes;
+      auto operator<=>(const Entry&) const = default;
+    };
+    std::vector<Entry> entries;
+    std::uint64_t params_bytes;
+    auto operator<=>(const LayoutKey&) const = default;
+  };
   struct Layout {
     WGPUBindGroupLayout group = nullptr;
     WGPUPipelineLayout pipeline = nullptr;
@@ -56,7 +68,9 @@ class Device final : public gpu::Device {
 
   void open(WGPUAdapter adapter);
   WGPUBuffer raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const char* label);
-  const Layout& layout_for(const std::vector<gpu::Access>& bindings, std::uint32_t params_bytes);
+  const Layout& layout_for(const KernelInfo& info);
+  WGPUShaderModule shader_module(const gpu::KernelDescription& kernel, bool in_uniforms);
+  void check_fits(const KernelInfo& info, std::uint64_t workgroup_bytes) const;
   /// Returns where done() holds or the device is lost. Waits without the lock, so that other
   /// threads go on queueing.
   void look_until(const std::function<bool()>& done);
@@ -69,12 +83,13 @@ class Device final : public gpu::Device {
   void check_usable() const;
   WGPUCommandEncoder encoder();
   WGPUComputePassEncoder pass();
+  WGPUComputePassEncoder timed_pass(const gpu::Launch& launch);
   void end_pass();
   void flush();
   void flush_if_worthwhile();
   void queue_is_empty();
   void throw_failure(std::string_view during);
-  void check_launch(const ComputePipeline& pipeline, const gpu::Launch& launch) const;
+  void check_launch(const gpu::Launch& launch) const;
   Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
   void start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset, std::uint64_t bytes);
 
@@ -91,9 +106,10 @@ class Device final : public gpu::Device {
   std::uint32_t immediate_bytes_ = 0;  // what kernels may take their parameters in
 
   mutable std::mutex mutex_;
-  std::map<std::pair<std::vector<gpu::Access>, std::uint32_t>, Layout> layouts_;
+  std::map<LayoutKey, Layout> layouts_;
   std::unique_ptr<BindGroups> bind_groups_;
-  std::unique_ptr<Uniforms> uniforms_;  // from the first kernel on whose parameters need them
+  std::unique_ptr<Uniforms> uniforms_;      // from the first kernel on whose parameters need them
+  std::unique_ptr<Timestamps> timestamps_;  // while launches are timed
   WGPUCommandEncoder encoder_ = nullptr;
   WGPUComputePassEncoder pass_ = nullptr;
   const void* pass_pipeline_ = nullptr;

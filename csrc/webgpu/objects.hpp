@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "webgpu/device.hpp"
@@ -33,12 +32,10 @@ class Buffer final : public gpu::DeviceBuffer {
 
 class ComputePipeline final : public gpu::Pipeline {
  public:
-  ComputePipeline(Device& device, const gpu::KernelDescription& kernel, WGPUComputePipeline handle,
+  ComputePipeline(Device& device, KernelInfo info, WGPUComputePipeline handle,
                   WGPUBindGroupLayout layout, bool params_in_uniforms)
-      : device_(device),
-        name(kernel.name),
-        bindings(kernel.bindings.size()),
-        params_bytes(kernel.params_bytes),
+      : Pipeline(std::move(info)),
+        device_(device),
         handle(handle),
         layout(layout),
         params_in_uniforms(params_in_uniforms) {}
@@ -53,9 +50,6 @@ class ComputePipeline final : public gpu::Pipeline {
   Device& device_;
 
  public:
-  const std::string name;
-  const std::size_t bindings;
-  const std::size_t params_bytes;
   const WGPUComputePipeline handle;
   const WGPUBindGroupLayout layout;
   const bool params_in_uniforms;

@@ -46,6 +46,23 @@ WGPUComputePassEncoder Device::pass() {
   return pass_;
 }
 
+/// A pass for one launch, with its times.
+WGPUComputePassEncoder Device::timed_pass(const gpu::Launch& launch) {
+  end_pass();
+  if (timestamps_->full()) flush();
+  if (timestamps_->needs_buffer()) {
+    const std::uint64_t bytes = Timestamps::buffer_bytes;
+    WGPUBuffer handle =
+        raw_buffer(bytes, WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, "launch times");
+    timestamps_->add_buffer(std::make_unique<Buffer>(*this, bytes, handle, ++last_buffer_id_),
+                            handle);
+  }
+  pass_ = timestamps_->begin_pass(encoder(), launch.pipeline->info().name, launch.grid);
+  pass_pipeline_ = nullptr;
+  pass_group_ = 0;
+  return pass_;
+}
+
 void Device::end_pass() {
   if (pass_ == nullptr) return;
   api().ComputePassEncoderEnd(pass_);
@@ -56,6 +73,7 @@ void Device::end_pass() {
 void Device::flush() {
   end_pass();
   if (encoder_ == nullptr) return;
+  if (timestamps_) timestamps_->resolve(encoder_);
   WGPUCommandEncoder finished = std::exchange(encoder_, nullptr);
   gathered_ = gathered_work_ = 0;
   const std::uint64_t uploaded = std::exchange(upload_used_, 0);
@@ -68,6 +86,7 @@ void Device::flush() {
   if (const auto failure = failures_->take()) {
     api().CommandBufferRelease(commands);
     if (uniforms_) uniforms_->forget();
+    if (timestamps_) timestamps_->forget();
     check_usable();
     throw DeviceError(text("webgpu: queued work was refused and is lost: ", failure->message));
   }
@@ -139,16 +158,16 @@ void Device::await_submissions() {
 }
 
 /// What the library would find only when all that is queued goes out, and refuse with it.
-void Device::check_launch(const ComputePipeline& pipeline, const gpu::Launch& launch) const {
-  if (launch.bindings.size() != pipeline.bindings ||
-      launch.params.size() != pipeline.params_bytes) {
-    throw DeviceError(text("webgpu: ", pipeline.name, ": launched with ", launch.bindings.size(),
+void Device::check_launch(const gpu::Launch& launch) const {
+  const KernelInfo& info = launch.pipeline->info();
+  if (launch.bindings.size() != info.bindings.size() || launch.params.size() != info.params_bytes) {
+    throw DeviceError(text("webgpu: ", info.name, ": launched with ", launch.bindings.size(),
                            " buffers and ", launch.params.size(), " bytes of parameters, it has ",
-                           pipeline.bindings, " and ", pipeline.params_bytes));
+                           info.bindings.size(), " and ", info.params_bytes));
   }
   for (std::uint32_t groups : launch.grid) {
     if (groups > limits_.max_groups) {
-      throw DeviceError(text("webgpu: ", pipeline.name, ": launched with ", groups,
+      throw DeviceError(text("webgpu: ", info.name, ": launched with ", groups,
                              " workgroups in a dimension, which holds at most ",
                              limits_.max_groups));
     }
@@ -159,7 +178,7 @@ void Device::launch(const gpu::Launch& launch) {
   std::unique_lock lock(mutex_);
   check_usable();
   const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
-  check_launch(pipeline, launch);
+  check_launch(launch);
   std::array<BoundRange, BindGroups::max_ranges> ranges;
   for (std::size_t i = 0; i < launch.bindings.size(); ++i) {
     Buffer& buffer = of(*launch.bindings[i].buffer);
@@ -172,10 +191,10 @@ void Device::launch(const gpu::Launch& launch) {
     bind_groups_->drop_newest();
     check_usable();
     throw DeviceError(
-        text("webgpu: ", pipeline.name, ": its buffers do not fit: ", failure->message));
+        text("webgpu: ", pipeline.info().name, ": its buffers do not fit: ", failure->message));
   }
   if (pipeline.params_in_uniforms && uniforms_->full()) flush();
-  WGPUComputePassEncoder p = pass();
+  WGPUComputePassEncoder p = timestamps_ ? timed_pass(launch) : pass();
   if (pass_pipeline_ != &pipeline) {
     api().ComputePassEncoderSetPipeline(p, pipeline.handle);
     pass_pipeline_ = &pipeline;
@@ -192,6 +211,7 @@ void Device::launch(const gpu::Launch& launch) {
     api().ComputePassEncoderSetImmediates(p, 0, launch.params.data(), launch.params.size());
   }
   api().ComputePassEncoderDispatchWorkgroups(p, launch.grid[0], launch.grid[1], launch.grid[2]);
+  if (timestamps_) end_pass();
   ++gathered_;
   const std::uint64_t groups = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   gathered_work_ += work_of_a_launch + static_cast<std::uint32_t>(
@@ -202,7 +222,7 @@ void Device::launch(const gpu::Launch& launch) {
     await_submissions();
     lock.lock();
     check_usable();
-    return throw_failure(pipeline.name);
+    return throw_failure(pipeline.info().name);
   }
   flush_if_worthwhile();
 }
@@ -233,6 +253,42 @@ void Device::wait() {
   check_usable();
   if (last == last_submission_) queue_is_empty();
   throw_failure("queued work");
+}
+
+void Device::begin_timing() {
+  std::lock_guard lock(mutex_);
+  check_usable();
+  if (api().DeviceHasFeature(device_, WGPUFeatureName_TimestampQuery) == 0) {
+    throw Unsupported(text("begin_profile: ", info_.name,
+                           " cannot time its kernels: it lacks the feature timestamps"));
+  }
+  flush();
+  timestamps_ = std::make_unique<Timestamps>(device_, queue_);
+  try {
+    throw_failure("a set of timestamps");
+  } catch (...) {
+    timestamps_.reset();
+    throw;
+  }
+}
+
+std::vector<LaunchRecord> Device::end_timing() {
+  std::unique_ptr<Timestamps> taken;
+  {
+    std::lock_guard lock(mutex_);
+    check_usable();
+    const auto take = [&] { taken = std::move(timestamps_); };
+    try {
+      flush();
+    } catch (...) {
+      take();
+      throw;
+    }
+    take();
+  }
+  return std::move(*taken).records([&](gpu::DeviceBuffer& buffer, std::span<std::uint64_t> ticks) {
+    download(std::as_writable_bytes(ticks), buffer, 0);
+  });
 }
 
 }  // namespace tilewright::webgpu

@@ -28,7 +28,6 @@ std::uint32_t Device::subgroup_size() {
   kernel.name = "subgroup_size";
   kernel.code.text = kernel_text;
   kernel.entry = "main";
-  kernel.bindings = {gpu::Access::read_write};
   const auto pipeline = create_pipeline(kernel);
   const auto buffer = create_buffer(sizeof(std::uint32_t));
   const gpu::Binding binding{buffer.get(), 0, sizeof(std::uint32_t)};

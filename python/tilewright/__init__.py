@@ -13,7 +13,11 @@ from tilewright._core import (
     DType,
     Error,
     InvalidArgument,
+    KernelBinding,
     KernelError,
+    KernelInfo,
+    KernelParameter,
+    LaunchRecord,
     MemoryStats,
     NotInitialized,
     OutOfMemory,
@@ -34,6 +38,8 @@ from tilewright.backend import (
     WebGPUBackend,
     init_backend,
 )
+from tilewright.kernel import Kernel
+from tilewright.profile import KernelTotal, Profile
 
 logging.getLogger("tilewright").addHandler(logging.NullHandler())
 
@@ -51,13 +57,20 @@ __all__ = [
     "DeviceLost",
     "Error",
     "InvalidArgument",
+    "Kernel",
+    "KernelBinding",
     "KernelError",
+    "KernelInfo",
+    "KernelParameter",
+    "KernelTotal",
+    "LaunchRecord",
     "LevelZeroBackend",
     "MemoryStats",
     "NotInitialized",
     "OutOfMemory",
     "PerformanceHints",
     "Precision",
+    "Profile",
     "ReduceOp",
     "Transpose",
     "UnaryOp",

@@ -9,7 +9,9 @@ from tilewright import _core
 from tilewright.attention import AttentionOps
 from tilewright.convolution import ConvolutionOps
 from tilewright.elementwise import ElementwiseOps
+from tilewright.kernel import Kernel
 from tilewright.linear_algebra import LinearAlgebraOps
+from tilewright.profile import Profile
 from tilewright.rows import RowOps
 
 BackendType = TypeVar("BackendType", bound="Backend")
@@ -34,6 +36,24 @@ class Backend(ElementwiseOps, LinearAlgebraOps, ConvolutionOps, AttentionOps, Ro
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def kernel(
+        self,
+        code: str | bytes,
+        entry: str = "main",
+        trusted: bool = False,
+        name: str | None = None,
+    ) -> Kernel:
+        """A kernel of one's own, from WGSL on the webgpu backend.
+
+        `entry` is which of its functions to run, `name` what messages and profiles call it. A
+        `trusted` kernel goes without the checks that keep it within its buffers and end its loops.
+        """
+        return Kernel(self, code, entry, name, trusted)
+
+    def profile(self) -> Profile:
+        """For a `with` block: when the device ran each launch in it."""
+        return Profile(self)
 
     def __repr__(self) -> str:
         state = self.device.name if self.is_initialized else "not initialised"

@@ -64,8 +64,7 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
     if (!b_is_output)
       bindings.push_back(bind("binary", r.b, bytes_of(reach(r, r.b_strides), r.dtype)));
     bindings.push_back(bind("binary", r.output, bytes_of(r.n, r.dtype)));
-    const Pipeline& pipeline =
-        kernels_->get(KernelId::binary, variant, static_cast<std::uint32_t>(4 * count), fill);
+    const Pipeline& pipeline = kernels_->get(KernelId::binary, variant, fill);
     device_->launch({&pipeline, bindings, std::as_bytes(std::span(values).first(count)),
                      cover(static_cast<std::uint64_t>(r.n), elementwise_group_)});
     return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,12 +12,15 @@
 #include "tilewright/device.hpp"
 #include "tilewright/error.hpp"
 #include "tilewright/export.hpp"
+#include "tilewright/kernel.hpp"
+#include "tilewright/profile.hpp"
 #include "tilewright/types.hpp"
 
 namespace tilewright {
 
 class Allocation;
 class BackendState;
+class CompiledKernel;
 class Choices;
 struct GemmRequest;
 struct MatmulVecRequest;
@@ -33,6 +37,7 @@ struct UnaryRequest;
 struct BinaryRequest;
 struct ReduceRequest;
 struct CastRequest;
+struct LaunchRequest;
 
 /// What a backend is made with. Each backend uses what applies to it.
 struct Config {
@@ -245,6 +250,30 @@ class TILEWRIGHT_API Backend {
   /// Converts n elements between float32 and float16, to nearest even.
   void cast(Buffer input, DType from, Buffer output, DType to, Size n);
 
+  // Kernels of one's own ------------------------------------------------------------------------
+
+  /// Compiles a kernel. Throws KernelError with the compiler's log where the code is wrong or asks
+  /// for more than the device has. A kernel that is not trusted can neither leave its buffers nor
+  /// loop without end.
+  Kernel create_kernel(const KernelSource& source);
+  /// Launches that are already queued still run.
+  void free_kernel(Kernel kernel);
+  /// free_kernel() for owners that clean up: does nothing for a handle that is not live here.
+  void release_kernel(Kernel kernel) noexcept;
+  KernelInfo kernel_info(Kernel kernel) const;
+  /// Queues a grid of workgroups. buffers and the bytes of params are what kernel_info() lists, in
+  /// its order. A buffer that the kernel may write can be no other binding that it only reads.
+  void launch_kernel(Kernel kernel, std::span<const Buffer> buffers,
+                     std::span<const std::byte> params, const std::array<Size, 3>& grid);
+
+  // Profiling -----------------------------------------------------------------------------------
+
+  /// From here on the device times every launch, of all threads. One profile at a time. Throws
+  /// Unsupported where the device has no clock for its kernels.
+  void begin_profile();
+  /// Waits for the queued work, and gives the times of all launches since begin_profile().
+  Profile end_profile();
+
  protected:
   Backend(std::string_view name, Config config);
 
@@ -253,7 +282,7 @@ class TILEWRIGHT_API Backend {
 
   // What an implementation provides. Requests are checked: handles live, ranges inside, nothing of
   // size zero (but k of gemm, cols of matmul_vec and the axis of reduce may be). An op left out
-  // throws Unsupported; without do_host_memory there is none.
+  // throws Unsupported, as do kernels and profiles; without do_host_memory there is none.
   virtual void do_init() = 0;
   virtual void do_close() noexcept = 0;
   virtual DeviceInfo do_device() const = 0;
@@ -292,6 +321,11 @@ class TILEWRIGHT_API Backend {
   virtual void do_binary(const BinaryRequest& request);
   virtual void do_reduce(const ReduceRequest& request);
   virtual void do_cast(const CastRequest& request);
+
+  virtual std::shared_ptr<CompiledKernel> do_create_kernel(const KernelSource& source);
+  virtual void do_launch_kernel(const LaunchRequest& request);
+  virtual void do_begin_profile();
+  virtual Profile do_end_profile();
 
   std::string name_;
   Config config_;

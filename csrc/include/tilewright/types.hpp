@@ -15,6 +15,9 @@ using Size = std::int64_t;
 /// A buffer of one backend: opaque, non-zero, never reused in this process.
 enum class Buffer : std::uint64_t { null = 0 };
 
+/// A compiled kernel of one backend: opaque, non-zero, never reused in this process.
+enum class Kernel : std::uint64_t { null = 0 };
+
 /// How elements are stored. Arithmetic on float16 is done in float32; int32 is for indices.
 enum class DType : std::uint8_t { float32, float16, int32 };
 

@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/text.hpp"
+#include "gpu/backend.hpp"
+
+// Kernels of a user's own.
+namespace tilewright::gpu {
+
+namespace {
+
+class GpuKernel final : public CompiledKernel {
+ public:
+  GpuKernel(std::unique_ptr<Pipeline> pipeline, const DeviceLimits& limits)
+      : CompiledKernel(pipeline->info(), limits.max_binding_bytes, limits.max_groups),
+        pipeline_(std::move(pipeline)) {}
+  const Pipeline& pipeline() const { return *pipeline_; }
+
+ private:
+  std::unique_ptr<Pipeline> pipeline_;
+};
+
+/// The code with a place for each of its lines, under the kernel's name.
+ExpandedText as_it_is(const KernelSource& source) {
+  ExpandedText code{source.code, {}};
+  const auto breaks = std::count(source.code.begin(), source.code.end(), '\n');
+  for (int line = 1; line <= breaks + 1; ++line) code.lines.push_back({source.name, line});
+  return code;
+}
+
+}  // namespace
+
+void GpuBackend::try_kernel(const KernelDescription& kernel) {
+  std::lock_guard lock(trial_mutex_);
+  if (!trial_device_) trial_device_ = open_(config());
+  try {
+    trial_device_->create_pipeline(kernel);
+    trial_device_->wait();
+  } catch (const DeviceLost& lost) {
+    trial_device_.reset();
+    throw KernelError(text(kernel.name, " cannot be compiled: the device that tried it was lost (",
+                           lost.what(), "); the backend's own is as before"));
+  }
+}
+
+std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource& source) {
+  const KernelDescription kernel{source.name, as_it_is(source), source.entry, source.trusted};
+  // A pipeline that fails can take its device with it, and every buffer and queued launch there.
+  try_kernel(kernel);
+  return std::make_shared<GpuKernel>(device_->create_pipeline(kernel), device_->limits());
+}
+
+void GpuBackend::do_launch_kernel(const LaunchRequest& r) {
+  std::vector<Binding> bindings;
+  bindings.reserve(r.buffers.size());
+  for (const AllocationRef& allocation : r.buffers) {
+    constexpr std::uint64_t word = 4;
+    bindings.push_back({&buffer_of(allocation), 0, (allocation->bytes() + word - 1) / word * word});
+  }
+  device_->launch(
+      {&static_cast<const GpuKernel&>(*r.kernel).pipeline(), bindings, r.params, r.grid});
+}
+
+}  // namespace tilewright::gpu

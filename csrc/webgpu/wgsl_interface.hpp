@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "gpu/device.hpp"
+#include "webgpu/wgsl_text.hpp"
+
+namespace tilewright::webgpu {
+
+/// What the host has to know of a kernel.
+struct WgslInterface {
+  KernelInfo info;
+  std::uint64_t workgroup_bytes = 0;  ///< of workgroup memory that the entry point can reach
+};
+
+/// Reads it from a text that the compiler has taken. Throws KernelError, with the line, where the
+/// module binds what this library does not: it takes storage buffers, all in group 0 and numbered
+/// from 0 on, and parameters in one immediate.
+WgslInterface interface_of(const gpu::KernelDescription& kernel, const std::vector<Token>& tokens);
+
+}  // namespace tilewright::webgpu
