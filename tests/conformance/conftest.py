@@ -50,7 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
         patch.setenv("TILEWRIGHT_ALLOW_SOFTWARE", "1")
         for device in wanted:
             try:
-                opened[device] = tilewright.init_backend(device)
+                backend = tilewright.init_backend(device)
+                opened[backend.device.id] = backend
             except tilewright.Error as error:
                 left_out[device] = str(error)
     # A device that was asked for must be there; on a CI machine every one of the list.
