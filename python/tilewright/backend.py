@@ -87,6 +87,17 @@ def init_backend(preference: str = "auto", **config: Any) -> Backend:
     preference is "auto", a backend's name or a device's id. "auto" takes the best hardware and the
     CPU where there is no GPU; TILEWRIGHT_DEVICE replaces it. A named preference works or raises; it
     never falls back.
+
+    config, of which each backend uses what applies to it:
+        adapter_index (or device_id): which of a backend's devices; otherwise the best one.
+        power_preference: "low" prefers an integrated GPU, "high" a discrete one.
+        debug_mode: GPU kernels keep their checks of bounds, drivers check what they are given, and
+            each launch is waited for, so that an error comes from the call that caused it.
+        max_buffer_size: bytes; lowers the device's own limit.
+        enable_pipeline_cache: False compiles a GPU kernel again at each use.
+        preferred_workgroup_size: work-items in a workgroup of the GPU's elementwise kernels, at
+            most what the device takes.
+        memory_limit: bytes in live and cached buffers together.
     """
     chosen = _core.init_backend(preference, **config)
     classes: dict[str, type[Backend]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -136,31 +136,3 @@ def test_every_config_computes(config: dict[str, object]) -> None:
             rtol=1e-4,
             atol=1e-4,
         )
-
-
-IN_UNIFORMS = """
-be = tw.init_backend("webgpu:0")
-assert "immediates" not in be.device.features
-assert be.device.limits["max_immediate_bytes"] == 0
-x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-a = be.array(x)
-# More launches than one submission has parameters for, each with its own.
-sums = [be.add(a, i) for i in range(600)]
-assert all((s.numpy() == x + i).all() for i, s in enumerate(sums))
-y = np.arange(12, dtype=np.float32).reshape(3, 1, 4)
-assert (be.add(x[:, None], y).numpy() == x[:, None] + y).all()
-assert (be.matmul(x[0], x[1].T.copy()).numpy() == x[0] @ x[1].T).all()
-be.copy_htod(a.handle, b"abcdefg", offset=1)
-assert a.numpy().tobytes()[:9] == x.tobytes()[:1] + b"abcdefg" + x.tobytes()[8:9]
-print("done")
-"""
-
-
-def test_parameters_travel_in_uniforms(succeeds: Callable[..., str]) -> None:
-    assert succeeds(IN_UNIFORMS, TILEWRIGHT_WEBGPU_IMMEDIATES="0") == "done\n"
-
-
-def test_a_wrong_value_of_the_variable(run_python: Callable[..., object]) -> None:
-    code = 'print(raised(tw.InvalidArgument, tw.init_backend, "webgpu:0"))'
-    done = run_python(code, TILEWRIGHT_WEBGPU_IMMEDIATES="maybe")
-    assert 'TILEWRIGHT_WEBGPU_IMMEDIATES is "maybe", expected 1 or 0' in done.stdout

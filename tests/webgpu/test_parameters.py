@@ -1,0 +1,55 @@
+"""Kernels on a device that has no immediates: their parameters travel in a uniform buffer."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from .conftest import DEVICE
+
+CONFORMANCE = Path(__file__).parents[1] / "conformance"
+WITHOUT = {"TILEWRIGHT_WEBGPU_IMMEDIATES": "0"}
+
+MORE_THAN_ONE_SUBMISSION_HOLDS = """
+be = tw.init_backend("webgpu:0")
+assert "immediates" not in be.device.features
+assert be.device.limits["max_immediate_bytes"] == 0
+x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+a = be.array(x)
+sums = [be.add(a, i) for i in range(600)]
+assert all((s.numpy() == x + i).all() for i, s in enumerate(sums))
+y = np.arange(12, dtype=np.float32).reshape(3, 1, 4)
+assert (be.add(x[:, None], y).numpy() == x[:, None] + y).all()
+be.copy_htod(a.handle, b"abcdefg", offset=1)
+assert a.numpy().tobytes()[:9] == x.tobytes()[:1] + b"abcdefg" + x.tobytes()[8:9]
+print("done")
+"""
+
+
+def test_each_launch_has_its_own(succeeds: Callable[..., str]) -> None:
+    assert succeeds(MORE_THAN_ONE_SUBMISSION_HOLDS, **WITHOUT) == "done\n"
+
+
+def test_the_cases_of_the_contract_hold() -> None:
+    tests = [str(CONFORMANCE / name) for name in ("test_cases.py", "test_gather.py")]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+        env={**os.environ, **WITHOUT, "TILEWRIGHT_TEST_DEVICES": DEVICE},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2_000:]
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) > 50
+
+
+def test_a_wrong_value_of_the_variable(succeeds: Callable[..., str]) -> None:
+    code = 'print(raised(tw.InvalidArgument, tw.init_backend, "webgpu:0"))'
+    message = succeeds(code, TILEWRIGHT_WEBGPU_IMMEDIATES="maybe")
+    assert 'TILEWRIGHT_WEBGPU_IMMEDIATES is "maybe", expected 1 or 0' in message
