@@ -6,11 +6,6 @@
 
 namespace tilewright::webgpu {
 
-namespace {
-// The compiler's recursion through names, in a stack of 1 MiB, holds well over this many.
-constexpr std::size_t most_names = 2000;
-}  // namespace
-
 Declarations::Declarations(const gpu::ExpandedText& code, const std::vector<Token>& tokens)
     : code_(code), tokens_(tokens) {
   Attributes attributes;
@@ -22,12 +17,6 @@ Declarations::Declarations(const gpu::ExpandedText& code, const std::vector<Toke
     } else {
       place = declare(place, std::move(attributes));
       attributes.clear();
-    }
-    const std::size_t names = variables_.size() + functions_.size() + structures_.size() +
-                              aliases_.size() + constants_.size();
-    if (names > most_names) {
-      refuse(code_, tokens_.back().line,
-             text("more than ", most_names, " names are declared in one module"));
     }
   }
 }

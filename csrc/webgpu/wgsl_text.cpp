@@ -12,10 +12,11 @@ namespace tilewright::webgpu {
 
 namespace {
 
-// The compiler's recursion, in a stack of 1 MiB, was seen to fail from 256 levels of brackets and
-// from 1,024 operators in one expression.
+// The compiler's recursion, in a stack of 1 MiB, was seen to hold 128 levels of brackets, 512
+// operators in one expression, and 2,048 names each declared by the next.
 constexpr std::size_t most_brackets = 64;
 constexpr int most_operators = 500;
+constexpr int most_names = 2000;
 constexpr std::size_t most_bytes = 8 << 20;
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -23,6 +24,11 @@ bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0;
 bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool declares(const Token& token) {
+  return token.is("alias") || token.is("const") || token.is("fn") || token.is("override") ||
+         token.is("struct") || token.is("var");
 }
 
 /// The length of the token that starts the text.
@@ -97,6 +103,7 @@ void check_text(const gpu::ExpandedText& code, const std::vector<Token>& tokens)
 
   std::vector<int> operators{0};  // of the open expressions, one for each open bracket
   int all = 0;
+  int names = 0;
   const auto restart = [&] {
     all -= operators.back();
     operators.back() = 0;
@@ -104,6 +111,9 @@ void check_text(const gpu::ExpandedText& code, const std::vector<Token>& tokens)
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const Token& token = tokens[i];
     const char c = token.text[0];
+    if (operators.size() == 1 && declares(token) && ++names > most_names) {
+      refuse(code, token.line, text("more than ", most_names, " names are declared; split it"));
+    }
     if (c == ')' || c == ']' || c == '}') {
       restart();
       if (operators.size() > 1) operators.pop_back();

@@ -36,7 +36,9 @@ hypothesis.settings.load_profile("conformance")
 named = os.environ.get("TILEWRIGHT_TEST_DEVICES")
 wanted = [name.strip() for name in named.split(",")] if named else DEVICES
 on_cpu = any(name.partition(":")[0] == "cpu" for name in wanted)
+gpus = [name for name in wanted if name.partition(":")[0] != "cpu"]
 collect_ignore = [] if on_cpu else ["test_processor_settings.py"]
+collect_ignore += [] if gpus else ["test_kernel.py", "test_profile.py"]
 
 opened: dict[str, tilewright.Backend] = {}
 left_out: dict[str, str] = {}
@@ -69,7 +71,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames:
-        metafunc.parametrize("device", list(opened), scope="session")
+        on_gpu = "gpu" in metafunc.fixturenames
+        devices = [name for name in opened if name in gpus or not on_gpu]
+        metafunc.parametrize("device", devices, scope="session")
 
 
 @pytest.fixture
@@ -82,6 +86,12 @@ def be(device: str) -> Iterator[tilewright.Backend]:
     after = backend.memory_stats()
     assert after.allocations <= before.allocations, "the test left buffers behind"
     assert after.active_bytes <= before.active_bytes, "the test left bytes behind"
+
+
+@pytest.fixture
+def gpu(be: tilewright.Backend) -> tilewright.Backend:
+    """The backend under test, for what GPUs alone have."""
+    return be
 
 
 @pytest.fixture

@@ -170,6 +170,13 @@ void check_closed(Backend& be) {
           [&] { be.binary_broadcast(BinaryOp::add, x, shape, y, shape, z, shape); });
   refused("reduce", [&] { be.reduce(ReduceOp::sum, x, y, shape, 0); });
   refused("cast", [&] { be.cast(x, DType::float32, y, DType::float16, 1); });
+  constexpr auto kernel = static_cast<Kernel>(1);
+  refused("create_kernel", [&] { be.create_kernel({.code = "code"}); });
+  refused("free_kernel", [&] { be.free_kernel(kernel); });
+  refused("kernel_info", [&] { be.kernel_info(kernel); });
+  refused("launch_kernel", [&] { be.launch_kernel(kernel, {}, {}, {1, 1, 1}); });
+  refused("begin_profile", [&] { be.begin_profile(); });
+  refused("end_profile", [&] { be.end_profile(); });
 }
 
 TEST_CASE("lifecycle: every call of a closed backend says that it is not initialised") {

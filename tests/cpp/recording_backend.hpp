@@ -15,10 +15,11 @@ namespace tilewright {
 /// A backend that computes nothing and remembers every request that the trait lets through.
 class RecordingBackend final : public Backend {
  public:
-  using Request = std::variant<GemmRequest, MatmulVecRequest, Conv2dRequest, AttentionRequest,
-                               AttentionScoresRequest, WeightedSumRequest, SoftmaxRequest,
-                               NormRequest, RopeRequest, GatherRequest, ScatterRequest,
-                               UnaryRequest, BinaryRequest, ReduceRequest, CastRequest>;
+  using Request =
+      std::variant<GemmRequest, MatmulVecRequest, Conv2dRequest, AttentionRequest,
+                   AttentionScoresRequest, WeightedSumRequest, SoftmaxRequest, NormRequest,
+                   RopeRequest, GatherRequest, ScatterRequest, UnaryRequest, BinaryRequest,
+                   ReduceRequest, CastRequest, LaunchRequest>;
 
   explicit RecordingBackend(Config config = {}) : Backend("recording", std::move(config)) {
     init();
@@ -33,7 +34,8 @@ class RecordingBackend final : public Backend {
   std::uint64_t max_buffer_bytes = std::uint64_t{1} << 50;
   std::uint64_t memory_limit = std::uint64_t{1} << 55;
   std::uint64_t cached_bytes = 0;
-  bool full = false;  ///< do_alloc throws OutOfMemory
+  bool full = false;    ///< do_alloc throws OutOfMemory
+  KernelInfo declared;  ///< by every kernel
 
   /// The only request there is.
   template <class T>
@@ -109,6 +111,18 @@ class RecordingBackend final : public Backend {
   void do_binary(const BinaryRequest& r) override { record("do_binary", r); }
   void do_reduce(const ReduceRequest& r) override { record("do_reduce", r); }
   void do_cast(const CastRequest& r) override { record("do_cast", r); }
+  std::shared_ptr<CompiledKernel> do_create_kernel(const KernelSource& source) override {
+    calls.emplace_back("do_create_kernel");
+    KernelInfo info = declared;
+    info.name = source.name;
+    return std::make_shared<CompiledKernel>(info, 1 << 20, 65535);
+  }
+  void do_launch_kernel(const LaunchRequest& r) override { record("do_launch_kernel", r); }
+  void do_begin_profile() override { calls.emplace_back("do_begin_profile"); }
+  Profile do_end_profile() override {
+    calls.emplace_back("do_end_profile");
+    return {{{"relu", 0, 5, {1, 1, 1}}}};
+  }
 };
 
 /// Holds a call to being refused with these words, and to never reaching the implementation.
