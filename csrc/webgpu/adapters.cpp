@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/environment.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -78,28 +77,7 @@ Adapter describe(WGPUInstance instance, WGPUAdapter handle, const WGPUAdapterInf
   return adapter;
 }
 
-#if defined(__linux__)
-/// Mesa's layer that sorts the devices asks the display server and writes errors to stderr where no
-/// session has one. The order is not needed here, so the layer is left out there.
-class DeviceSorting {
- public:
-  DeviceSorting() : left_out_(!environment("XDG_RUNTIME_DIR") && !environment(variable)) {
-    if (left_out_) setenv(variable, "1", 1);
-  }
-  ~DeviceSorting() {
-    if (left_out_) unsetenv(variable);
-  }
-
- private:
-  static constexpr const char* variable = "NODEVICE_SELECT";
-  bool left_out_;
-};
-#else
-class DeviceSorting {};
-#endif
-
 std::vector<Adapter> enumerate(bool debug) {
-  [[maybe_unused]] const DeviceSorting sorting;
   // The primary APIs only: a GPU that Vulkan and OpenGL both reach would be listed twice.
   WGPUInstanceExtras extras{};
   extras.chain.sType = static_cast<WGPUSType>(WGPUSType_InstanceExtras);
