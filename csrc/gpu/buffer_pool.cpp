@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/text.hpp"
 #include "tilewright/error.hpp"
 
 namespace tilewright::gpu {
@@ -30,16 +31,24 @@ std::shared_ptr<Allocation> BufferPool::allocate(std::uint64_t bytes) {
       cached_bytes_ -= size;
     }
   }
-  if (!buffer) {
-    try {
-      buffer = device_->create_buffer(size);
-    } catch (const OutOfMemory&) {
-      trim();
-      device_->wait();
-      buffer = device_->create_buffer(size);
-    }
-  }
+  if (!buffer) buffer = create(bytes, size);
   return std::make_shared<GpuAllocation>(bytes, std::move(buffer), shared_from_this());
+}
+
+std::unique_ptr<DeviceBuffer> BufferPool::create(std::uint64_t bytes, std::uint64_t size) {
+  try {
+    return device_->create_buffer(size);
+  } catch (const OutOfMemory&) {
+    trim();
+    device_->wait();
+  }
+  try {
+    return device_->create_buffer(size);
+  } catch (const OutOfMemory&) {
+    throw OutOfMemory(
+        text("alloc: ", bytes, " bytes asked for, but the device is full; free some buffers"),
+        bytes);
+  }
 }
 
 void BufferPool::put_back(std::unique_ptr<DeviceBuffer> buffer) noexcept {

@@ -25,6 +25,9 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
  private:
   friend class GpuAllocation;
+  /// A buffer of `size`, of which `bytes` were asked for; gives kept ones back where there is no
+  /// room.
+  std::unique_ptr<DeviceBuffer> create(std::uint64_t bytes, std::uint64_t size);
   void put_back(std::unique_ptr<DeviceBuffer> buffer) noexcept;
 
   const std::shared_ptr<Device> device_;

@@ -153,9 +153,7 @@ WGPUBuffer Device::raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const 
     if (!failure->out_of_memory) {
       throw DeviceError(text("webgpu: a buffer of ", bytes, " bytes: ", failure->message));
     }
-    throw OutOfMemory(
-        text("alloc: ", bytes, " bytes asked for, but the device is full; free some buffers"),
-        bytes);
+    throw OutOfMemory(text("webgpu: a buffer of ", bytes, " bytes: the device is full"), bytes);
   }
   return buffer;
 }

@@ -1,0 +1,264 @@
+"""Limits of memory: one that was set, the device's own, and a device that is full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+Succeeds = Callable[..., str]
+
+LIMIT = """
+be = tw.init_backend("webgpu:0", memory_limit=64 << 20)
+assert be.memory_stats().limit_bytes == 64 << 20
+held = [be.alloc(16 << 20) for _ in range(4)]
+message = raised(tw.OutOfMemory, be.alloc, 1)
+assert message.startswith("alloc: 1 bytes asked for, but 67108864 of 67108864 are"), message
+assert "free some, or raise memory_limit" in message
+be.unary("relu", held[0], held[1], 1000)
+be.free(held.pop())
+assert works(be)
+assert "memory_limit" in raised(tw.OutOfMemory, be.zeros, 5 << 20)
+be.free(held.pop())
+assert works(be, 2 << 20)
+"""
+
+
+def test_the_limit_that_was_set(succeeds: Succeeds) -> None:
+    succeeds(LIMIT)
+
+
+BEYOND = """
+be = tw.init_backend("webgpu:0")
+most = be.capabilities().max_buffer_bytes
+assert most >= 1 << 27
+be.free(be.alloc(most))
+for wanted in (most + 1, 2 * most, 2**63 - 1):
+    message = raised(tw.InvalidArgument, be.alloc, wanted)
+    assert message == (
+        f"alloc: bytes is {wanted}, but a buffer of this device holds at most {most}"), message
+assert works(be)
+"""
+
+
+def test_a_buffer_beyond_the_device(succeeds: Succeeds) -> None:
+    succeeds(BEYOND)
+
+
+FULL = """
+driver = FaultyDriver()
+be = tw.init_backend("webgpu:0")
+x = be.array(np.arange(1000, dtype=np.float32))
+small = be.alloc(4000)
+assert works(be)
+driver.set("memory_is_full")
+message = raised(tw.OutOfMemory, be.alloc, 300_000_001)
+assert message.startswith("alloc: 300000001 bytes asked for"), message
+assert "but the device is full; free some buffers" in message, message
+for _ in range(3):
+    raised(tw.OutOfMemory, be.alloc, 300_000_001)
+    be.unary("neg", x, small, 1000)
+    got = np.empty(1000, np.float32)
+    be.copy_dtoh(got, small)
+    assert (got == -np.arange(1000)).all()
+    assert be.memory_stats().active_bytes == 8000
+driver.set("memory_is_full", False)
+be.free(be.alloc(300_000_001))
+assert works(be)
+"""
+
+FULL_AT_FIRST_USE = """
+driver = FaultyDriver()
+be = tw.init_backend("webgpu:0")
+x = np.arange(5_000_000, dtype=np.float32)
+buffer = be.alloc(x.nbytes)
+got = np.zeros_like(x)
+driver.set("memory_is_full")
+def fits_or_not(call, *arguments):
+    try:
+        call(*arguments)
+    except tw.OutOfMemory as error:
+        assert "full; free some buffers" in str(error), error
+        return False
+    return True
+fitted = [fits_or_not(be.copy_htod, buffer, x), fits_or_not(be.copy_dtoh, got, buffer)]
+fitted += [fits_or_not(be.relu, np.ones(100_000_000, np.float32)) for _ in range(2)]
+assert False in fitted, fitted
+driver.set("memory_is_full", False)
+for _ in range(3):
+    be.copy_htod(buffer, x)
+    be.unary("neg", buffer, buffer, x.size)
+    be.copy_dtoh(got, buffer)
+    assert (got == -x).all()
+assert works(be, 20_000_000)
+"""
+
+
+@pytest.mark.parametrize("code", [FULL, FULL_AT_FIRST_USE], ids=["alloc", "use"])
+def test_a_device_that_is_full(
+    succeeds: Succeeds, faulty_driver: dict[str, str], code: str
+) -> None:
+    succeeds(code, **faulty_driver)
+
+
+# Address space is what a software GPU takes its memory from.
+NO_ADDRESS_SPACE = """
+import resource
+be = tw.init_backend("webgpu:0")
+assert works(be, 1 << 20)
+with open("/proc/self/statm") as statm:
+    used = int(statm.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 30), -1))
+held = []
+def fill():
+    while len(held) < 100:
+        held.append(be.alloc(500_000_000))
+message = raised(tw.OutOfMemory, fill)
+assert "bytes asked for, but the device is full" in message, message
+assert len(held) >= 2
+be.free(held.pop())
+assert works(be, 1 << 20)
+raised(tw.OutOfMemory, fill)
+for buffer in held:
+    be.free(buffer)
+held.clear()
+raised(tw.OutOfMemory, fill)
+assert works(be)
+"""
+
+
+def test_allocations_until_the_device_refuses(succeeds: Succeeds) -> None:
+    succeeds(NO_ADDRESS_SPACE)
+
+
+MANY = """
+be = tw.init_backend("webgpu:0")
+handles = [be.alloc(16) for _ in range(100_000)]
+assert len(set(handles)) == 100_000
+assert be.memory_stats().allocations == 100_000
+some = handles[::997]
+for i, handle in enumerate(some):
+    be.copy_htod(handle, np.full(4, -i, np.float32))
+    be.unary("neg", handle, handle, 4)
+got = np.empty(4, np.float32)
+for i, handle in enumerate(some):
+    be.copy_dtoh(got, handle)
+    assert (got == i).all()
+for handle in handles:
+    be.free(handle)
+assert be.memory_stats().allocations == 0
+be.trim()
+assert be.memory_stats().cached_bytes == 0
+assert works(be)
+handles = [be.alloc(16) for _ in range(100_000)]
+be.close()
+be.init()
+assert works(be)
+"""
+
+
+def test_100000_live_buffers(succeeds: Succeeds) -> None:
+    succeeds(MANY)
+
+
+START = """
+be = tw.init_backend("webgpu:0")
+rng = np.random.default_rng(0)
+host, got = np.ones(256, np.float32), np.empty(256, np.float32)
+"""
+
+OPS = """
+buffers = [be.alloc(1024) for _ in range(150)]
+for buffer in buffers:
+    be.copy_htod(buffer, host)
+def work(times):
+    for i in range(times):
+        # More pairs than bind groups are kept.
+        x, y = buffers[i % 149], buffers[i * 7 % 150]
+        kind = i % 9 if x != y else 0
+        if kind < 3: be.unary("relu", x, y, 256)
+        elif kind == 3: be.binary("max", x, x, y, 256)
+        elif kind == 4: be.reduce("max", x, y, [256], 0)
+        elif kind == 5: be.copy_dtod(y, x, 512, 512, 0)
+        elif kind == 6: be.copy_htod(x, host)
+        elif kind == 7: be.softmax(x, y, [16, 16], 1)
+        else: be.copy_dtod(y, x, 77, 3, 1)
+        if i % 400 == 0: be.copy_dtoh(got, y)
+    be.synchronize()
+"""
+
+ALLOCATIONS = """
+sizes = [int(size) for size in 2 ** rng.uniform(2, 21, 5000)]
+def work(times):
+    held = []
+    for i in range(times):
+        held.append(be.alloc(sizes[i % 5000]))
+        be.unary("neg", held[-1], held[-1], 1)
+        if len(held) > 50: be.free(held.pop(i * 31 % 50))
+        if i % 1000 == 0: be.trim()
+    for buffer in held: be.free(buffer)
+    be.synchronize()
+"""
+
+ERRORS = """
+buffer = be.alloc(1024)
+def work(times):
+    for _ in range(times):
+        try: be.unary("relu", buffer, buffer, 257)
+        except tw.InvalidArgument: pass
+        be.array(host)
+"""
+
+BACKENDS = """
+def work(times):
+    for _ in range(times):
+        with tw.init_backend("webgpu:0") as other:
+            assert (other.relu(other.array(host)).numpy() == 1).all()
+            other.alloc(10_000)
+"""
+
+
+@pytest.mark.parametrize(
+    ("work", "warm_up", "times", "bound"),
+    [
+        # A leak of 20 bytes a call would show as 2 MB.
+        (OPS, 30_000, 100_000, 2_000_000),
+        (ALLOCATIONS, 60_000, 100_000, 2_000_000),
+        (ERRORS, 10_000, 50_000, 1_000_000),
+        (BACKENDS, 15, 50, 1_000_000),
+    ],
+    ids=["operations", "allocations", "errors", "backends"],
+)
+def test_memory_does_not_grow(
+    succeeds: Succeeds, work: str, warm_up: int, times: int, bound: int
+) -> None:
+    code = f"""
+work({warm_up})
+before = resident()
+work({times})
+print(resident() - before)
+"""
+    assert int(succeeds(START + work + code)) < bound
+
+
+# Kept pipelines are one for each kernel and each set of its template's variables, whatever the sizes.
+SHAPES = """
+be = tw.init_backend("webgpu:0")
+rng = np.random.default_rng(0)
+def work(times):
+    for _ in range(times):
+        m, n, k = (int(size) for size in rng.integers(1, 60, 3))
+        a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
+        c = be.matmul(a, b)
+        np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-3, atol=1e-3)
+        be.softmax(c), be.sum(c, axis=int(rng.integers(0, 2))), be.add(c, c), be.exp(c)
+    be.synchronize()
+work(300)
+before = resident()
+work(1000)
+print(resident() - before)
+"""
+
+
+def test_many_shapes_share_kernels(succeeds: Succeeds) -> None:
+    assert int(succeeds(SHAPES)) < 5_000_000

@@ -1,0 +1,126 @@
+"""One GPU, many threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Succeeds = Callable[..., str]
+
+START = """
+import threading
+be = tw.init_backend("webgpu:0")
+failures = []
+def in_threads(work, count=8):
+    begin = threading.Barrier(count)
+    def run(i):
+        begin.wait()
+        try: work(i)
+        except BaseException as error: failures.append(f"{type(error).__name__}: {error}")
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    assert not failures, failures
+"""
+
+MIXED = """
+def work(seed):
+    rng = np.random.default_rng(seed)
+    def close(got, expected): np.testing.assert_allclose(got.numpy(), expected, 1e-3, 1e-3)
+    for turn in range(25):
+        m, n, k = (int(size) for size in rng.integers(1, 40, 3))
+        a, b = rng.standard_normal((m, k), np.float32), rng.standard_normal((k, n), np.float32)
+        x = be.array(a)
+        close(be.matmul(x, b), a @ b)
+        close(be.sum(be.add(x, seed), axis=0), (a + seed).sum(axis=0))
+        close(be.max(x, axis=1), a.max(axis=1))
+        exps = np.exp(a - a.max(axis=1, keepdims=True))
+        close(be.softmax(x), exps / exps.sum(axis=1, keepdims=True))
+        data = rng.integers(0, 256, int(rng.integers(1, 5000)), np.uint8)
+        one, two = be.alloc(data.size), be.alloc(data.size + 3)
+        be.copy_htod(one, data)
+        be.copy_dtod(two, one, data.size, 3, 0)
+        got = np.empty(data.size, np.uint8)
+        be.copy_dtoh(got, two, 3)
+        assert (got == data).all()
+        be.free(one)
+        be.free(two)
+        if turn % 10 == seed: be.trim()
+        if turn % 5 == 0:
+            raised(tw.InvalidArgument, be.unary, "relu", one, one, 1)
+            be.synchronize()
+in_threads(work)
+assert be.memory_stats().allocations == 0
+"""
+
+
+def test_eight_threads(succeeds: Succeeds) -> None:
+    succeeds(START + MIXED)
+
+
+LARGE = """
+def work(seed):
+    data = np.random.default_rng(seed).standard_normal(3_000_000, np.float32)
+    for _ in range(4):
+        assert (be.neg(be.array(data)).numpy() == -data).all()
+in_threads(work)
+"""
+
+
+def test_eight_threads_of_large_copies(succeeds: Succeeds) -> None:
+    succeeds(START + LARGE)
+
+
+CLOSED = """
+for _ in range(10):
+    be.init()
+    x = be.zeros(100_000)
+    ended = []
+    def work(i):
+        if i == 0:
+            works(be)
+            be.close()
+            return
+        try:
+            while True: be.exp(x).numpy() if i % 2 else be.unary("exp", x, x, 1000)
+        except (tw.NotInitialized, tw.InvalidArgument): ended.append(i)
+    in_threads(work)
+    assert len(ended) == 7 and not be.is_initialized
+be.init()
+assert works(be)
+"""
+
+
+def test_one_thread_closes_what_others_use(succeeds: Succeeds) -> None:
+    succeeds(START + CLOSED)
+
+
+SEVERAL = """
+backends = [tw.init_backend("webgpu:0") for _ in range(4)]
+def work(i):
+    mine = backends[i % 4]
+    for turn in range(60):
+        assert works(mine, 1000 + i)
+        if i >= 4 and turn % 20 == 19:
+            with tw.init_backend("webgpu:0") as other: assert works(other)
+in_threads(work)
+"""
+
+
+def test_several_backends_of_one_gpu(succeeds: Succeeds) -> None:
+    succeeds(START + SEVERAL)
+
+
+COMPILING = """
+def work(i):
+    # All ask for kernels that nobody has compiled yet.
+    x = np.linspace(0.5, 2, 100, dtype=np.float32)
+    for name in ("exp", "log", "sqrt", "tanh", "sigmoid", "neg", "square", "reciprocal"):
+        got = getattr(be, name)(x).numpy()
+        expected = 1 / (1 + np.exp(-x)) if name == "sigmoid" else getattr(np, name, np.negative)(x)
+        if name != "neg": np.testing.assert_allclose(got, expected, 1e-4)
+in_threads(work)
+"""
+
+
+def test_threads_that_compile_the_same_kernels(succeeds: Succeeds) -> None:
+    succeeds(START + COMPILING)
