@@ -11,10 +11,11 @@
 typedef void (*function)(void);
 typedef function (*get_function)(void *owner, const char *name);
 
-enum { OUT_OF_DEVICE_MEMORY = -2, DEVICE_LOST = -4 };
+enum { SUCCESS = 0, NOT_READY = 1, OUT_OF_DEVICE_MEMORY = -2, DEVICE_LOST = -4 };
 
 /* The switches, for tests to set. */
 volatile int device_is_lost;
+volatile int work_hangs; /* what is submitted never ends */
 volatile int memory_is_full;
 
 static get_function real_instance_function, real_device_function;
@@ -42,10 +43,12 @@ CALL(vkAllocateMemory, (void *device, const void *info, const void *allocator, u
 CALL(vkQueueSubmit, (void *queue, uint32_t count, const void *submits, uint64_t fence),
      (queue, count, submits, fence), device_is_lost, DEVICE_LOST)
 CALL(vkGetSemaphoreCounterValue, (void *device, uint64_t semaphore, uint64_t *value),
-     (device, semaphore, value), device_is_lost, DEVICE_LOST)
+     (device, semaphore, value), device_is_lost || work_hangs,
+     device_is_lost ? DEVICE_LOST : (*value = 0, SUCCESS))
 CALL(vkWaitSemaphores, (void *device, const void *info, uint64_t timeout), (device, info, timeout),
      device_is_lost, DEVICE_LOST)
-CALL(vkGetFenceStatus, (void *device, uint64_t fence), (device, fence), device_is_lost, DEVICE_LOST)
+CALL(vkGetFenceStatus, (void *device, uint64_t fence), (device, fence),
+     device_is_lost || work_hangs, device_is_lost ? DEVICE_LOST : NOT_READY)
 CALL(vkWaitForFences,
      (void *device, uint32_t count, const uint64_t *fences, uint32_t all, uint64_t timeout),
      (device, count, fences, all, timeout), device_is_lost, DEVICE_LOST)

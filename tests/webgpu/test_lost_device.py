@@ -32,6 +32,8 @@ for call in (
 
 RECOVERS = r"""
 driver.set("device_is_lost", False)
+driver.set("work_hangs", False)
+large = None
 be.free(handle)
 assert be.memory_stats().allocations == 1
 be.close()
@@ -40,6 +42,16 @@ assert works(be)
 del x
 assert works(tw.init_backend("webgpu:0"))
 print("done")
+"""
+
+HANGS = """
+import threading
+x_host = np.ones(5_000_000, np.float32)
+large = be.array(x_host)
+be.synchronize()
+driver.set("work_hangs")
+be.relu(x)
+threading.Timer(0.5, driver.set, ["device_is_lost"]).start()
 """
 
 WHEN = {
@@ -64,17 +76,13 @@ def allocate_much():
     for _ in range(200): kept.append(be.zeros(1 << 20)); be.relu(kept[-1])
     be.synchronize()
 lost(allocate_much)""",
-    "while it computes": """
-import threading
-a = be.array(np.ones((1500, 1500), np.float32))
-threading.Timer(0.05, driver.set, ["device_is_lost"]).start()
-def compute():
-    b = a
-    for _ in range(1000):
-        b = be.matmul(a, b)
-        be.synchronize()
-lost(compute)
-del a""",
+    "while a read waits": HANGS + "lost(x.numpy)",
+    "while a wait waits": HANGS + "lost(be.synchronize)",
+    "while uploads wait": HANGS
+    + """
+def upload_much():
+    for _ in range(100): be.copy_htod(large, x_host)
+lost(upload_much)""",
 }
 
 
@@ -98,18 +106,15 @@ def test_a_lost_device_under_many_threads(
     succeeds: Callable[..., str], faulty_driver: dict[str, str]
 ) -> None:
     code = """
-import threading, time
 ends = []
-def work():
-    y = np.zeros(1000, np.float32)
+def work(i):
     try:
-        while True: be.relu(be.array(y)).numpy()
+        be.unary("relu", handle, handle, 16)
+        (x.numpy if i % 2 else be.synchronize)()
     except tw.Error as error: ends.append(type(error))
-threads = [threading.Thread(target=work) for _ in range(6)]
+threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
 for thread in threads: thread.start()
-time.sleep(0.2)
-driver.set("device_is_lost")
 for thread in threads: thread.join()
 assert ends == [tw.DeviceLost] * 6, ends
 """
-    assert succeeds(SAYS + code + RECOVERS, **faulty_driver) == "done\n"
+    assert succeeds(SAYS + HANGS + code + RECOVERS, **faulty_driver) == "done\n"
