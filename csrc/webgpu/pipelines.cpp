@@ -27,6 +27,19 @@ std::string compiler_log(std::string_view message, const gpu::ExpandedText& code
   return gpu::locate_in_sources(message, code.lines);
 }
 
+/// The compiler ends the process over matrices of two rows in a uniform buffer.
+void refuse_two_row_matrices(const gpu::KernelDescription& kernel,
+                             const std::vector<Token>& tokens) {
+  for (const Token& token : tokens) {
+    if (token.text.size() >= 6 && token.text.substr(0, 3) == "mat" &&
+        token.text.substr(4, 2) == "x2") {
+      refuse(
+          kernel.code, token.line,
+          text(token.text, " and var<immediate> cannot be together on this device; use vectors"));
+    }
+  }
+}
+
 }  // namespace
 
 const Device::Layout& Device::layout_for(const KernelInfo& info) {
@@ -118,6 +131,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
     WgslInterface read = interface_of(kernel, tokens);
     check_fits(read.info, read.workgroup_bytes);
     if (read.info.params_bytes > immediate_bytes_) {
+      refuse_two_row_matrices(kernel, tokens);
       if (!uniforms_) uniforms_ = std::make_unique<Uniforms>(device_);
       throw_failure("a buffer of parameters");
       if (!std::exchange(in_uniforms, true)) {
