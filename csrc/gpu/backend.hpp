@@ -17,6 +17,7 @@
 namespace tilewright::gpu {
 
 struct ConvProduct;
+struct GemmTarget;
 struct RowPlan;
 
 /// The trait on a GPU: plans each op once, for every API, as launches on a Device. Each op is in
@@ -99,6 +100,10 @@ class GpuBackend final : public Backend {
   }
   std::uint64_t window_bytes() const;
 
+  void multiply_tiles(const GemmRequest& request, std::size_t tile, const Binding& a,
+                      const Binding& b, const GemmTarget& target);
+  void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,
+                     const GemmTarget& target);
   /// heads x rows products of matrix rows with vectors; some heads may share a matrix.
   struct RowsByVector {
     AllocationRef matrix, vector, out;

@@ -1,5 +1,8 @@
+#include "gpu/ops/gemm.hpp"
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string_view>
 
 #include "gpu/backend.hpp"
@@ -10,32 +13,99 @@ namespace tilewright::gpu {
 
 namespace {
 
-struct Tile {
-  std::string_view name;
-  Size bm, bn, bk, tm, tn;
-};
+constexpr auto tile_names = names_of(gemm_tiles);
 
-/// From small to large; a large one needs enough tiles to fill the GPU.
-constexpr Tile tiles[] = {{"32x64", 32, 64, 16, 4, 4},
-                          {"64x64", 64, 64, 16, 8, 4},
-                          {"64x128", 64, 128, 16, 8, 8},
-                          {"128x128", 128, 128, 16, 8, 8}};
-constexpr auto tile_names = names_of(tiles);
-constexpr Size enough_tiles = 120;
+Size count(Size size, Size part) { return (size + part - 1) / part; }
+
+bool whole_vectors(Size extent, Size ld, Size stride) {
+  return extent % 4 == 0 && ld % 4 == 0 && stride % 4 == 0;
+}
+
+bool vectors_of_a(const GemmRequest& r) {
+  return whole_vectors(r.trans_a ? r.m : r.k, r.lda, r.stride_a);
+}
+
+bool vectors_of_b(const GemmRequest& r) {
+  return whole_vectors(r.trans_b ? r.k : r.n, r.ldb, r.stride_b);
+}
+
+bool in_vectors(const GemmRequest& r) { return vectors_of_a(r) && vectors_of_b(r); }
+
+/// What a piece of k is at least worth, and what its length is a multiple of.
+constexpr Size least_piece = 128;
+constexpr Size piece_step = 16;
+
+/// Pieces of k that fill a GPU which `groups` workgroups do not.
+Size pieces_to_fill(Size groups, Size fill, Size k) {
+  return std::clamp<Size>(fill / std::max<Size>(groups, 1), 1, std::max<Size>(k / least_piece, 1));
+}
+
+/// Microseconds on a large GPU.
+double cost(const GemmRequest& r, const GemmTile& tile, Size groups, Size pieces) {
+  const double work = 2.0 * static_cast<double>(tile.bm * tile.bn) * static_cast<double>(r.k) /
+                      static_cast<double>(pieces);
+  const double speed = !in_vectors(r)              ? tile.loose_speed
+                       : r.dtype == DType::float16 ? tile.half_speed
+                                                   : tile.speed;
+  const double time =
+      static_cast<double>(std::max(groups * pieces, tile.fill)) * work / (speed * 1e6);
+  if (pieces == 1) return time;
+  constexpr double launch = 8;
+  constexpr double bytes_per_microsecond = 2e6;
+  const double joined = static_cast<double>(r.m * r.n * r.batch_count * pieces) * 8;
+  return time + launch + joined / bytes_per_microsecond;
+}
+
+Size groups_of(const GemmRequest& r, const GemmTile& tile) {
+  return count(r.m, tile.bm) * count(r.n, tile.bn) * r.batch_count;
+}
 
 std::size_t choose_tile(const GemmRequest& r) {
   std::size_t chosen = 0;
-  for (std::size_t i = 1; i < std::size(tiles); ++i) {
-    const Size count = ((r.m + tiles[i].bm - 1) / tiles[i].bm) *
-                       ((r.n + tiles[i].bn - 1) / tiles[i].bn) * r.batch_count;
-    if (count >= enough_tiles) chosen = i;
+  double least = 0;
+  for (std::size_t i = 0; i < std::size(gemm_tiles); ++i) {
+    const Size groups = groups_of(r, gemm_tiles[i]);
+    const Size pieces = pieces_to_fill(groups, gemm_tiles[i].fill, r.k);
+    double now = cost(r, gemm_tiles[i], groups, 1);
+    if (pieces > 1) now = std::min(now, cost(r, gemm_tiles[i], groups, pieces));
+    if (i == 0 || now < least) {
+      chosen = i;
+      least = now;
+    }
   }
   return chosen;
+}
+
+/// Workgroups of the thin kernel, and those that fill a GPU.
+constexpr Size thin_columns = 128;
+constexpr Size enough_thin = 512;
+
+bool is_thin(const GemmRequest& r) { return std::min(r.m, r.n) <= most_thin; }
+
+Size thin_pieces(const GemmRequest& r) {
+  const Size groups = count(std::max(r.m, r.n), thin_columns) * r.batch_count;
+  return pieces_to_fill(groups, enough_thin, r.k);
+}
+
+Size tile_pieces(const GemmRequest& r, const GemmTile& tile) {
+  const Size groups = groups_of(r, tile);
+  const Size pieces = pieces_to_fill(groups, tile.fill, r.k);
+  return pieces > 1 && cost(r, tile, groups, pieces) < cost(r, tile, groups, 1) ? pieces : 1;
 }
 
 Size reach(Size rows, Size cols, Size ld, Size stride, Size batch) {
   if (rows == 0 || cols == 0) return 1;
   return (batch - 1) * stride + (rows - 1) * ld + cols;
+}
+
+std::uint32_t rounding_of(const GemmRequest& r) {
+  return r.rounding ? 1 + static_cast<std::uint32_t>(*r.rounding) : 0;
+}
+
+std::uint32_t bits(std::initializer_list<bool> flags) {
+  std::uint32_t all = 0;
+  for (bool flag : flags) all = all * 2 + (flag ? 1 : 0);
+  return all;
 }
 
 }  // namespace
@@ -45,43 +115,77 @@ constinit const ChoicePoint gemm_choice{
 
 void GpuBackend::do_gemm(const GemmRequest& r) {
   require(r.op, r.dtype);
-  const std::size_t tile_index = choices_->pick(
-      gemm_choice, {r.m, r.n, r.k, r.batch_count},
-      {r.trans_a, r.trans_b, r.dtype == DType::float16, r.output_dtype == DType::float16},
-      choose_tile(r));
-  const Tile& tile = tiles[tile_index];
-  const Size tiles_m = (r.m + tile.bm - 1) / tile.bm;
-  const Size tiles_n = (r.n + tile.bn - 1) / tile.bn;
-  const auto whole_vectors = [](Size extent, Size ld, Size stride) {
-    return extent % 4 == 0 && ld % 4 == 0 && stride % 4 == 0;
-  };
-  const bool no_product = r.alpha == 0;
-  const bool vector_a = whole_vectors(r.trans_a ? r.m : r.k, r.lda, r.stride_a);
-  const bool vector_b = whole_vectors(r.trans_b ? r.k : r.n, r.ldb, r.stride_b);
-  const bool vector_c = whole_vectors(r.n, r.ldc, r.stride_c);
-  const bool edge = r.m % tile.bm != 0 || r.n % tile.bn != 0 || r.k % tile.bk != 0;
-  const bool beta = r.beta != 0;
-  const std::uint32_t rounding = r.rounding ? 1 + static_cast<std::uint32_t>(*r.rounding) : 0;
-  std::uint32_t variant = static_cast<std::uint32_t>(tile_index);
-  for (bool bit : {r.trans_a, r.trans_b, vector_a, vector_b, vector_c, edge, beta,
-                   r.dtype == DType::float16, r.output_dtype == DType::float16}) {
-    variant = variant * 2 + (bit ? 1 : 0);
-  }
-  variant = variant * 4 + rounding;
+  const bool thin = is_thin(r);
+  const std::size_t tile = thin ? 0
+                                : choices_->pick(gemm_choice, {r.m, r.n, r.k, r.batch_count},
+                                                 {r.trans_a, r.trans_b, r.dtype == DType::float16,
+                                                  r.output_dtype == DType::float16},
+                                                 choose_tile(r));
+  const Size k = r.alpha == 0 ? 0 : r.k;
+  const Size wanted = thin ? thin_pieces(r) : tile_pieces(r, gemm_tiles[tile]);
+  const Size piece = std::max<Size>(count(count(k, wanted), piece_step) * piece_step, piece_step);
+  const Size pieces = std::max<Size>(count(k, piece), 1);
 
-  const std::array<Binding, 3> bindings{
-      bind(r.op, r.a,
-           bytes_of(r.trans_a ? reach(r.k, r.m, r.lda, r.stride_a, r.batch_count)
-                              : reach(r.m, r.k, r.lda, r.stride_a, r.batch_count),
-                    r.dtype)),
-      bind(r.op, r.b,
-           bytes_of(r.trans_b ? reach(r.n, r.k, r.ldb, r.stride_b, r.batch_count)
-                              : reach(r.k, r.n, r.ldb, r.stride_b, r.batch_count),
-                    r.dtype)),
-      bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype))};
-  const Size tile_bytes = (tile.bm + tile.bn) * tile.bk * static_cast<Size>(sizeof(float));
-  const std::int64_t buffers = 2 * tile_bytes <= device_->limits().local_memory_bytes ? 2 : 1;
+  const Binding a = bind(r.op, r.a,
+                         bytes_of(r.trans_a ? reach(k, r.m, r.lda, r.stride_a, r.batch_count)
+                                            : reach(r.m, k, r.lda, r.stride_a, r.batch_count),
+                                  r.dtype));
+  const Binding b = bind(r.op, r.b,
+                         bytes_of(r.trans_b ? reach(r.n, k, r.ldb, r.stride_b, r.batch_count)
+                                            : reach(k, r.n, r.ldb, r.stride_b, r.batch_count),
+                                  r.dtype));
+  const Binding c =
+      bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype));
+  const auto multiply = [&](const GemmTarget& target) {
+    if (thin) {
+      multiply_thin(r, a, b, target);
+    } else {
+      multiply_tiles(r, tile, a, b, target);
+    }
+  };
+  if (pieces == 1) {
+    return multiply({c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece});
+  }
+  const std::uint64_t scratch_bytes = bytes_of(r.m * r.n * r.batch_count * pieces, DType::float32);
+  const AllocationRef scratch = memory_->allocate(scratch_bytes);
+  const Binding products = bind(r.op, scratch, scratch_bytes);
+  multiply({products, DType::float32, r.n, r.m * r.n, 1.0f, 0.0f, pieces, piece});
+  const struct {
+    std::uint32_t batches, m, n, ldc, stride_c, pieces;
+    float alpha, beta;
+  } params{u32(r.batch_count), u32(r.m),    u32(r.n), u32(r.ldc),
+           u32(r.stride_c),    u32(pieces), r.alpha,  r.beta};
+  const std::array<Binding, 2> bindings{products, c};
+  run(KernelId::gemm_join, half_bit(r.output_dtype), params, bindings,
+      cover(static_cast<std::uint64_t>(r.m * r.n * r.batch_count), group_size),
+      [&](TemplateVariables& v) {
+        set_common(v, r.dtype);
+        v["TC"] = type_name(r.output_dtype);
+      });
+}
+
+void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, const Binding& a,
+                                const Binding& b, const GemmTarget& target) {
+  const GemmTile& tile = gemm_tiles[tile_index];
+  const Size tiles_m = count(r.m, tile.bm);
+  const Size tiles_n = count(r.n, tile.bn);
+  const bool vector_a = vectors_of_a(r);
+  const bool vector_b = vectors_of_b(r);
+  const bool vector_c = whole_vectors(r.n, target.ld, target.stride);
+  const bool small = r.m < tile.bm || r.n < tile.bn;
+  const std::uint32_t variant =
+      (static_cast<std::uint32_t>(tile_index) * 4 + rounding_of(r)) * 256 +
+      bits({r.trans_a, r.trans_b, vector_a, vector_b, vector_c, small, r.dtype == DType::float16,
+            target.dtype == DType::float16});
   const auto fill = [&](TemplateVariables& v) {
+    const auto fits = [&](Size buffers, Size pad) {
+      return buffers * tile.bk * (tile.bm + tile.bn + 8 * pad) * 4 <=
+             device_->limits().local_memory_bytes;
+    };
+    // A second tile costs registers, which pays where both are stored as they were read.
+    const bool stored_as_read = vector_a && r.trans_a && vector_b && !r.trans_b;
+    const bool registers_left = tile.tm * tile.tn <= 64;
+    const Size buffers = stored_as_read && registers_left && fits(2, 1) ? 2 : 1;
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
          {"BK", tile.bk},
@@ -90,39 +194,112 @@ void GpuBackend::do_gemm(const GemmRequest& r) {
          {"TA", std::int64_t{r.trans_a}},
          {"TB", std::int64_t{r.trans_b}},
          {"T", type_name(r.dtype)},
-         {"TC", type_name(r.output_dtype)},
+         {"TC", type_name(target.dtype)},
          {"VECTOR_A", std::int64_t{vector_a}},
          {"VECTOR_B", std::int64_t{vector_b}},
          {"VECTOR_C", std::int64_t{vector_c}},
-         {"EDGE", std::int64_t{edge}},
-         {"BETA", std::int64_t{beta}},
-         {"BUFFERS", std::int64_t{buffers}},
-         {"ROUND", std::int64_t{rounding}}};
+         {"SMALL", std::int64_t{small}},
+         {"BUFFERS", buffers},
+         {"PAD", std::int64_t{fits(buffers, 1)}},
+         {"ROUND", std::int64_t{rounding_of(r)}}};
   };
   struct {
-    std::uint32_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, tiles, tiles_n, first_batch;
+    std::uint32_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, tiles_m, tiles_n, pieces,
+        piece, first;
     float alpha, beta;
   } params{u32(r.m),
            u32(r.n),
-           u32(no_product ? 0 : r.k),
+           u32(r.alpha == 0 ? 0 : r.k),
            u32(r.lda),
            u32(r.ldb),
-           u32(r.ldc),
+           u32(target.ld),
            u32(r.stride_a),
            u32(r.stride_b),
-           u32(r.stride_c),
-           u32(tiles_m * tiles_n),
+           u32(target.stride),
+           u32(tiles_m),
            u32(tiles_n),
+           u32(target.pieces),
+           u32(target.piece),
            0,
-           r.alpha,
-           r.beta};
-  const Size max_groups = device_->limits().max_groups;
-  const auto tile_grid = cover(static_cast<std::uint64_t>(tiles_m * tiles_n), 1);
-  for (Size first = 0; first < r.batch_count; first += max_groups) {
-    params.first_batch = u32(first);
-    const Size batches = std::min(max_groups, r.batch_count - first);
-    run(KernelId::gemm, variant, params, bindings, {tile_grid[0], u32(batches), tile_grid[1]},
-        fill);
+           target.alpha,
+           target.beta};
+  const std::array<Binding, 3> bindings{a, b, target.binding};
+  const auto tiles = cover(static_cast<std::uint64_t>(tiles_m * tiles_n), 1);
+  const Size products = r.batch_count * target.pieces;
+  const Size most = device_->limits().max_groups;
+  for (Size first = 0; first < products; first += most) {
+    params.first = u32(first);
+    run(KernelId::gemm, variant, params, bindings,
+        {tiles[0], u32(std::min(most, products - first)), tiles[1]}, fill);
+  }
+}
+
+void GpuBackend::multiply_thin(const GemmRequest& r, const Binding& a, const Binding& b,
+                               const GemmTarget& target) {
+  /// An operand by rows (of A) or columns (of B): the distance between them, and along k.
+  struct Operand {
+    const Binding& binding;
+    Size extent, apart, step, stride;
+  };
+  const Operand rows{a, r.m, r.trans_a ? 1 : r.lda, r.trans_a ? r.lda : 1, r.stride_a};
+  const Operand columns{b, r.n, r.trans_b ? r.ldb : 1, r.trans_b ? 1 : r.ldb, r.stride_b};
+  const bool few_rows = r.m <= r.n;
+  const Operand& few = few_rows ? rows : columns;
+  const Operand& many = few_rows ? columns : rows;
+  const bool deep_first = few_rows ? r.trans_b : !r.trans_a;
+  const Size many_ld = deep_first ? many.apart : many.step;
+  const bool vector = deep_first
+                          ? few.step == 1 && whole_vectors(r.k, many_ld, many.stride) &&
+                                (few.extent == 1 || few.apart % 4 == 0) && few.stride % 4 == 0
+                          : whole_vectors(many.extent, many_ld, many.stride);
+  const Size width = vector ? 4 : 1;
+  const auto power = [](Size size) {
+    return static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(size)));
+  };
+  const Size each = power(few.extent);
+  const Size lanes = deep_first ? std::clamp<Size>(power(count(target.piece, 16 * width)), 8, 64)
+                                : std::clamp<Size>(power(count(many.extent, width)), 4, 32);
+  const Size per_group = deep_first ? 2 * group_size / lanes : lanes * width;
+  const std::uint32_t variant =
+      (u32(each * 64 + lanes) * 4 + rounding_of(r)) * 16 +
+      bits({deep_first, vector, r.dtype == DType::float16, target.dtype == DType::float16});
+  struct {
+    std::uint32_t few, many, k, few_ld, few_step, many_ld, c_few, c_many, stride_few, stride_many,
+        stride_c, pieces, piece, first;
+    float alpha, beta;
+  } params{u32(few.extent),
+           u32(many.extent),
+           u32(r.alpha == 0 ? 0 : r.k),
+           u32(few.apart),
+           u32(few.step),
+           u32(many_ld),
+           u32(few_rows ? target.ld : 1),
+           u32(few_rows ? 1 : target.ld),
+           u32(few.stride),
+           u32(many.stride),
+           u32(target.stride),
+           u32(target.pieces),
+           u32(target.piece),
+           0,
+           target.alpha,
+           target.beta};
+  const std::array<Binding, 3> bindings{few.binding, many.binding, target.binding};
+  const auto blocks =
+      cover(static_cast<std::uint64_t>(many.extent), static_cast<std::uint64_t>(per_group));
+  const Size products = r.batch_count * target.pieces;
+  const Size most = device_->limits().max_groups;
+  for (Size first = 0; first < products; first += most) {
+    params.first = u32(first);
+    run(KernelId::gemm_thin, variant, params, bindings,
+        {blocks[0], u32(std::min(most, products - first)), blocks[1]}, [&](TemplateVariables& v) {
+          set_common(v, r.dtype);
+          v["TC"] = type_name(target.dtype);
+          v["FEW"] = each;
+          v["LANES"] = lanes;
+          v["DEEP_FIRST"] = std::int64_t{deep_first};
+          v["VECTOR"] = std::int64_t{vector};
+          v["ROUND"] = std::int64_t{rounding_of(r)};
+        });
   }
 }
 

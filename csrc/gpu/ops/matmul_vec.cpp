@@ -9,8 +9,23 @@ namespace tilewright::gpu {
 
 namespace {
 
-/// The least of a row that is worth a work-item.
-constexpr std::size_t elements_of_lane = 16;
+/// What a work-item does best of a row, and the least that is worth one where rows are few.
+constexpr Size good_share = 64;
+constexpr Size least_share = 16;
+constexpr Size enough_groups = 1024;
+
+/// Work-items for each row.
+std::uint32_t lanes_for(Size rows, Size cols) {
+  const auto power = [](Size size) {
+    return std::clamp<std::size_t>(std::bit_ceil(static_cast<std::size_t>(size)), 8, group_size);
+  };
+  std::size_t lanes = power(cols / good_share);
+  const std::size_t most = power(cols / least_share);
+  while (lanes < most && static_cast<std::size_t>(rows) * lanes < enough_groups * group_size) {
+    lanes *= 2;
+  }
+  return static_cast<std::uint32_t>(lanes);
+}
 
 }  // namespace
 
@@ -25,8 +40,7 @@ void GpuBackend::multiply_rows(std::string_view op, const RowsByVector& r) {
       bind(op, r.vector, bytes_of(r.heads * r.cols, r.dtype)),
       bind(op, r.out, bytes_of(r.heads * r.rows, r.dtype))};
   const bool vector = r.cols % 4 == 0;
-  const auto lanes = static_cast<std::uint32_t>(std::clamp<std::size_t>(
-      std::bit_ceil(static_cast<std::size_t>(r.cols) / elements_of_lane), 8, group_size));
+  const std::uint32_t lanes = lanes_for(r.heads * r.rows, r.cols);
   run(KernelId::matmul_vec, lanes * 4 + (vector ? 2 : 0) + half_bit(r.dtype), params, bindings,
       cover(static_cast<std::uint64_t>(r.heads * r.rows), group_size / lanes),
       [&](TemplateVariables& v) {
