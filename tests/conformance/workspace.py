@@ -31,6 +31,22 @@ def download(be: Backend, buffer: Any) -> Array:
     return contents
 
 
+_keeps_subnormals: dict[str, bool] = {}
+
+
+def keeps_subnormals(be: Backend) -> bool:
+    """Whether the device's products keep numbers below 2^-126: asked of it once, with a product of
+    one element. Many GPUs flush them to zero, and only there do exact ops get slack for it."""
+    known = be.device.id
+    if known not in _keeps_subnormals:
+        with Workspace(be) as ws:
+            out = ws.room(1)
+            subnormal = ws.input(np.array([2.0**-127], np.float32))
+            be.binary("mul", subnormal, ws.input(np.ones(1, np.float32)), out, 1)
+            _keeps_subnormals[known] = bool(ws.read(out)[0] == 2.0**-127)
+    return _keeps_subnormals[known]
+
+
 class Workspace:
     """Makes buffers, frees them at the end, and then checks that the bytes behind each buffer and
     all inputs are what they were."""

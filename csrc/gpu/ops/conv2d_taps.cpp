@@ -52,16 +52,16 @@ void GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
   const Tile& tile = tiles[tile_index];
 
   const Size padded_rows = count(rows, tile.bm) * tile.bm;
-  const Size packed_elements = r.groups * taps * deep * padded_rows;
-  const std::uint64_t packed_bytes = bytes_of(packed_elements, r.dtype);
+  const Size lines = r.groups * taps * deep;
+  const std::uint64_t packed_bytes = bytes_of(lines * padded_rows, r.dtype);
   const AllocationRef scratch = memory_->allocate(packed_bytes);
   const Binding packed = bind(op, scratch, packed_bytes);
   const Binding filter = bind(op, r.filter, bytes_of(r.filters * channels * taps, r.dtype));
   const Binding input = bind(op, r.input, bytes_of(r.batch * r.channels * input_plane, r.dtype));
   const Binding output = bind(op, r.output, bytes_of(r.batch * r.filters * output_plane, r.dtype));
   const struct {
-    std::uint32_t n, rows, padded_rows, deep, taps, group_stride, row_stride, deep_stride;
-  } pack{u32(packed_elements),
+    std::uint32_t lines, rows, padded_rows, deep, taps, group_stride, row_stride, deep_stride;
+  } pack{u32(lines),
          u32(rows),
          u32(padded_rows),
          u32(deep),
@@ -71,7 +71,7 @@ void GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
          u32(backward ? channels * taps : taps)};
   const std::array<Binding, 2> pack_bindings{filter, packed};
   run(KernelId::conv2d_pack, half_bit(r.dtype), pack, pack_bindings,
-      cover(static_cast<std::uint64_t>(packed_elements), group_size),
+      cover(static_cast<std::uint64_t>(lines), 1),
       [&](TemplateVariables& v) { set_common(v, r.dtype); });
 
   std::vector<Binding> bindings{backward ? output : input, packed, backward ? input : output};

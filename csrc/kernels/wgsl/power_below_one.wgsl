@@ -2,7 +2,8 @@
 // Around this file: params.zero, which is 0 and which no compiler knows: a constant added and
 // taken away again rounds to a whole number, unless a compiler sees both.
 fn power_below_one(x: vec4<f32>) -> vec4<f32> {
-  let tiny = x < vec4<f32>(-87.33654);
+  // By bits, from just below -87.33654 to -infinity: compilers may take NaN for smaller.
+  let tiny = bitcast<vec4<u32>>(x) - vec4<u32>(0xc2aeac50u) <= vec4<u32>(0x3cd153b0u);
   let near = select(x, vec4<f32>(-87.33654), tiny);
   let lifted = fma(near, vec4<f32>(1.44269504), vec4<f32>(bitcast<f32>(0x4b400000u ^ params.zero)));
   let r = fma(lifted - 12582912.0, vec4<f32>(-0.693147181), near);
