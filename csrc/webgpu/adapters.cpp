@@ -105,6 +105,16 @@ std::vector<Adapter> enumerate(bool debug) {
 }  // namespace
 
 std::span<const Adapter> adapters(bool debug) {
+  // Asked first: a look-up that was under way in the parent would never end here.
+  constexpr unsigned nobody = ~0u;
+  static std::atomic<unsigned> looked_up_in{nobody};
+  unsigned looked_up = nobody;
+  if (!looked_up_in.compare_exchange_strong(looked_up, fork_generation()) &&
+      looked_up != fork_generation()) {
+    throw BackendUnavailable(
+        "webgpu: this process was forked from one that had looked for GPUs before; start it anew "
+        "(multiprocessing: spawn), or fork before the first use of webgpu");
+  }
   // Kept to the end of the process: no call of the library is made at exit.
   if (debug) {
     static const auto* found = new std::vector<Adapter>(enumerate(true));

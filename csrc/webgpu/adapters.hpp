@@ -19,7 +19,8 @@ struct Adapter {
 
 /// All adapters of Vulkan, Metal and DirectX 12, looked up once and kept; with `debug`, of an
 /// instance whose drivers check what they are given. Throws BackendUnavailable where wgpu-native
-/// cannot be opened.
+/// cannot be opened, and in a forked child of a process that has looked: drivers do not work on
+/// both sides of a fork.
 std::span<const Adapter> adapters(bool debug);
 
 /// What an adapter of this type is. wgpu-native calls a virtual GPU, which has a real one behind
