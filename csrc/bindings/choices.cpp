@@ -62,10 +62,13 @@ void bind_choices(py::module_& m) {
       },
       py::arg("point"), py::arg("candidate"),
       "Takes this candidate wherever it is admitted; an empty name ends that.");
-  cls.def("watch", [](Self<Choices> self) { self->watch(); });
+  cls.def(
+      "watch",
+      [](Self<Choices> self, Given<bool> on) { self->watch(to_bool(on.object, {"watch", "on"})); },
+      py::arg("on"));
   cls.def(
       "take_made", [](Self<Choices> self) { return take_made(*self); },
-      "The choices made since watch() or the last call, each once.");
+      "The choices made while watched since the last call, each once.");
   m.def(
       "_choices_of",
       [](Self<Backend> backend) { return without_gil([&] { return choices_of(*backend); }); },

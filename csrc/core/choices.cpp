@@ -136,9 +136,11 @@ void Choices::force(std::string_view name, std::string_view candidate) {
   tools_ = in_use_ = true;
 }
 
-void Choices::watch() {
+void Choices::watch(bool on) {
   std::lock_guard lock(mutex_);
-  watched_ = tools_ = in_use_ = true;
+  watched_ = on;
+  if (!on) made_.clear();
+  tools_ = in_use_ = true;
 }
 
 std::vector<MadeChoice> Choices::take_made() {

@@ -115,9 +115,9 @@ class Choices {
   /// Takes this candidate at this point, whatever the table says, wherever it is admitted; an empty
   /// name ends that. Throws InvalidArgument where a name is unknown.
   TILEWRIGHT_API void force(std::string_view point, std::string_view candidate);
-  /// From now on choices are remembered.
-  TILEWRIGHT_API void watch();
-  /// The choices made since watch() or the last call, each once.
+  /// Whether choices are remembered.
+  TILEWRIGHT_API void watch(bool on);
+  /// The choices made while watched since the last call, each once.
   TILEWRIGHT_API std::vector<MadeChoice> take_made();
 
  private:

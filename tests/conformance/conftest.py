@@ -38,7 +38,7 @@ wanted = [name.strip() for name in named.split(",")] if named else DEVICES
 on_cpu = any(name.partition(":")[0] == "cpu" for name in wanted)
 gpus = [name for name in wanted if name.partition(":")[0] != "cpu"]
 collect_ignore = [] if on_cpu else ["test_processor_settings.py"]
-collect_ignore += [] if gpus else ["test_kernel.py", "test_profile.py"]
+collect_ignore += [] if gpus else ["test_choices.py", "test_kernel.py", "test_profile.py"]
 
 opened: dict[str, tilewright.Backend] = {}
 left_out: dict[str, str] = {}
@@ -70,9 +70,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "device" in metafunc.fixturenames:
+    if "device" in metafunc.fixturenames and "candidate" not in metafunc.fixturenames:
         on_gpu = "gpu" in metafunc.fixturenames
-        devices = [name for name in opened if name in gpus or not on_gpu]
+        devices = [name for name in opened if not on_gpu or name.partition(":")[0] != "cpu"]
         metafunc.parametrize("device", devices, scope="session")
 
 

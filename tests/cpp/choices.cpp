@@ -160,7 +160,7 @@ TEST_CASE("choices: tools force a candidate where it is admitted, and see what w
   const ScopedEnvironment where("TILEWRIGHT_CACHE_DIR", ".");
   Choices choices(points, Folder::file());
   choices.force("product", "large");
-  choices.watch();
+  choices.watch(true);
   CHECK(choices.pick(product, {60}, {true}, 1) == 2);
   CHECK(choices.pick(product, {8}, {}, 1, [](std::size_t i) { return i < 2; }) == 1);
   const std::vector<MadeChoice> made = choices.take_made();

@@ -34,7 +34,7 @@ class Worker:
             raise tilewright.Unsupported(
                 f"tune: {self._backend.device.id} has no kernels to choose between; tune a GPU"
             )
-        choices.watch()
+        choices.watch(True)
         self._choices = choices
         self._prepared = ExitStack()
 

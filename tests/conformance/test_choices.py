@@ -1,0 +1,64 @@
+"""Every kernel that an op may choose, on shapes that fit none of them, and on some that do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from tilewright import Backend, _core
+
+from .conftest import opened
+from .products import Product
+from .test_batched_gemm import batched_gemm
+from .workspace import Workspace
+
+# Few, since a large kernel takes a software GPU seconds to compile.
+PRODUCTS = [
+    Product(129, 65, 33),
+    Product(256, 256, 64),
+    Product(65, 130, 17, "transpose", "none", 0.5, -0.75, pad_a=1, pad_b=7, pad_c=5),
+    Product(33, 257, 40, "transpose", "transpose", 1.0, 1.0, pad_a=3, pad_b=4, pad_c=3),
+    Product(132, 136, 24, "none", "transpose", 1.0, 0.0, "float16", "float16"),
+    Product(130, 131, 31, "none", "none", 1.0, 0.0, "float16", "float32", count=2, gap=5),
+]
+
+
+def check_gemm(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    for product in PRODUCTS:
+        with Workspace(be) as ws:
+            product.check(ws, rng, batched_gemm(be))
+            yield
+
+
+# By point: calls that come by it, each ended by a yield.
+CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
+    "gemm": check_gemm,
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    found = []
+    for device, backend in opened.items():
+        if choices := _core._choices_of(backend):
+            for point, candidates in choices.points.items():
+                found += [(device, point, candidate) for candidate in candidates]
+    metafunc.parametrize(("device", "point", "candidate"), found, scope="session")
+
+
+def test_every_candidate(be: Backend, rng: np.random.Generator, point: str, candidate: str) -> None:
+    choices = _core._choices_of(be)
+    assert choices is not None
+    choices.watch(True)
+    choices.force(point, candidate)
+    ran = 0
+    try:
+        for _ in CHECKS[point](be, rng):
+            made = [one for one in choices.take_made() if one["point"] == point]
+            admitted = [one for one in made if candidate in one["candidates"]]
+            assert all(one["taken"] == candidate for one in admitted)
+            ran += len(admitted)
+    finally:
+        choices.force(point, "")
+        choices.watch(False)
+    assert ran > 0, "no call admits the candidate"
