@@ -124,7 +124,7 @@ def test_info_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     monkeypatch.delenv("TILEWRIGHT_DEVICE", raising=False)
     assert main(["info", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert set(report) == {"versions", "devices", "auto", "variables", "folders"}
+    assert set(report) == {"versions", "devices", "tuning", "auto", "variables", "folders"}
     assert report["versions"]["tilewright"] == tilewright.__version__
     assert set(report["versions"]) == {"tilewright", "python", "numpy", "numpy_blas", "platform"}
     assert {device["backend"] for device in report["devices"]} == {"level-zero", "webgpu", "cpu"}

@@ -16,7 +16,7 @@ import tilewright
 from tilewright import _core
 from tilewright.cli.tuning.shapes import tuned_cases
 
-from .conftest import DEVICE
+from .conftest import DEVICE, Run
 
 KERNEL = (Path(__file__).parents[2] / "csrc/kernels/wgsl/gemm.wgsl").read_text()
 CASE = "gemm.transposed"
@@ -193,6 +193,21 @@ def test_a_file_that_is_no_use_is_replaced(
     assert (code, report["written"]) == (0, True)
     assert path.read_text().startswith(choices.head)
     assert succeeds(PRODUCT, TILEWRIGHT_CACHE_DIR=str(tmp_path)) == "right\n"
+
+
+def test_info_says_how_many_choices_are_taken(run_python: Run, tmp_path: Path) -> None:
+    info = "import tilewright.cli; tilewright.cli.main(['info', '--json'])"
+    choices = opened_choices()
+    path = tmp_path / Path(choices.path).name
+
+    def told() -> Any:
+        done = run_python(info, TILEWRIGHT_CACHE_DIR=str(tmp_path))
+        return json.loads(done.stdout)["tuning"][DEVICE]
+
+    assert told() == {"path": str(path), "choices": None}
+    entries = [f"gemm {n}x{n}x{n}x1 - {choices.points['gemm'][0]}\n" for n in (64, 128)]
+    path.write_text(choices.head + "".join(entries))
+    assert told() == {"path": str(path), "choices": 2}
 
 
 def test_show_and_reset(tune: Callable[..., tuple[int, Any]]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import tilewright
-from tilewright._core import backend_names
+from tilewright._core import _choices_of, backend_names
 
 VARIABLES = {
     "TILEWRIGHT_DEVICE": "the backend or device that auto takes",
@@ -77,6 +77,23 @@ def device_facts(device: Any) -> dict[str, Any]:
         "available": device.available,
         "reason": device.reason,
     }
+
+
+def tuning() -> dict[str, dict[str, Any]]:
+    """For each device with a choice of kernels the file of results, and how many it gave: None
+    where it is missing, of no use or left out."""
+    found = {}
+    for device in tilewright.devices():
+        if not device.available or device.backend == "cpu":
+            continue
+        try:
+            with tilewright.init_backend(device.id) as backend:
+                choices = _choices_of(backend)
+        except tilewright.Error:
+            continue
+        if choices is not None:
+            found[device.id] = {"path": choices.path, "choices": choices.loaded}
+    return found
 
 
 def auto_choice() -> dict[str, str | None]:

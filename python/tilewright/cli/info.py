@@ -1,7 +1,8 @@
 """tilewright info: devices and versions, the report that a bug report can quote.
 
-The JSON has the keys `versions`, `devices` (each as DeviceInfo), `auto` (`id`, null where nothing
-can be used, and `why`), `variables` (the TILEWRIGHT_ ones that are set) and `folders`.
+The JSON has the keys `versions`, `devices` (each as DeviceInfo), `tuning` (by device the `path`
+of its file of results and how many `choices` it gave, null for none), `auto` (`id`, null where
+nothing can be used, and `why`), `variables` (the TILEWRIGHT_ ones that are set) and `folders`.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def collect() -> dict[str, Any]:
     return {
         "versions": environment.versions(),
         "devices": [environment.device_facts(device) for device in tilewright.devices()],
+        "tuning": environment.tuning(),
         "auto": environment.auto_choice(),
         "variables": environment.set_variables(),
         "folders": {name: str(path) for name, path in environment.folders().items()},
@@ -64,7 +66,8 @@ def _text(report: dict[str, Any]) -> str:
     versions["package"] = str(environment.package_folder())
     lines += [facts(paint, versions, "  "), "", paint("bold", "devices")]
     for device in report["devices"]:
-        lines += _device(device, device["id"] == report["auto"]["id"], paint)
+        tuning = report["tuning"].get(device["id"])
+        lines += _device(device, tuning, device["id"] == report["auto"]["id"], paint)
     auto = report["auto"]
     lines += ["", f"{paint('bold', 'auto')} takes {auto['id'] or 'nothing'}: {auto['why']}"]
     if report["variables"]:
@@ -72,7 +75,9 @@ def _text(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _device(device: dict[str, Any], chosen: bool, paint: Painter) -> list[str]:
+def _device(
+    device: dict[str, Any], tuning: dict[str, Any] | None, chosen: bool, paint: Painter
+) -> list[str]:
     mark = paint("green", "*") if chosen else " "
     if not device["available"]:
         state = paint("yellow", "not available")
@@ -83,6 +88,15 @@ def _device(device: dict[str, Any], chosen: bool, paint: Painter) -> list[str]:
         "memory": environment.bytes_text(device["memory_bytes"]),
         "features": ", ".join(device["features"]),
         "limits": ", ".join(f"{name} {value}" for name, value in device["limits"].items()),
+        "tuning": _tuning(tuning),
     }
     shown = {name: value for name, value in rows.items() if value}
     return [f"{mark} {device['id']}  {device['name']}", facts(paint, shown, "    ")]
+
+
+def _tuning(tuning: dict[str, Any] | None) -> str:
+    if tuning is None:
+        return ""
+    if tuning["choices"] is None:
+        return "none (tilewright tune finds the quickest kernels)"
+    return f"{tuning['choices']} kernels chosen by {tuning['path']}"
