@@ -38,7 +38,7 @@ class OnnxRuntime:
     """Chains of one op in one graph each, on the WebGPU provider alone."""
 
     PROVIDER = "WebGpuExecutionProvider"
-    CHAIN = 0.05
+    CHAIN = 0.2
 
     def __init__(self) -> None:
         import onnx
@@ -61,7 +61,7 @@ class OnnxRuntime:
         """The time of `op`, whose output is shaped as its first input x. `inputs` are the names of
         further inputs: "x" for the chain's own value, "w0" and so on for weights. The chain is
         made so long that it takes CHAIN seconds if one op takes about `seconds`."""
-        more = max(4, min(400, int(self.CHAIN / seconds)))
+        more = max(4, min(4000, int(self.CHAIN / seconds)))
         feed = {"x": x}
         sessions = [
             self._session(op, x, weights, count, inputs, domain, attributes)
