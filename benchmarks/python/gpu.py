@@ -3,6 +3,8 @@
 python benchmarks/python/gpu.py                    prints the table
 python benchmarks/python/gpu.py --json FILE        and keeps the results
 python benchmarks/python/gpu.py --write [FILE]     puts measured, or kept, results in docs/
+--dispatch FILE adds what benchmark_webgpu_dispatch wrote, run with --benchmark_format=json
+--benchmark_repetitions=9 --benchmark_enable_random_interleaving=true.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--without", action="append", default=[], help="cases to leave out")
     parser.add_argument("--turns", type=int, default=3, help="turns of each side (3)")
+    parser.add_argument("--dispatch", type=Path, help="results of benchmark_webgpu_dispatch")
     parser.add_argument("--json", type=Path, help="keep the results in this file")
     parser.add_argument(
         "--write",
@@ -49,8 +52,10 @@ def run(chosen: argparse.Namespace) -> gpu_pages.Report:
         if peers.onnx is not None:
             versions[gpu_peers.ONNX] = peers.onnx.version
         report = gpu_pages.Report(
-            be.device.name, be.device.driver, datetime.date.today().isoformat(), versions, []
+            be.device.name, be.device.driver, datetime.date.today().isoformat(), versions, [], {}
         )
+        if chosen.dispatch is not None:
+            report.dispatch = gpu_pages.medians(json.loads(chosen.dispatch.read_text()))
         print(f"{report.device}; {report.driver}; {report.date}; {versions}", flush=True)
         for group in gpu_cases.GROUPS:
             for name, make in group(peers):

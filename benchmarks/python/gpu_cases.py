@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -144,24 +146,20 @@ def elementwise(p: Peers) -> Cases:
     n = 16384
     shape = (n, n)
 
-    def unary(op: str, dtype: str, shape: tuple[int, int] = shape) -> Sides:
+    def unary(op: str, dtype: str) -> Sides:
         def sides(name: str, work: float) -> dict[str, timing.Turn]:
             a = random(*shape, dtype=dtype)
             x, y = p.be.array(a), p.be.empty(shape, dtype)
 
             def call() -> None:
-                p.be.unary(op, x, y, a.size, dtype)
+                p.be.unary(op, x, y, n * n, dtype)
 
             theirs = None
             if p.torch is not None:
                 f = p.torch.nn.functional.gelu if op == "gelu" else getattr(p.torch, op)
                 s = p.on_torch(a)
                 theirs = lambda: f(s)  # noqa: E731
-            onnx = None
-            if p.onnx is not None and op == "sigmoid" and a.nbytes <= LARGEST_FOR_ONNX:
-                runtime = p.onnx
-                onnx = lambda: runtime.turn("Sigmoid", a, seconds=work / 3e12)  # noqa: E731
-            return p.sides(name, call, y, theirs, onnx)
+            return p.sides(name, call, y, theirs)
 
         return sides
 
@@ -186,9 +184,6 @@ def elementwise(p: Peers) -> Cases:
         yield case("elementwise", op, 8.0 * n * n, "GB/s", unary(op, "float32"))
     for op in ("add", "mul"):
         yield case("elementwise", op, 12.0 * n * n, "GB/s", binary(op, "float32"))
-    small = (4096, 4096)
-    work = 8.0 * math.prod(small)
-    yield case("elementwise", "sigmoid 4096x4096", work, "GB/s", unary("sigmoid", "float32", small))
     yield case("elementwise", "relu float16", 4.0 * n * n, "GB/s", unary("relu", "float16"))
     yield case("elementwise", "add float16", 6.0 * n * n, "GB/s", binary("add", "float16"))
 
@@ -425,10 +420,33 @@ def calls(p: Peers) -> Cases:
 
         return sides
 
+    def cold(name: str, work: float) -> dict[str, timing.Turn]:
+        return {OURS: lambda: cold_start(p.be.device.id)}
+
+    yield case("calls", "import to first product", 0, "ms", cold)
     yield case("calls", "1 small op and a read", 0, "us", of_small_ops(1))
     yield case("calls", "1,000 small ops and a read", 0, "ms", of_small_ops(1000))
     yield case("calls", "upload of 256 MB", 4.0 * back.size, "GB/s", transfer(True))
     yield case("calls", "download of 256 MB", 4.0 * back.size, "GB/s", transfer(False))
+
+
+def cold_start(device: str) -> float:
+    """Seconds from the import to the first product's result in a process that has NumPy."""
+    program = f"""
+import time
+import numpy as np
+x = np.random.default_rng(0).random((256, 256), dtype="float32")
+start = time.perf_counter()
+import tilewright
+be = tilewright.init_backend({device!r})
+a = be.array(x)
+be.matmul(a, a).numpy()
+print(time.perf_counter() - start)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    return float(done.stdout)
 
 
 GROUPS = (

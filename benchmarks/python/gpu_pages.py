@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import re
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gpu_peers
 from gpu_timing import Result
@@ -22,6 +25,35 @@ class Report:
     date: str
     versions: dict[str, str]
     results: list[Result]
+    dispatch: dict[str, float]  # seconds of a benchmark of webgpu_dispatch
+
+
+#: What is compared there: the raw calls, the trait, how many ops one time stands for.
+PAIRS = {
+    "enqueue a small op": ("raw_enqueue_1000", "trait_enqueue_1000", 1000),
+    "the same, two sets of buffers in turn": (
+        "raw_enqueue_1000_in_turn",
+        "trait_enqueue_1000_in_turn",
+        1000,
+    ),
+    "a small op, submitted and awaited": ("raw_submit_and_wait", "trait_submit_and_wait", 1),
+    "1,000 small ops and a read": ("raw_1000_and_read", "trait_1000_and_read", 1),
+    "upload of 256 MB": ("raw_upload_staged", "trait_upload", 1),
+    "upload of 256 MB, raw by queueWriteBuffer": ("raw_upload_write_buffer", "trait_upload", 1),
+    "download of 256 MB": ("raw_download", "trait_download", 1),
+    "cold start to the first product": ("cold_start/raw", "cold_start/trait", 1),
+}
+SCALE = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def medians(benchmarks: dict[str, Any]) -> dict[str, float]:
+    """Of google-benchmark's JSON with repetitions."""
+    taken: dict[str, list[float]] = {}
+    for run in benchmarks["benchmarks"]:
+        if run["run_type"] == "iteration":
+            name = re.sub(r"/(iterations:\d+|real_time|manual_time)", "", run["run_name"])
+            taken.setdefault(name, []).append(run["real_time"] * SCALE[run["time_unit"]])
+    return {name: statistics.median(seconds) for name, seconds in taken.items()}
 
 
 def write(docs: Path, report: Report) -> None:
@@ -45,7 +77,26 @@ def tables(report: Report) -> str:
     for peer in peers:
         titles += [peer, "ratio"]
     head += f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}\n"
-    return head + "".join(f"| {' | '.join(row(r, peers))} |\n" for r in report.results)
+    head += "".join(f"| {' | '.join(row(r, peers))} |\n" for r in report.results)
+    return head + (calls(report.dispatch) if report.dispatch else "")
+
+
+def calls(dispatch: dict[str, float]) -> str:
+    """What the trait costs beside raw calls."""
+    text = "\nThe trait from C++ beside raw calls of wgpu-native, with everything kept that can be "
+    text += "kept (medians of `benchmark_webgpu_dispatch`):\n\n"
+    text += "| | raw calls | the trait | times the raw calls |\n|---|---|---|---|\n"
+    for name, (raw, trait, ops) in PAIRS.items():
+        sides = [dispatch[raw] / ops, dispatch[trait] / ops]
+        shown = " | ".join(duration(seconds) for seconds in sides)
+        text += f"| {name} | {shown} | {sides[1] / sides[0]:.2f} |\n"
+    return text
+
+
+def duration(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{number(seconds * 1e6)} µs"
+    return f"{number(seconds * 1e3)} ms"
 
 
 def row(result: Result, peers: list[str]) -> list[str]:
