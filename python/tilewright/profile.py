@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
@@ -106,6 +104,8 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a Chrome trace, which https://ui.perfetto.dev and chrome://tracing open."""
+        import json
+
         events: list[dict[str, Any]] = [
             {"ph": "M", "name": "process_name", "pid": 0, "args": {"name": self._device}},
             {"ph": "M", "name": "thread_name", "pid": 0, "tid": 0, "args": {"name": "kernels"}},
@@ -124,7 +124,8 @@ class Profile:
             for record in self._records
         ]
         trace = {"traceEvents": events, "displayTimeUnit": "ns"}
-        Path(path).write_text(json.dumps(trace), encoding="utf-8")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trace, file)
 
 
 def _time(ns: float) -> str:

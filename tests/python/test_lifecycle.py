@@ -53,11 +53,17 @@ CALLS = {
     "binary_broadcast": ("add", 1, (1,), 2, (1,), 3, (1,)),
     "reduce": ("sum", 1, 2, (1,), 0),
     "cast": (1, "float32", 2, "float16", 1),
+    "create_kernel": ("",),
+    "free_kernel": (1,),
+    "kernel_info": (1,),
+    "launch_kernel": (1, (2,), b"", (1, 1, 1)),
+    "begin_profile": (),
+    "end_profile": (),
 }
 
 
 def test_every_trait_call_is_listed() -> None:
-    lifecycle = {"init", "close", "release"}
+    lifecycle = {"init", "close", "release", "release_kernel"}
     core = tw._core.Backend  # type: ignore[attr-defined]
     calls = {name for name, value in vars(core).items() if callable(value) and name[0] != "_"}
     assert calls - lifecycle == set(CALLS)
