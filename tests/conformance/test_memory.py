@@ -240,8 +240,7 @@ def test_more_than_the_device_can_ever_hold(be: Backend) -> None:
 
 
 def test_more_than_is_free_now(be: Backend) -> None:
-    limited = type(be)(memory_limit=10_000_000)
-    with limited:
+    with tilewright.init_backend(be.device.id, memory_limit=10_000_000) as limited:
         first = limited.alloc(6_000_000)
         with pytest.raises(tilewright.OutOfMemory) as raised:
             limited.alloc(6_000_001)
@@ -254,7 +253,7 @@ def test_more_than_is_free_now(be: Backend) -> None:
 
 
 def test_the_limit_holds_for_live_and_cached_memory_together(be: Backend) -> None:
-    with type(be)(memory_limit=10_000_000) as limited:
+    with tilewright.init_backend(be.device.id, memory_limit=10_000_000) as limited:
         limited.free(limited.alloc(6_000_000))
         buffer = limited.alloc(8_000_000)
         stats = limited.memory_stats()
@@ -263,7 +262,7 @@ def test_the_limit_holds_for_live_and_cached_memory_together(be: Backend) -> Non
 
 
 def test_a_buffer_can_be_limited(be: Backend) -> None:
-    with type(be)(max_buffer_size=1000) as limited:
+    with tilewright.init_backend(be.device.id, max_buffer_size=1000) as limited:
         limited.free(limited.alloc(1000))
         with pytest.raises(tilewright.InvalidArgument, match=r"1001.*1000"):
             limited.alloc(1001)
