@@ -41,3 +41,6 @@ class FaultyDriver:
 
     def set(self, switch: str, value: bool = True) -> None:
         ctypes.c_int.in_dll(self._library, switch).value = value
+
+    def count(self, counter: str) -> int:
+        return ctypes.c_int.in_dll(self._library, counter).value

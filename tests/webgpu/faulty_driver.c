@@ -15,8 +15,12 @@ enum { SUCCESS = 0, NOT_READY = 1, OUT_OF_DEVICE_MEMORY = -2, DEVICE_LOST = -4 }
 
 /* The switches, for tests to set. */
 volatile int device_is_lost;
+volatile int device_is_lost_in_a_wait;
 volatile int work_hangs; /* what is submitted never ends */
 volatile int memory_is_full;
+
+/* What it counts. */
+volatile int pipelines_made;
 
 static get_function real_instance_function, real_device_function;
 
@@ -30,6 +34,16 @@ static void *real_driver(void) {
   return library;
 }
 
+/* A thread that looks this often and submits nothing waits: the library looks at most a few times
+ * around a submission. */
+enum { LOOKS_OF_A_WAIT = 8 };
+static _Thread_local int looks;
+
+static void look(void) {
+  looks = device_is_lost_in_a_wait ? looks + 1 : 0;
+  if (looks >= LOOKS_OF_A_WAIT) device_is_lost = 1;
+}
+
 /* A call of the driver, with what it fails with and when. */
 #define CALL(name, parameters, arguments, fails, failure) \
   static int(*real_##name) parameters;                    \
@@ -40,15 +54,20 @@ static void *real_driver(void) {
 
 CALL(vkAllocateMemory, (void *device, const void *info, const void *allocator, uint64_t *memory),
      (device, info, allocator, memory), memory_is_full, OUT_OF_DEVICE_MEMORY)
+CALL(vkCreateComputePipelines,
+     (void *device, uint64_t cache, uint32_t count, const void *infos, const void *allocator,
+      uint64_t *pipelines),
+     (device, cache, count, infos, allocator, pipelines), (pipelines_made += (int)count, 0),
+     OUT_OF_DEVICE_MEMORY)
 CALL(vkQueueSubmit, (void *queue, uint32_t count, const void *submits, uint64_t fence),
-     (queue, count, submits, fence), device_is_lost, DEVICE_LOST)
+     (queue, count, submits, fence), (looks = 0, device_is_lost), DEVICE_LOST)
 CALL(vkGetSemaphoreCounterValue, (void *device, uint64_t semaphore, uint64_t *value),
-     (device, semaphore, value), device_is_lost || work_hangs,
+     (device, semaphore, value), (look(), device_is_lost || work_hangs),
      device_is_lost ? DEVICE_LOST : (*value = 0, SUCCESS))
 CALL(vkWaitSemaphores, (void *device, const void *info, uint64_t timeout), (device, info, timeout),
      device_is_lost, DEVICE_LOST)
 CALL(vkGetFenceStatus, (void *device, uint64_t fence), (device, fence),
-     device_is_lost || work_hangs, device_is_lost ? DEVICE_LOST : NOT_READY)
+     (look(), device_is_lost || work_hangs), device_is_lost ? DEVICE_LOST : NOT_READY)
 CALL(vkWaitForFences,
      (void *device, uint32_t count, const uint64_t *fences, uint32_t all, uint64_t timeout),
      (device, count, fences, all, timeout), device_is_lost, DEVICE_LOST)
@@ -63,6 +82,7 @@ static function stand_in(const char *name, function real) {
     return (function)(void *)faulty_##call; \
   }
   STAND_IN(vkAllocateMemory, "vkAllocateMemory")
+  STAND_IN(vkCreateComputePipelines, "vkCreateComputePipelines")
   STAND_IN(vkQueueSubmit, "vkQueueSubmit")
   STAND_IN(vkGetSemaphoreCounterValue, "vkGetSemaphoreCounterValue")
   STAND_IN(vkGetSemaphoreCounterValue, "vkGetSemaphoreCounterValueKHR")

@@ -31,6 +31,7 @@ for call in (
 """
 
 RECOVERS = r"""
+driver.set("device_is_lost_in_a_wait", False)
 driver.set("device_is_lost", False)
 driver.set("work_hangs", False)
 large = None
@@ -44,6 +45,7 @@ assert works(tw.init_backend("webgpu:0"))
 print("done")
 """
 
+# The loss shows in a wait: one that shows inside a submission ends the process.
 HANGS = """
 import threading
 x_host = np.ones(5_000_000, np.float32)
@@ -51,7 +53,7 @@ large = be.array(x_host)
 be.synchronize()
 driver.set("work_hangs")
 be.relu(x)
-threading.Timer(0.5, driver.set, ["device_is_lost"]).start()
+threading.Timer(0.5, driver.set, ["device_is_lost_in_a_wait"]).start()
 """
 
 WHEN = {
