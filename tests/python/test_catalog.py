@@ -16,8 +16,8 @@ TRAIT = ROOT / "csrc" / "include" / "tilewright" / "backend.hpp"
 
 
 def trait_ops() -> set[str]:
-    """The trait's methods from its linear algebra on: all of them are ops."""
-    public = TRAIT.read_text().split("// Linear algebra")[1].split(" protected:")[0]
+    """The trait's methods from its linear algebra to its kernels of one's own: all are ops."""
+    public = TRAIT.read_text().split("// Linear algebra")[1].split("// Kernels of one's own")[0]
     return set(re.findall(r"^  void (\w+)\(", public, re.MULTILINE))
 
 
