@@ -68,6 +68,11 @@ CASES = [
     Attention(1, 1, 31, 63, 16, scale=3.0),
     Attention(1, 1, 31, 63, 16, scale=1e-3),
     Attention(17, 17, 3, 5, 4),
+    Attention(1, 2, 70, 70, 24, causal=True, q_offset=3),
+    Attention(1, 3, 67, 197, 65, causal=True, q_offset=90),
+    Attention(1, 140, 121, 70, 33, causal=True),
+    Attention(2, 70, 250, 131, 68, causal=True, q_offset=20, kv_heads=10),
+    Attention(1, 140, 127, 65, 128),
 ]
 
 LONG = [

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -13,15 +15,57 @@ namespace tilewright::gpu {
 
 namespace {
 
-constexpr Size block_queries = 64;
-/// The most columns of the output that a workgroup holds.
+/// The most and the least columns of the output that a workgroup holds.
 constexpr Size most_columns = 128;
+constexpr Size least_columns = 32;
+
+struct AttentionTile {
+  Size nx, ny;           ///< work-items beside each other for the keys, for the queries
+  Size tq, tk;           ///< queries and keys of a work-item
+  Size step;             ///< columns of q and k that lie in workgroup memory at a time
+  Size keys;             ///< rows of v that do
+  Size workgroup_bytes;  ///< at most_columns
+  Size fill;             ///< how many fill a large GPU
+  double speed;          ///< TFLOP/s of a GPU so filled
+
+  Size queries() const { return ny * tq; }
+};
+
+/// The first runs everywhere: it fits in 16 KiB.
+constexpr AttentionTile attention_tiles[] = {
+    {8, 16, 4, 4, 8, 4, 13312, 264, 19},
+    {16, 16, 4, 4, 16, 8, 28672, 132, 20},
+    {16, 16, 8, 4, 16, 8, 42240, 132, 26},
+};
 
 /// Up to so many queries go one by one, with the keys cut into pieces until the GPU is full.
 constexpr Size few_queries = 4;
 constexpr Size enough_groups = 1024;
 constexpr Size least_piece = 256;
 constexpr Size most_of_piece = 16384;
+
+bool can_run(const AttentionTile& tile, Size columns, const DeviceLimits& limits) {
+  return columns % (4 * tile.nx) == 0 && tile.nx * tile.ny <= Size{limits.max_group_size} &&
+         tile.workgroup_bytes <= Size{limits.local_memory_bytes};
+}
+
+std::size_t choose_tile(const AttentionRequest& r, Size columns, const DeviceLimits& limits) {
+  std::size_t chosen = 0;
+  double least = 0;
+  for (std::size_t i = 0; i < std::size(attention_tiles); ++i) {
+    const AttentionTile& tile = attention_tiles[i];
+    if (i > 0 && !can_run(tile, columns, limits)) continue;
+    const Size groups = (r.seq_q + tile.queries() - 1) / tile.queries() * r.batch * r.heads *
+                        ((r.head_dim + columns - 1) / columns);
+    const double time =
+        static_cast<double>(std::max(groups, tile.fill) * tile.queries()) / tile.speed;
+    if (i == 0 || time < least) {
+      chosen = i;
+      least = time;
+    }
+  }
+  return chosen;
+}
 
 }  // namespace
 
@@ -83,8 +127,9 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
 void GpuBackend::do_attention(const AttentionRequest& r) {
   constexpr std::string_view op = "attention";
   require(op, r.dtype);
-  const Size columns = std::clamp<Size>(
-      static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.head_dim))), 32, most_columns);
+  const Size columns =
+      std::clamp<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.head_dim))),
+                       least_columns, most_columns);
   const bool vector = r.head_dim % 4 == 0;
   const std::uint64_t of_q = bytes_of(r.batch * r.heads * r.seq_q * r.head_dim, r.dtype);
   const std::uint64_t of_kv = bytes_of(r.batch * r.kv_heads * r.seq_kv * r.head_dim, r.dtype);
@@ -106,24 +151,36 @@ void GpuBackend::do_attention(const AttentionRequest& r) {
            r.scale,
            0};
   const Size most = device_->limits().max_groups;
-  const Size blocks = (r.seq_q + block_queries - 1) / block_queries;
+  const std::size_t tile_index = choose_tile(r, columns, device_->limits());
+  const AttentionTile& tile = attention_tiles[tile_index];
+  const Size blocks = (r.seq_q + tile.queries() - 1) / tile.queries();
   const Size slices = (r.head_dim + columns - 1) / columns;
   if (blocks > most || slices > most) {
     throw Unsupported(
         text(op, ": ", blocks, " blocks of queries, but ", device_->info().name, " takes ", most));
   }
+  const std::uint32_t form = u32(columns) * u32(std::size(attention_tiles)) + u32(tile_index);
   const std::uint32_t variant =
-      ((u32(columns) * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + half_bit(r.dtype);
+      ((form * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + half_bit(r.dtype);
   for (Size first = 0; first < r.batch * r.heads; first += most) {
     params.first_head = u32(first);
     const Size heads = std::min(most, r.batch * r.heads - first);
-    run(KernelId::attention, variant, params, bindings, {u32(blocks), u32(heads), u32(slices)},
-        [&](TemplateVariables& v) {
-          v["T"] = type_name(r.dtype);
-          v["COLUMNS"] = std::int64_t{columns};
-          v["VECTOR"] = std::int64_t{vector};
-          v["CAUSAL"] = std::int64_t{r.causal};
-        });
+    // Under a causal mask the blocks with the most keys start first, those of all heads together.
+    const std::array<std::uint32_t, 3> groups =
+        r.causal ? std::array{u32(heads), u32(blocks), u32(slices)}
+                 : std::array{u32(blocks), u32(heads), u32(slices)};
+    run(KernelId::attention, variant, params, bindings, groups, [&](TemplateVariables& v) {
+      v["NX"] = std::int64_t{tile.nx};
+      v["NY"] = std::int64_t{tile.ny};
+      v["TQ"] = std::int64_t{tile.tq};
+      v["TK"] = std::int64_t{tile.tk};
+      v["STEP"] = std::int64_t{tile.step};
+      v["KEYS"] = std::int64_t{tile.keys};
+      v["T"] = type_name(r.dtype);
+      v["COLUMNS"] = std::int64_t{columns};
+      v["VECTOR"] = std::int64_t{vector};
+      v["CAUSAL"] = std::int64_t{r.causal};
+    });
   }
 }
 

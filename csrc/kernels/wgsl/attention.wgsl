@@ -1,26 +1,15 @@
 // o = softmax(scale q k^T) v without the matrix of scores: BQ queries and COLUMNS columns of o a
 // workgroup, keys in tiles of BK, a running maximum and sum for each query.
 // 0 q, 1 k, 2 v, 3 o.
-// 128 work-items as 16 x 8: each has 4 queries, 4 keys of a tile and every eighth vec4 of o's
-// columns.
-// Tiles lie transposed, so that a work-item reads vectors of queries and of keys; one stretch of
-// workgroup memory holds q and k while scores are made, then v.
-// Variables: COLUMNS (a multiple of 32), VECTOR (1: rows are whole vec4), CAUSAL, T.
+// Work-items lie as NY x NX: each has every NY-th query, every NX-th key of a tile and every NX-th
+// vec4 of o's columns. Four queries of a work-item share a vec4. What comes next is read from
+// memory while what lies in workgroup memory, in two halves, is used.
+// Variables: NX, NY, TQ (queries of a work-item, a multiple of 4), TK (its keys of a tile), STEP
+// (columns of q and k that lie in workgroup memory), KEYS (rows of v that do, more where they are
+// short), COLUMNS (a multiple of 4 NX), VECTOR (1: rows are whole vec4), CAUSAL, T.
 #if T == "f16"
 enable f16;
 #end
-#include "functions.wgsl"
-#include "running_softmax.wgsl"
-#let BQ = 64
-#let BK = 32
-#let STEP = 16
-#let TILE = 512
-#let VKEYS = TILE * 4 / COLUMNS
-#if VKEYS > BK
-#let VKEYS = BK
-#end
-#let VECTORS = COLUMNS / 32
-
 struct Params {
   share: u32, seq_q: u32, seq_kv: u32, head_dim: u32, q_offset: u32,
   first_head: u32,
@@ -28,6 +17,27 @@ struct Params {
   zero: u32,
 }
 var<immediate> params: Params;
+#include "power_below_one.wgsl"
+#let THREADS = NX * NY
+#let BQ = NY * TQ
+#let BK = NX * TK
+#let FOURS = TQ / 4
+#let VECTORS = COLUMNS / 4 / NX
+#let ROW = STEP / 4
+#let WIDTH = COLUMNS / 4
+// Gaps between rows, so that neighbours read other banks.
+#let PITCH = ROW + 1
+#let QUERIES = BQ / 4 + 1
+#let HALF_STAGE = (BQ + BK) * PITCH
+#let Q_LOADS = (BQ * ROW + THREADS - 1) / THREADS
+#let K_LOADS = (BK * ROW + THREADS - 1) / THREADS
+#let V_LOADS = (KEYS * WIDTH + THREADS - 1) / THREADS
+#let VKEYS = V_LOADS * THREADS / WIDTH
+#if VKEYS > BK
+#let VKEYS = BK
+#let V_LOADS = VKEYS * WIDTH / THREADS
+#end
+
 #let ITEM = T
 #if VECTOR && T == "f16"
 #let ITEM = "vec4<f16>"
@@ -39,9 +49,18 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read> v: array<${ITEM}>;
 @group(0) @binding(3) var<storage, read_write> o: array<${ITEM}>;
 
+// Rows of q and of k while scores are made, then powers by key and four queries.
+#let TILE = 2 * HALF_STAGE
+#if BK * QUERIES > TILE
+#let TILE = BK * QUERIES
+#end
 var<workgroup> tile: array<vec4<f32>, ${TILE}>;
-// Powers by key and queries; before that the maxima of each query over a work-item's keys.
-var<workgroup> powers: array<vec4<f32>, ${BK * BQ / 4}>;
+// Rows of v; before and after that what work-items tell the others of their queries.
+#let VALUES = 2 * VKEYS * WIDTH
+#if NX * QUERIES > VALUES
+#let VALUES = NX * QUERIES
+#end
+var<workgroup> values: array<vec4<f32>, ${VALUES}>;
 
 #for X in 0..3
 #if X == 0
@@ -67,142 +86,234 @@ fn read_${NAME}(row: u32, d: u32) -> vec4<f32> {
 }
 #end
 
-@compute @workgroup_size(128)
+fn lowest() -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(0xff800000u ^ params.zero)); }
+
+@compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
-  let tx = t % 8u;
-  let ty = t / 8u;
+  let tx = t % ${NX}u;
+  let ty = t / ${NX}u;
+#if CAUSAL
+  // The blocks with the most keys first, of all heads.
+  let head = params.first_head + group.x;
+  let block = (groups.y - 1u - group.y) * ${BQ}u;
+  let last_row = min(block + ${BQ - 1}u, params.seq_q - 1u);
+  let keys = min(params.seq_kv, last_row + params.q_offset + 1u);
+  // All queries of the block see the keys before this one.
+  let seen_by_all = min(keys, block + params.q_offset + 1u);
+#else
   let head = params.first_head + group.y;
+  let block = group.x * ${BQ}u;
+  let keys = params.seq_kv;
+  let seen_by_all = keys;
+#end
   let base_q = head * params.seq_q;
   // Heads of q in one batch share kv heads in their order, and so do those of the next batch.
   let base_kv = head / params.share * params.seq_kv;
   let column0 = group.z * ${COLUMNS}u;
-#if CAUSAL
-  // The blocks with the most keys first.
-  let block = (groups.x - 1u - group.x) * ${BQ}u;
-  let last_row = min(block + ${BQ - 1}u, params.seq_q - 1u);
-  let keys = min(params.seq_kv, last_row + params.q_offset + 1u);
-#else
-  let block = group.x * ${BQ}u;
-  let keys = params.seq_kv;
+  let steps = (params.head_dim + ${STEP - 1}u) / ${STEP}u;
+
+#for g in 0..FOURS
+  var top${g} = lowest();
+  var sum${g} = vec4<f32>();
 #end
-#for i in 0..4
-  let query${i} = block + ty * 4u + ${i}u;
-  var top${i} = lowest();
-  var sum${i} = 0.0;
-#for j in 0..VECTORS
-  var o${i}_${j} = vec4<f32>();
+#for i in 0..TQ
+#for c in 0..VECTORS
+  var o${i}_${c} = vec4<f32>();
 #end
+#end
+#for i in 0..Q_LOADS
+  var next_q${i} = vec4<f32>();
+#end
+#for i in 0..K_LOADS
+  var next_k${i} = vec4<f32>();
+#end
+#for i in 0..V_LOADS
+  var next_v${i} = vec4<f32>();
 #end
 
   for (var key0 = 0u; key0 < keys; key0 += ${BK}u) {
+#for g in 0..FOURS
+#for j in 0..TK
+    var s${g}_${j} = vec4<f32>();
+#end
+#end
+    workgroupBarrier();
+    for (var step = 0u; step <= steps; step++) {
+      if (step < steps) {
+#for i in 0..Q_LOADS
+        {
+          let row = (t + ${i * THREADS}u) / ${ROW}u;
+          let d = step * ${STEP}u + (t + ${i * THREADS}u) % ${ROW}u * 4u;
+          next_q${i} = vec4<f32>();
+          if (block + row < params.seq_q) {
+            next_q${i} = read_q(base_q + block + row, d) * params.scale;
+          }
+        }
+#end
+#for i in 0..K_LOADS
+        {
+          let row = (t + ${i * THREADS}u) / ${ROW}u;
+          let d = step * ${STEP}u + (t + ${i * THREADS}u) % ${ROW}u * 4u;
+          next_k${i} = vec4<f32>();
+          if (key0 + row < keys) { next_k${i} = read_k(base_kv + key0 + row, d); }
+        }
+#end
+      } else {
+#for i in 0..V_LOADS
+        {
+          let key = key0 + (t + ${i * THREADS}u) / ${WIDTH}u;
+          let column = column0 + (t + ${i * THREADS}u) % ${WIDTH}u * 4u;
+          next_v${i} = vec4<f32>();
+          if (key < keys) { next_v${i} = read_v(base_kv + key, column); }
+        }
+#end
+      }
+      if (step > 0u) {
+        let of_q = (step - 1u) % 2u * ${HALF_STAGE}u + ty * ${PITCH}u;
+        let of_k = (step - 1u) % 2u * ${HALF_STAGE}u + ${BQ * PITCH}u + tx * ${PITCH}u;
+#for d in 0..ROW
+        {
+#for j in 0..TK
+          let y${j} = tile[of_k + ${j * NX * PITCH + d}u];
+#end
+#for g in 0..FOURS
+          {
 #for i in 0..4
-    var s${i} = vec4<f32>();
+            let x${i} = tile[of_q + ${(g * 4 + i) * NY * PITCH + d}u];
 #end
-    for (var d0 = 0u; d0 < params.head_dim; d0 += ${STEP}u) {
-      workgroupBarrier();
-#for i in 0..BQ*STEP/4/128
-      {
-        let row = (t + ${i * 128}u) / ${STEP / 4}u;
-        let d = (t + ${i * 128}u) % ${STEP / 4}u * 4u;
-        var x = vec4<f32>();
-        if (block + row < params.seq_q) { x = read_q(base_q + block + row, d0 + d); }
 #for e in 0..4
-        tile[(d + ${e}u) * ${BQ / 4}u + row / 4u][row % 4u] = x[${e}];
+            let x_${e} = vec4<f32>(x0[${e}], x1[${e}], x2[${e}], x3[${e}]);
+#for j in 0..TK
+            s${g}_${j} = fma(x_${e}, vec4<f32>(y${j}[${e}]), s${g}_${j});
+#end
+#end
+          }
+#end
+        }
 #end
       }
+      if (step < steps) {
+        let to = step % 2u * ${HALF_STAGE}u;
+#for i in 0..Q_LOADS
+        {
+          let at = t + ${i * THREADS}u;
+#if (i + 1) * THREADS > BQ * ROW
+          if (at < ${BQ * ROW}u)
 #end
-      {
-        let key = t / ${STEP / 4}u;
-        let d = t % ${STEP / 4}u * 4u;
-        var x = vec4<f32>();
-        if (key0 + key < keys) { x = read_k(base_kv + key0 + key, d0 + d); }
-#for e in 0..4
-        tile[${STEP * BQ / 4}u + (d + ${e}u) * ${BK / 4}u + key / 4u][key % 4u] = x[${e}];
+          { tile[to + at / ${ROW}u * ${PITCH}u + at % ${ROW}u] = next_q${i}; }
+        }
 #end
+#for i in 0..K_LOADS
+        {
+          let at = t + ${i * THREADS}u;
+#if (i + 1) * THREADS > BK * ROW
+          if (at < ${BK * ROW}u)
+#end
+          { tile[to + ${BQ * PITCH}u + at / ${ROW}u * ${PITCH}u + at % ${ROW}u] = next_k${i}; }
+        }
+#end
+        workgroupBarrier();
       }
-      workgroupBarrier();
-#for d in 0..STEP
-      {
-        let x = tile[${d * BQ / 4}u + ty];
-        let y = tile[${STEP * BQ / 4 + d * BK / 4}u + tx];
-#for i in 0..4
-        s${i} = fma(vec4<f32>(x[${i}]), y, s${i});
-#end
-      }
-#end
     }
-    // The maxima, then the powers of this work-item's queries and keys.
-    let key = vec4<u32>(key0 + tx * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
-    var tops = vec4<f32>();
-#for i in 0..4
+
+    if (key0 + ${BK}u > seen_by_all) {
+#for j in 0..TK
+      {
+        let key = key0 + tx + ${j * NX}u;
+#for g in 0..FOURS
 #if CAUSAL
-    let seen${i} = (key < vec4<u32>(keys)) & (key <= vec4<u32>(query${i} + params.q_offset));
+        let query${g} = vec4<u32>(block + ty + params.q_offset) +
+                       vec4<u32>(${g * 4 * NY}u, ${(g * 4 + 1) * NY}u, ${(g * 4 + 2) * NY}u,
+                                 ${(g * 4 + 3) * NY}u);
+        let seen${g} = (vec4<u32>(key) <= query${g}) & vec4<bool>(key < keys);
+        s${g}_${j} = select(lowest(), s${g}_${j}, seen${g});
 #else
-    let seen${i} = key < vec4<u32>(keys);
+        s${g}_${j} = select(lowest(), s${g}_${j}, key < keys);
 #end
-    s${i} = select(splat(lowest()), s${i} * params.scale, seen${i});
-    tops[${i}] = larger(larger(s${i}.x, s${i}.y), larger(s${i}.z, s${i}.w));
 #end
-    powers[tx * ${BQ / 4}u + ty] = tops;
+      }
+#end
+    }
+    // A maximum that leaves out NaN does no harm: the powers and their sum keep it.
+#for g in 0..FOURS
+    var higher${g} = s${g}_0;
+#for j in 1..TK
+    higher${g} = max(higher${g}, s${g}_${j});
+#end
+    values[tx * ${QUERIES}u + ${g * NY}u + ty] = higher${g};
+#end
     workgroupBarrier();
-#for x in 0..8
+#for g in 0..FOURS
     {
-      let other = powers[${x * BQ / 4}u + ty];
+      var higher = top${g};
+#for x in 0..NX
+      higher = max(higher, values[${x * QUERIES + g * NY}u + ty]);
+#end
+      if (any(higher != top${g})) {
+        let factor = select(power_below_one(top${g} - higher), vec4<f32>(), top${g} == lowest());
+        top${g} = higher;
+        sum${g} *= factor;
 #for i in 0..4
-      tops[${i}] = larger(other[${i}], tops[${i}]);
+#for c in 0..VECTORS
+        o${g * 4 + i}_${c} *= factor[${i}];
+#end
+#end
+      }
+      // There is no maximum to take away while every score is -infinity.
+      let reference = select(higher, vec4<f32>(), higher == lowest());
+#for j in 0..TK
+      {
+        let power = power_below_one(s${g}_${j} - reference);
+        sum${g} += power;
+        tile[(tx + ${j * NX}u) * ${QUERIES}u + ${g * NY}u + ty] = power;
+      }
 #end
     }
 #end
     workgroupBarrier();
-#for i in 0..4
-    let higher${i} = larger(tops[${i}], top${i});
-    let factor${i} = rescale(top${i}, higher${i});
-    top${i} = higher${i};
-    s${i} = exp_of(s${i} - splat(reference_of(higher${i})));
-    sum${i} = sum${i} * factor${i} + ((s${i}.x + s${i}.y) + (s${i}.z + s${i}.w));
-#for j in 0..VECTORS
-    o${i}_${j} *= factor${i};
-#end
-#end
-#for e in 0..4
-    powers[(tx * 4u + ${e}u) * ${BQ / 4}u + ty] = vec4<f32>(s0[${e}], s1[${e}], s2[${e}], s3[${e}]);
-#end
 
     for (var part = 0u; part < ${BK}u; part += ${VKEYS}u) {
-      workgroupBarrier();
-#for i in 0..VKEYS*COLUMNS/4/128
-      {
-        let key = key0 + part + (t + ${i * 128}u) / ${COLUMNS / 4}u;
-        let column = (t + ${i * 128}u) % ${COLUMNS / 4}u * 4u;
-        var x = vec4<f32>();
-        if (key < keys) { x = read_v(base_kv + key, column0 + column); }
-        tile[${i * 128}u + t] = x;
-      }
+      let of_v = part / ${VKEYS}u % 2u * ${VKEYS * WIDTH}u;
+#for i in 0..V_LOADS
+      values[of_v + t + ${i * THREADS}u] = next_v${i};
 #end
       workgroupBarrier();
+      if (part + ${VKEYS}u < ${BK}u) {
+#for i in 0..V_LOADS
+        {
+          let key = key0 + part + ${VKEYS}u + (t + ${i * THREADS}u) / ${WIDTH}u;
+          let column = column0 + (t + ${i * THREADS}u) % ${WIDTH}u * 4u;
+          next_v${i} = vec4<f32>();
+          if (key < keys) { next_v${i} = read_v(base_kv + key, column); }
+        }
+#end
+      }
 #for HIDING in 0..CAUSAL+1
 #if HIDING
-      if (key0 + ${BK}u > block + params.q_offset + 1u) {
+      if (key0 + ${BK}u > seen_by_all) {
         // Some queries must not see some of these keys; 0 * NaN would show them.
 #elif CAUSAL
-      if (key0 + ${BK}u <= block + params.q_offset + 1u) {
+      if (key0 + ${BK}u <= seen_by_all) {
 #else
       {
 #end
 #for j in 0..VKEYS
         {
-          let p = powers[(part + ${j}u) * ${BQ / 4}u + ty];
 #for c in 0..VECTORS
-          let x${c} = tile[${j * COLUMNS / 4 + c * 8}u + tx];
+          let y${c} = values[of_v + ${j * WIDTH + c * NX}u + tx];
 #end
+#for g in 0..FOURS
+          let p${g} = tile[(part + ${j}u) * ${QUERIES}u + ${g * NY}u + ty];
 #for i in 0..4
 #for c in 0..VECTORS
+#let O = g * 4 + i
 #if HIDING
-          o${i}_${c} = select(o${i}_${c}, fma(vec4<f32>(p[${i}]), x${c}, o${i}_${c}),
-                              key0 + part + ${j}u <= query${i} + params.q_offset);
+          o${O}_${c} = select(o${O}_${c}, fma(vec4<f32>(p${g}[${i}]), y${c}, o${O}_${c}),
+                              key0 + part + ${j}u <= block + ty + ${O * NY}u + params.q_offset);
 #else
-          o${i}_${c} = fma(vec4<f32>(p[${i}]), x${c}, o${i}_${c});
+          o${O}_${c} = fma(vec4<f32>(p${g}[${i}]), y${c}, o${O}_${c});
+#end
 #end
 #end
 #end
@@ -213,21 +324,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
   }
 
-  // The sums of each query's eight work-items.
+  // The sums of each query's work-items.
   workgroupBarrier();
-  powers[tx * ${BQ / 4}u + ty] = vec4<f32>(sum0, sum1, sum2, sum3);
-  workgroupBarrier();
-  var sums = vec4<f32>();
-#for x in 0..8
-  sums += powers[${x * BQ / 4}u + ty];
+#for g in 0..FOURS
+  values[tx * ${QUERIES}u + ${g * NY}u + ty] = sum${g};
 #end
-#for i in 0..4
-  if (query${i} < params.seq_q) {
+  workgroupBarrier();
+#for g in 0..FOURS
+  var sums${g} = vec4<f32>();
+#for x in 0..NX
+  sums${g} += values[${x * QUERIES + g * NY}u + ty];
+#end
+#end
+#for i in 0..TQ
+  if (block + ty + ${i * NY}u < params.seq_q) {
 #for c in 0..VECTORS
     {
-      let column = column0 + ${c * 32}u + tx * 4u;
-      let at = (base_q + query${i}) * params.head_dim + column;
-      let result = o${i}_${c} / sums[${i}];
+      let column = column0 + (${c * NX}u + tx) * 4u;
+      let at = (base_q + block + ty + ${i * NY}u) * params.head_dim + column;
+      let result = o${i}_${c} / sums${i / 4}[${i % 4}];
 #if VECTOR
       if (column < params.head_dim) { o[at / 4u] = ${ITEM}(result); }
 #else
