@@ -27,7 +27,7 @@ std::string compiler_log(std::string_view message, const gpu::ExpandedText& code
   return gpu::locate_in_sources(message, code.lines);
 }
 
-/// The compiler ends the process over matrices of two rows in a uniform buffer.
+/// The compiler ends the process over matrices of two rows, anywhere, beside a uniform buffer.
 void refuse_two_row_matrices(const gpu::KernelDescription& kernel,
                              const std::vector<Token>& tokens) {
   for (const Token& token : tokens) {
@@ -37,6 +37,12 @@ void refuse_two_row_matrices(const gpu::KernelDescription& kernel,
           kernel.code, token.line,
           text(token.text, " and var<immediate> cannot be together on this device; use vectors"));
     }
+  }
+}
+
+void refuse_in_uniforms(const gpu::KernelDescription& kernel, const WgslInterface& read) {
+  if (!read.uniform_obstacle.empty()) {
+    refuse(kernel.code, read.params_line, read.uniform_obstacle);
   }
 }
 
@@ -91,6 +97,9 @@ WGPUShaderModule Device::shader_module(const gpu::KernelDescription& kernel, boo
   if (const auto failure = failures_->take()) {
     if (module != nullptr) api().ShaderModuleRelease(module);
     check_usable();
+    if (failure->message.find("address space Uniform") != std::string::npos) {
+      refuse_in_uniforms(kernel, interface_of(kernel, tokens_of(kernel.code.text)));
+    }
     throw KernelError(
         text(kernel.name, " does not compile:\n", compiler_log(failure->message, kernel.code)));
   }
@@ -131,6 +140,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
     WgslInterface read = interface_of(kernel, tokens);
     check_fits(read.info, read.workgroup_bytes);
     if (read.info.params_bytes > immediate_bytes_) {
+      refuse_in_uniforms(kernel, read);
       refuse_two_row_matrices(kernel, tokens);
       if (!uniforms_) uniforms_ = std::make_unique<Uniforms>(device_);
       throw_failure("a buffer of parameters");

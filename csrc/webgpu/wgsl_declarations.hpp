@@ -33,6 +33,8 @@ class Declarations {
   struct Type {
     std::string name;
     std::uint64_t bytes, alignment;
+    /// What in it keeps it out of a uniform buffer, and what to use there; else empty.
+    std::string uniform_obstacle{};
   };
   struct Member {
     std::string name;

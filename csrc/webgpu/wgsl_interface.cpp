@@ -97,10 +97,21 @@ class Interface {
     for (const Declarations::Member& member : module_.members(variable.type)) {
       read_.info.params.push_back(
           {member.name, member.type.name, member.offset, member.type.bytes});
+      note_obstacle(text(variable.name, ".", member.name), member.type);
     }
     if (read_.info.params.empty()) {
       read_.info.params.push_back({std::string(variable.name), type.name, 0, type.bytes});
+      note_obstacle(variable.name, type);
     }
+    read_.params_line = variable.line;
+  }
+
+  void note_obstacle(std::string_view name, const Declarations::Type& type) {
+    if (!read_.uniform_obstacle.empty() || type.uniform_obstacle.empty()) return;
+    read_.uniform_obstacle = text(name, " is ", type.name,
+                                  ", but this device takes these parameters from a uniform buffer, "
+                                  "which has no ",
+                                  type.uniform_obstacle);
   }
 
   void set_workgroup_size(const Function& entry) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace tilewright::webgpu {
 struct WgslInterface {
   KernelInfo info;
   std::uint64_t workgroup_bytes = 0;  ///< of workgroup memory that the entry point can reach
+  int params_line = 0;
+  /// Why the parameters cannot be in a uniform buffer; empty where they can.
+  std::string uniform_obstacle;
 };
 
 /// Reads it from a text that the compiler has taken. Throws KernelError, with the line, where the

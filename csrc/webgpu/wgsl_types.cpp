@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "core/text.hpp"
 #include "webgpu/wgsl_declarations.hpp"
@@ -92,7 +94,10 @@ Declarations::Type Declarations::read_vector(std::string_view name, Place& place
   const bool matrix = name[0] == 'm';
   const std::uint64_t size =
       matrix ? static_cast<std::uint64_t>(name[3] - '0') * alignment : rows * bytes;
-  return {text(name, "<", scalar, ">"), size, alignment};
+  // The compiler ends the process over matrices of two rows in a uniform buffer.
+  std::string obstacle =
+      matrix && rows == 2 ? "matrices of two rows; use vectors of four" : std::string();
+  return {text(name, "<", scalar, ">"), size, alignment, std::move(obstacle)};
 }
 
 Declarations::Type Declarations::read_array(Place& place) const {
@@ -108,7 +113,11 @@ Declarations::Type Declarations::read_array(Place& place) const {
   }
   if (at(place).is(",")) ++place;
   ++place;
-  return {name, count * stride, element.alignment};
+  std::string obstacle = element.uniform_obstacle;
+  if (obstacle.empty() && stride % 16 != 0) {
+    obstacle = text("elements ", stride, " bytes apart; use elements of 16 bytes, such as vec4f");
+  }
+  return {name, count * stride, element.alignment, std::move(obstacle)};
 }
 
 Declarations::Type Declarations::structure(std::string_view name,
@@ -116,6 +125,7 @@ Declarations::Type Declarations::structure(std::string_view name,
   Place place = structures_.at(name) + 1;
   std::uint64_t end = 0;
   std::uint64_t alignment = 1;
+  std::string obstacle;
   while (place < tokens_.size() && !at(place).is("}")) {
     std::uint64_t least_alignment = 0;
     std::uint64_t least_bytes = 0;
@@ -134,9 +144,10 @@ Declarations::Type Declarations::structure(std::string_view name,
     if (members != nullptr) members->push_back({std::string(member), type, offset});
     end = offset + std::max(type.bytes, least_bytes);
     alignment = std::max(alignment, its_alignment);
+    if (obstacle.empty()) obstacle = type.uniform_obstacle;
     if (at(place).is(",")) ++place;
   }
-  return {std::string(name), rounded_up(end, alignment), alignment};
+  return {std::string(name), rounded_up(end, alignment), alignment, std::move(obstacle)};
 }
 
 }  // namespace tilewright::webgpu

@@ -157,7 +157,8 @@ def test_structures_atomics_and_workgroup_memory(gpu: Backend) -> None:
     assert total.item() == sum(range(32))
 
 
-# Each type, where it starts after one u32, and the bytes of the whole: WGSL's own rules.
+# Each type, where it starts after one u32, and the bytes of the whole: WGSL's own rules. What a
+# uniform buffer cannot hold, which is where parameters are on a device without immediates.
 LAYOUTS = [
     ("u32", 4, 8),
     ("vec2<f32>", 8, 16),
@@ -172,6 +173,11 @@ LAYOUTS = [
     ("array<array<vec2u, 2>, 1 + 1>", 8, 40),
     ("Inner", 16, 64),
 ]
+NOT_IN_UNIFORMS = {
+    "mat2x2<f32>": "matrices of two rows; use vectors of four",
+    "array<f32, 5>": "elements 4 bytes apart; use elements of 16 bytes, such as vec4f",
+    "array<array<vec2u, 2>, 1 + 1>": "elements 8 bytes apart; use elements of 16 bytes",
+}
 
 
 @pytest.mark.parametrize(("kind", "offset", "size"), LAYOUTS)
@@ -188,6 +194,13 @@ def test_layouts(gpu: Backend, kind: str, offset: int, size: int) -> None:
       out[0] = both[0].first; out[1] = both[1].first; out[2] = arrayLength(&out);
     }}
     """
+    obstacle = NOT_IN_UNIFORMS.get(kind)
+    if obstacle and gpu.device.limits["max_immediate_bytes"] == 0:
+        with pytest.raises(tilewright.KernelError) as raised:
+            gpu.kernel(code)
+        assert "params.second is" in str(raised.value)
+        assert f"from a uniform buffer, which has no {obstacle}" in str(raised.value)
+        return
     k = gpu.kernel(code)
     assert k.bindings[0].least_bytes == size
     assert k.params[1].offset == offset
