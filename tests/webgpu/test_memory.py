@@ -245,8 +245,8 @@ def test_memory_does_not_grow(succeeds: Succeeds, work: str, times: int, bytes_a
     succeeds(START + work + ROUNDS.format(times=times, bytes_a_time=bytes_a_time))
 
 
-# Pipelines are kept by kernel and template variables, which few sizes change: these 1500 shapes need
-# about 70. Shapes that were there before need nothing new.
+# Pipelines are kept by kernel and template variables, which few sizes change: these 1500 shapes
+# need about 70. Shapes that were there before need nothing new.
 SHAPES = """
 driver = FaultyDriver()
 be = tw.init_backend("webgpu:0")
