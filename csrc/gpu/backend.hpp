@@ -115,6 +115,11 @@ class GpuBackend final : public Backend {
   void attention_rows(const AttentionRequest& request, std::span<const Binding> inputs,
                       const Binding& output);
   void conv_taps(std::string_view op, const Conv2dRequest& request, bool backward);
+  /// Whether a forward pass is Winograd's, by the choice of conv2d_forward.
+  bool takes_winograd(const Conv2dRequest& request) const;
+  /// Tiles of 2x2 outputs that are worked on at once; 0 where there is no room.
+  Size winograd_columns(const Conv2dRequest& request) const;
+  void conv_winograd(std::string_view op, const Conv2dRequest& request);
   void conv_product(const Conv2dRequest& request, const ConvProduct& product);
   /// A tensor as [outer, length, inner], reduced along length.
   struct Extents {

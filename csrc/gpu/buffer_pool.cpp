@@ -24,10 +24,10 @@ std::shared_ptr<Allocation> BufferPool::allocate(std::uint64_t bytes) {
   std::unique_ptr<DeviceBuffer> buffer;
   {
     std::lock_guard lock(mutex_);
-    const auto found = free_.find(size);
-    if (found != free_.end() && !found->second.empty()) {
-      buffer = std::move(found->second.back());
-      found->second.pop_back();
+    std::vector<std::unique_ptr<DeviceBuffer>>& kept = shelf(size).buffers;
+    if (!kept.empty()) {
+      buffer = std::move(kept.back());
+      kept.pop_back();
       cached_bytes_ -= size;
     }
   }
@@ -51,12 +51,28 @@ std::unique_ptr<DeviceBuffer> BufferPool::create(std::uint64_t bytes, std::uint6
   }
 }
 
+BufferPool::Shelf& BufferPool::shelf(std::uint64_t size) {
+  Shelf& found = free_[size];
+  found.used = ++uses_;
+  return found;
+}
+
 void BufferPool::put_back(std::unique_ptr<DeviceBuffer> buffer) noexcept {
   try {
+    std::vector<std::unique_ptr<DeviceBuffer>> dropped;
     std::lock_guard lock(mutex_);
     const std::uint64_t size = buffer->bytes();
-    if (cached_bytes_ + size > cache_limit_) return;
-    free_[size].push_back(std::move(buffer));
+    if (size > cache_limit_) return;
+    std::vector<std::unique_ptr<DeviceBuffer>>& kept = shelf(size).buffers;
+    while (cached_bytes_ + size > cache_limit_) {
+      const auto oldest = std::ranges::min_element(free_, {}, [](const auto& entry) {
+        return entry.second.buffers.empty() ? ~std::uint64_t{0} : entry.second.used;
+      });
+      dropped.push_back(std::move(oldest->second.buffers.back()));
+      oldest->second.buffers.pop_back();
+      cached_bytes_ -= oldest->first;
+    }
+    kept.push_back(std::move(buffer));
     cached_bytes_ += size;
   } catch (const std::bad_alloc&) {
     // No room to remember the buffer: it is released instead.
@@ -64,7 +80,7 @@ void BufferPool::put_back(std::unique_ptr<DeviceBuffer> buffer) noexcept {
 }
 
 void BufferPool::trim() {
-  std::map<std::uint64_t, std::vector<std::unique_ptr<DeviceBuffer>>> buffers;
+  std::map<std::uint64_t, Shelf> buffers;
   std::lock_guard lock(mutex_);
   buffers.swap(free_);
   cached_bytes_ = 0;

@@ -12,8 +12,8 @@
 
 namespace tilewright::gpu {
 
-/// Device buffers by size class, kept for reuse up to `cache_limit` bytes. Reuse needs no wait:
-/// work on a device is seen in the order of the calls.
+/// Device buffers by size class, kept for reuse up to `cache_limit` bytes, those of the sizes that
+/// were used last. Reuse needs no wait: work on a device is seen in the order of the calls.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
   BufferPool(std::shared_ptr<Device> device, std::uint64_t cache_limit)
@@ -30,10 +30,18 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   std::unique_ptr<DeviceBuffer> create(std::uint64_t bytes, std::uint64_t size);
   void put_back(std::unique_ptr<DeviceBuffer> buffer) noexcept;
 
+  /// The kept buffers of a size, and when one was last asked for or put back.
+  struct Shelf {
+    std::vector<std::unique_ptr<DeviceBuffer>> buffers;
+    std::uint64_t used = 0;
+  };
+  Shelf& shelf(std::uint64_t size);
+
   const std::shared_ptr<Device> device_;
   const std::uint64_t cache_limit_;
   std::mutex mutex_;
-  std::map<std::uint64_t, std::vector<std::unique_ptr<DeviceBuffer>>> free_;  // by size
+  std::map<std::uint64_t, Shelf> free_;  // by size
+  std::uint64_t uses_ = 0;
   std::atomic<std::uint64_t> cached_bytes_{0};
 };
 

@@ -3,7 +3,7 @@
 namespace tilewright::gpu {
 
 Choices::Points choice_points() {
-  static constexpr const ChoicePoint* all[] = {&gemm_choice};
+  static constexpr const ChoicePoint* all[] = {&gemm_choice, &conv2d_forward_choice};
   return all;
 }
 

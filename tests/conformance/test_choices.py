@@ -9,9 +9,10 @@ import pytest
 from tilewright import Backend, _core
 
 from .conftest import opened
+from .convolutions import Conv, check_forward
 from .products import Product
 from .test_batched_gemm import batched_gemm
-from .workspace import Workspace
+from .workspace import Workspace, integers
 
 # Few, since a large kernel takes a software GPU seconds to compile.
 PRODUCTS = [
@@ -23,6 +24,15 @@ PRODUCTS = [
     Product(130, 131, 31, "none", "none", 1.0, 0.0, "float16", "float32", count=2, gap=5),
 ]
 
+WINDOWS = [
+    Conv((1, 33, 1, 1), (1, 33, 3, 3), pad=(1, 1)),
+    Conv((1, 35, 7, 9), (6, 35, 3, 3)),
+    Conv((3, 32, 13, 12), (19, 32, 3, 3), pad=(1, 1)),
+    Conv((2, 50, 8, 9), (40, 50, 3, 3), pad=(2, 1)),
+    Conv((2, 64, 20, 18), (72, 64, 3, 3), pad=(0, 2)),
+    Conv((1, 32, 3, 3), (9, 32, 3, 3), pad=(4, 5)),  # tiles that see padding only
+]
+
 
 def check_gemm(be: Backend, rng: np.random.Generator) -> Iterator[None]:
     for product in PRODUCTS:
@@ -31,9 +41,19 @@ def check_gemm(be: Backend, rng: np.random.Generator) -> Iterator[None]:
             yield
 
 
+def check_conv2d_forward(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    for conv in WINDOWS:
+        for dtype in ("float32", "float16"):
+            with Workspace(be) as ws:
+                check_forward(ws, rng, conv, dtype)
+                check_forward(ws, rng, conv, dtype, integers)
+                yield
+
+
 # By point: calls that come by it, each ended by a yield.
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm": check_gemm,
+    "conv2d_forward": check_conv2d_forward,
 }
 
 

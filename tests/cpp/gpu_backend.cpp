@@ -125,6 +125,18 @@ TEST_CASE("gpu backend: a full device gets its cached memory back before it refu
   opened.backend.free(b);
 }
 
+TEST_CASE("gpu backend: of cached memory that of the sizes lately used is kept") {
+  Opened opened;
+  const auto use = [&](Size bytes) { opened.backend.free(opened.backend.alloc(bytes)); };
+  constexpr Size mebibyte = 1 << 20;
+  for (Size size : {96, 120, 96}) use(size * mebibyte);
+  use(80 * mebibyte);  // for which the room of all three is too much
+  CHECK(opened.asked.held == (96 + 80) * mebibyte);
+  CHECK(opened.backend.memory_stats().cached_bytes == (96 + 80) * mebibyte);
+  use(300 * mebibyte);  // more than is ever kept
+  CHECK(opened.asked.held == (96 + 80) * mebibyte);
+}
+
 TEST_CASE("gpu backend: live and cached bytes stay within memory_limit") {
   Opened opened({.memory_limit = 10'000});
   opened.backend.free(opened.backend.alloc(4096));

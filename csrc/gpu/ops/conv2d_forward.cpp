@@ -7,6 +7,7 @@ namespace tilewright::gpu {
 void GpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_forward";
   require(op, r.dtype);
+  if (takes_winograd(r)) return conv_winograd(op, r);
   if (takes_taps(r.filters / r.groups, r.channels / r.groups)) return conv_taps(op, r, false);
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
   const Size positions = r.batch * r.out_height * r.out_width;

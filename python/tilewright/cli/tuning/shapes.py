@@ -19,6 +19,7 @@ _USUAL: dict[str, Sequence[tuple[int, ...]]] = {
     "gemm": [*_SQUARES, *_LAYERS],
     "gemm.transposed": [*_SQUARES, *_LAYERS],
     "batched_gemm": [(32, 1024, 1024, 64), (32, 1024, 64, 1024), (64, 128, 128, 128)],
+    "conv2d_forward.3x3": [(16, 256, 256, 56), (16, 64, 64, 56), (16, 128, 128, 28)],
 }
 
 
