@@ -178,7 +178,9 @@ def test_any_broadcast(
 
 @given(data=st.data(), n=st.integers(0, 70))
 def test_max_and_min_are_those_of_numpy(be: Backend, data: st.DataObject, n: int) -> None:
-    numbers = hnp.arrays(np.float32, n, elements=st.floats(width=32))
+    # A device without subnormals takes them for zeros, and may return either of two equal numbers.
+    values = st.floats(width=32, allow_subnormal=keeps_subnormals(be))
+    numbers = hnp.arrays(np.float32, n, elements=values)
     a, b = data.draw(numbers), data.draw(numbers)
     for op, numpy_op in (("max", np.maximum), ("min", np.minimum)):
         with Workspace(be) as ws:
