@@ -64,6 +64,8 @@ def run(chosen: argparse.Namespace) -> gpu_pages.Report:
                 result = gpu_timing.measure(make(), chosen.turns)
                 report.results.append(result)
                 print(gpu_timing.lines([result])[0], flush=True)
+                if chosen.json is not None:
+                    chosen.json.write_text(json.dumps(asdict(report), indent=1) + "\n")
                 gc.collect()
                 be.trim()
     return report
@@ -83,8 +85,6 @@ def main() -> None:
             print(f"nothing to measure here: {error}")
             return
     report = run(chosen)
-    if chosen.json is not None:
-        chosen.json.write_text(json.dumps(asdict(report), indent=1) + "\n")
     if chosen.write:
         gpu_pages.write(ROOT / "docs", report)
 
