@@ -68,38 +68,27 @@ def queued(call: Call, wait: Call, sample: float = SAMPLE) -> Turn:
     return turn
 
 
+def samples(call: Call, repeats: int) -> list[float]:
+    """The seconds of calls that wait for their own results, warm."""
+    started = time.perf_counter()
+    while time.perf_counter() - started < WARM_UP:
+        call()
+    taken = []
+    for _ in range(repeats):
+        before = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - before)
+    return taken
+
+
 def whole(call: Call, repeats: int = 5) -> Turn:
     """A call that waits for its own result: the median."""
-
-    def turn() -> float:
-        started = time.perf_counter()
-        while time.perf_counter() - started < WARM_UP:
-            call()
-        taken = []
-        for _ in range(repeats):
-            before = time.perf_counter()
-            call()
-            taken.append(time.perf_counter() - before)
-        return statistics.median(taken)
-
-    return turn
+    return lambda: statistics.median(samples(call, repeats))
 
 
 def chained(short: Call, long: Call, more: int, repeats: int = 5) -> Turn:
     """Where ops can only be run as a whole graph: two graphs that differ by `more` ops."""
-
-    def best(call: Call) -> float:
-        started = time.perf_counter()
-        while time.perf_counter() - started < WARM_UP:
-            call()
-        taken = []
-        for _ in range(repeats):
-            before = time.perf_counter()
-            call()
-            taken.append(time.perf_counter() - before)
-        return min(taken)
-
-    return lambda: (best(long) - best(short)) / more
+    return lambda: (min(samples(long, repeats)) - min(samples(short, repeats))) / more
 
 
 def measure(case: Case, turns: int) -> Result:

@@ -1,0 +1,345 @@
+// Raw calls of wgpu-native for webgpu_dispatch.cpp, with everything kept that can be kept: the same
+// kernels as the backend launches, taken down from it.
+#pragma once
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dynamic_library.hpp"
+#include "gpu/backend.hpp"
+#include "tilewright/tilewright.hpp"
+#include "webgpu/api.hpp"
+#include "webgpu/wgsl_interface.hpp"
+#include "webgpu/wgsl_text.hpp"
+
+namespace tilewright {
+
+using webgpu::api;
+
+// What the backend launches ----------------------------------------------------------------------
+
+/// One launch, as the backend asks its device for it.
+struct Recorded {
+  gpu::KernelDescription kernel;
+  KernelInfo info;
+  std::vector<std::byte> params;
+  std::array<std::uint32_t, 3> grid;
+};
+
+/// Does nothing and remembers the last launch.
+class Recorder final : public gpu::Device {
+ public:
+  explicit Recorder(Recorded& recorded) : recorded_(recorded) {
+    limits_.max_buffer_bytes = limits_.max_binding_bytes = std::uint64_t{1} << 30;
+    limits_.local_memory_bytes = 48 << 10;
+  }
+  DeviceInfo info() const override { return {}; }
+  const gpu::DeviceLimits& limits() const override { return limits_; }
+  std::uint32_t subgroup_size() override { return 32; }
+  std::unique_ptr<gpu::DeviceBuffer> create_buffer(std::uint64_t bytes) override {
+    return std::make_unique<gpu::DeviceBuffer>(bytes);
+  }
+  std::unique_ptr<gpu::Pipeline> create_pipeline(const gpu::KernelDescription& kernel) override {
+    recorded_.kernel = kernel;
+    recorded_.info = webgpu::interface_of(kernel, webgpu::tokens_of(kernel.code.text)).info;
+    return std::make_unique<gpu::Pipeline>(recorded_.info);
+  }
+  void launch(const gpu::Launch& launch) override {
+    recorded_.params.assign(launch.params.begin(), launch.params.end());
+    recorded_.grid = launch.grid;
+  }
+  void upload(gpu::DeviceBuffer&, std::uint64_t, std::span<const std::byte>) override {}
+  void download(std::span<std::byte>, gpu::DeviceBuffer&, std::uint64_t) override {}
+  void copy(gpu::DeviceBuffer&, std::uint64_t, gpu::DeviceBuffer&, std::uint64_t,
+            std::uint64_t) override {}
+  void wait() override {}
+  void begin_timing() override {}
+  std::vector<LaunchRecord> end_timing() override { return {}; }
+
+ private:
+  Recorded& recorded_;
+  gpu::DeviceLimits limits_;
+};
+
+template <class Op>
+Recorded record(const Op& op) {
+  Recorded recorded;
+  gpu::GpuBackend backend("webgpu", {},
+                          [&](const Config&) { return std::make_shared<Recorder>(recorded); });
+  backend.init();
+  op(backend);
+  return recorded;
+}
+
+inline constexpr Size small = 1024;  // elements of the small op
+inline constexpr Size side = 256;    // of the first product
+inline constexpr Size matrix_bytes = 4 * side * side;
+inline constexpr Size large_bytes = 256 << 20;
+
+inline Recorded small_op() {
+  return record([](Backend& be) {
+    be.unary(UnaryOp::relu, be.alloc(4 * small), be.alloc(4 * small), small);
+  });
+}
+
+inline void product(Backend& be, Buffer a, Buffer b, Buffer c) {
+  be.gemm(Transpose::none, Transpose::none, side, side, side, 1, a, side, b, side, 0, c, side);
+}
+
+// Raw calls --------------------------------------------------------------------------------------
+
+[[noreturn]] inline void stop(WGPUDevice const*, WGPUErrorType, WGPUStringView message, void*,
+                              void*) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(message.length), message.data);
+  std::exit(1);
+}
+
+/// wgpu-native's own wait, which the backend does without: it ends the process on a lost device.
+inline void poll(WGPUDevice device, WGPUSubmissionIndex until) {
+  static const auto call =
+      DynamicLibrary(api().path).function<decltype(::wgpuDevicePoll)>("wgpuDevicePoll");
+  call(device, 1, &until);
+}
+
+/// Instance, adapter, device and queue, with the adapter's limits.
+struct RawDevice {
+  WGPUDevice device = nullptr;
+  WGPUQueue queue = nullptr;
+  WGPUSubmissionIndex submitted = 0;
+
+  RawDevice() {
+    WGPUInstanceExtras extras{};
+    extras.chain.sType = static_cast<WGPUSType>(WGPUSType_InstanceExtras);
+    extras.backends = WGPUInstanceBackend_Primary;
+    WGPUInstanceDescriptor instance{};
+    instance.nextInChain = &extras.chain;
+    WGPUInstanceEnumerateAdapterOptions options{};
+    options.backends = WGPUInstanceBackend_Primary;
+    WGPUInstance opened = api().CreateInstance(&instance);
+    std::vector<WGPUAdapter> adapters(api().InstanceEnumerateAdapters(opened, &options, nullptr));
+    if (adapters.empty()) throw std::runtime_error("no WebGPU device was found");
+    api().InstanceEnumerateAdapters(opened, &options, adapters.data());
+    WGPULimits limits{};
+    api().AdapterGetLimits(adapters[0], &limits);
+    const std::array<WGPUFeatureName, 2> features{
+        static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates), WGPUFeatureName_ShaderF16};
+    WGPUDeviceDescriptor descriptor{};
+    descriptor.requiredLimits = &limits;
+    descriptor.requiredFeatures = features.data();
+    descriptor.requiredFeatureCount = features.size();
+    descriptor.uncapturedErrorCallbackInfo.callback = stop;
+    WGPURequestDeviceCallbackInfo callback{};
+    callback.mode = WGPUCallbackMode_AllowSpontaneous;
+    callback.userdata1 = &device;
+    callback.callback = [](WGPURequestDeviceStatus, WGPUDevice got, WGPUStringView, void* out,
+                           void*) { *static_cast<WGPUDevice*>(out) = got; };
+    api().AdapterRequestDevice(adapters[0], &descriptor, callback);
+    queue = api().DeviceGetQueue(device);
+  }
+
+  WGPUBuffer buffer(Size bytes, WGPUBufferUsage usage, bool mapped = false) {
+    WGPUBufferDescriptor descriptor{};
+    descriptor.usage = usage;
+    descriptor.size = static_cast<std::uint64_t>(bytes);
+    descriptor.mappedAtCreation = mapped;
+    return api().DeviceCreateBuffer(device, &descriptor);
+  }
+  WGPUBuffer storage(Size bytes) {
+    return buffer(bytes,
+                  WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst);
+  }
+  void submit(WGPUCommandEncoder encoder) {
+    WGPUCommandBuffer commands = api().CommandEncoderFinish(encoder, nullptr);
+    api().CommandEncoderRelease(encoder);
+    submitted = api().QueueSubmitForIndex(queue, 1, &commands);
+    api().CommandBufferRelease(commands);
+  }
+  void wait() { poll(device, submitted); }
+};
+
+inline RawDevice& raw() {
+  static auto* device = new RawDevice;
+  return *device;
+}
+
+/// A pipeline with one kept bind group.
+class RawKernel {
+ public:
+  RawKernel(RawDevice& gpu, const Recorded& recorded, const std::vector<WGPUBuffer>& buffers)
+      : gpu_(gpu), recorded_(recorded) {
+    const gpu::KernelDescription& kernel = recorded_.kernel;
+    const KernelInfo& info = recorded_.info;
+    std::vector<WGPUBindGroupLayoutEntry> places(info.bindings.size());
+    std::vector<WGPUBindGroupEntry> entries(info.bindings.size());
+    for (std::uint32_t i = 0; i < places.size(); ++i) {
+      places[i].binding = entries[i].binding = i;
+      places[i].visibility = WGPUShaderStage_Compute;
+      places[i].buffer.type = info.bindings[i].writable ? WGPUBufferBindingType_Storage
+                                                        : WGPUBufferBindingType_ReadOnlyStorage;
+      entries[i].buffer = buffers[i];
+      entries[i].size = WGPU_WHOLE_SIZE;
+    }
+    WGPUBindGroupLayoutDescriptor layout{};
+    layout.entryCount = places.size();
+    layout.entries = places.data();
+    WGPUBindGroupLayout group_layout = api().DeviceCreateBindGroupLayout(gpu.device, &layout);
+    WGPUPipelineLayoutDescriptor whole{};
+    whole.bindGroupLayoutCount = 1;
+    whole.bindGroupLayouts = &group_layout;
+    whole.immediateSize = static_cast<std::uint32_t>(info.params_bytes);
+    WGPUShaderSourceWGSL source{};
+    source.chain.sType = WGPUSType_ShaderSourceWGSL;
+    source.code = webgpu::view(std::string_view(kernel.code.text));
+    WGPUShaderModuleDescriptor module{};
+    module.nextInChain = &source.chain;
+    WGPUComputePipelineDescriptor descriptor{};
+    descriptor.layout = api().DeviceCreatePipelineLayout(gpu.device, &whole);
+    descriptor.compute.module =
+        api().DeviceCreateShaderModuleTrusted(gpu.device, &module, WGPUShaderRuntimeChecks_None);
+    descriptor.compute.entryPoint = webgpu::view(std::string_view(kernel.entry));
+    pipeline_ = api().DeviceCreateComputePipeline(gpu.device, &descriptor);
+    WGPUBindGroupDescriptor group{};
+    group.layout = group_layout;
+    group.entryCount = entries.size();
+    group.entries = entries.data();
+    group_ = api().DeviceCreateBindGroup(gpu.device, &group);
+  }
+
+  void open() {
+    encoder_ = api().DeviceCreateCommandEncoder(gpu_.device, nullptr);
+    pass_ = api().CommandEncoderBeginComputePass(encoder_, nullptr);
+    api().ComputePassEncoderSetPipeline(pass_, pipeline_);
+    api().ComputePassEncoderSetBindGroup(pass_, 0, group_, 0, nullptr);
+  }
+  void enqueue() {
+    api().ComputePassEncoderSetImmediates(pass_, 0, recorded_.params.data(),
+                                          recorded_.params.size());
+    api().ComputePassEncoderDispatchWorkgroups(pass_, recorded_.grid[0], recorded_.grid[1],
+                                               recorded_.grid[2]);
+  }
+  /// For a kernel that takes turns with another one in its pass.
+  void enqueue_in(RawKernel& other) {
+    api().ComputePassEncoderSetBindGroup(other.pass_, 0, group_, 0, nullptr);
+    other.enqueue();
+  }
+  WGPUCommandEncoder close() {
+    api().ComputePassEncoderEnd(pass_);
+    api().ComputePassEncoderRelease(pass_);
+    return encoder_;
+  }
+
+ private:
+  RawDevice& gpu_;
+  Recorded recorded_;
+  WGPUComputePipeline pipeline_ = nullptr;
+  WGPUBindGroup group_ = nullptr;
+  WGPUCommandEncoder encoder_ = nullptr;
+  WGPUComputePassEncoder pass_ = nullptr;
+};
+
+/// Staging buffers, mapped again as soon as the GPU is done with them.
+class RawStaging {
+ public:
+  static constexpr Size piece = 4 << 20;
+
+  RawStaging(RawDevice& gpu, WGPUMapMode mode) : gpu_(gpu), mode_(mode) {
+    const bool writes = mode == WGPUMapMode_Write;
+    for (Slot& slot : slots_) {
+      slot.buffer = gpu.buffer(piece,
+                               writes ? WGPUBufferUsage_MapWrite | WGPUBufferUsage_CopySrc
+                                      : WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst,
+                               writes);
+      slot.mapped = writes;
+    }
+  }
+  ~RawStaging() {
+    for (Slot& slot : slots_) {
+      wait_for(slot);
+      api().BufferRelease(slot.buffer);
+    }
+  }
+
+  void upload(WGPUBuffer dst, const std::vector<std::byte>& src) {
+    for (Size at = 0; at < large_bytes; at += piece) {
+      Slot& slot = slots_[static_cast<std::size_t>(at / piece) % slots_.size()];
+      wait_for(slot);
+      std::memcpy(api().BufferGetMappedRange(slot.buffer, 0, piece), src.data() + at, piece);
+      api().BufferUnmap(slot.buffer);
+      slot.mapped = false;
+      WGPUCommandEncoder encoder = api().DeviceCreateCommandEncoder(gpu_.device, nullptr);
+      api().CommandEncoderCopyBufferToBuffer(encoder, slot.buffer, 0, dst,
+                                             static_cast<std::uint64_t>(at), piece);
+      gpu_.submit(encoder);
+      map(slot);
+    }
+    gpu_.wait();
+  }
+
+  void download(std::vector<std::byte>& dst, WGPUBuffer src, Size bytes) {
+    const Size ahead = static_cast<Size>(slots_.size()) * piece;
+    for (Size at = -ahead; at < bytes; at += piece) {
+      if (at >= 0) {
+        Slot& slot = slots_[static_cast<std::size_t>(at / piece) % slots_.size()];
+        wait_for(slot);
+        const auto now = static_cast<std::size_t>(std::min(piece, bytes - at));
+        std::memcpy(dst.data() + at, api().BufferGetConstMappedRange(slot.buffer, 0, now), now);
+        api().BufferUnmap(slot.buffer);
+        slot.mapped = false;
+      }
+      if (const Size next = at + ahead; next < bytes) {
+        WGPUCommandEncoder encoder = api().DeviceCreateCommandEncoder(gpu_.device, nullptr);
+        read(encoder, src, next, std::min(piece, bytes - next));
+      }
+    }
+  }
+
+  /// The copy of one piece as the end of what `encoder` holds.
+  void read(WGPUCommandEncoder encoder, WGPUBuffer src, Size at, Size bytes) {
+    Slot& slot = slots_[static_cast<std::size_t>(at / piece) % slots_.size()];
+    api().CommandEncoderCopyBufferToBuffer(encoder, src, static_cast<std::uint64_t>(at),
+                                           slot.buffer, 0, static_cast<std::uint64_t>(bytes));
+    gpu_.submit(encoder);
+    map(slot);
+  }
+  void finish_read(std::vector<std::byte>& dst) {
+    wait_for(slots_[0]);
+    std::memcpy(dst.data(), api().BufferGetConstMappedRange(slots_[0].buffer, 0, dst.size()),
+                dst.size());
+    api().BufferUnmap(slots_[0].buffer);
+    slots_[0].mapped = false;
+  }
+
+ private:
+  struct Slot {
+    WGPUBuffer buffer = nullptr;
+    WGPUSubmissionIndex submission = 0;
+    bool pending = false, mapped = false;
+  };
+  void map(Slot& slot) {
+    slot.submission = gpu_.submitted;
+    slot.pending = true;
+    WGPUBufferMapCallbackInfo callback{};
+    callback.mode = WGPUCallbackMode_AllowSpontaneous;
+    callback.userdata1 = &slot;
+    callback.callback = [](WGPUMapAsyncStatus, WGPUStringView, void* of, void*) {
+      static_cast<Slot*>(of)->pending = false;
+      static_cast<Slot*>(of)->mapped = true;
+    };
+    api().BufferMapAsync(slot.buffer, mode_, 0, piece, callback);
+  }
+  void wait_for(Slot& slot) {
+    while (slot.pending) poll(gpu_.device, slot.submission);
+  }
+
+  RawDevice& gpu_;
+  WGPUMapMode mode_;
+  std::array<Slot, 4> slots_;
+};
+
+}  // namespace tilewright
