@@ -94,7 +94,8 @@ Binding GpuBackend::bind(std::string_view op, const AllocationRef& allocation,
   const std::uint64_t most = device_->limits().max_binding_bytes;
   if (needed > most) {
     throw Unsupported(text(op, ": an argument of ", needed, " bytes, but one binding of ",
-                           device_->info().name, " holds ", most));
+                           device_->info().name, " holds ", most,
+                           "; split the work into smaller calls"));
   }
   return {&buffer, 0, std::min(buffer.bytes(), most)};
 }

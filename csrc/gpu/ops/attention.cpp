@@ -156,8 +156,10 @@ void GpuBackend::do_attention(const AttentionRequest& r) {
   const Size blocks = (r.seq_q + tile.queries() - 1) / tile.queries();
   const Size slices = (r.head_dim + columns - 1) / columns;
   if (blocks > most || slices > most) {
-    throw Unsupported(
-        text(op, ": ", blocks, " blocks of queries, but ", device_->info().name, " takes ", most));
+    throw Unsupported(text(op, ": ", r.seq_q, " queries of ", r.head_dim,
+                           " are too many at once for ", device_->info().name, ", which takes ",
+                           most, " blocks of ", tile.queries(),
+                           "; split the queries into several calls"));
   }
   const std::uint32_t form = u32(columns) * u32(std::size(attention_tiles)) + u32(tile_index);
   const std::uint32_t variant =
