@@ -41,6 +41,7 @@ class Recorder final : public gpu::Device {
   }
   DeviceInfo info() const override { return {}; }
   const gpu::DeviceLimits& limits() const override { return limits_; }
+  gpu::KernelLanguage language() const override { return gpu::KernelLanguage::wgsl; }
   std::uint32_t subgroup_size() override { return 32; }
   std::unique_ptr<gpu::DeviceBuffer> create_buffer(std::uint64_t bytes) override {
     return std::make_unique<gpu::DeviceBuffer>(bytes);

@@ -7,6 +7,7 @@
 #include "gpu/choice_points.hpp"
 #include "gpu/kernel_files.hpp"
 #include "gpu/plan.hpp"
+#include "gpu/spirv_kernels.hpp"
 #include "tilewright/version.hpp"
 
 namespace tilewright::gpu {
@@ -29,7 +30,9 @@ void GpuBackend::do_init() {
       choice_points(), ChoiceFile({{"device", text(info.name, " (", to_string(info.kind), ")")},
                                    {"driver", info.driver},
                                    {"version", version()},
-                                   {"kernels", kernel_files_fingerprint()}}));
+                                   {"kernels", device_->language() == KernelLanguage::spirv
+                                                   ? spirv_kernels_fingerprint()
+                                                   : kernel_files_fingerprint()}}));
 }
 
 void GpuBackend::do_close() noexcept {

@@ -43,11 +43,21 @@ class Pipeline {
   KernelInfo info_;
 };
 
+/// What a device's compiler takes.
+enum class KernelLanguage : std::uint8_t { wgsl, spirv };
+
+struct SpecializationConstant {
+  std::uint32_t id;
+  std::uint32_t value;
+};
+
 struct KernelDescription {
   std::string name;   ///< for messages and profiles
-  ExpandedText code;  ///< what the device's compiler takes
+  ExpandedText code;  ///< text, or the words of SPIR-V
   std::string entry;
   bool trusted = false;  ///< leave out the checks that protect from the kernel's own mistakes
+  std::vector<SpecializationConstant> constants;  ///< of SPIR-V
+  std::uint32_t group_size = 0;  ///< work-items of a workgroup where the code leaves that open
 };
 
 struct Binding {
@@ -72,6 +82,7 @@ struct DeviceLimits {
   std::uint32_t max_groups = 65535;    ///< workgroups in a dimension
   std::uint32_t max_group_size = 256;  ///< work-items of a workgroup
   std::uint32_t local_memory_bytes = 16384;
+  std::uint32_t block_subgroup = 0;  ///< size of subgroups that read blocks; 0 where there are none
   bool float16 = false;
 };
 
@@ -83,6 +94,7 @@ class Device {
 
   virtual DeviceInfo info() const = 0;
   virtual const DeviceLimits& limits() const = 0;
+  virtual KernelLanguage language() const = 0;
   /// Work-items that share subgroup operations in a small kernel; 0 where there are none. The first
   /// call may compile and run one.
   virtual std::uint32_t subgroup_size() = 0;

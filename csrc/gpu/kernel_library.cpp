@@ -1,9 +1,11 @@
 #include "gpu/kernel_library.hpp"
 
 #include <string_view>
+#include <utility>
 
 #include "core/text.hpp"
 #include "gpu/kernel_files.hpp"
+#include "gpu/spirv_kernels.hpp"
 #include "tilewright/error.hpp"
 
 namespace tilewright::gpu {
@@ -13,6 +15,20 @@ namespace {
 constexpr std::string_view names[] = {TILEWRIGHT_KERNELS(TILEWRIGHT_KERNEL_NAME)};
 #undef TILEWRIGHT_KERNEL_NAME
 }  // namespace
+
+KernelDescription KernelLibrary::describe(std::string_view name, TemplateVariables variables) {
+  if (device_.language() == KernelLanguage::spirv) {
+    variables["SUBGROUP"] = std::int64_t{device_.limits().block_subgroup};
+    return spirv_kernel(name, variables);
+  }
+  KernelDescription kernel;
+  kernel.name = name;
+  kernel.code = expand_template(text(name, ".wgsl"), variables,
+                                [](std::string_view file) { return kernel_file(file); });
+  kernel.entry = "main";
+  kernel.trusted = true;
+  return kernel;
+}
 
 const Pipeline* KernelLibrary::find(std::uint64_t key) {
   std::lock_guard lock(mutex_);
@@ -30,12 +46,7 @@ const Pipeline& KernelLibrary::compile(KernelId id, std::uint32_t variant,
     return *found->second.pipeline;
   }
   const std::string_view name = names[static_cast<std::size_t>(id)];
-  KernelDescription kernel;
-  kernel.name = name;
-  kernel.code = expand_template(text(name, ".wgsl"), variables,
-                                [](std::string_view file) { return kernel_file(file); });
-  kernel.entry = "main";
-  kernel.trusted = true;
+  const KernelDescription kernel = describe(name, std::move(variables));
   if (!keep_) {
     return *(latest_[std::this_thread::get_id()] = device_.create_pipeline(kernel));
   }

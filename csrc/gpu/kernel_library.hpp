@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 
@@ -62,6 +63,7 @@ class KernelLibrary {
     return shortcuts_[(key * 0x9e3779b97f4a7c15u) >> (64 - shortcut_bits)];
   }
   const Pipeline* find(std::uint64_t key);
+  KernelDescription describe(std::string_view name, TemplateVariables variables);
   const Pipeline& compile(KernelId id, std::uint32_t variant, TemplateVariables variables);
 
   Device& device_;

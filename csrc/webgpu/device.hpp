@@ -33,6 +33,7 @@ class Device final : public gpu::Device {
 
   DeviceInfo info() const override { return info_; }
   const gpu::DeviceLimits& limits() const override { return limits_; }
+  gpu::KernelLanguage language() const override { return gpu::KernelLanguage::wgsl; }
   std::uint32_t subgroup_size() override;
 
   std::unique_ptr<gpu::DeviceBuffer> create_buffer(std::uint64_t bytes) override;

@@ -36,6 +36,7 @@ class AskedDevice final : public Device {
   }
   DeviceInfo info() const override { return {}; }
   const DeviceLimits& limits() const override { return limits_; }
+  KernelLanguage language() const override { return KernelLanguage::wgsl; }
   std::uint32_t subgroup_size() override { return 16; }
   std::unique_ptr<DeviceBuffer> create_buffer(std::uint64_t bytes) override {
     if (asked_.held + bytes > asked_.room) throw OutOfMemory("the device is full", bytes);
