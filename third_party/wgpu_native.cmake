@@ -18,7 +18,7 @@ if(NOT TILEWRIGHT_WGPU_FOLDER)
   if(failed OR NOT EXISTS "${found}/wgpu.h")
     message(FATAL_ERROR
       "wgpu-native was not found, which the WebGPU backend needs. Type\n"
-      "  ${Python_EXECUTABLE} -m pip install --no-deps --ignore-requires-python ${package}\n"
+      "  ${Python_EXECUTABLE} -m pip install --no-deps ${package}\n"
       "or pass -DTILEWRIGHT_WGPU_FOLDER=<the folder of webgpu.h, wgpu.h and the library>, or "
       "-DTILEWRIGHT_WEBGPU=OFF.\n${found} ${why}")
   endif()

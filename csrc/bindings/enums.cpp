@@ -12,14 +12,10 @@ void bind_enum(py::module_& module, const char* name, const char* doc) {
   for (const std::string_view value : EnumNames<Enum>::values) {
     members.append(py::make_tuple(to_str(value), to_str(value)));
   }
-  const py::object made = py::module_::import("enum").attr("Enum")(
-      name, members, py::arg("type") = py::handle(reinterpret_cast<PyObject*>(&PyUnicode_Type)),
-      py::arg("module") = "tilewright");
-  made.attr("__doc__") = doc;
   // A member prints as its name, which is also what it equals.
-  made.attr("__str__") = py::handle(reinterpret_cast<PyObject*>(&PyUnicode_Type)).attr("__str__");
-  made.attr("__format__") =
-      py::handle(reinterpret_cast<PyObject*>(&PyUnicode_Type)).attr("__format__");
+  const py::object made =
+      py::module_::import("enum").attr("StrEnum")(name, members, py::arg("module") = "tilewright");
+  made.attr("__doc__") = doc;
   module.add_object(name, made);
   enum_class<Enum> = py::object(made).release();
 }

@@ -14,19 +14,31 @@ namespace {
 #define TILEWRIGHT_KERNEL_NAME(name) #name,
 constexpr std::string_view names[] = {TILEWRIGHT_KERNELS(TILEWRIGHT_KERNEL_NAME)};
 #undef TILEWRIGHT_KERNEL_NAME
-}  // namespace
 
-KernelDescription KernelLibrary::describe(std::string_view name, TemplateVariables variables) {
-  if (device_.language() == KernelLanguage::spirv) {
-    variables["SUBGROUP"] = std::int64_t{device_.limits().block_subgroup};
-    return spirv_kernel(name, variables);
-  }
+KernelDescription wgsl_kernel(std::string_view name, const TemplateVariables& variables) {
   KernelDescription kernel;
   kernel.name = name;
   kernel.code = expand_template(text(name, ".wgsl"), variables,
                                 [](std::string_view file) { return kernel_file(file); });
   kernel.entry = "main";
   kernel.trusted = true;
+  return kernel;
+}
+
+}  // namespace
+
+KernelDescription KernelLibrary::describe(std::string_view name, TemplateVariables variables) {
+  KernelDescription kernel;
+  if (device_.language() == KernelLanguage::spirv) {
+    variables["SUBGROUP"] = std::int64_t{device_.limits().block_subgroup};
+    kernel = spirv_kernel(name, variables);
+  } else {
+    kernel = wgsl_kernel(name, variables);
+  }
+  // Profiles tell the functions of one kernel file apart.
+  const auto function = variables.find("OP");
+  if (function != variables.end())
+    kernel.name += text("_", std::get<std::string>(function->second));
   return kernel;
 }
 

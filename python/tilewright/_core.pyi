@@ -23,21 +23,21 @@ class DeviceLost(DeviceError): ...
 class KernelError(DeviceError): ...
 class BackendUnavailable(DeviceError): ...
 
-class DType(str, enum.Enum):
+class DType(enum.StrEnum):
     float32 = "float32"
     float16 = "float16"
     int32 = "int32"
 
-class Transpose(str, enum.Enum):
+class Transpose(enum.StrEnum):
     none = "none"
     transpose = "transpose"
     conj_transpose = "conj_transpose"
 
-class Precision(str, enum.Enum):
+class Precision(enum.StrEnum):
     float16 = "float16"
     bfloat16 = "bfloat16"
 
-class UnaryOp(str, enum.Enum):
+class UnaryOp(enum.StrEnum):
     relu = "relu"
     sigmoid = "sigmoid"
     tanh = "tanh"
@@ -53,7 +53,7 @@ class UnaryOp(str, enum.Enum):
     reciprocal = "reciprocal"
     square = "square"
 
-class BinaryOp(str, enum.Enum):
+class BinaryOp(enum.StrEnum):
     add = "add"
     sub = "sub"
     mul = "mul"
@@ -62,13 +62,13 @@ class BinaryOp(str, enum.Enum):
     min = "min"
     pow = "pow"
 
-class ReduceOp(str, enum.Enum):
+class ReduceOp(enum.StrEnum):
     sum = "sum"
     max = "max"
     min = "min"
     mean = "mean"
 
-class DeviceKind(str, enum.Enum):
+class DeviceKind(enum.StrEnum):
     discrete = "discrete"
     integrated = "integrated"
     software = "software"

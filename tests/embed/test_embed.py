@@ -107,9 +107,20 @@ def test_a_missing_wgpu_native_says_what_to_do(tmp_path: Path, bare_python: str)
     licence = f"-DTILEWRIGHT_OPENBLAS_LICENSE={ROOT / 'LICENSE-MIT'}"
     said = refusal(tmp_path / "build", bare_python, given, licence)
     (version,) = set(re.findall(r"wgpu==[\d.]+", (ROOT / "pyproject.toml").read_text()))
-    assert f"pip install --no-deps --ignore-requires-python {version} " in said
+    assert f"pip install --no-deps {version} " in said
     assert "-DTILEWRIGHT_WGPU_FOLDER" in said
     assert "-DTILEWRIGHT_WEBGPU=OFF" in said
+
+
+def test_a_missing_kernel_compiler_says_what_to_do(tmp_path: Path, bare_python: str) -> None:
+    openblas = Path(installed("library-dir")) / "libtilewright_openblas.so"
+    given = f"-DTILEWRIGHT_OPENBLAS_LIBRARY={openblas}"
+    licence = f"-DTILEWRIGHT_OPENBLAS_LICENSE={ROOT / 'LICENSE-MIT'}"
+    said = refusal(tmp_path / "build", bare_python, given, licence, "-DTILEWRIGHT_WEBGPU=OFF")
+    (version,) = set(re.findall(r"ziglang==[\d.]+", (ROOT / "pyproject.toml").read_text()))
+    assert f"pip install {version} " in said
+    assert "-DTILEWRIGHT_ZIG" in said
+    assert "-DTILEWRIGHT_LEVEL_ZERO=OFF" in said
 
 
 def test_a_folder_without_wgpu_native_is_named(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class Environment:
     def install_build_tools(self) -> None:
         """What a build of the project takes from Python packages."""
         self.install_groups("build")
-        self.install_groups("libraries", options=("--no-deps", "--ignore-requires-python"))
+        self.install_groups("libraries", options=("--no-deps",))
 
     def install_groups(self, *groups: str, options: Iterable[str] = ()) -> None:
         """Installs dependency groups of pyproject.toml, with options of pip."""

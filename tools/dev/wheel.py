@@ -130,7 +130,6 @@ def unpacked(environment: Environment, package: str, arch: str, folder: Path) ->
             "download",
             "--no-deps",
             "--only-binary=:all:",
-            "--ignore-requires-python",
             f"--platform={PLATFORM}_{arch}",
             "--dest",
             folder,
