@@ -135,4 +135,4 @@ def test_all_threads_are_in_it(gpu: Backend) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert sum(r.kernel == "binary" for r in p.records) == 400
+    assert sum(r.kernel == "binary_add" for r in p.records) == 400
