@@ -11,6 +11,8 @@ from tilewright import Backend, _core
 from .conftest import opened
 from .convolutions import Conv, check_forward
 from .products import Product
+from .test_attention import Attention
+from .test_attention import check as check_attention
 from .test_batched_gemm import batched_gemm
 from .workspace import Workspace, integers
 
@@ -50,10 +52,30 @@ def check_conv2d_forward(be: Backend, rng: np.random.Generator) -> Iterator[None
                 yield
 
 
+HEADS = [
+    Attention(1, 3, 67, 197, 65, causal=True, q_offset=90),
+    Attention(2, 6, 150, 131, 68, causal=True, q_offset=20, kv_heads=3),
+    Attention(1, 2, 257, 70, 128),
+    Attention(1, 3, 129, 65, 257),
+]
+
+
+def check_heads(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    for heads in HEADS:
+        for dtype in ("float32", "float16"):
+            with Workspace(be) as ws:
+                check_attention(ws, rng, heads, dtype)
+                yield
+
+
+# What does not fit into the workgroup memory of every device, in bytes.
+NEEDS = {("attention", "64x64"): 28672, ("attention", "128x64"): 42240}
+
 # By point: calls that come by it, each ended by a yield.
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm": check_gemm,
     "conv2d_forward": check_conv2d_forward,
+    "attention": check_heads,
 }
 
 
@@ -62,7 +84,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for device, backend in opened.items():
         if choices := _core._choices_of(backend):
             for point, candidates in choices.points.items():
-                found += [(device, point, candidate) for candidate in candidates]
+                room = backend.capabilities().limits["max_workgroup_memory_bytes"]
+                fitting = [c for c in candidates if NEEDS.get((point, c), 0) <= room]
+                found += [(device, point, candidate) for candidate in fitting]
     metafunc.parametrize(("device", "point", "candidate"), found, scope="session")
 
 

@@ -9,6 +9,7 @@
 
 #include "core/text.hpp"
 #include "gpu/backend.hpp"
+#include "gpu/choice_points.hpp"
 #include "gpu/plan.hpp"
 
 namespace tilewright::gpu {
@@ -20,23 +21,26 @@ constexpr Size most_columns = 128;
 constexpr Size least_columns = 32;
 
 struct AttentionTile {
-  Size nx, ny;           ///< work-items beside each other for the keys, for the queries
-  Size tq, tk;           ///< queries and keys of a work-item
-  Size step;             ///< columns of q and k that lie in workgroup memory at a time
-  Size keys;             ///< rows of v that do
-  Size workgroup_bytes;  ///< at most_columns
-  Size fill;             ///< how many fill a large GPU
-  double speed;          ///< TFLOP/s of a GPU so filled
+  std::string_view name;  ///< queries x keys
+  Size nx, ny;            ///< work-items beside each other for the keys, for the queries
+  Size tq, tk;            ///< queries and keys of a work-item
+  Size step;              ///< columns of q and k that lie in workgroup memory at a time
+  Size keys;              ///< rows of v that do
+  Size workgroup_bytes;   ///< at most_columns
+  Size fill;              ///< how many fill a large GPU
+  double speed;           ///< TFLOP/s of a GPU so filled
 
   Size queries() const { return ny * tq; }
 };
 
 /// The first runs everywhere: it fits in 16 KiB.
 constexpr AttentionTile attention_tiles[] = {
-    {8, 16, 4, 4, 8, 4, 13312, 264, 19},
-    {16, 16, 4, 4, 16, 8, 28672, 132, 20},
-    {16, 16, 8, 4, 16, 8, 42240, 132, 26},
+    {"64x32", 8, 16, 4, 4, 8, 4, 13312, 264, 19},
+    {"64x64", 16, 16, 4, 4, 16, 8, 28672, 132, 20},
+    {"128x64", 16, 16, 8, 4, 16, 8, 42240, 132, 26},
 };
+
+constexpr auto tile_names = names_of(attention_tiles);
 
 /// Up to so many queries go one by one, with the keys cut into pieces until the GPU is full.
 constexpr Size few_queries = 4;
@@ -44,9 +48,11 @@ constexpr Size enough_groups = 1024;
 constexpr Size least_piece = 256;
 constexpr Size most_of_piece = 16384;
 
-bool can_run(const AttentionTile& tile, Size columns, const DeviceLimits& limits) {
-  return columns % (4 * tile.nx) == 0 && tile.nx * tile.ny <= Size{limits.max_group_size} &&
-         tile.workgroup_bytes <= Size{limits.local_memory_bytes};
+bool can_run(std::size_t index, Size columns, const DeviceLimits& limits) {
+  const AttentionTile& tile = attention_tiles[index];
+  return index == 0 ||
+         (columns % (4 * tile.nx) == 0 && tile.nx * tile.ny <= Size{limits.max_group_size} &&
+          tile.workgroup_bytes <= Size{limits.local_memory_bytes});
 }
 
 std::size_t choose_tile(const AttentionRequest& r, Size columns, const DeviceLimits& limits) {
@@ -54,7 +60,7 @@ std::size_t choose_tile(const AttentionRequest& r, Size columns, const DeviceLim
   double least = 0;
   for (std::size_t i = 0; i < std::size(attention_tiles); ++i) {
     const AttentionTile& tile = attention_tiles[i];
-    if (i > 0 && !can_run(tile, columns, limits)) continue;
+    if (!can_run(i, columns, limits)) continue;
     const Size groups = (r.seq_q + tile.queries() - 1) / tile.queries() * r.batch * r.heads *
                         ((r.head_dim + columns - 1) / columns);
     const double time =
@@ -68,6 +74,8 @@ std::size_t choose_tile(const AttentionRequest& r, Size columns, const DeviceLim
 }
 
 }  // namespace
+
+constinit const ChoicePoint attention_choice{"attention", tile_names, {"causal", "float16"}};
 
 void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Binding> inputs,
                                 const Binding& output) {
@@ -151,7 +159,10 @@ void GpuBackend::do_attention(const AttentionRequest& r) {
            r.scale,
            0};
   const Size most = device_->limits().max_groups;
-  const std::size_t tile_index = choose_tile(r, columns, device_->limits());
+  const std::size_t tile_index = choices_->pick(
+      attention_choice, {r.seq_q, r.seq_kv, r.head_dim, r.batch * r.heads},
+      {r.causal, r.dtype == DType::float16}, choose_tile(r, columns, device_->limits()),
+      [&](std::size_t candidate) { return can_run(candidate, columns, device_->limits()); });
   const AttentionTile& tile = attention_tiles[tile_index];
   const Size blocks = (r.seq_q + tile.queries() - 1) / tile.queries();
   const Size slices = (r.head_dim + columns - 1) / columns;
