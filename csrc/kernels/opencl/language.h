@@ -62,6 +62,10 @@ uint BUILTIN max(uint, uint);
 #define as_int4(x) __builtin_astype((x), int4)
 #define convert(x, type) __builtin_convertvector((x), type)
 
+#define FLT_MAX 0x1.fffffep127f
+#define INFINITY __builtin_inff()
+#define UNROLL _Pragma("unroll")
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 /// Four of a type: FOUR(T) is float4 or half4.
@@ -69,6 +73,6 @@ uint BUILTIN max(uint, uint);
 #define FOUR_f32 float4
 #define FOUR_f16 half4
 
-/// A range of work-items over a folded grid.
-#define item_index(group_size) \
-  ((uint)((get_group_id(0) + get_group_id(1) * get_num_groups(0)) * (group_size) + get_local_id(0)))
+/// The number of a workgroup, and of a work-item, over a folded grid.
+#define group_index() ((uint)(get_group_id(0) + get_group_id(1) * get_num_groups(0)))
+#define item_index(group_size) (group_index() * (group_size) + (uint)get_local_id(0))

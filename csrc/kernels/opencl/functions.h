@@ -1,0 +1,32 @@
+// Elementary functions on four float32. NaN goes through.
+
+/// x * sigmoid(y) for y of the sign of x.
+static inline float4 times_sigmoid(float4 x, float4 y) {
+  const float4 power = exp(-fabs(y));
+  // Not -infinity, which a factor of 0 would make NaN.
+  const float4 above = x < 0 ? fmax(x, -FLT_MAX) * power : x;
+  return x != x ? x : above / (1 + power);
+}
+
+static inline float4 op_relu(float4 x) { return x < 0 ? 0 : x; }
+static inline float4 op_abs(float4 x) { return fabs(x); }
+static inline float4 op_neg(float4 x) { return -x; }
+static inline float4 op_square(float4 x) { return x * x; }
+static inline float4 op_exp(float4 x) { return exp(x); }
+static inline float4 op_log(float4 x) { return log(x); }
+static inline float4 op_tanh(float4 x) { return tanh(x); }
+static inline float4 op_sqrt(float4 x) { return sqrt(x); }
+static inline float4 op_rsqrt(float4 x) { return 1 / sqrt(x); }
+static inline float4 op_reciprocal(float4 x) { return 1 / x; }
+static inline float4 op_sigmoid(float4 x) {
+  const float4 power = exp(-fabs(x));
+  return (x < 0 ? power : 1) / (1 + power);
+}
+static inline float4 op_silu(float4 x) { return times_sigmoid(x, x); }
+static inline float4 op_gelu_tanh(float4 x) {
+  // (1 + tanh u) / 2 is sigmoid(2u); sqrt(2 / pi) and 0.044715 sqrt(2 / pi), doubled.
+  return times_sigmoid(x, x * (1.5957691f + 0.071354814f * (x * x)));
+}
+static inline float4 op_gelu(float4 x) {
+  return fmax(x, -FLT_MAX) * (0.5f * erfc(x * -0.70710678f));
+}
