@@ -1,0 +1,11 @@
+// float32 rounded to the digits of float16 or bfloat16, to nearest even. The result is float32.
+// `how`: 0 as it is, 1 float16, 2 bfloat16.
+static inline float rounded(float x, uint how) {
+  if (how == 1) return (float)(half)x;
+  if (how == 2) {
+    const uint bits = as_uint(x);
+    const uint odd = (bits >> 16) & 1;
+    return x == x ? as_float((bits + 0x7fff + odd) & 0xffff0000u) : x;
+  }
+  return x;
+}
