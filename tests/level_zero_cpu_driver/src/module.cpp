@@ -1,0 +1,211 @@
+#include "module.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <sstream>
+
+#include "api.hpp"
+#include "native_binary.hpp"
+
+namespace ze_cpu {
+namespace {
+
+using Program = std::unique_ptr<_cl_program, cl_int (*)(cl_program)>;
+
+Program owned(cl_program program, cl_int error) {
+  if (error != CL_SUCCESS) {
+    fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, "the OpenCL runtime refuses the module: ", error);
+  }
+  return Program(program, opencl().clReleaseProgram);
+}
+
+std::string build_log(cl_program program) {
+  const OpenCL& cl = opencl();
+  size_t size = 0;
+  cl.clGetProgramBuildInfo(program, cl.device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size);
+  std::string log(size, '\0');
+  cl.clGetProgramBuildInfo(program, cl.device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+  while (!log.empty() && log.back() == '\0') log.pop_back();
+  return log;
+}
+
+/// Level Zero's build flags as OpenCL's.
+std::string opencl_options(const char* flags) {
+  if (flags == nullptr) return {};
+  static constexpr struct {
+    const char* ze;
+    const char* cl;
+  } kKnown[] = {
+      {"-ze-opt-disable", "-cl-opt-disable"},
+      {"-ze-opt-greater-than-4GB-buffer-required", ""},
+      {"-ze-opt-large-register-file", ""},
+      {"-ze-opt-level", ""},
+      {"-ze-opt-has-buffer-offset-arg", ""},
+      {"-ze-opt-large-grf", ""},
+      {"-g", ""},
+  };
+  std::string options;
+  std::istringstream words{std::string(flags)};
+  for (std::string word; words >> word;) {
+    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& flag) {
+      return word == flag.ze || word.rfind(std::string(flag.ze) + '=', 0) == 0;
+    });
+    if (known == std::end(kKnown) && word.rfind("-cl-", 0) != 0) {
+      fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, "the build flag ", word, " is not known");
+    }
+    options += (known == std::end(kKnown) ? word : known->cl) + std::string(" ");
+  }
+  return options;
+}
+
+void specialize(cl_program program, const SpirvModule& spirv,
+                const ze_module_constants_t* constants) {
+  if (constants == nullptr) return;
+  for (uint32_t i = 0; i < constants->numConstants; ++i) {
+    const uint32_t id = constants->pConstantIds[i];
+    const auto known = spirv.constants.find(id);
+    if (known == spirv.constants.end()) {
+      fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the module has no specialization constant ", id);
+    }
+    const cl_int error = opencl().clSetProgramSpecializationConstant(
+        program, id, known->second, constants->pConstantValues[i]);
+    if (error != CL_SUCCESS) {
+      fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "specialization constant ", id, " is refused: ", error);
+    }
+  }
+}
+
+Program create(const ze_module_desc_t& desc, SpirvModule& spirv) {
+  const OpenCL& cl = opencl();
+  cl_int error = CL_SUCCESS;
+  if (desc.format == ZE_MODULE_FORMAT_IL_SPIRV) {
+    spirv = read_spirv(desc.pInputModule, desc.inputSize);
+    Program program = owned(
+        cl.clCreateProgramWithIL(cl.context, desc.pInputModule, desc.inputSize, &error), error);
+    specialize(program.get(), spirv, desc.pConstants);
+    return program;
+  }
+  if (desc.format != ZE_MODULE_FORMAT_NATIVE) {
+    fail(ZE_RESULT_ERROR_INVALID_ENUMERATION, "module format ", desc.format);
+  }
+  const NativeBinary binary = read_native_binary(desc.pInputModule, desc.inputSize);
+  spirv = read_spirv(reinterpret_cast<const uint8_t*>(binary.spirv.data()),
+                     binary.spirv.size() * sizeof(uint32_t));
+  const unsigned char* bytes = binary.program.data();
+  const size_t size = binary.program.size();
+  return owned(
+      cl.clCreateProgramWithBinary(cl.context, 1, &cl.device, &size, &bytes, nullptr, &error),
+      error);
+}
+
+/// Builds, and puts what the compiler says into log.
+std::shared_ptr<Module> build(const std::shared_ptr<Context>& context, const ze_module_desc_t& desc,
+                              std::string& log) {
+  const OpenCL& cl = opencl();
+  SpirvModule spirv;
+  const std::string options = opencl_options(desc.pBuildFlags);
+  Program program = create(desc, spirv);
+  const cl_int error =
+      cl.clBuildProgram(program.get(), 1, &cl.device, options.c_str(), nullptr, nullptr);
+  log = build_log(program.get());
+  if (error != CL_SUCCESS) fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, log);
+  return std::make_shared<Module>(context, std::move(spirv), program.release());
+}
+
+std::vector<uint8_t> native_binary(const Module& module) {
+  const OpenCL& cl = opencl();
+  NativeBinary binary;
+  binary.spirv = module.spirv.words;
+  size_t size = 0;
+  cl.clGetProgramInfo(module.program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
+  binary.program.resize(size);
+  unsigned char* bytes = binary.program.data();
+  cl.clGetProgramInfo(module.program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr);
+  return write_native_binary(binary);
+}
+
+template <typename Size>
+void give_bytes(Size* size, void* to, const void* from, size_t bytes) {
+  require_pointer(size, "pSize");
+  if (to != nullptr) std::memcpy(to, from, std::min<size_t>(*size, bytes));
+  *size = Size(bytes);
+}
+
+}  // namespace
+
+namespace api {
+
+ze_result_t zeModuleCreate(ze_context_handle_t context, ze_device_handle_t device,
+                           const ze_module_desc_t* desc, ze_module_handle_t* module,
+                           ze_module_build_log_handle_t* log_handle) {
+  const auto parent = find<Context>(context);
+  find<Device>(device)->require_present();
+  require_descriptor(desc, ZE_STRUCTURE_TYPE_MODULE_DESC, "desc");
+  require_pointer(desc->pInputModule, "desc->pInputModule");
+  require_pointer(module, "phModule");
+  std::string log;
+  const auto give_log = [&] {
+    if (log_handle != nullptr) *log_handle = publish(std::make_shared<BuildLog>(log));
+  };
+  try {
+    *module = publish(build(parent, *desc, log));
+  } catch (const Failure& failure) {
+    if (log.empty()) log = failure.message;
+    give_log();
+    throw;
+  }
+  give_log();
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeModuleDestroy(ze_module_handle_t module) {
+  destroy<Module>(module);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeModuleBuildLogDestroy(ze_module_build_log_handle_t log) {
+  destroy<BuildLog>(log);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeModuleBuildLogGetString(ze_module_build_log_handle_t log, size_t* size, char* to) {
+  const auto found = find<BuildLog>(log);
+  give_bytes(size, to, found->text.c_str(), found->text.size() + 1);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeModuleGetNativeBinary(ze_module_handle_t module, size_t* size, uint8_t* to) {
+  const std::vector<uint8_t> bytes = native_binary(*find<Module>(module));
+  give_bytes(size, to, bytes.data(), bytes.size());
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeModuleGetKernelNames(ze_module_handle_t handle, uint32_t* count, const char** names) {
+  const auto module = find<Module>(handle);
+  require_pointer(count, "pCount");
+  const auto total = uint32_t(module->spirv.kernels.size());
+  if (*count == 0 || *count > total) *count = total;
+  if (names == nullptr) return ZE_RESULT_SUCCESS;
+  auto kernel = module->spirv.kernels.begin();
+  for (uint32_t i = 0; i < *count; ++i) names[i] = (kernel++)->first.c_str();
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeModuleGetProperties(ze_module_handle_t module, ze_module_properties_t* properties) {
+  find<Module>(module);
+  require_descriptor(properties, ZE_STRUCTURE_TYPE_MODULE_PROPERTIES, "pModuleProperties");
+  properties->flags = 0;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t zeModuleDynamicLink(uint32_t count, ze_module_handle_t* modules,
+                                ze_module_build_log_handle_t* log) {
+  require_pointer(modules, "phModules");
+  for (uint32_t i = 0; i < count; ++i) find<Module>(modules[i]);
+  if (log != nullptr) *log = publish(std::make_shared<BuildLog>("nothing to link"));
+  return ZE_RESULT_SUCCESS;
+}
+
+}  // namespace api
+}  // namespace ze_cpu

@@ -1,0 +1,38 @@
+// What the environment asks of the driver; README.md describes each variable.
+#pragma once
+
+#include <level_zero/ze_api.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace ze_cpu {
+
+struct Settings {
+  std::string opencl_library;
+  uint32_t devices;
+  uint32_t tiles;
+  bool copy_engine;
+  bool integrated;
+  uint64_t memory_limit;
+  bool poison;
+  bool validate_spirv;
+  std::optional<uint64_t> shuffle_seed;
+  std::optional<uint64_t> lose_after;
+  bool lost_hangs;
+  std::string fail_call;
+  ze_result_t fail_result;
+  std::string report_file;
+  bool log;
+};
+
+/// Read once, at the first use.
+const Settings& settings();
+
+/// The result with this name ("DEVICE_LOST", "ZE_RESULT_ERROR_DEVICE_LOST" or a number).
+ze_result_t result_named(const std::string& name);
+
+std::string name_of(ze_result_t result);
+
+}  // namespace ze_cpu
