@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from tilewright import Backend, InvalidArgument
 
+from .own_kernels import ROUNDS
+
 
 def test_each_launch_is_in_it_once(gpu: Backend) -> None:
     x, y = gpu.zeros(1000), gpu.zeros(1000)
@@ -46,17 +48,8 @@ def test_thousands_of_launches_over_many_submissions(gpu: Backend) -> None:
 
 
 def test_more_work_takes_longer(gpu: Backend) -> None:
-    code = """
-    @group(0) @binding(0) var<storage, read_write> x: array<f32>;
-    var<immediate> rounds: u32;
-    @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3u) {
-      var a = x[id.x];
-      for (var i = 0u; i < rounds; i++) { a = a * 0.999 + 0.5; }
-      x[id.x] = a;
-    }
-    """
     x = gpu.zeros(64 * 64)
-    short, long = gpu.kernel(code, name="short"), gpu.kernel(code, name="long")
+    short, long = (gpu.kernel(**ROUNDS.on(gpu) | {"name": name}) for name in ("short", "long"))
     with gpu.profile() as p:
         for _ in range(5):
             short(x, grid=64, params=1)

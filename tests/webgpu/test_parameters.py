@@ -36,7 +36,8 @@ def test_each_launch_has_its_own(succeeds: Callable[..., str]) -> None:
 
 def test_the_cases_of_the_contract_hold() -> None:
     tests = [
-        str(CONFORMANCE / name) for name in ("test_cases.py", "test_gather.py", "test_kernel.py")
+        *(CONFORMANCE / name for name in ("test_cases.py", "test_gather.py", "test_kernel.py")),
+        Path(__file__).with_name("test_wgsl.py"),
     ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],

@@ -1,0 +1,323 @@
+"""What WGSL declares, and WGSL that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright
+from tilewright import Backend, InvalidArgument, KernelError
+
+from .conftest import DEVICE
+
+SAXPY = """
+// y += alpha * x, /* a comment in a comment is none */ @binding(7)
+struct Params {
+  n: u32,
+  alpha: f32,
+}
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+@group(0) @binding(0) var<storage, read> x: array<f32>;
+/* var<storage> z: array<f32>; /* nested */ */
+var<immediate> params: Params;
+const GROUP = 8 * 8u;
+
+@compute @workgroup_size(GROUP)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+  if id.x < params.n { y[id.x] += params.alpha * x[id.x]; }
+}
+"""
+X = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;\n"
+MAIN = "@compute @workgroup_size(1) fn main() "
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Iterator[Backend]:
+    with tilewright.init_backend(DEVICE) as backend:
+        yield backend
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def f32(values: Any) -> Any:
+    return np.asarray(values, np.float32)
+
+
+def test_what_a_kernel_says_of_itself(gpu: Backend) -> None:
+    k = gpu.kernel(SAXPY, name="saxpy")
+    assert k.name == "saxpy"
+    assert [(b.name, b.writable, b.least_bytes) for b in k.bindings] == [
+        ("x", False, 4),
+        ("y", True, 4),
+    ]
+    assert [(p.name, p.type, p.offset, p.bytes) for p in k.params] == [
+        ("n", "u32", 0, 4),
+        ("alpha", "f32", 4, 4),
+    ]
+    assert k.params_bytes == 8
+    assert k.workgroup_size == (64, 1, 1)
+    assert gpu.kernel(SAXPY).name == "main"
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_launch(gpu: Backend, rng: np.random.Generator, trusted: bool) -> None:
+    n = 1000
+    a, b = f32(rng.random(n)), f32(rng.random(n))
+    x, y = gpu.array(a), gpu.array(b)
+    k = gpu.kernel(SAXPY, trusted=trusted)
+    k(x, y, grid=16, params=(n, 2.0))
+    np.testing.assert_allclose(y.numpy(), b + 2 * a, rtol=1e-6)
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
+PARAMS = np.dtype([("n", "u4"), ("alpha", "f4")])
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        (3, 2.0),
+        [3, 2],
+        {"alpha": 2.0, "n": 3},
+        {"n": np.uint32(3), "alpha": np.float64(2)},
+        np.array((3, 2.0), PARAMS),
+        np.array((3, 2.0), PARAMS).tobytes(),
+    ],
+)
+def test_forms_of_params(gpu: Backend, params: Any) -> None:
+    x, y = gpu.full(4, 1.0), gpu.zeros(4)
+    gpu.kernel(SAXPY)(x, y, grid=(1,), params=params)
+    assert y.numpy().tolist() == [2, 2, 2, 0]
+
+
+def test_structures_atomics_and_workgroup_memory(gpu: Backend) -> None:
+    code = """
+    struct Pair { key: u32, value: vec3<f32>, }
+    alias Count = atomic<u32>;
+    override GROUP: u32 = 32;
+    @group(0) @binding(0) var<storage, read> pairs: array<Pair>;
+    @group(0) @binding(1) var<storage, read_write> counts: array<Count, 4>;
+    var<workgroup> sums: array<f32, GROUP * 2>;
+    @group(0) @binding(2) var<storage, read_write> sum: array<f32>;
+    @compute @workgroup_size(GROUP)
+    fn tally(@builtin(local_invocation_index) i: u32) {
+      atomicAdd(&counts[pairs[i].key], 1u);
+      sums[i] = pairs[i].value.y;
+      workgroupBarrier();
+      if i == 0u {
+        var all = 0.0;
+        for (var j = 0u; j < GROUP; j++) { all += sums[j]; }
+        sum[0] = all;
+      }
+    }
+    """
+    pairs = np.zeros((32, 8), np.float32)
+    pairs[:, 0] = (np.arange(32) % 3).astype(np.uint32).view(np.float32)
+    pairs[:, 5] = np.arange(32)
+    counts, total = gpu.zeros(4, np.int32), gpu.zeros(1)
+    k = gpu.kernel(code, entry="tally")
+    assert [b.least_bytes for b in k.bindings] == [32, 16, 4]
+    k(gpu.array(pairs), counts, total, grid=1)
+    assert counts.numpy().tolist() == [11, 11, 10, 0]
+    assert total.item() == sum(range(32))
+
+
+# Each type, where it starts after one u32, and the bytes of the whole: WGSL's own rules. What a
+# uniform buffer cannot hold, which is where parameters are on a device without immediates.
+LAYOUTS = [
+    ("u32", 4, 8),
+    ("vec2<f32>", 8, 16),
+    ("vec3<f32>", 16, 32),
+    ("vec3f", 16, 32),
+    ("vec4<i32>", 16, 32),
+    ("mat2x2<f32>", 8, 24),
+    ("mat3x3f", 16, 64),
+    ("mat4x3<f32>", 16, 80),
+    ("array<f32, 5>", 4, 24),
+    ("array<vec3<f32>, 2>", 16, 48),
+    ("array<array<vec2u, 2>, 1 + 1>", 8, 40),
+    ("Inner", 16, 64),
+]
+NOT_IN_UNIFORMS = {
+    "mat2x2<f32>": "matrices of two rows; use vectors of four",
+    "array<f32, 5>": "elements 4 bytes apart; use elements of 16 bytes, such as vec4f",
+    "array<array<vec2u, 2>, 1 + 1>": "elements 8 bytes apart; use elements of 16 bytes",
+}
+
+
+@pytest.mark.parametrize(("kind", "offset", "size"), LAYOUTS)
+def test_layouts(gpu: Backend, kind: str, offset: int, size: int) -> None:
+    """The compiler holds the least bytes of a binding against its own; the parameters are read."""
+    code = f"""
+    struct Inner {{ a: u32, @size(16) b: u32, c: vec3<f32>, }}
+    struct All {{ first: u32, second: {kind}, }}
+    @group(0) @binding(0) var<storage, read> given: All;
+    @group(0) @binding(1) var<storage, read_write> out: array<u32>;
+    var<immediate> params: All;
+    @compute @workgroup_size(1) fn main() {{
+      var both = array<All, 2>(given, params);
+      out[0] = both[0].first; out[1] = both[1].first; out[2] = arrayLength(&out);
+    }}
+    """
+    obstacle = NOT_IN_UNIFORMS.get(kind)
+    if obstacle and gpu.device.limits["max_immediate_bytes"] == 0:
+        with pytest.raises(tilewright.KernelError) as raised:
+            gpu.kernel(code)
+        assert "params.second is" in str(raised.value)
+        assert f"from a uniform buffer, which has no {obstacle}" in str(raised.value)
+        return
+    k = gpu.kernel(code)
+    assert k.bindings[0].least_bytes == size
+    assert k.params[1].offset == offset
+    assert k.params_bytes == size
+    given = np.zeros(size // 4, np.int32)
+    given[0] = 7
+    out = gpu.zeros(3, np.int32)
+    k(gpu.array(given), out, grid=1, params=(given + 1).tobytes())
+    assert out.numpy().tolist() == [7, 8, 3]
+
+
+def test_a_kernel_that_is_not_trusted_stays_in_its_buffers(gpu: Backend) -> None:
+    x, beside = gpu.zeros(4), gpu.zeros(4)
+    code = X + MAIN + "{ for (var i = 0; i < 1000; i++) { x[i] = 1.0; } }"
+    gpu.kernel(code)(x, grid=1)
+    assert x.numpy()[:3].tolist() == [1] * 3
+    assert beside.numpy().tolist() == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (b"", "params has 0 bytes, expected 8 (n, alpha)"),
+        (b"x" * 9, "params has 9 bytes, expected 8"),
+        (3, "saxpy declares n: u32, alpha: f32"),
+        ((1,), "saxpy declares n: u32, alpha: f32"),
+        ({"n": 1, "beta": 2}, "saxpy declares n: u32, alpha: f32"),
+        ((1.5, 2.0), "n is 1.5 (float), expected u32"),
+        ((-1, 2.0), "n is -1 (int), expected u32"),
+        ((2**32, 2.0), "n is 4294967296 (int), expected u32"),
+        ((True, 2.0), "n is True (bool), expected u32"),
+        ((1, "a"), "alpha is 'a' (str), expected f32"),
+        ((1, None), "alpha is None (NoneType), expected f32"),
+        (None, "params is None"),
+    ],
+)
+def test_wrong_params(gpu: Backend, params: Any, words: str) -> None:
+    x, y = gpu.full(4, 1.0), gpu.zeros(4)
+    k = gpu.kernel(SAXPY, name="saxpy")
+    with pytest.raises(InvalidArgument) as raised:
+        k(x, y, grid=1, params=params)
+    assert words in str(raised.value)
+    assert y.numpy().tolist() == [0] * 4
+
+
+def test_wrong_buffers(gpu: Backend) -> None:
+    k = gpu.kernel(SAXPY, name="saxpy")
+    x, y = gpu.full(4, 1.0), gpu.zeros(4)
+    freed = gpu.alloc(16)
+    gpu.free(freed)
+    tiny = gpu.alloc(3)
+    with type(gpu)(adapter_index=int(gpu.device.id.partition(":")[2])) as other:
+        foreign = other.zeros(4)
+        for buffers, words in [
+            ((x,), "buffers has 1 entries, expected 2 (x, y)"),
+            ((x, y, y), "buffers has 3 entries"),
+            ((x, x), "buffers[1] (y) is the same buffer as buffers[0] (x)"),
+            ((x, x.reshape(2, 2)), "is the same buffer"),
+            ((x, freed), "freed"),
+            ((x, 0), "null handle"),
+            ((x, foreign), "buffers[1]"),
+            ((x, "y"), "buffers[1] is 'y' (str)"),
+            ((x, tiny), "buffers[1] holds 3 bytes, expected at least 4 for y"),
+        ]:
+            with pytest.raises(InvalidArgument) as raised:
+                k(*buffers, grid=1, params=(4, 1.0))
+            assert words in str(raised.value)
+    gpu.free(tiny)
+    assert y.numpy().tolist() == [0] * 4
+
+
+def test_one_buffer_read_twice(gpu: Backend) -> None:
+    code = """
+    @group(0) @binding(0) var<storage> a: array<f32>;
+    @group(0) @binding(1) var<storage, read> b: array<f32>;
+    @group(0) @binding(2) var<storage, read_write> c: array<f32>;
+    @compute @workgroup_size(1) fn main() { c[0] = a[0] + b[1]; }
+    """
+    x, y = gpu.array([1, 2]), gpu.zeros(1)
+    gpu.kernel(code)(x, x, y, grid=1)
+    assert y.item() == 3
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        (65_536, "grid[0] is 65536 workgroups, expected at most 65535"),
+        ((1, 2**40), "grid[1] is 1099511627776 workgroups, expected at most 65535"),
+        (-1, "grid[0] is -1"),
+        ((1, 1, 1, 1), "grid is (1, 1, 1, 1)"),
+        ((), "grid is ()"),
+        (1.5, "grid is 1.5"),
+        ("1", "grid is '1'"),
+    ],
+)
+def test_wrong_grids(gpu: Backend, grid: Any, words: str) -> None:
+    with pytest.raises(InvalidArgument) as raised:
+        gpu.kernel(SAXPY)(gpu.zeros(4), gpu.zeros(4), grid=grid, params=(4, 1.0))
+    assert words in str(raised.value)
+
+
+DEEP = 20_000
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (X + MAIN + "{\n  x[0] = y;\n}", ["k:3:", "`y`"]),
+        (X + MAIN + "{\n  x[0] = 1u;\n}", ["k:3:"]),
+        ("@group(0) @binding(0) var<storage, write> x: array<f32>;" + MAIN + "{}", ["k:1:"]),
+        ("fn other() {}", ["no @compute function is named main"]),
+        (MAIN.replace("main", "a") + "{}", ["there are a"]),
+        ("\n@group(1) @binding(0) var<storage> x: array<f32>;" + MAIN + "{}", ["k:2:", "group"]),
+        (X.replace("binding(0)", "binding(1)") + MAIN + "{}", ["k:1:", "expected 0"]),
+        (X + X.replace("x:", "y:") + MAIN + "{}", ["k:2:", "as x does"]),
+        ("@group(0) @binding(0) var<uniform> u: vec4f;" + MAIN + "{}", ["k:1:", "uniform"]),
+        ("@group(0) @binding(0) var t: texture_2d<f32>;" + MAIN + "{}", ["k:1:", "texture"]),
+        ("@compute @workgroup_size(4096) fn main() {}", ["4096 work-items in x"]),
+        ("override n: u32 = 5000; @compute @workgroup_size(n) fn main() {}", ["5000 work-items"]),
+        (
+            X + "var<workgroup> w: array<f32, 1000000>;" + MAIN + "{ x[0] = w[1]; }",
+            ["4000000 bytes of workgroup memory"],
+        ),
+        ("var<immediate> p: array<vec4f, 100>;" + MAIN + "{}", ["1600 bytes of parameters"]),
+        (b"\x03\x02\x23\x07\x00\x00", ["SPIR-V"]),
+        (X + "\0" + MAIN + "{}", ["k:2:", "NUL"]),
+        (b"\xff\xfe" + (X + MAIN + "{}").encode(), ["UTF-8"]),
+        (X + MAIN + "{ x[0] = " + "(" * DEEP + "1.0" + ")" * DEEP + "; }", ["k:2:", "brackets"]),
+        (X + MAIN + "{ x[0] = x[1]" + " + x[2]" * DEEP + "; }", ["k:2:", "operators"]),
+        (X + MAIN + "{ x[0] = " + "- " * DEEP + "x[1]; }", ["k:2:", "operators"]),
+        (X + MAIN + "{ if x[0] > 1 {} " + "else if x[0] > 2 {} " * DEEP + "}", ["operators"]),
+        ("alias T = " + "array<" * DEEP + "f32" + ", 2>" * DEEP + ";" + MAIN + "{}", ["operators"]),
+        (
+            "".join(f"alias A{i} = A{i + 1};" for i in range(DEEP)) + f"alias A{DEEP} = f32;"
+            "@compute @workgroup_size(1) fn main() { var a: A0; }",
+            ["names are declared"],
+        ),
+    ],
+)  # fmt: skip
+def test_code_that_is_refused(gpu: Backend, code: str | bytes, words: list[str]) -> None:
+    """With the place; the backend, its buffers and its queued work stay as they were."""
+    x, y = gpu.full(4, 1.0), gpu.zeros(4)
+    good = gpu.kernel(SAXPY)
+    good(x, y, grid=1, params=(4, 1.0))
+    with pytest.raises(KernelError) as raised:
+        gpu.kernel(code, name="k")
+    for word in words:
+        assert word in str(raised.value)
+    good(x, y, grid=1, params=(4, 1.0))
+    assert y.numpy().tolist() == [2] * 4
