@@ -5,6 +5,7 @@
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/convert.hpp"
+#include "cpu/elements.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -79,10 +80,8 @@ class Attention {
     running.sum += sum;
   }
 
-  static void write(float* sums, std::size_t dim, float sum, T* to) {
-    const float factor = 1 / sum;
-    for (std::size_t j = 0; j < dim; ++j) sums[j] *= factor;
-    from_float32(sums, to, dim);
+  static void write(const float* sums, std::size_t dim, float sum, T* to) {
+    kernels_for<T>().scale_from(sums, dim, 1 / sum, to, Store::cached);
   }
 
   void run_few_rows() const;
@@ -96,7 +95,7 @@ class Attention {
     const float* values;
     std::size_t value_stride;
   };
-  void attend(const Block& block, Size first_row, std::size_t height, const float* queries_across,
+  void attend(const Block& block, const Size* seen, std::size_t height, const float* queries_across,
               float* maxima, float* totals, float* scores, float* sums, std::size_t width) const;
 
   const AttentionRequest& r_;
@@ -174,17 +173,18 @@ void Attention<T>::run_few_rows() const {
   }
 }
 
-constexpr Size most_chunk_rows = 512, group_rows = 8, granule = 16;
 /// Queries that go together: three vectors of 16.
 constexpr std::size_t panel = 48;
-constexpr std::size_t most_block_keys = 128;
+constexpr Size most_chunk_rows = 10 * panel, group_rows = 8;
+constexpr std::size_t most_block_keys = 256;
 
 template <class T>
 void Attention<T>::run_blocks() const {
   const Size threads = parallel_ ? static_cast<Size>(thread_count()) : 1;
   const Size wanted = threads == 1 ? 1 : ceil_div(4 * threads, matrices_);
-  Size chunk = std::min(most_chunk_rows, ceil_div(rows_, wanted));
-  chunk = ceil_div(std::max(chunk, std::min<Size>(rows_, panel)), granule) * granule;
+  const Size panels = ceil_div(rows_, panel);
+  const Size least_chunks = std::max(wanted, ceil_div(rows_, most_chunk_rows));
+  const Size chunk = ceil_div(panels, std::min(panels, least_chunks)) * panel;
   const Size chunks = ceil_div(rows_, chunk);
   // The last rows of a causal matrix see the most keys: they go first.
   run_tasks(matrices_ * chunks, [&](Size task) {
@@ -225,11 +225,13 @@ void Attention<T>::run_chunk(Size matrix, Size first_row, Size chunk) const {
   std::fill_n(queries_across + (padded - panel) * dim_, panel * dim_, 0.0f);
   for (std::size_t row = 0; row < rows; row += panel) {
     row_kernels<T>().transpose(query_rows + row * dim_, std::min(panel, rows - row), dim_, dim_,
-                               queries_across + row * dim_, panel);
+                               factor_, queries_across + row * dim_, panel);
   }
-  for (std::size_t i = 0; i < padded * dim_; ++i) queries_across[i] *= factor_;
-  Size last_key = 0;
-  for (Size i = 0; i < chunk; ++i) last_key = std::max(last_key, visible(first_row + i));
+  Size seen[most_chunk_rows], last_key = 0;
+  for (Size i = 0; i < chunk; ++i) {
+    seen[i] = visible(first_row + i);
+    last_key = std::max(last_key, seen[i]);
+  }
 
   for (Size key = 0; key < last_key; key += static_cast<Size>(block)) {
     Block keys_here;
@@ -254,29 +256,30 @@ void Attention<T>::run_chunk(Size matrix, Size first_row, Size chunk) const {
       keys_here.value_stride = width;
     }
     for (std::size_t row = 0; row < rows; row += panel) {
-      attend(keys_here, first_row + static_cast<Size>(row), std::min(panel, rows - row),
-             queries_across + row * dim_, maxima + row, totals + row, scores, sums + row * width,
-             width);
+      attend(keys_here, seen + row, std::min(panel, rows - row), queries_across + row * dim_,
+             maxima + row, totals + row, scores, sums + row * width, width);
     }
   }
   T* const to = output(matrix) + first_row * r_.head_dim;
   for (std::size_t i = 0; i < rows; ++i) write(sums + i * width, dim_, totals[i], to + i * dim_);
 }
 
-/// One panel of queries over one block of keys.
+/// One panel of queries, each of which sees the first `seen` keys, over one block of keys.
 template <class T>
-void Attention<T>::attend(const Block& block, Size first_row, std::size_t height,
+void Attention<T>::attend(const Block& block, const Size* seen, std::size_t height,
                           const float* queries_across, float* maxima, float* totals, float* scores,
                           float* sums, std::size_t width) const {
-  Size seen[panel];
-  Size most = 0, fewest = block.count;
-  for (std::size_t i = 0; i < height; ++i) {
-    seen[i] =
-        std::clamp<Size>(visible(first_row + static_cast<Size>(i)) - block.first, 0, block.count);
-    most = std::max(most, seen[i]);
-    fewest = std::min(fewest, seen[i]);
+  Size here[panel];  // seen of this block
+  Size most = block.count, fewest = block.count;
+  if (r_.causal) {
+    for (std::size_t i = 0; i < height; ++i) {
+      here[i] = std::clamp<Size>(seen[i] - block.first, 0, block.count);
+    }
+    most = *std::max_element(here, here + height);
+    fewest = *std::min_element(here, here + height);
   }
   if (most == 0) return;
+  const bool ragged = fewest < most;
   const auto count = static_cast<std::size_t>(most);
   const std::size_t columns = Scratch::rounded(height);
 
@@ -296,17 +299,13 @@ void Attention<T>::attend(const Block& block, Size first_row, std::size_t height
   scoring.positions = columns;
   kernels().linear.tap_product(scoring);
 
-  for (std::size_t i = 0; fewest < most && i < height; ++i) {
-    for (auto j = static_cast<std::size_t>(seen[i]); j < count; ++j) {
+  for (std::size_t i = 0; ragged && i < height; ++i) {
+    for (auto j = static_cast<std::size_t>(here[i]); j < count; ++j) {
       scores[j * panel + i] = -infinity;
     }
   }
   float factors[panel];
   kernels().linear.softmax_columns(scores, count, panel, columns, maxima, totals, factors);
-  for (std::size_t i = 0; i < height; ++i) {
-    if (factors[i] == 1) continue;
-    for (std::size_t j = 0; j < dim_; ++j) sums[i * width + j] *= factors[i];
-  }
 
   TapProduct weighing{};
   weighing.taps = &one_tap;
@@ -317,20 +316,20 @@ void Attention<T>::attend(const Block& block, Size first_row, std::size_t height
   weighing.weight_stride = panel;
   weighing.output_stride = width;
   weighing.positions = block.value_stride;
-  weighing.accumulate = true;
   // Rows that see as many keys go together; what one sees beyond its group it adds alone.
-  const std::size_t group = fewest == most ? height : group_rows;
+  const std::size_t group = ragged ? group_rows : height;
   for (std::size_t i = 0; i < height; i += group) {
     const std::size_t members = std::min(group, height - i);
-    const Size shared = *std::min_element(seen + i, seen + i + members);
+    const Size shared = ragged ? *std::min_element(here + i, here + i + members) : most;
     weighing.weights = scores + i;
     weighing.output = sums + i * width;
+    weighing.kept = factors + i;
     weighing.filters = members;
     weighing.channels = static_cast<std::size_t>(shared);
     kernels().linear.tap_product(weighing);
-    for (std::size_t row = i; row < i + members; ++row) {
+    for (std::size_t row = i; ragged && row < i + members; ++row) {
       float weights[most_block_keys];
-      const auto more = static_cast<std::size_t>(seen[row] - shared);
+      const auto more = static_cast<std::size_t>(here[row] - shared);
       if (more == 0) continue;
       const auto from = static_cast<std::size_t>(shared);
       for (std::size_t j = 0; j < more; ++j) weights[j] = scores[(from + j) * panel + row];

@@ -17,8 +17,8 @@ struct Tap {
 /// weights[f * filter_stride + c * weight_stride + taps[t].weight]. A convolution over padded rows,
 /// and with one tap the product of two matrices.
 ///
-/// Works in whole vectors: there must be at least simd_width positions, and with `accumulate` a
-/// multiple of it. Nothing outside the positions is read or written.
+/// Works in whole vectors: there must be at least simd_width positions, and with `kept` a multiple
+/// of it. Nothing outside the positions is read or written.
 struct TapProduct {
   const float* input;
   std::size_t input_stride;
@@ -31,7 +31,7 @@ struct TapProduct {
   float* output;
   std::size_t output_stride;
   std::size_t filters, positions;
-  bool accumulate;  ///< adds to the output; start is not read
+  const float* kept;  ///< null, or what of each filter's output so far stays: output[f] * kept[f]
 };
 
 /// The loops of products; rows are stored as T.
@@ -43,9 +43,9 @@ struct RowKernels {
   /// output[j] += sum of weights[i] * row i [j], rows of n elements, `stride` apart.
   void (*add_weighted_rows)(const T* rows, std::size_t count, std::size_t stride,
                             const float* weights, std::size_t n, float* output);
-  /// output[j * output_stride + i] = row i [j].
+  /// output[j * output_stride + i] = scale * row i [j].
   void (*transpose)(const T* rows, std::size_t count, std::size_t stride, std::size_t n,
-                    float* output, std::size_t output_stride);
+                    float scale, float* output, std::size_t output_stride);
 };
 
 struct LinearKernels {

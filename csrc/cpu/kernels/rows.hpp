@@ -84,27 +84,42 @@ static void add_weighted_rows(const T* rows, std::size_t count, std::size_t stri
   }
 }
 
+/// Rows become columns.
+static inline void transpose_square(Floats (&square)[lanes]) {
+  // Each round halves the distance, in the order of elements, between the rows of one column.
+#pragma GCC unroll 4
+  for (std::size_t round = 1; round < lanes; round *= 2) {
+    Floats next[lanes];
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < lanes / 2; ++i) {
+      next[2 * i] = interleave_low(square[i], square[i + lanes / 2]);
+      next[2 * i + 1] = interleave_high(square[i], square[i + lanes / 2]);
+    }
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < lanes; ++i) square[i] = next[i];
+  }
+}
+
 template <class T>
 static void transpose(const T* rows, std::size_t count, std::size_t stride, std::size_t n,
-                      float* output, std::size_t output_stride) {
-  std::size_t j = 0;
-  for (; j + lanes <= n; j += lanes) {
-    // A square of lanes x lanes at a time; its columns are gathered from the first-level cache.
-    for (std::size_t i = 0; i < count; i += lanes) {
-      const std::size_t height = count - i < lanes ? count - i : lanes;
-      float square[lanes][lanes];
-      for (std::size_t y = 0; y < height; ++y) store(square[y], load(rows + (i + y) * stride + j));
+                      float scale, float* output, std::size_t output_stride) {
+  for (std::size_t i = 0; i < count; i += lanes) {
+    const std::size_t height = count - i < lanes ? count - i : lanes;
+    for (std::size_t j = 0; j < n; j += lanes) {
+      const std::size_t width = n - j < lanes ? n - j : lanes;
+      const T* const from = rows + i * stride + j;
+      float* const to = output + j * output_stride + i;
+      Floats square[lanes];
+#pragma GCC unroll 16
+      for (std::size_t y = 0; y < lanes; ++y) {
+        square[y] = y >= height ? Floats{} : load_up_to(from + y * stride, width) * scale;
+      }
+      transpose_square(square);
+#pragma GCC unroll 16
       for (std::size_t x = 0; x < lanes; ++x) {
-        for (std::size_t y = 0; y < height; ++y) {
-          output[(j + x) * output_stride + i + y] = square[y][x];
-        }
+        if (x < width) store_up_to(to + x * output_stride, square[x], height);
       }
     }
-  }
-  for (std::size_t i = 0; j < n && i < count; ++i) {
-    float rest[lanes];
-    store(rest, load(rows + i * stride + j, n - j));
-    for (std::size_t x = 0; x < n - j; ++x) output[(j + x) * output_stride + i] = rest[x];
   }
 }
 

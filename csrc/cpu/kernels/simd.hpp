@@ -100,6 +100,27 @@ static inline bool any(Ints x) {
 #endif
 }
 
+/// The first halves of both, element by element in turn; and the second halves.
+static inline Floats interleave_low(Floats a, Floats b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+#else
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+#endif
+}
+static inline Floats interleave_high(Floats a, Floats b) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15,
+                                 31);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+
 // Between float32 and float64: a vector of the one is two of the other.
 
 static inline Doubles widen_low(Floats x) {
@@ -275,6 +296,16 @@ static inline void store(T* to, Floats x, std::size_t count) {
   store(padded, x);
   for (std::size_t i = 0; i < count; ++i) to[i] = padded[i];
 #endif
+}
+
+/// The same where all `lanes` elements may be wanted, too.
+template <class T>
+static inline Floats load_up_to(const T* from, std::size_t count) {
+  return count == lanes ? load(from) : load(from, count);
+}
+template <class T>
+static inline void store_up_to(T* to, Floats x, std::size_t count) {
+  count == lanes ? store(to, x) : store(to, x, count);
 }
 
 // Loops -------------------------------------------------------------------------------------------

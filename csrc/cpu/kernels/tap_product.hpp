@@ -16,53 +16,66 @@ constexpr std::size_t tile_vectors(std::size_t filters) {
   return filters == 1 ? 6 : filters == 6 ? 4 : 3;
 }
 
-template <std::size_t filters, std::size_t vectors>
+/// One tap has a loop of its own: the loop over taps takes registers and time from a short tile.
+template <std::size_t filters, std::size_t vectors, bool one_tap>
 static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_t position) {
   const float* const weights = p.weights + filter * p.filter_stride;
-  float* const output = p.output + filter * p.output_stride + position;
   Floats sums[filters][vectors];
 #pragma GCC unroll 8
   for (std::size_t f = 0; f < filters; ++f) {
-    const float start = p.start != nullptr && !p.accumulate ? p.start[filter + f] : 0;
+    const float start = p.start != nullptr ? p.start[filter + f] : 0;
 #pragma GCC unroll 8
-    for (std::size_t v = 0; v < vectors; ++v) {
-      sums[f][v] = p.accumulate ? load(output + f * p.output_stride + v * lanes) : splat(start);
-    }
+    for (std::size_t v = 0; v < vectors; ++v) sums[f][v] = splat(start);
   }
-  for (std::size_t c = 0; c < p.channels; ++c) {
-    const float* const channel = p.input + c * p.input_stride + position;
-    const float* const channel_weights = weights + c * p.weight_stride;
-    for (std::size_t t = 0; t < p.tap_count; ++t) {
-      const float* const input = channel + p.taps[t].input;
-      const float* const weight = channel_weights + p.taps[t].weight;
-      Floats inputs[vectors];
-      for (std::size_t v = 0; v < vectors; ++v) inputs[v] = load(input + v * lanes);
-      for (std::size_t f = 0; f < filters; ++f) {
-        const Floats w = splat(weight[f * p.filter_stride]);
-        for (std::size_t v = 0; v < vectors; ++v) sums[f][v] += w * inputs[v];
+  const auto add = [&](const float* input, const float* weight) __attribute__((always_inline)) {
+    Floats inputs[vectors];
+    for (std::size_t v = 0; v < vectors; ++v) inputs[v] = load(input + v * lanes);
+    for (std::size_t f = 0; f < filters; ++f) {
+      const Floats w = splat(weight[f * p.filter_stride]);
+      for (std::size_t v = 0; v < vectors; ++v) sums[f][v] += w * inputs[v];
+    }
+  };
+  if constexpr (one_tap) {
+    const float* input = p.input + position + p.taps[0].input;
+    const float* weight = weights + p.taps[0].weight;
+    for (std::size_t c = 0; c < p.channels; ++c) {
+      add(input, weight);
+      input += p.input_stride;
+      weight += p.weight_stride;
+    }
+  } else {
+    for (std::size_t c = 0; c < p.channels; ++c) {
+      const float* const channel = p.input + c * p.input_stride + position;
+      const float* const channel_weights = weights + c * p.weight_stride;
+      for (std::size_t t = 0; t < p.tap_count; ++t) {
+        add(channel + p.taps[t].input, channel_weights + p.taps[t].weight);
       }
     }
   }
+  float* const output = p.output + filter * p.output_stride + position;
 #pragma GCC unroll 8
   for (std::size_t f = 0; f < filters; ++f) {
+    float* const row = output + f * p.output_stride;
+    const Floats kept = splat(p.kept != nullptr ? p.kept[filter + f] : 0);
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < vectors; ++v) {
-      store(output + f * p.output_stride + v * lanes, sums[f][v]);
+      if (p.kept != nullptr) sums[f][v] += kept * load(row + v * lanes);
+      store(row + v * lanes, sums[f][v]);
     }
   }
 }
 
-template <std::size_t filters, std::size_t vectors>
+template <std::size_t filters, std::size_t vectors, bool one_tap>
 static void tap_product_vectors(const TapProduct& p, std::size_t filter, std::size_t position,
                                 std::size_t count) {
-  if (count == vectors) return tap_product_tile<filters, vectors>(p, filter, position);
+  if (count == vectors) return tap_product_tile<filters, vectors, one_tap>(p, filter, position);
   if constexpr (vectors > 1) {
-    tap_product_vectors<filters, vectors - 1>(p, filter, position, count);
+    tap_product_vectors<filters, vectors - 1, one_tap>(p, filter, position, count);
   }
 }
 
 /// All positions for `filters` filters. The last tile moves back to end where the positions end.
-template <std::size_t filters>
+template <std::size_t filters, bool one_tap>
 static void tap_product_filters(const TapProduct& p, std::size_t filter) {
   constexpr std::size_t most = tile_vectors(filters);
   const std::size_t whole = p.positions / lanes;
@@ -72,28 +85,33 @@ static void tap_product_filters(const TapProduct& p, std::size_t filter) {
     if (vectors > whole) vectors = whole;
     const std::size_t last = p.positions - vectors * lanes;
     if (position > last) position = last;
-    tap_product_vectors<filters, most>(p, filter, position, vectors);
+    tap_product_vectors<filters, most, one_tap>(p, filter, position, vectors);
     position += vectors * lanes;
   }
 }
 
-static void tap_product(const TapProduct& p) {
+template <bool one_tap>
+static void tap_product_all(const TapProduct& p) {
   std::size_t filter = 0;
   if (tile_filters == 8 && p.positions == 4 * lanes) {
-    for (; filter + 6 <= p.filters; filter += 6) tap_product_filters<6>(p, filter);
+    for (; filter + 6 <= p.filters; filter += 6) tap_product_filters<6, one_tap>(p, filter);
   }
   for (; filter + tile_filters <= p.filters; filter += tile_filters) {
-    tap_product_filters<tile_filters>(p, filter);
+    tap_product_filters<tile_filters, one_tap>(p, filter);
   }
   if (tile_filters > 4 && filter + 4 <= p.filters) {
-    tap_product_filters<4>(p, filter);
+    tap_product_filters<4, one_tap>(p, filter);
     filter += 4;
   }
   if (filter + 2 <= p.filters) {
-    tap_product_filters<2>(p, filter);
+    tap_product_filters<2, one_tap>(p, filter);
     filter += 2;
   }
-  if (filter < p.filters) tap_product_filters<1>(p, filter);
+  if (filter < p.filters) tap_product_filters<1, one_tap>(p, filter);
+}
+
+static void tap_product(const TapProduct& p) {
+  p.tap_count == 1 ? tap_product_all<true>(p) : tap_product_all<false>(p);
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA
