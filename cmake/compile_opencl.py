@@ -4,6 +4,8 @@ the modules as a C++ source.
 Lines that begin with //! say how the variables that a plan sets reach the kernel:
   //! NAME: VALUE VALUE ...   compiled for each value, with macros NAME and NAME_IS_VALUE
   //! NAME: constant          a specialization constant, read as NAME
+  //! NAME: constant WORD ... the same of a variable that is a word: its place among these, whose
+                              macros are NAME_WORD
   //! ignored: NAME ...       the kernel does not need it
   //! only: EXPRESSION        of the values, in Python; other combinations are left out
 """
@@ -35,7 +37,7 @@ class Kernel:
         self.path = source
         self.name = source.stem
         self.choices = {}
-        self.constants = []
+        self.constants = {}
         self.ignored = []
         self.only = []
         for number, line in enumerate(source.read_text().splitlines(), 1):
@@ -49,8 +51,8 @@ class Kernel:
                 self.only.append(compile(rest, str(source), "eval"))
             elif name == "ignored":
                 self.ignored += rest.split()
-            elif rest == "constant":
-                self.constants.append(name)
+            elif rest.split()[0] == "constant":
+                self.constants[name] = rest.split()[1:]
             else:
                 self.choices[name] = rest.split()
 
@@ -64,10 +66,11 @@ class Kernel:
 
     def prelude(self):
         lines = ['#include "language.h"']
-        for id, name in enumerate(self.constants):
+        for id, (name, words) in enumerate(self.constants.items()):
             value = f"__spirv_SpecConstant({id}, 1)"
             lines.append(f"static inline uint constant_{name}(void) {{ return {value}; }}")
             lines.append(f"#define {name} constant_{name}()")
+            lines += [f"#define {name}_{word} {place}" for place, word in enumerate(words)]
         return "\n".join(lines) + "\n"
 
 
@@ -117,7 +120,7 @@ def source_of(kernel, modules):
     ]
     roles = (
         [variable(name, "choice", values) for name, values in kernel.choices.items()]
-        + [variable(name, "constant") for name in kernel.constants]
+        + [variable(name, "constant", words) for name, words in kernel.constants.items()]
         + [variable(name, "ignored") for name in kernel.ignored]
     )
     newline = "\n"

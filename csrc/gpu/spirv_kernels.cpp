@@ -50,18 +50,36 @@ const TemplateValue& value_of(const SpirvKernel& kernel, const TemplateVariables
   return found->second;
 }
 
+/// Where the value of a variable stands among those that it may have; nothing where it does not.
+std::optional<std::size_t> place_of(const SpirvKernel& kernel, const TemplateVariables& variables,
+                                    const KernelVariable& variable) {
+  const std::string wanted = to_text(value_of(kernel, variables, variable.name));
+  const auto found = std::find(variable.values.begin(), variable.values.end(), wanted);
+  if (found == variable.values.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - variable.values.begin());
+}
+
 std::span<const std::uint32_t> module_for(const SpirvKernel& kernel,
                                           const TemplateVariables& variables) {
   std::size_t place = 0;
   for (const KernelVariable& variable : kernel.variables) {
     if (variable.role != VariableRole::choice) continue;
-    const std::string wanted = to_text(value_of(kernel, variables, variable.name));
-    const auto found = std::find(variable.values.begin(), variable.values.end(), wanted);
-    if (found == variable.values.end()) return {};
-    place =
-        place * variable.values.size() + static_cast<std::size_t>(found - variable.values.begin());
+    const auto of_value = place_of(kernel, variables, variable);
+    if (!of_value) return {};
+    place = place * variable.values.size() + *of_value;
   }
   return kernel.modules[place];
+}
+
+std::uint32_t constant_for(const SpirvKernel& kernel, const TemplateVariables& variables,
+                           const KernelVariable& variable) {
+  if (variable.values.empty()) {
+    return static_cast<std::uint32_t>(
+        std::get<std::int64_t>(value_of(kernel, variables, variable.name)));
+  }
+  const auto place = place_of(kernel, variables, variable);
+  if (!place) throw KernelError(text(kernel.name, " is not compiled for", listed(variables)));
+  return static_cast<std::uint32_t>(*place);
 }
 
 }  // namespace
@@ -89,9 +107,9 @@ KernelDescription spirv_kernel(std::string_view name, const TemplateVariables& v
   std::uint32_t id = 0;
   for (const KernelVariable& variable : kernel.variables) {
     if (variable.role != VariableRole::constant) continue;
-    const auto value = std::get<std::int64_t>(value_of(kernel, variables, variable.name));
-    description.constants.push_back({id++, static_cast<std::uint32_t>(value)});
-    if (variable.name == group) description.group_size = static_cast<std::uint32_t>(value);
+    const std::uint32_t value = constant_for(kernel, variables, variable);
+    description.constants.push_back({id++, value});
+    if (variable.name == group) description.group_size = value;
   }
   return description;
 }

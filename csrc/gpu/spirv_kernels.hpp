@@ -17,11 +17,12 @@ enum class VariableRole : std::uint8_t { choice, constant, ignored };
 struct KernelVariable {
   std::string_view name;
   VariableRole role;
-  std::vector<std::string_view> values;  ///< of a choice
+  std::vector<std::string_view> values;  ///< of a choice, or of a constant that is a word
 };
 
 /// A kernel compiled at build time for each combination of the values of its choices, the last
-/// choice quickest; those that were left out are empty. Constants are numbered from 0.
+/// choice quickest; those that were left out are empty. Constants are numbered from 0; one that is
+/// a word is its place among the values.
 struct SpirvKernel {
   std::string_view name;
   std::string_view digest;  ///< of all its modules

@@ -48,6 +48,20 @@ TEST_SUITE("SPIR-V kernels") {
                          KernelError);
   }
 
+  TEST_CASE("a word that is a constant is its place among those of the kernel") {
+    TemplateVariables variables{{"GROUP", std::int64_t{128}},     {"T", "f32"},
+                                {"VECTORS", std::int64_t{2}},     {"FORM", "plain"},
+                                {"RANK", std::int64_t{1}},        {"A_IS_OUTPUT", std::int64_t{0}},
+                                {"B_IS_OUTPUT", std::int64_t{0}}, {"OP", "mul"}};
+    const KernelDescription product = spirv_kernel("binary", variables);
+    REQUIRE(product.constants.size() == 2);
+    CHECK(product.constants[0].value == 2);
+    CHECK(product.constants[1].value == 128);
+    CHECK(product.group_size == 128);
+    variables["OP"] = "modulo";
+    CHECK_THROWS_AS(spirv_kernel("binary", variables), KernelError);
+  }
+
   TEST_CASE("kernels have names and digests of their own") {
     std::set<std::string_view> names;
     std::set<std::string_view> digests;

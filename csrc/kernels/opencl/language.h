@@ -62,6 +62,8 @@ uint BUILTIN max(uint, uint);
 #define as_int4(x) __builtin_astype((x), int4)
 #define convert(x, type) __builtin_convertvector((x), type)
 
+#define atomic_max(place, value) \
+  __opencl_atomic_fetch_max((volatile global atomic_uint*)(place), (value), 0, 2)
 #define FLT_MAX 0x1.fffffep127f
 #define INFINITY __builtin_inff()
 #define UNROLL _Pragma("unroll")

@@ -24,3 +24,9 @@
   }
 FOURS_OF(f32)
 FOURS_OF(f16)
+
+/// The sum of its elements.
+static inline float __attribute__((overloadable)) across(float4 x) {
+  return (x.x + x.y) + (x.z + x.w);
+}
+static inline float __attribute__((overloadable)) across(float x) { return x; }

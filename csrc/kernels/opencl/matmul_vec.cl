@@ -1,0 +1,44 @@
+// out[h, row] = factor * matrix[h / share, row, :] . vector[h, :]: LANES work-items a row; h counts
+// heads, `share` of them on one matrix.
+// 0 matrix, 1 vector, 2 out.
+// LANES is a power of two up to GROUP. VECTOR: rows are whole vectors of four.
+//! T: f32 f16
+//! VECTOR: 0 1
+//! GROUP: 256
+//! LANES: constant
+#include "items.h"
+#include "vectors.h"
+
+typedef struct { uint rows, cols, heads, share; float factor; } Params;
+
+__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+kernel void matmul_vec(global const ITEM* matrix, global const ITEM* vector, global T* result,
+                       const Params params) {
+  local float partial[GROUP];
+  const uint item = get_local_id(0);
+  const uint lane = item % LANES;
+  const uint index = group_index() * (GROUP / LANES) + item / LANES;
+  const uint head = index / params.rows;
+  const bool inside = index < params.rows * params.heads;
+  const uint row_size = params.cols / WIDTH;
+  const uint cols = inside ? row_size : 0;
+  const uint base = ((head / params.share) * params.rows + index % params.rows) * row_size;
+  const uint base_v = head * row_size;
+  WIDE sums[4] = {0, 0, 0, 0};
+  uint i = lane;
+  for (; i + 3 * LANES < cols; i += 4 * LANES) {
+    UNROLL for (uint e = 0; e < 4; ++e) {
+      const uint at = i + e * LANES;
+      sums[e] = fma(to_wide(matrix[base + at]), to_wide(vector[base_v + at]), sums[e]);
+    }
+  }
+  for (; i < cols; i += LANES) {
+    sums[0] = fma(to_wide(matrix[base + i]), to_wide(vector[base_v + i]), sums[0]);
+  }
+  partial[item] = across((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  for (uint width = LANES / 2; width > 0; width /= 2) {
+    local_barrier();
+    if (lane < width) partial[item] += partial[item + width];
+  }
+  if (lane == 0 && inside) result[index] = (T)(partial[item] * params.factor);
+}
