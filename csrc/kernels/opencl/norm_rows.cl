@@ -1,0 +1,78 @@
+// Normalisation of rows that the registers of their work-items hold, read once and written once:
+// x * weight / sqrt(mean(x^2) + eps), or with CENTRED
+// (x - mean(x)) * weight / sqrt(var(x) + eps) + bias.
+// Arguments in this order: x (left out where it is the output's buffer), weight, bias (CENTRED),
+// output. GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item. VECTOR: rows are
+// whole vectors of four.
+//! T: f32 f16
+//! VECTOR: 0 1
+//! CENTRED: 0 1
+//! IN_PLACE: 0 1
+//! GROUP: 128 256
+//! WALKERS: constant
+//! VECTORS: constant
+#include "items.h"
+#include "join.h"
+#include "rows.h"
+#include "vectors.h"
+
+#define plus(x, y) ((x) + (y))
+JOIN_OF_WALKERS(join, plus)
+typedef struct { uint rows, cols; float eps; } Params;
+
+__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+kernel void norm_rows(
+#if IN_PLACE
+#define source output
+#else
+    global const ITEM* source,
+#endif
+    global const ITEM* weight,
+#if CENTRED
+    global const ITEM* bias,
+#endif
+    global ITEM* output, const Params params) {
+  local float squares[GROUP];
+  const uint item = get_local_id(0);
+  const uint walker = item % WALKERS;
+  const uint first = item - walker;
+  const uint row = group_index() * (GROUP / WALKERS) + item / WALKERS;
+  const uint row_size = params.cols / WIDTH;
+  const uint count = row < params.rows ? row_size : 0;
+  const uint base = row * row_size;
+  const float n = (float)params.cols;
+  float4 x[MOST_VECTORS];
+  FOR_VECTORS(v) x[v] = share_of(source + base, walker, v, count, 0);
+#if CENTRED
+  local float sums[GROUP];
+  local float rests[GROUP];
+  float4 sum = 0;
+  FOR_VECTORS(v) sum += x[v];
+  const float centre = join(sums, across(sum), first, walker) / n;
+  // What the centre is off by keeps the digits of rows far from zero.
+  float4 rest = 0;
+  FOR_VECTORS(v) {
+    x[v] = within(x[v] - centre, walker, v, count);
+    rest += x[v];
+  }
+  const float offset = join(rests, across(rest), first, walker) / n;
+#endif
+  float4 square = 0;
+  FOR_VECTORS(v) square = fma(x[v], x[v], square);
+  const float mean_square = join(squares, across(square), first, walker) / n;
+#if CENTRED
+  const float factor = 1 / sqrt(fmax(mean_square - offset * offset, 0.0f) + params.eps);
+#else
+  const float factor = 1 / sqrt(mean_square + params.eps);
+#endif
+  FOR_VECTORS(v) {
+    const float4 of_weight = share_of(weight, walker, v, count, 0);
+#if CENTRED
+    const float4 of_bias = share_of(bias, walker, v, count, 0);
+    const float4 result = fma((x[v] - offset) * factor, of_weight, of_bias);
+#else
+    const float4 result = x[v] * factor * of_weight;
+#endif
+    store_share(output + base, walker, v, count, result);
+  }
+}

@@ -1,0 +1,54 @@
+// softmax of rows that the registers of their work-items hold: read once, written once.
+// 0 input, 1 output; one buffer where both are the same.
+// GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item. VECTOR: rows are whole
+// vectors of four.
+//! T: f32 f16
+//! VECTOR: 0 1
+//! IN_PLACE: 0 1
+//! GROUP: 128 256
+//! WALKERS: constant
+//! VECTORS: constant
+#include "items.h"
+#include "join.h"
+#include "rows.h"
+#include "vectors.h"
+
+#define plus(x, y) ((x) + (y))
+JOIN_OF_WALKERS(join_tops, fmax)
+JOIN_OF_WALKERS(join_sums, plus)
+typedef struct { uint rows, length, zero; } Params;
+
+__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+kernel void softmax_rows(
+#if IN_PLACE
+#define input output
+#else
+    global const ITEM* input,
+#endif
+    global ITEM* output, const Params params) {
+  local float tops[GROUP];
+  local float sums[GROUP];
+  const uint item = get_local_id(0);
+  const uint walker = item % WALKERS;
+  const uint first = item - walker;
+  const uint row = group_index() * (GROUP / WALKERS) + item / WALKERS;
+  const uint row_size = params.length / WIDTH;
+  const uint count = row < params.rows ? row_size : 0;
+  const uint base = row * row_size;
+  float4 x[MOST_VECTORS];
+  // A maximum that passes over NaN is as good: the sum does not.
+  float4 highest = -INFINITY;
+  FOR_VECTORS(v) {
+    x[v] = share_of(input + base, walker, v, count, -INFINITY);
+    highest = fmax(highest, x[v]);
+  }
+  const float top = join_tops(
+      tops, fmax(fmax(highest.x, highest.y), fmax(highest.z, highest.w)), first, walker);
+  float4 sum = 0;
+  FOR_VECTORS(v) {
+    x[v] = exp(x[v] - top);
+    sum += x[v];
+  }
+  const float factor = 1 / join_sums(sums, across(sum), first, walker);
+  FOR_VECTORS(v) store_share(output + base, walker, v, count, x[v] * factor);
+}
