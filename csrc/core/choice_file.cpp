@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/environment.hpp"
+#include "core/files.hpp"
 #include "core/hash.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -15,18 +16,6 @@ namespace tilewright {
 namespace {
 
 constexpr std::string_view format = "tilewright tuning 1";
-
-#if defined(_WIN32)
-constexpr char separator = '\\';
-#else
-constexpr char separator = '/';
-#endif
-
-std::string joined(std::string folder, std::string_view name) {
-  folder += separator;
-  folder += name;
-  return folder;
-}
 
 /// "NVIDIA H200" as "nvidia-h200".
 std::string as_file_name(std::string_view name) {

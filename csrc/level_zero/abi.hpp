@@ -86,6 +86,7 @@ enum ze_structure_type_t : std::uint32_t {
 enum ze_api_version_t : std::uint32_t {
   ZE_API_VERSION_1_0 = 0x00010000,
   ZE_API_VERSION_1_2 = 0x00010002,
+  ZE_API_VERSION_1_7 = 0x00010007,
 };
 
 enum ze_device_type_t : std::uint32_t { ZE_DEVICE_TYPE_GPU = 1, ZE_DEVICE_TYPE_CPU = 2 };

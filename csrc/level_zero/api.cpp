@@ -30,20 +30,22 @@ Api open() {
                    "with TILEWRIGHT_ZE_LIBRARY"));
   }
   std::string missing;
-#define TILEWRIGHT_ZE_LOOK_UP(name)                       \
-  api.name = library.function<calls::name>("ze" #name);   \
+#define TILEWRIGHT_ZE_LOOK_UP(name)                     \
+  api.name = library.function<calls::name>("ze" #name); \
   if (api.name == nullptr) missing += missing.empty() ? "ze" #name : ", ze" #name;
   TILEWRIGHT_ZE_CALLS(TILEWRIGHT_ZE_LOOK_UP)
 #undef TILEWRIGHT_ZE_LOOK_UP
   if (!missing.empty()) {
-    throw BackendUnavailable(
-        text("level-zero: ", api.path, " is no Level Zero loader, it lacks ", missing, "; ",
-             set ? "unset TILEWRIGHT_ZE_LIBRARY or name a loader with it"
-                 : "install the loader anew (Debian: libze1)"));
+    throw BackendUnavailable(text("level-zero: ", api.path, " is no Level Zero loader, it lacks ",
+                                  missing, "; ",
+                                  set ? "unset TILEWRIGHT_ZE_LIBRARY or name a loader with it"
+                                      : "install the loader anew (Debian: libze1)"));
   }
 #define TILEWRIGHT_ZE_LOOK_UP(name) api.name = library.function<calls::name>("ze" #name);
   TILEWRIGHT_ZE_LATER_CALLS(TILEWRIGHT_ZE_LOOK_UP)
 #undef TILEWRIGHT_ZE_LOOK_UP
+  // It came to loaders with them.
+  api.has_in_order_lists = library.function<void()>("zeCommandListHostSynchronize") != nullptr;
   log(LogLevel::info, text("level-zero: opened ", api.path));
   return api;
 }

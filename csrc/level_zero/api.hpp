@@ -34,6 +34,7 @@ struct Api {
 #undef TILEWRIGHT_ZE_MEMBER
 
   std::string path;
+  bool has_in_order_lists = false;  ///< which drivers may have and older loaders do not know
 };
 
 /// Opened once: TILEWRIGHT_ZE_LIBRARY, else the system's. Throws BackendUnavailable saying what was

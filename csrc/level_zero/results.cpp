@@ -20,7 +20,8 @@ constexpr std::string_view own_fault =
 constexpr std::string_view old_driver =
     "the driver is too old or does not have this; install the current one";
 
-#define TILEWRIGHT_RESULT(name, words) Meaning{name, #name, words}
+#define TILEWRIGHT_RESULT(name, words) \
+  Meaning { name, #name, words }
 constexpr std::array meanings{
     TILEWRIGHT_RESULT(ZE_RESULT_NOT_READY, "the work is not done yet"),
     TILEWRIGHT_RESULT(ZE_RESULT_ERROR_DEVICE_LOST,

@@ -2,6 +2,7 @@
 
 #include "core/requests.hpp"
 #include "core/text.hpp"
+#include "selection/pick.hpp"
 #include "tilewright/version.hpp"
 
 namespace tilewright {
@@ -47,12 +48,7 @@ class AbsentBackend final : public Backend {
 }  // namespace
 
 std::vector<DeviceInfo> absent_devices(std::string_view backend) {
-  DeviceInfo info;
-  info.id = text(backend, ":0");
-  info.backend = backend;
-  info.kind = DeviceKind::discrete;
-  info.reason = reason(backend);
-  return {info};
+  return {unavailable_device(backend, reason(backend))};
 }
 
 std::shared_ptr<Backend> make_absent(std::string_view backend, const Config& config) {

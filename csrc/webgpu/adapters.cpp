@@ -6,23 +6,14 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
 
-#if !defined(_WIN32)
-#include <pthread.h>
-#endif
-
 namespace tilewright::webgpu {
 
 namespace {
-
-std::atomic<unsigned> generation{0};
-
-#if !defined(_WIN32)
-const int fork_handler = pthread_atfork(nullptr, nullptr, [] { ++generation; });
-#endif
 
 std::string_view api_name(WGPUBackendType type) {
   switch (type) {
@@ -161,7 +152,5 @@ std::uint64_t video_memory(std::uint32_t vendor, std::uint32_t device, const std
   }
   return found;
 }
-
-unsigned fork_generation() { return generation.load(std::memory_order_relaxed); }
 
 }  // namespace tilewright::webgpu

@@ -35,7 +35,4 @@ std::vector<bool> without_doubles(std::span<const WGPUAdapterInfo> adapters);
 std::uint64_t video_memory(std::uint32_t vendor, std::uint32_t device,
                            const std::string& folder = "/sys/class/drm");
 
-/// Changes in a forked child, where nothing of the parent's devices may be used.
-unsigned fork_generation();
-
 }  // namespace tilewright::webgpu

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/environment.hpp"
+#include "core/fork.hpp"
 #include "core/text.hpp"
 #include "webgpu/objects.hpp"
 

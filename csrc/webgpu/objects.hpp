@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/fork.hpp"
 #include "webgpu/device.hpp"
 
 // What a Device hands out. Each lets go of its handle under the device's lock.

@@ -1,11 +1,10 @@
-#include "level_zero/abi.hpp"
-
 #include <doctest/doctest.h>
 #include <level_zero/ze_api.h>
 
 #include <cstddef>
 #include <type_traits>
 
+#include "level_zero/abi.hpp"
 #include "level_zero/api.hpp"
 
 // Each name of ours in tilewright::level_zero has a namesake in the real header, outside of it.
@@ -14,11 +13,11 @@ namespace {
 
 #define CHECK_VALUE(name) \
   CHECK(static_cast<std::uint32_t>(name) == static_cast<std::uint32_t>(::name))
-#define CHECK_STRUCT(type)              \
+#define CHECK_STRUCT(type)               \
   CHECK(sizeof(type) == sizeof(::type)); \
   CHECK(alignof(type) == alignof(::type))
-#define CHECK_MEMBER(type, member)                              \
-  CHECK(offsetof(type, member) == offsetof(::type, member));    \
+#define CHECK_MEMBER(type, member)                           \
+  CHECK(offsetof(type, member) == offsetof(::type, member)); \
   CHECK(sizeof(type::member) == sizeof(::type::member))
 #define CHECK_HEAD(type)     \
   CHECK_STRUCT(type);        \

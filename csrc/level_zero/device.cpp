@@ -1,0 +1,212 @@
+#include "level_zero/device.hpp"
+
+#include <algorithm>
+
+#include "core/fork.hpp"
+#include "core/log.hpp"
+#include "core/text.hpp"
+#include "level_zero/objects.hpp"
+#include "level_zero/results.hpp"
+#include "tilewright/error.hpp"
+
+// Opening, failures and buffers; pipelines.cpp has kernels, stream.cpp launches and their times,
+// transfers.cpp copies from and to the host.
+namespace tilewright::level_zero {
+
+namespace {
+
+/// Of one binding, since kernels count its elements in 32 bits.
+constexpr std::uint64_t most_binding_bytes = (std::uint64_t{4} << 30) - 4;
+/// Workgroups in a dimension, so that even the largest ones' work-items are counted in 31 bits.
+constexpr std::uint32_t most_groups = (1u << 31) / 1024 - 1;
+/// Where vectors of any type may start.
+constexpr std::uint32_t alignment = 128;
+constexpr std::uint32_t intel = 0x8086;
+constexpr std::uint32_t block_reader = 16;
+/// Of memory that only waits for queued work to end.
+constexpr std::uint64_t most_retired_bytes = 256 << 20;
+
+bool has_subgroup_size(const Adapter& adapter, std::uint32_t size) {
+  const auto& compute = adapter.compute;
+  const auto* end = compute.subGroupSizes + std::min<std::size_t>(compute.numSubGroupSizes,
+                                                                  std::size(compute.subGroupSizes));
+  return std::find(compute.subGroupSizes, end, size) != end;
+}
+
+std::string flags_for(const gpu::DeviceLimits& limits) {
+  std::string flags = "-cl-fp32-correctly-rounded-divide-sqrt";
+  if (limits.max_buffer_bytes > most_binding_bytes) {
+    flags += " -ze-opt-greater-than-4GB-buffer-required";
+  }
+  return flags;
+}
+
+}  // namespace
+
+Device::Device(const Adapter& adapter, const Config& config)
+    : adapter_(adapter),
+      info_(adapter.info),
+      fork_generation_(fork_generation()),
+      debug_(config.debug_mode) {
+  if (!info_.available) throw BackendUnavailable(text(info_.id, ": ", info_.reason));
+  read_limits();
+  build_flags_ = flags_for(limits_);
+  if (config.enable_pipeline_cache) {
+    binaries_ = std::make_unique<NativeBinaries>(text(info_.name, " ", adapter.properties.vendorId,
+                                                      ":", adapter.properties.deviceId, " driver ",
+                                                      adapter.driver_version));
+  }
+  try {
+    open();
+  } catch (const Error& error) {
+    events_.reset();
+    close_handles();
+    throw BackendUnavailable(text(info_.id, ": ", info_.name, " gave no device: ", error.what()));
+  }
+}
+
+void Device::open() {
+  const ze_context_desc_t descriptor;
+  check(api().ContextCreate(adapter_.driver, &descriptor, &context_), "zeContextCreate");
+  list_ = command_list(adapter_.compute_group);
+  events_ = std::make_unique<Events>(context_, adapter_.handle, ZE_EVENT_POOL_FLAG_HOST_VISIBLE);
+  events_->put_back(events_->take());
+}
+
+/// An immediate list of this group of queues, in order where the driver can.
+ze_command_list_handle_t Device::command_list(std::uint32_t group) {
+  ze_command_queue_desc_t descriptor;
+  descriptor.ordinal = group;
+  ze_command_list_handle_t list = nullptr;
+  in_order_ = api().has_in_order_lists && adapter_.api_version >= ZE_API_VERSION_1_7;
+  if (in_order_) descriptor.flags = ZE_COMMAND_QUEUE_FLAG_IN_ORDER;
+  check(api().CommandListCreateImmediate(context_, adapter_.handle, &descriptor, &list),
+        "zeCommandListCreateImmediate");
+  return list;
+}
+
+Device::~Device() {
+  if (fork_generation_ != fork_generation()) {
+    // The child's copy cannot be taken apart.
+    (void)events_.release();
+    (void)timestamps_.release();
+    return;
+  }
+  try {
+    if (!lost_) wait();
+  } catch (const Error& error) {
+    log(LogLevel::warning, text("level-zero: closing ", info_.name, ": ", error.what()));
+  }
+  for (const Retired& retired : retired_) let_go(retired);
+  timestamps_.reset();
+  events_.reset();
+  close_handles();
+}
+
+void Device::close_handles() noexcept {
+  for (const Staging& staging : uploads_) {
+    if (staging.data != nullptr) api().MemFree(context_, staging.data);
+  }
+  for (const Staging& staging : downloads_) {
+    if (staging.data != nullptr) api().MemFree(context_, staging.data);
+  }
+  if (list_ != nullptr) api().CommandListDestroy(list_);
+  if (context_ != nullptr) api().ContextDestroy(context_);
+}
+
+void Device::read_limits() {
+  const auto& compute = adapter_.compute;
+  limits_.max_buffer_bytes = info_.limits.at("max_buffer_bytes") / 4 * 4;
+  limits_.max_binding_bytes = std::min(limits_.max_buffer_bytes, most_binding_bytes);
+  limits_.memory_bytes = info_.memory_bytes;
+  limits_.binding_alignment = alignment;
+  limits_.max_groups = std::min(
+      {compute.maxGroupCountX, compute.maxGroupCountY, compute.maxGroupCountZ, most_groups});
+  limits_.max_group_size = std::min(compute.maxTotalGroupSize, compute.maxGroupSizeX);
+  limits_.local_memory_bytes = compute.maxSharedLocalMemory;
+  limits_.float16 = (adapter_.module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0;
+  if (adapter_.properties.vendorId == intel && has_subgroup_size(adapter_, block_reader)) {
+    limits_.block_subgroup = block_reader;
+  }
+  info_.limits["max_binding_bytes"] = limits_.max_binding_bytes;
+}
+
+std::uint32_t Device::subgroup_size() {
+  const std::uint32_t wide = adapter_.properties.physicalEUSimdWidth;
+  if (has_subgroup_size(adapter_, wide)) return wide;
+  return *std::ranges::max_element(adapter_.compute.subGroupSizes);
+}
+
+// Failures --------------------------------------------------------------------------------------
+
+void Device::check(ze_result_t result, std::string_view call) const {
+  if (result == ZE_RESULT_SUCCESS) return;
+  if (is_loss(result)) lost_ = true;
+  fail(call, result, adapter_.driver);
+}
+
+void Device::check_usable() const {
+  if (fork_generation_ != fork_generation()) {
+    throw DeviceError(
+        "level-zero: this process was forked from the one that opened the device, which cannot be "
+        "used here; start the process anew (multiprocessing: spawn), or fork before the first use "
+        "of level-zero");
+  }
+  if (!lost_) return;
+  throw DeviceLost(
+      text("level-zero: ", info_.name,
+           " was lost: its driver gave it up, as after a kernel without end or a reset; "
+           "close() and init() again"));
+}
+
+// Buffers ---------------------------------------------------------------------------------------
+
+std::unique_ptr<gpu::DeviceBuffer> Device::create_buffer(std::uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  check_usable();
+  if (retired_bytes_ > most_retired_bytes) {
+    lock.unlock();
+    wait();
+    lock.lock();
+    check_usable();
+  }
+  ze_device_mem_alloc_desc_t descriptor;
+  const ze_relaxed_allocation_limits_exp_desc_t large;
+  if (bytes > adapter_.properties.maxMemAllocSize) descriptor.pNext = &large;
+  void* data = nullptr;
+  const ze_result_t result =
+      api().MemAllocDevice(context_, &descriptor, bytes, alignment, adapter_.handle, &data);
+  if (is_full(result)) {
+    throw OutOfMemory(text("level-zero: a buffer of ", bytes, " bytes: the device is full"), bytes);
+  }
+  check(result, "zeMemAllocDevice");
+  return std::make_unique<Buffer>(*this, bytes, data, ++last_buffer_id_);
+}
+
+void Device::retire(const Retired& retired) noexcept {
+  if (retired.last_use <= done_) return let_go(retired);
+  try {
+    retired_.push_back(retired);
+    retired_bytes_ += retired.bytes;
+  } catch (const std::bad_alloc&) {
+    // No room to remember it: it stays until the process ends.
+  }
+}
+
+void Device::let_go(const Retired& retired) noexcept {
+  if (retired.kernel != nullptr) api().KernelDestroy(retired.kernel);
+  if (retired.module != nullptr) api().ModuleDestroy(retired.module);
+  if (retired.memory != nullptr) api().MemFree(context_, retired.memory);
+}
+
+void Device::done_up_to(std::uint64_t command) {
+  done_ = std::max(done_, command);
+  std::erase_if(retired_, [&](const Retired& retired) {
+    if (retired.last_use > done_) return false;
+    let_go(retired);
+    retired_bytes_ -= retired.bytes;
+    return true;
+  });
+}
+
+}  // namespace tilewright::level_zero

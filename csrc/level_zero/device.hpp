@@ -1,0 +1,119 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/device.hpp"
+#include "level_zero/adapters.hpp"
+#include "level_zero/events.hpp"
+#include "level_zero/native_binaries.hpp"
+#include "level_zero/staging.hpp"
+#include "level_zero/timestamps.hpp"
+#include "tilewright/backend.hpp"
+
+namespace tilewright::level_zero {
+
+class ComputePipeline;
+
+/// One GPU through Level Zero. Work goes to the GPU at once, through one command list that keeps
+/// its order.
+class Device final : public gpu::Device {
+ public:
+  Device(const Adapter& adapter, const Config& config);
+  ~Device() override;
+
+  DeviceInfo info() const override { return info_; }
+  const gpu::DeviceLimits& limits() const override { return limits_; }
+  gpu::KernelLanguage language() const override { return gpu::KernelLanguage::spirv; }
+  std::uint32_t subgroup_size() override;
+
+  std::unique_ptr<gpu::DeviceBuffer> create_buffer(std::uint64_t bytes) override;
+  std::unique_ptr<gpu::Pipeline> create_pipeline(const gpu::KernelDescription& kernel) override;
+  void launch(const gpu::Launch& launch) override;
+  void upload(gpu::DeviceBuffer& dst, std::uint64_t offset,
+              std::span<const std::byte> src) override;
+  void download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uint64_t offset) override;
+  void copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceBuffer& src,
+            std::uint64_t src_offset, std::uint64_t bytes) override;
+  void wait() override;
+  void begin_timing() override;
+  std::vector<LaunchRecord> end_timing() override;
+
+ private:
+  friend class Buffer;
+  friend class ComputePipeline;
+
+  /// What is to be let go of once the work up to `last_use` is done.
+  struct Retired {
+    std::uint64_t last_use;
+    void* memory;
+    std::uint64_t bytes;
+    ze_kernel_handle_t kernel;
+    ze_module_handle_t module;
+  };
+
+  void open();
+  ze_command_list_handle_t command_list(std::uint32_t group);
+  void close_handles() noexcept;
+  void read_limits();
+  ze_module_handle_t module_of(const gpu::KernelDescription& kernel);
+  ze_module_handle_t build(const gpu::KernelDescription& kernel, ze_module_format_t format,
+                           std::string_view code, std::string* build_log, ze_result_t& result);
+  /// Throws what the result means, and remembers a loss.
+  void check(ze_result_t result, std::string_view call) const;
+  /// Returns where the event is signalled; throws where the device is lost. Waits without the lock,
+  /// so that other threads go on queueing.
+  void await(ze_event_handle_t event) const;
+
+  // What follows is called with the lock held.
+  void check_usable() const;
+  void check_launch(const gpu::Launch& launch) const;
+  void set_arguments(const ComputePipeline& pipeline, const gpu::Launch& launch);
+  /// Has the next command wait for the one before, where the list itself does not see to it.
+  void keep_order();
+  void was_appended();
+  void append_copy(void* dst, const void* src, std::uint64_t bytes, ze_event_handle_t signal);
+  void append_signal(ze_event_handle_t event);
+  void done_up_to(std::uint64_t command);
+  void retire(const Retired& retired) noexcept;
+  void let_go(const Retired& retired) noexcept;
+  std::byte* host_memory(std::uint64_t bytes);
+  void create_staging(Staging& staging, std::uint64_t bytes);
+  Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
+
+  const Adapter& adapter_;
+  DeviceInfo info_;
+  gpu::DeviceLimits limits_;
+  const unsigned fork_generation_;
+  const bool debug_;
+  std::string build_flags_;
+  std::unique_ptr<NativeBinaries> binaries_;  // where they are kept
+  ze_context_handle_t context_ = nullptr;
+  ze_command_list_handle_t list_ = nullptr;
+  bool in_order_ = false;  // the list sees to it
+  mutable std::atomic<bool> lost_{false};
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<Events> events_;
+  std::unique_ptr<Timestamps> timestamps_;  // while launches are timed
+  std::uint64_t appended_ = 0;              // commands
+  std::uint64_t done_ = 0;                  // of those, as far as is known
+  bool unordered_ = false;                  // the last command is not waited for yet
+  std::vector<Retired> retired_;
+  std::uint64_t retired_bytes_ = 0;
+  std::uint64_t last_buffer_id_ = 0;
+
+  std::mutex upload_mutex_;  // one upload at a time; taken before mutex_
+  std::array<Staging, 4> uploads_;
+  std::size_t upload_turn_ = 0;
+  std::mutex download_mutex_;  // one download at a time; taken before mutex_
+  std::array<Staging, 4> downloads_;
+};
+
+}  // namespace tilewright::level_zero
