@@ -47,8 +47,9 @@ void GpuBackend::try_kernel(const KernelDescription& kernel) {
 std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource& source) {
   const KernelDescription kernel{
       source.name, as_it_is(source), source.entry, source.trusted, {}, 0};
-  // A pipeline that fails can take its device with it, and every buffer and queued launch there.
-  try_kernel(kernel);
+  // A pipeline from WGSL that fails can take its device with it, and every buffer and queued launch
+  // there.
+  if (device_->language() == KernelLanguage::wgsl) try_kernel(kernel);
   return std::make_shared<GpuKernel>(device_->create_pipeline(kernel), device_->limits());
 }
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Params: TypeAlias = Buffer | np.generic | int | float | Sequence[Any] | Mapping[str, Any]
 
 CODES = {"f16": "e", "f32": "f", "f64": "d", "i32": "i", "i64": "q", "u32": "I", "u64": "Q"}
+# Whole numbers of either sign, as SPIR-V has them.
+CODES |= {"int8": "B", "int16": "H", "int32": "I", "int64": "Q"}
 VECTOR = re.compile(r"vec([234])<(\w+)>")
 
 
@@ -164,12 +166,12 @@ def _scalars(parameter: _core.KernelParameter, value: Any) -> Sequence[Any]:
     if parameter.type in CODES:
         if isinstance(value, (bool, np.bool_)):
             _wrong(parameter, value)
-        return (value,)
+        return (_of_either_sign(parameter.type, value),)
     try:
         if vector := VECTOR.fullmatch(parameter.type):
             scalars = np.asarray(value).tolist()
             if isinstance(scalars, list) and len(scalars) == int(vector[1]):
-                return scalars
+                return [_of_either_sign(vector[2], scalar) for scalar in scalars]
         else:
             content = memoryview(value).tobytes()
             if len(content) == parameter.bytes:
@@ -177,6 +179,14 @@ def _scalars(parameter: _core.KernelParameter, value: Any) -> Sequence[Any]:
     except (TypeError, ValueError):
         pass
     _wrong(parameter, value)
+
+
+def _of_either_sign(scalar: str, value: Any) -> Any:
+    """A negative number for a type of either sign, as the bits that it has there."""
+    if not scalar.startswith("int") or not isinstance(value, (int, np.integer)):
+        return value
+    bits = int(scalar[3:])
+    return value + 2**bits if -(2 ** (bits - 1)) <= value < 0 else value
 
 
 def _wrong(parameter: _core.KernelParameter, value: object) -> NoReturn:
