@@ -79,7 +79,7 @@ class Environment:
         """Builds the project and installs it; the C++ tests stay in BUILD_FOLDER."""
         system.require(system.CPP, system.PYTHON_HEADERS)
         if with_cpp_tests:
-            system.require(system.DOCTEST)
+            system.require(system.DOCTEST, system.LEVEL_ZERO)
         self.install_build_tools()
         states = {"project": digest(SOURCES)}
         if with_cpp_tests:

@@ -48,6 +48,7 @@ CPP = Need("a C++20 compiler", lambda: has_header("concepts"), "g++")
 VENV = Need("Python's venv", has_venv, "python3-venv")
 PYTHON_HEADERS = Need("Python's C headers", has_python_headers, "python3-dev")
 DOCTEST = Need("doctest", lambda: has_header("doctest/doctest.h"), "doctest-dev")
+LEVEL_ZERO = Need("Level Zero's header", lambda: has_header("level_zero/ze_api.h"), "libze-dev")
 BENCHMARK = Need(
     "google-benchmark", lambda: has_header("benchmark/benchmark.h"), "libbenchmark-dev"
 )

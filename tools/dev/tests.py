@@ -76,7 +76,7 @@ def gpu(environment: Environment) -> system.Need:
 
 
 def sanitized(environment: Environment) -> Count:
-    system.require(system.CPP, system.DOCTEST)
+    system.require(system.CPP, system.DOCTEST, system.LEVEL_ZERO)
     environment.install_build_tools()
     python = f"-DPython_EXECUTABLE={environment.python}"
     environment.run("cmake", "--preset", "sanitize", python)
