@@ -9,6 +9,7 @@ import bench
 import demo
 import lint
 import wheel
+import ze_cpu
 from shell import Failed
 
 import tests
@@ -21,7 +22,7 @@ def main() -> int:
         "project in it, and system packages where that takes no question.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (demo, tests, lint, bench, wheel):
+    for module in (demo, tests, lint, bench, wheel, ze_cpu):
         module.add_command(commands)
     options, rest = parser.parse_known_args()
     if "--" in rest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
@@ -36,6 +37,14 @@ def has_header(header: str) -> bool:
     )
 
 
+def has_library(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True
+
+
 def has_python_headers() -> bool:
     return (Path(sysconfig.get_path("include")) / "Python.h").exists()
 
@@ -52,6 +61,14 @@ LEVEL_ZERO = Need("Level Zero's header", lambda: has_header("level_zero/ze_api.h
 BENCHMARK = Need(
     "google-benchmark", lambda: has_header("benchmark/benchmark.h"), "libbenchmark-dev"
 )
+LEVEL_ZERO_LOADER = Need(
+    "the Level Zero loader", lambda: has_library("libze_loader.so.1"), "libze1"
+)
+LEVEL_ZERO_HEADERS = Need(
+    "Level Zero's headers", lambda: has_header("level_zero/ze_api.h"), "libze-dev"
+)
+OPENCL_HEADERS = Need("OpenCL's headers", lambda: has_header("CL/cl.h"), "opencl-c-headers")
+SPIRV_TOOLS = Need("SPIR-V tools", lambda: has_header("spirv-tools/libspirv.h"), "spirv-tools")
 
 
 def gcc12_library(arch: str) -> Need:

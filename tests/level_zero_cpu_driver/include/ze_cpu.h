@@ -16,18 +16,19 @@ extern "C" {
 /* Level Zero calls that have reached the driver. */
 ZE_CPU_EXPORT uint64_t zeCpuCallCount(void);
 
-/* The call that shall fail with this result: "17" is the 17th from now, "zeMemAllocDevice:3" the third
- * of that name, "0" or null none. One call fails, once. A call that ends an object's life does its work
- * and fails all the same, and DEVICE_LOST loses the devices. */
+/* The call that shall fail with this result: "17" is the 17th from now, "zeMemAllocDevice:3" the
+ * third of that name, "0" or null none. One call fails, once. A call that ends an object's life
+ * does its work and fails all the same, and DEVICE_LOST loses the devices. */
 ZE_CPU_EXPORT void zeCpuFailCall(const char* what, ze_result_t result);
 
-/* The functions below write at most size bytes with the final zero, and return the length without it. */
+/* The functions below write at most size bytes with the final zero, and return the length without
+ * it. */
 
 /* The name of the call that was made to fail; empty if none was. */
 ZE_CPU_EXPORT size_t zeCpuFailedCall(char* name, size_t size);
 
-/* One line "kind count" for each kind of object that is alive: context, command_queue, command_list,
- * fence, event_pool, event, module, build_log, kernel, memory. */
+/* One line "kind count" for each kind of object that is alive: context, command_queue,
+ * command_list, fence, event_pool, event, module, build_log, kernel, memory. */
 ZE_CPU_EXPORT size_t zeCpuLiveObjects(char* lines, size_t size);
 
 /* Why the last refused call of this thread was refused. */

@@ -1,4 +1,5 @@
-// The Level Zero calls that the driver has, by their own names; tables.cpp gives them to the loader.
+// The Level Zero calls that the driver has, by their own names; tables.cpp gives them to the
+// loader.
 #pragma once
 
 #include <level_zero/ze_api.h>

@@ -16,7 +16,8 @@ void fill(char* to, const std::vector<char>& pattern, size_t size) {
     std::memset(to, pattern[0], size);
     return;
   }
-  for (size_t i = 0; i < size; i += pattern.size()) std::memcpy(to + i, pattern.data(), pattern.size());
+  for (size_t i = 0; i < size; i += pattern.size())
+    std::memcpy(to + i, pattern.data(), pattern.size());
 }
 
 struct Region {
@@ -192,10 +193,11 @@ ze_result_t zeCommandListAppendWriteGlobalTimestamp(ze_command_list_handle_t han
   return ZE_RESULT_SUCCESS;
 }
 
-ze_result_t zeCommandListAppendQueryKernelTimestamps(
-    ze_command_list_handle_t handle, uint32_t count, ze_event_handle_t* events, void* to,
-    const size_t* offsets, ze_event_handle_t signal, uint32_t wait_count,
-    ze_event_handle_t* waits) {
+ze_result_t zeCommandListAppendQueryKernelTimestamps(ze_command_list_handle_t handle,
+                                                     uint32_t count, ze_event_handle_t* events,
+                                                     void* to, const size_t* offsets,
+                                                     ze_event_handle_t signal, uint32_t wait_count,
+                                                     ze_event_handle_t* waits) {
   const auto list = find<CommandList>(handle);
   require_pointer(events, "phEvents");
   require_pointer(to, "dstptr");

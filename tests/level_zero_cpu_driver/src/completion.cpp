@@ -4,7 +4,9 @@ namespace ze_cpu {
 
 void Completion::announce() {
   if (waiting_ == 0) return;
-  { const std::lock_guard lock(mutex_); }
+  {
+    const std::lock_guard lock(mutex_);
+  }
   changed_.notify_all();
 }
 

@@ -48,7 +48,8 @@ class Context : public Object {
   Context() : Object(kKind) {}
 };
 
-/// Which kinds of work the queue group takes: one for compute and copies, on request one for copies.
+/// Which kinds of work the queue group takes: one for compute and copies, on request one for
+/// copies.
 struct QueueGroup {
   bool compute;
 };

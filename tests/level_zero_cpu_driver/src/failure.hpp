@@ -1,5 +1,5 @@
-// How the driver refuses: an exception with a result code and a sentence, turned into a return value
-// at the edge (entry.hpp).
+// How the driver refuses: an exception with a result code and a sentence, turned into a return
+// value at the edge (entry.hpp).
 #pragma once
 
 #include <level_zero/ze_api.h>

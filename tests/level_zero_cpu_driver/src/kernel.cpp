@@ -185,8 +185,8 @@ Command Kernel::launch(const ze_group_count_t* groups, bool indirect, ze_event_h
     if (argument.pointer == nullptr) continue;
     auto allocation = find_memory(argument.pointer, 0, "a kernel argument");
     if (allocation == nullptr) {
-      fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "argument ", i, " of ", name, " is ",
-           argument.pointer, ", which is in no allocation any more");
+      fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "argument ", i, " of ", name, " is ", argument.pointer,
+           ", which is in no allocation any more");
     }
     if (allocation->parents.front() != module->context) {
       fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "argument ", i, " of ", name,
@@ -231,8 +231,8 @@ void Kernel::run(Worker& worker, const std::vector<Argument>& arguments, GroupSi
                                       argument.value.empty() ? nullptr : argument.value.data());
     }
     if (error == CL_SUCCESS) {
-      error = cl.clEnqueueNDRangeKernel(queue, running_, 3, nullptr, global, local_size, 0,
-                                        nullptr, nullptr);
+      error = cl.clEnqueueNDRangeKernel(queue, running_, 3, nullptr, global, local_size, 0, nullptr,
+                                        nullptr);
     }
   }
   if (error == CL_SUCCESS) error = cl.clFinish(queue);

@@ -35,8 +35,9 @@ Fault fault_named(const std::string& what, ze_result_t result) {
   fault.result = result;
   const size_t colon = what.find(':');
   const bool is_number = what.find_first_not_of("0123456789") == std::string::npos;
-  const std::string number =
-      is_number ? what : colon == std::string::npos ? "1" : what.substr(colon + 1);
+  const std::string number = is_number                    ? what
+                             : colon == std::string::npos ? "1"
+                                                          : what.substr(colon + 1);
   if (!is_number) fault.call = what.substr(0, colon);
   fault.nth = std::strtoull(number.c_str(), nullptr, 10);
   return fault;

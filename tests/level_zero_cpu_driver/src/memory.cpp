@@ -5,9 +5,9 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <new>
 #include <shared_mutex>
-#include <mutex>
 
 #include "api.hpp"
 #include "log.hpp"
@@ -55,8 +55,7 @@ bool is_power_of_two(size_t value) { return (value & (value - 1)) == 0; }
 
 bool is_relaxed(const ze_device_mem_alloc_desc_t* desc) {
   if (desc == nullptr || desc->pNext == nullptr) return false;
-  const auto* const next =
-      static_cast<const ze_relaxed_allocation_limits_exp_desc_t*>(desc->pNext);
+  const auto* const next = static_cast<const ze_relaxed_allocation_limits_exp_desc_t*>(desc->pNext);
   return next->stype == ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC &&
          (next->flags & ZE_RELAXED_ALLOCATION_LIMITS_EXP_FLAG_MAX_SIZE) != 0;
 }
@@ -82,8 +81,8 @@ void* allocate(ze_context_handle_t context, ze_memory_type_t type, ze_device_han
            settings().memory_limit, " in use");
     }
   }
-  const auto made = std::make_shared<Allocation>(parent, type, device, size,
-                                                 std::max(alignment, kAlignment));
+  const auto made =
+      std::make_shared<Allocation>(parent, type, device, size, std::max(alignment, kAlignment));
   made->begin_life();
   if (type != ZE_MEMORY_TYPE_HOST) all.device_bytes += size;
   const std::unique_lock lock(all.mutex);
@@ -215,8 +214,8 @@ ze_result_t zeMemAllocShared(ze_context_handle_t context,
   require_descriptor(device_desc, ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC, "device_desc");
   require_descriptor(host_desc, ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC, "host_desc");
   require_pointer(pointer, "pptr");
-  *pointer = allocate(context, ZE_MEMORY_TYPE_SHARED, device, size, alignment,
-                      is_relaxed(device_desc));
+  *pointer =
+      allocate(context, ZE_MEMORY_TYPE_SHARED, device, size, alignment, is_relaxed(device_desc));
   return ZE_RESULT_SUCCESS;
 }
 
@@ -228,8 +227,7 @@ ze_result_t zeMemAllocDevice(ze_context_handle_t context, const ze_device_mem_al
     fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "memory ordinal ", desc->ordinal, " of 1");
   }
   require_pointer(pointer, "pptr");
-  *pointer =
-      allocate(context, ZE_MEMORY_TYPE_DEVICE, device, size, alignment, is_relaxed(desc));
+  *pointer = allocate(context, ZE_MEMORY_TYPE_DEVICE, device, size, alignment, is_relaxed(desc));
   return ZE_RESULT_SUCCESS;
 }
 

@@ -68,10 +68,11 @@ void specialize(cl_program program, const SpirvModule& spirv,
     if (known == spirv.constants.end()) {
       fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the module has no specialization constant ", id);
     }
-    const cl_int error = opencl().clSetProgramSpecializationConstant(
-        program, id, known->second, constants->pConstantValues[i]);
+    const cl_int error = opencl().clSetProgramSpecializationConstant(program, id, known->second,
+                                                                     constants->pConstantValues[i]);
     if (error != CL_SUCCESS) {
-      fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "specialization constant ", id, " is refused: ", error);
+      fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "specialization constant ", id,
+           " is refused: ", error);
     }
   }
 }

@@ -1,5 +1,5 @@
-// The native form of a module: a key that says who wrote it, the SPIR-V (for the kernels' arguments) and
-// what the OpenCL runtime compiled.
+// The native form of a module: a key that says who wrote it, the SPIR-V (for the kernels'
+// arguments) and what the OpenCL runtime compiled.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ struct NativeBinary {
 
 std::vector<uint8_t> write_native_binary(const NativeBinary& binary);
 
-/// Throws INVALID_NATIVE_BINARY when it is not one, is damaged, or is of another version or processor.
+/// Throws INVALID_NATIVE_BINARY when it is not one, is damaged, or is of another version or
+/// processor.
 NativeBinary read_native_binary(const uint8_t* bytes, size_t size);
 
 }  // namespace ze_cpu

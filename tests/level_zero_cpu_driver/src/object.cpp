@@ -8,9 +8,9 @@
 namespace ze_cpu {
 namespace {
 
-constexpr const char* kNames[] = {"driver",      "device",     "context", "command_queue",
+constexpr const char* kNames[] = {"driver",       "device",    "context",    "command_queue",
                                   "command_list", "fence",     "event_pool", "event",
-                                  "module",      "build_log",  "kernel",  "memory"};
+                                  "module",       "build_log", "kernel",     "memory"};
 static_assert(std::size(kNames) == size_t(Kind::count));
 
 struct Handles {

@@ -1,5 +1,6 @@
-// What handles stand for. A handle is a number that is never given twice, so one that was destroyed,
-// is of another kind or was never given is told from a good one without reading through it.
+// What handles stand for. A handle is a number that is never given twice, so one that was
+// destroyed, is of another kind or was never given is told from a good one without reading through
+// it.
 #pragma once
 
 #include <atomic>

@@ -56,10 +56,10 @@ void read_device(OpenCL& cl) {
 const OpenCL* open() {
   void* const library = open_library();
   auto* const cl = new OpenCL{};
-#define ZE_CPU_LOAD(name)                                                                   \
-  cl->name = reinterpret_cast<decltype(cl->name)>(dlsym(library, #name));                   \
-  if (cl->name == nullptr) {                                                                \
-    fail(ZE_RESULT_ERROR_UNINITIALIZED, settings().opencl_library, " lacks ", #name);       \
+#define ZE_CPU_LOAD(name)                                                             \
+  cl->name = reinterpret_cast<decltype(cl->name)>(dlsym(library, #name));             \
+  if (cl->name == nullptr) {                                                          \
+    fail(ZE_RESULT_ERROR_UNINITIALIZED, settings().opencl_library, " lacks ", #name); \
   }
   ZE_CPU_OPENCL_FUNCTIONS(ZE_CPU_LOAD)
 #undef ZE_CPU_LOAD

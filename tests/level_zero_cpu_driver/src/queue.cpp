@@ -51,7 +51,9 @@ Worker::Worker()
 
 Worker::~Worker() {
   ends_ = true;
-  { const std::lock_guard lock(mutex_); }
+  {
+    const std::lock_guard lock(mutex_);
+  }
   arrived_.notify_all();
   completion().announce();
   thread_.join();
@@ -152,7 +154,8 @@ void Worker::execute(const Command& command) {
   const uint64_t end = now();
   for (const auto& allocation : command.memory) {
     const std::string damage = allocation->damage();
-    if (!damage.empty()) failure = Failure{ZE_RESULT_ERROR_UNKNOWN, text(command.name, ": ", damage)};
+    if (!damage.empty())
+      failure = Failure{ZE_RESULT_ERROR_UNKNOWN, text(command.name, ": ", damage)};
   }
   for (const auto& object : command.uses) --object->in_flight;
   // A lost device never says that its work has ended.

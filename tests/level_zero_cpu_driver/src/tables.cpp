@@ -126,19 +126,14 @@ const Slot kCommandList[] = {
 };
 
 const Slot kImage[] = {
-    LACKS(0, zeImageGetProperties),
-    LACKS(0, zeImageCreate),
-    LACKS(0, zeImageDestroy),
-    LACKS(3, zeImageGetAllocPropertiesExt),
+    LACKS(0, zeImageGetProperties), LACKS(0, zeImageCreate),
+    LACKS(0, zeImageDestroy),       LACKS(3, zeImageGetAllocPropertiesExt),
     LACKS(5, zeImageViewCreateExt),
 };
 
 const Slot kFence[] = {
-    HAS(0, zeFenceCreate),
-    HAS(0, zeFenceDestroy),
-    HAS(0, zeFenceHostSynchronize),
-    HAS(0, zeFenceQueryStatus),
-    HAS(0, zeFenceReset),
+    HAS(0, zeFenceCreate),      HAS(0, zeFenceDestroy), HAS(0, zeFenceHostSynchronize),
+    HAS(0, zeFenceQueryStatus), HAS(0, zeFenceReset),
 };
 
 const Slot kEventPool[] = {
@@ -209,18 +204,10 @@ const Slot kPhysicalMem[] = {
 };
 
 const Slot kMem[] = {
-    HAS(0, zeMemAllocShared),
-    HAS(0, zeMemAllocDevice),
-    HAS(0, zeMemAllocHost),
-    HAS(0, zeMemFree),
-    HAS(0, zeMemGetAllocProperties),
-    HAS(0, zeMemGetAddressRange),
-    LACKS(0, zeMemGetIpcHandle),
-    LACKS(0, zeMemOpenIpcHandle),
-    LACKS(0, zeMemCloseIpcHandle),
-    LACKS(3, zeMemFreeExt),
-    LACKS(6, zeMemPutIpcHandle),
-    LACKS(9, zeMemGetPitchFor2dImage),
+    HAS(0, zeMemAllocShared),    HAS(0, zeMemAllocDevice),        HAS(0, zeMemAllocHost),
+    HAS(0, zeMemFree),           HAS(0, zeMemGetAllocProperties), HAS(0, zeMemGetAddressRange),
+    LACKS(0, zeMemGetIpcHandle), LACKS(0, zeMemOpenIpcHandle),    LACKS(0, zeMemCloseIpcHandle),
+    LACKS(3, zeMemFreeExt),      LACKS(6, zeMemPutIpcHandle),     LACKS(9, zeMemGetPitchFor2dImage),
 };
 
 const Slot kVirtualMem[] = {
@@ -255,10 +242,10 @@ ze_result_t give(const Slot (&slots)[N], ze_api_version_t version, Table* table)
 }  // namespace
 }  // namespace ze_cpu
 
-#define ZE_CPU_TABLE(name, table)                                                             \
-  extern "C" __attribute__((visibility("default"))) ze_result_t zeGet##name##ProcAddrTable(   \
-      ze_api_version_t version, table* out) {                                                 \
-    return ze_cpu::give(ze_cpu::k##name, version, out);                                       \
+#define ZE_CPU_TABLE(name, table)                                                           \
+  extern "C" __attribute__((visibility("default"))) ze_result_t zeGet##name##ProcAddrTable( \
+      ze_api_version_t version, table* out) {                                               \
+    return ze_cpu::give(ze_cpu::k##name, version, out);                                     \
   }
 ZE_CPU_TABLE(Global, ze_global_dditable_t)
 ZE_CPU_TABLE(Driver, ze_driver_dditable_t)
@@ -280,9 +267,9 @@ ZE_CPU_TABLE(VirtualMem, ze_virtual_mem_dditable_t)
 #undef ZE_CPU_TABLE
 
 // The loader gives up without these; the driver has nothing to put into them.
-#define ZE_CPU_EMPTY_TABLE(name)                                                               \
+#define ZE_CPU_EMPTY_TABLE(name)                                                                \
   extern "C" __attribute__((visibility("default"))) ze_result_t name(ze_api_version_t, void*) { \
-    return ZE_RESULT_SUCCESS;                                                                  \
+    return ZE_RESULT_SUCCESS;                                                                   \
   }
 ZE_CPU_EMPTY_TABLE(zetGetDeviceProcAddrTable)
 ZE_CPU_EMPTY_TABLE(zetGetContextProcAddrTable)
