@@ -64,9 +64,6 @@ BENCHMARK = Need(
 LEVEL_ZERO_LOADER = Need(
     "the Level Zero loader", lambda: has_library("libze_loader.so.1"), "libze1"
 )
-LEVEL_ZERO_HEADERS = Need(
-    "Level Zero's headers", lambda: has_header("level_zero/ze_api.h"), "libze-dev"
-)
 OPENCL_HEADERS = Need("OpenCL's headers", lambda: has_header("CL/cl.h"), "opencl-c-headers")
 SPIRV_TOOLS = Need("SPIR-V tools", lambda: has_header("spirv-tools/libspirv.h"), "spirv-tools")
 

@@ -17,7 +17,7 @@ from shell import BUILD, ROOT, Failed, say
 
 SOURCE = ROOT / "tests" / "level_zero_cpu_driver"
 FOLDER = BUILD / "ze-cpu"
-# The OpenCL CPU runtime, without what its packages ask for besides. Under Intel's licence: tests only.
+# The OpenCL CPU runtime, without what its packages ask for besides; under Intel's licence.
 RUNTIME = (
     "intel-opencl-rt==2026.2.0",
     "intel-cmplr-lib-rt==2026.2.0",
@@ -53,7 +53,7 @@ def prepare(environment: Environment, *, with_tests: bool = False) -> None:
     system.require(
         system.CPP,
         system.LEVEL_ZERO_LOADER,
-        system.LEVEL_ZERO_HEADERS,
+        system.LEVEL_ZERO,
         system.OPENCL_HEADERS,
         system.SPIRV_TOOLS,
         *([system.DOCTEST] if with_tests else []),

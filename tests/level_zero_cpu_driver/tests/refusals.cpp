@@ -132,7 +132,7 @@ TEST_CASE("limits hold") {
   REQUIRE_OK(set_argument(kernel, 0, memory));
   REQUIRE_OK(set_argument(kernel, 1, memory));
   REQUIRE_OK(zeKernelSetArgumentValue(kernel, 2, 65536 + 4, nullptr));
-  REQUIRE_OK(set_argument(kernel, 3, uint32_t(32)));
+  REQUIRE_OK(set_argument(kernel, 3, uint32_t(1024)));
   CHECK(f.launch(list, kernel) == ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
   REQUIRE_OK(zeKernelSetArgumentValue(kernel, 2, 65536, nullptr));
   CHECK_OK(f.launch(list, kernel));
