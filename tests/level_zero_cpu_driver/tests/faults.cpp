@@ -96,7 +96,7 @@ TEST_CASE("every call fails in turn, and nothing stays alive") {
   const uint64_t all_calls = library.call_count() - before;
   REQUIRE(library.live_objects() == "");
   REQUIRE(working_calls > 15);
-  REQUIRE(all_calls > working_calls + 10);
+  REQUIRE(all_calls > working_calls);
 
   for (const ze_result_t asked :
        {ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY}) {
