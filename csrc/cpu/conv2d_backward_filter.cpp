@@ -5,7 +5,6 @@
 #include "cpu/backend.hpp"
 #include "cpu/conv2d.hpp"
 #include "cpu/convert.hpp"
-#include "cpu/openblas.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -13,16 +12,16 @@ namespace tilewright::cpu {
 
 namespace {
 
-constexpr Size part_filters = 128, fewest_filters = 16;
-/// Of the shifted inputs that go into one product: they stay in the second-level cache.
-constexpr Size cache_floats = Size{1} << 18;
-/// Below this many products a matrix product costs more than it brings.
-constexpr Size few_products = 16;
+constexpr Size part_filters = 64, fewest_filters = 16;
+/// Of the gradient that goes into one product: it stays in the first-level cache.
+constexpr Size cached_floats = Size{1} << 13;
+/// Filters that would leave most of a vector unused.
+constexpr Size few_filters = 4;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
-/// The output gradient times the inputs of all taps transposed: for each tap and channel one run of
-/// positions, cut from the input's planes where the tap shifts them.
+/// For each tap the product of two matrices: the inputs, channel by channel as they lie in their
+/// planes, from where the tap shifts them; and the output gradient with its filters side by side.
 template <class T>
 class FilterGradient {
  public:
@@ -36,7 +35,9 @@ class FilterGradient {
         filters_(r.filters / r.groups),
         size_(block_size(rows_, columns_, channels_, 1)),
         planes_(rows_, columns_, size_.rows, size_.columns),
-        packed_(packed_size(planes_, channels_)) {
+        packed_(packed_size(planes_, channels_)),
+        side_by_side_(filters_ > few_filters),
+        ones_(static_cast<std::size_t>(channels_), 1.0f) {
     for (const AxisTap& row : rows_.target_phases[0].taps) {
       for (const AxisTap& column : columns_.target_phases[0].taps) {
         taps_.push_back(planes_.offset(rows_, columns_, row, column));
@@ -48,9 +49,9 @@ class FilterGradient {
     part_ = std::min(part_, filters_);
     const Size parts = ceil_div(filters_, part_);
     const auto taps = static_cast<Size>(taps_.size());
-    shifted_runs_ =
-        std::clamp<Size>(cache_floats / (size_.rows * planes_.width), 1, taps * channels_);
     tap_part_ = ceil_div(taps, std::min(taps, ceil_div(wanted, parts)));
+    const auto width = static_cast<std::size_t>(part_);
+    width_ = static_cast<Size>(side_by_side_ ? Scratch::rounded(width) : width);
   }
 
   void run() const {
@@ -58,26 +59,33 @@ class FilterGradient {
     const Size parts = ceil_div(filters_, part_), tap_parts = ceil_div(taps, tap_part_);
     parallel_tasks(static_cast<std::size_t>(r_.groups * parts * tap_parts), [&](std::size_t task) {
       const Size index = static_cast<Size>(task);
-      const Size tap = index % tap_parts * tap_part_;
-      const Size filter = index / tap_parts % parts * part_;
-      run_part(index / tap_parts / parts, filter, std::min(part_, filters_ - filter), tap,
-               std::min(tap_part_, taps - tap));
+      Part part;
+      part.tap = index % tap_parts * tap_part_;
+      part.taps = std::min(tap_part_, taps - part.tap);
+      part.filter = index / tap_parts % parts * part_;
+      part.filters = std::min(part_, filters_ - part.filter);
+      run_part(index / tap_parts / parts, part);
     });
   }
 
  private:
-  void run_part(Size group, Size filter, Size filters, Size tap, Size taps) const {
-    const Size positions = size_.rows * planes_.width;
-    const auto gradient_size = static_cast<std::size_t>(filters * positions);
-    const auto shifted_size =
-        static_cast<std::size_t>(std::max(channels_, shifted_runs_ * positions));
-    const auto sums_size = static_cast<std::size_t>(taps * filters * channels_);
+  /// What one task computes.
+  struct Part {
+    Size tap, taps, filter, filters;
+  };
+
+  /// Sums are [taps][channels][width], whose first elements are the filters.
+  void run_part(Size group, const Part& part) const {
+    const auto gradient_size = static_cast<std::size_t>(size_.rows * planes_.width * width_);
+    const auto sums_size = static_cast<std::size_t>(part.taps * channels_ * width_);
+    const auto products_size = static_cast<std::size_t>(channels_);
     Scratch scratch(Scratch::rounded(packed_) + Scratch::rounded(gradient_size) +
-                    Scratch::rounded(sums_size) + Scratch::rounded(shifted_size));
+                    Scratch::rounded(sums_size) + products_size);
     float* const input = scratch.take(packed_);
     float* const gradient = scratch.take(gradient_size);
     float* const sums = scratch.take(sums_size);
-    float* const shifted = scratch.take(shifted_size);
+    float* const products = scratch.take(products_size);
+    std::fill_n(gradient, gradient_size, 0.0f);
     std::fill_n(sums, sums_size, 0.0f);
 
     const Size out_plane = r_.out_height * r_.out_width;
@@ -85,80 +93,108 @@ class FilterGradient {
       const T* const source =
           data<T>(r_.input) + (image * r_.channels + group * channels_) * r_.height * r_.width;
       const T* const target =
-          data<T>(r_.output) + (image * r_.filters + group * filters_ + filter) * out_plane;
+          data<T>(r_.output) + (image * r_.filters + group * filters_ + part.filter) * out_plane;
       for (ConvBlock block = size_; block.row < r_.out_height; block.row += size_.rows) {
         block.rows = std::min(size_.rows, r_.out_height - block.row);
         for (block.column = 0; block.column < r_.out_width; block.column += size_.columns) {
           block.columns = std::min(size_.columns, r_.out_width - block.column);
           pack_planes(rows_, columns_, planes_, block, source, channels_, input);
-          pack_gradient(block, target, filters, gradient);
-          if (filters * channels_ < few_products) {
-            add_dots(block, input, gradient, filters, tap, taps, sums, shifted);
+          if (side_by_side_) {
+            pack_gradient_across(block, target, part.filters, gradient);
+            add_products(block, input, gradient, part, sums);
           } else {
-            add_products(block, input, gradient, filters, tap, taps, sums, shifted);
+            pack_gradient(block, target, part.filters, gradient);
+            add_dots(block, input, gradient, part, sums, products);
           }
         }
       }
     }
-    write(group * filters_ + filter, filters, tap, taps, sums);
+    write(group * filters_, part, sums);
   }
 
-  /// The block's rows, zeros between them.
+  /// The block's rows, zeros between them, as [filters][positions].
   void pack_gradient(const ConvBlock& block, const T* from, Size filters, float* to) const {
-    const Size length = planes_.positions(block);
+    const Size length = planes_.positions(block), gap = planes_.width - block.columns;
     for (Size f = 0; f < filters; ++f) {
-      float* const run = to + f * length;
       for (Size i = 0; i < block.rows; ++i) {
         const Size at = (f * r_.out_height + block.row + i) * r_.out_width + block.column;
-        to_float32(from + at, run + i * planes_.width, static_cast<std::size_t>(block.columns));
-        if (i + 1 < block.rows) {
-          std::fill_n(run + i * planes_.width + block.columns, planes_.width - block.columns, 0.0f);
+        float* const row = to + f * length + i * planes_.width;
+        to_float32(from + at, row, static_cast<std::size_t>(block.columns));
+        if (i + 1 < block.rows) std::fill_n(row + block.columns, gap, 0.0f);
+      }
+    }
+  }
+
+  /// The same as [positions][width].
+  void pack_gradient_across(const ConvBlock& block, const T* from, Size filters, float* to) const {
+    const Size gap = planes_.width - block.columns;
+    for (Size i = 0; i < block.rows; ++i) {
+      float* const row = to + i * planes_.width * width_;
+      row_kernels<T>().transpose(
+          from + (block.row + i) * r_.out_width + block.column, static_cast<std::size_t>(filters),
+          static_cast<std::size_t>(r_.out_height * r_.out_width),
+          static_cast<std::size_t>(block.columns), 1, row, static_cast<std::size_t>(width_));
+      if (i + 1 < block.rows) std::fill_n(row + block.columns * width_, gap * width_, 0.0f);
+    }
+  }
+
+  const float* source_of(const float* input, Size tap) const {
+    return input + taps_[static_cast<std::size_t>(tap)];
+  }
+
+  void add_products(const ConvBlock& block, const float* input, const float* gradient,
+                    const Part& part, float* sums) const {
+    static constexpr Tap one_tap{0, 0};
+    TapProduct product{};
+    product.taps = &one_tap;
+    product.tap_count = 1;
+    product.input_stride = static_cast<std::size_t>(width_);
+    product.filter_stride = static_cast<std::size_t>(planes_.channel_stride);
+    product.weight_stride = 1;
+    product.output_stride = static_cast<std::size_t>(width_);
+    product.filters = static_cast<std::size_t>(channels_);
+    product.positions = static_cast<std::size_t>(width_);
+    product.kept = ones_.data();
+    const Size length = planes_.positions(block), step = std::min(length, cached_floats / width_);
+    for (Size first = 0; first < length; first += step) {
+      product.input = gradient + first * width_;
+      product.channels = static_cast<std::size_t>(std::min(step, length - first));
+      for (Size t = 0; t < part.taps; ++t) {
+        product.weights = source_of(input, part.tap + t) + first;
+        product.output = sums + t * channels_ * width_;
+        kernels().linear.tap_product(product);
+      }
+    }
+  }
+
+  void add_dots(const ConvBlock& block, const float* input, const float* gradient, const Part& part,
+                float* sums, float* products) const {
+    const Size length = planes_.positions(block);
+    for (Size f = 0; f < part.filters; ++f) {
+      for (Size t = 0; t < part.taps; ++t) {
+        row_kernels<float>().dot_rows(
+            source_of(input, part.tap + t), static_cast<std::size_t>(channels_),
+            static_cast<std::size_t>(planes_.channel_stride), gradient + f * length,
+            static_cast<std::size_t>(length), 1, products);
+        for (Size c = 0; c < channels_; ++c) {
+          sums[(t * channels_ + c) * width_ + f] += products[c];
         }
       }
     }
   }
 
-  const float* source_of(const float* input, Size tap, Size channel) const {
-    return input + taps_[static_cast<std::size_t>(tap)] + channel * planes_.channel_stride;
-  }
-
-  /// Sums are [filters][taps][channels].
-  void add_products(const ConvBlock& block, const float* input, const float* gradient, Size filters,
-                    Size tap, Size taps, float* sums, float* shifted) const {
-    const Size length = planes_.positions(block), all = taps * channels_;
-    for (Size first = 0; first < all; first += shifted_runs_) {
-      const Size count = std::min(shifted_runs_, all - first);
-      for (Size i = 0; i < count; ++i) {
-        std::copy_n(source_of(input, tap + (first + i) / channels_, (first + i) % channels_),
-                    length, shifted + i * length);
-      }
-      multiply(filters, count, length, 1, {gradient, length}, {shifted, length, true}, 1,
-               sums + first, all);
-    }
-  }
-
-  void add_dots(const ConvBlock& block, const float* input, const float* gradient, Size filters,
-                Size tap, Size taps, float* sums, float* products) const {
-    const Size length = planes_.positions(block);
-    for (Size f = 0; f < filters; ++f) {
-      for (Size t = 0; t < taps; ++t) {
-        row_kernels<float>().dot_rows(
-            source_of(input, tap + t, 0), static_cast<std::size_t>(channels_),
-            static_cast<std::size_t>(planes_.channel_stride), gradient + f * length,
-            static_cast<std::size_t>(length), 1, products);
-        for (Size c = 0; c < channels_; ++c) sums[(f * taps + t) * channels_ + c] += products[c];
-      }
-    }
-  }
-
-  void write(Size first_filter, Size filters, Size tap, Size taps, const float* sums) const {
-    const auto all_taps = static_cast<Size>(taps_.size());
-    T* const to = data<T>(r_.filter) + first_filter * channels_ * all_taps + tap;
-    for (Size f = 0; f < filters; ++f) {
-      for (Size c = 0; c < channels_; ++c) {
-        for (Size t = 0; t < taps; ++t) {
-          from_float32(sums + (f * taps + t) * channels_ + c,
-                       to + (f * channels_ + c) * all_taps + t, 1);
+  void write(Size first_filter, const Part& part, const float* sums) const {
+    const auto taps = static_cast<Size>(taps_.size());
+    T* const to = data<T>(r_.filter) + (first_filter + part.filter) * channels_ * taps + part.tap;
+    constexpr Size step = 16;  // channels whose sums stay in the first-level cache
+    for (Size first = 0; first < channels_; first += step) {
+      const Size last = std::min(channels_, first + step);
+      for (Size f = 0; f < part.filters; ++f) {
+        for (Size c = first; c < last; ++c) {
+          for (Size t = 0; t < part.taps; ++t) {
+            from_float32(sums + (t * channels_ + c) * width_ + f,
+                         to + (f * channels_ + c) * taps + t, 1);
+          }
         }
       }
     }
@@ -170,9 +206,11 @@ class FilterGradient {
   ConvBlock size_;
   ConvPlanes planes_;
   std::size_t packed_;
+  bool side_by_side_;        ///< the filters, in whole vectors
+  std::vector<float> ones_;  ///< the sums of a block add to those before it
   std::vector<std::ptrdiff_t> taps_;
   Size part_, tap_part_;
-  Size shifted_runs_;  ///< that go into one product
+  Size width_;  ///< of the filters of a part
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ struct Grid {
 };
 
 /// About `blocks` blocks of whole rows and columns of C, shaped so that little of A and B is read
-/// twice.
+/// twice; rows are cut where columns would do as well.
 Grid cut(Size m, Size n, Size blocks) {
   constexpr Size granule = 16;
   Size best_rows = 1;
@@ -46,7 +46,7 @@ Grid cut(Size m, Size n, Size blocks) {
     if (columns > 1 && n < columns * granule) continue;
     const double cost =
         static_cast<double>(m) * static_cast<double>(columns) + static_cast<double>(n * rows);
-    if (cost < best_cost) {
+    if (cost <= best_cost) {
       best_cost = cost;
       best_rows = rows;
     }

@@ -35,22 +35,18 @@ static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_
       for (std::size_t v = 0; v < vectors; ++v) sums[f][v] += w * inputs[v];
     }
   };
-  if constexpr (one_tap) {
-    const float* input = p.input + position + p.taps[0].input;
-    const float* weight = weights + p.taps[0].weight;
-    for (std::size_t c = 0; c < p.channels; ++c) {
+  const float* input = p.input + position + (one_tap ? p.taps[0].input : 0);
+  const float* weight = weights + (one_tap ? p.taps[0].weight : 0);
+  const Tap* const end = p.taps + p.tap_count;
+  for (std::size_t c = 0; c < p.channels; ++c) {
+    if constexpr (one_tap) {
       add(input, weight);
-      input += p.input_stride;
-      weight += p.weight_stride;
+    } else {
+      for (const Tap* tap = p.taps; tap != end; ++tap)
+        add(input + tap->input, weight + tap->weight);
     }
-  } else {
-    for (std::size_t c = 0; c < p.channels; ++c) {
-      const float* const channel = p.input + c * p.input_stride + position;
-      const float* const channel_weights = weights + c * p.weight_stride;
-      for (std::size_t t = 0; t < p.tap_count; ++t) {
-        add(channel + p.taps[t].input, channel_weights + p.taps[t].weight);
-      }
-    }
+    input += p.input_stride;
+    weight += p.weight_stride;
   }
   float* const output = p.output + filter * p.output_stride + position;
 #pragma GCC unroll 8
