@@ -35,9 +35,14 @@ class FilterGradient {
         filters_(r.filters / r.groups),
         size_(block_size(rows_, columns_, channels_, 1)),
         planes_(rows_, columns_, size_.rows, size_.columns),
-        packed_(packed_size(planes_, channels_)),
         side_by_side_(filters_ > few_filters),
         ones_(static_cast<std::size_t>(channels_), 1.0f) {
+    if (reads_directly()) {
+      planes_.width = r.width;
+      planes_.channel_stride = r.height * r.width;
+    } else {
+      packed_ = packed_size(planes_, channels_);
+    }
     for (const AxisTap& row : rows_.target_phases[0].taps) {
       for (const AxisTap& column : columns_.target_phases[0].taps) {
         taps_.push_back(planes_.offset(rows_, columns_, row, column));
@@ -69,6 +74,12 @@ class FilterGradient {
   }
 
  private:
+  /// Whether the input itself can serve as the planes.
+  bool reads_directly() const {
+    return sizeof(T) == sizeof(float) && rows_.is_plain() && columns_.is_plain() &&
+           size_.columns == r_.out_width;
+  }
+
   /// What one task computes.
   struct Part {
     Size tap, taps, filter, filters;
@@ -81,7 +92,7 @@ class FilterGradient {
     const auto products_size = static_cast<std::size_t>(channels_);
     Scratch scratch(Scratch::rounded(packed_) + Scratch::rounded(gradient_size) +
                     Scratch::rounded(sums_size) + products_size);
-    float* const input = scratch.take(packed_);
+    float* const packed = scratch.take(packed_);
     float* const gradient = scratch.take(gradient_size);
     float* const sums = scratch.take(sums_size);
     float* const products = scratch.take(products_size);
@@ -98,7 +109,7 @@ class FilterGradient {
         block.rows = std::min(size_.rows, r_.out_height - block.row);
         for (block.column = 0; block.column < r_.out_width; block.column += size_.columns) {
           block.columns = std::min(size_.columns, r_.out_width - block.column);
-          pack_planes(rows_, columns_, planes_, block, source, channels_, input);
+          const float* const input = planes_of(source, block, packed);
           if (side_by_side_) {
             pack_gradient_across(block, target, part.filters, gradient);
             add_products(block, input, gradient, part, sums);
@@ -110,6 +121,14 @@ class FilterGradient {
       }
     }
     write(group * filters_, part, sums);
+  }
+
+  const float* planes_of(const T* source, const ConvBlock& block, float* packed) const {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (packed_ == 0) return source + block.row * planes_.width;
+    }
+    pack_planes(rows_, columns_, planes_, block, source, channels_, packed);
+    return packed;
   }
 
   /// The block's rows, zeros between them, as [filters][positions].
@@ -128,13 +147,17 @@ class FilterGradient {
   /// The same as [positions][width].
   void pack_gradient_across(const ConvBlock& block, const T* from, Size filters, float* to) const {
     const Size gap = planes_.width - block.columns;
-    for (Size i = 0; i < block.rows; ++i) {
+    // Whole rows without a gap are one.
+    const bool joined = gap == 0 && block.columns == r_.out_width;
+    const Size rows = joined ? 1 : block.rows;
+    const Size columns = joined ? planes_.positions(block) : block.columns;
+    for (Size i = 0; i < rows; ++i) {
       float* const row = to + i * planes_.width * width_;
       row_kernels<T>().transpose(
           from + (block.row + i) * r_.out_width + block.column, static_cast<std::size_t>(filters),
-          static_cast<std::size_t>(r_.out_height * r_.out_width),
-          static_cast<std::size_t>(block.columns), 1, row, static_cast<std::size_t>(width_));
-      if (i + 1 < block.rows) std::fill_n(row + block.columns * width_, gap * width_, 0.0f);
+          static_cast<std::size_t>(r_.out_height * r_.out_width), static_cast<std::size_t>(columns),
+          1, row, static_cast<std::size_t>(width_));
+      if (i + 1 < rows) std::fill_n(row + columns * width_, gap * width_, 0.0f);
     }
   }
 
@@ -205,7 +228,7 @@ class FilterGradient {
   Size channels_, filters_;  ///< of a group
   ConvBlock size_;
   ConvPlanes planes_;
-  std::size_t packed_;
+  std::size_t packed_ = 0;   ///< floats of the planes, 0 where the input serves as them
   bool side_by_side_;        ///< the filters, in whole vectors
   std::vector<float> ones_;  ///< the sums of a block add to those before it
   std::vector<std::ptrdiff_t> taps_;
