@@ -52,8 +52,11 @@ void CONVERGENT barrier(uint fences);
 FOR_FLOATS(UNARY)
 FOR_FLOATS(BINARY)
 FOR_FLOATS(TERNARY)
-uint BUILTIN min(uint, uint);
-uint BUILTIN max(uint, uint);
+// A CPU runtime takes what the language's own min and max give for another in each work-item.
+static inline uint BUILTIN min(uint x, uint y) { return x < y ? x : y; }
+static inline uint BUILTIN max(uint x, uint y) { return x < y ? y : x; }
+uint BUILTIN get_sub_group_id(void);
+float CONVERGENT sub_group_broadcast(float x, uint lane);
 
 #define as_float(x) __builtin_astype((x), float)
 #define as_uint(x) __builtin_astype((x), uint)
