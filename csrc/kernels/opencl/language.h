@@ -77,6 +77,9 @@ float CONVERGENT sub_group_broadcast(float x, uint lane);
 #define FOUR(type) PASTE(FOUR_, type)
 #define FOUR_f32 float4
 #define FOUR_f16 half4
+#define TWO(type) PASTE(TWO_, type)
+#define TWO_f32 float2
+#define TWO_f16 half2
 
 /// The number of a workgroup, and of a work-item, over a folded grid.
 #define group_index() ((uint)(get_group_id(0) + get_group_id(1) * get_num_groups(0)))

@@ -1,0 +1,177 @@
+// A matrix product whose operands are found by index arithmetic, for the kernels of conv2d:
+// out[row, col] = sum over deep of a[row, deep] * b[deep, col], in each group of channels. col and
+// deep are numbers of three digits, such as (image, y, x) or (channel, y, x).
+// Before this file: Operands, the bindings; after it load_a, load_b and store as declared below,
+// and the kernel, of GROUP_X x GROUP_Y work-items, which calls implicit_gemm.
+// Variables: DIRECT (1: LANES work-items an output, for few rows; 0: a BM x BN tile a workgroup
+// with TM x TN of it a work-item, deep in steps of BK), B_DEEP (1: neighbours of b lie along deep).
+typedef struct {
+  uint m, n, k;
+  uint pieces, piece;               // of deep; each leaves a result of its own
+  uint tiles_n, first;              // the first (group, piece) of this launch
+  uint col_y, col_z, deep_y, deep_z;  // sizes of the lower digits
+  uint filters, channels;           // of one group
+  uint groups;
+  uint height, width, filter_height, filter_width, out_height, out_width;
+  uint stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+} Params;
+
+static inline float load_a(Operands x, Params params, uint group, uint row, uint3 deep);
+static inline float load_b(Operands x, Params params, uint group, uint3 deep, uint3 col);
+/// With col as the number.
+static inline void store(Operands x, Params params, uint group, uint piece, uint row, uint col,
+                         float value);
+
+static inline uint3 digits(uint i, uint y, uint z) {
+  return (uint3)(i / (y * z), i / z % y, i % z);
+}
+/// The digits of a sum.
+static inline uint3 advanced(uint3 a, uint3 b, uint y, uint z) {
+  uint3 d = a + b;
+  if (d.z >= z) d = (uint3)(d.x, d.y + 1, d.z - z);
+  if (d.y >= y) d = (uint3)(d.x + 1, d.y - y, d.z);
+  return d;
+}
+
+#if DIRECT
+#define GROUP_X GROUP
+#define GROUP_Y 1
+#define SHARED_FLOATS GROUP
+
+static inline void implicit_gemm(Operands x, Params params, local float* partial) {
+  const uint item = get_local_id(0);
+  const uint index =
+      (get_group_id(0) + get_group_id(1) * get_num_groups(0)) * (GROUP / LANES) + item / LANES;
+  const uint group = (params.first + get_group_id(2)) / params.pieces;
+  const uint piece = (params.first + get_group_id(2)) % params.pieces;
+  const uint row = index / params.n;
+  const uint col = index % params.n;
+  const uint3 place = digits(col, params.col_y, params.col_z);
+  const uint end = row < params.m ? min(params.k, (piece + 1) * params.piece) : 0;
+  const uint first = piece * params.piece + item % LANES;
+  uint3 deep = digits(first, params.deep_y, params.deep_z);
+  const uint3 step = digits(LANES, params.deep_y, params.deep_z);
+  float sums[4] = {0};
+  for (uint i = first; i < end; i += 4 * LANES) {
+#pragma unroll
+    for (uint e = 0; e < 4; ++e) {
+      if (i + e * LANES < end) {
+        sums[e] = fma(load_a(x, params, group, row, deep), load_b(x, params, group, deep, place),
+                      sums[e]);
+      }
+      deep = advanced(deep, step, params.deep_y, params.deep_z);
+    }
+  }
+  float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  if (LANES > 1) {
+    partial[item] = sum;
+    for (uint width = LANES / 2; width > 0; width /= 2) {
+      local_barrier();
+      if (item % LANES < width) partial[item] += partial[item + width];
+    }
+    sum = partial[item];
+  }
+  if (item % LANES == 0 && row < params.m) store(x, params, group, piece, row, col, sum);
+}
+#else
+#define GROUP_X (BN / TN)
+#define GROUP_Y (BM / TM)
+#define THREADS (GROUP_X * GROUP_Y)
+#define LOADS_A (BM * BK / THREADS)
+#define LOADS_B (BN * BK / THREADS)
+// A line for each deep; of odd length, so that neighbours along deep are in different banks.
+#define LINE_A (BM + 1)
+#define LINE_B (BN + 1)
+#define SHARED_FLOATS (BK * (LINE_A + LINE_B))
+
+static inline void implicit_gemm(Operands x, Params params, local float* tile_a) {
+  local float* const tile_b = tile_a + BK * LINE_A;
+  const uint tile = get_group_id(0) + get_group_id(1) * get_num_groups(0);
+  const uint group = (params.first + get_group_id(2)) / params.pieces;
+  const uint piece = (params.first + get_group_id(2)) % params.pieces;
+  const uint row0 = tile / params.tiles_n * BM;
+  const uint col0 = tile % params.tiles_n * BN;
+  const uint tx = get_local_id(0);
+  const uint ty = get_local_id(1);
+  const uint t = ty * GROUP_X + tx;
+  const uint first = piece * params.piece;
+  const uint end = min(params.k, first + params.piece);
+  const uint3 step = digits(BK, params.deep_y, params.deep_z);
+  // What this work-item reads: of a always, of b with B_DEEP, the same deep in several rows or
+  // columns; else the same column of b at several deep.
+  uint3 deep_a = digits(first + t % BK, params.deep_y, params.deep_z);
+#if B_DEEP
+  uint3 col_b[LOADS_B];
+#pragma unroll
+  for (uint i = 0; i < LOADS_B; ++i) {
+    col_b[i] = digits(col0 + (t + i * THREADS) / BK, params.col_y, params.col_z);
+  }
+#else
+  const uint column = ty % TN * GROUP_X + tx;
+  const uint3 col_b = digits(col0 + column, params.col_y, params.col_z);
+  uint3 deep_b[LOADS_B];
+#pragma unroll
+  for (uint i = 0; i < LOADS_B; ++i) {
+    deep_b[i] = digits(first + ty / TN + i * (GROUP_Y / TN), params.deep_y, params.deep_z);
+  }
+#endif
+  float sums[TM][TN] = {{0}};
+  for (uint at = first; at < end; at += BK) {
+    // Read into registers while other work-items may still use the tiles.
+    float a[LOADS_A];
+    float b[LOADS_B];
+#pragma unroll
+    for (uint i = 0; i < LOADS_A; ++i) {
+      const uint row = row0 + (t + i * THREADS) / BK;
+      a[i] = at + t % BK < end && row < params.m ? load_a(x, params, group, row, deep_a) : 0;
+    }
+#pragma unroll
+    for (uint i = 0; i < LOADS_B; ++i) {
+#if B_DEEP
+      const bool inside = at + t % BK < end && col0 + (t + i * THREADS) / BK < params.n;
+      b[i] = inside ? load_b(x, params, group, deep_a, col_b[i]) : 0;
+#else
+      const bool inside = at + ty / TN + i * (GROUP_Y / TN) < end && col0 + column < params.n;
+      b[i] = inside ? load_b(x, params, group, deep_b[i], col_b) : 0;
+      deep_b[i] = advanced(deep_b[i], step, params.deep_y, params.deep_z);
+#endif
+    }
+    deep_a = advanced(deep_a, step, params.deep_y, params.deep_z);
+    local_barrier();
+#pragma unroll
+    for (uint i = 0; i < LOADS_A; ++i) tile_a[t % BK * LINE_A + (t + i * THREADS) / BK] = a[i];
+#pragma unroll
+    for (uint i = 0; i < LOADS_B; ++i) {
+#if B_DEEP
+      tile_b[t % BK * LINE_B + (t + i * THREADS) / BK] = b[i];
+#else
+      tile_b[(ty / TN + i * (GROUP_Y / TN)) * LINE_B + column] = b[i];
+#endif
+    }
+    local_barrier();
+#pragma unroll
+    for (uint deep = 0; deep < BK; ++deep) {
+      float columns[TN];
+#pragma unroll
+      for (uint j = 0; j < TN; ++j) columns[j] = tile_b[deep * LINE_B + j * GROUP_X + tx];
+#pragma unroll
+      for (uint i = 0; i < TM; ++i) {
+        const float row = tile_a[deep * LINE_A + ty * TM + i];
+#pragma unroll
+        for (uint j = 0; j < TN; ++j) sums[i][j] = fma(row, columns[j], sums[i][j]);
+      }
+    }
+  }
+#pragma unroll
+  for (uint i = 0; i < TM; ++i) {
+    const uint row = row0 + ty * TM + i;
+#pragma unroll
+    for (uint j = 0; j < TN; ++j) {
+      const uint col = col0 + j * GROUP_X + tx;
+      if (row < params.m && col < params.n) {
+        store(x, params, group, piece, row, col, sums[i][j]);
+      }
+    }
+  }
+}
+#endif
