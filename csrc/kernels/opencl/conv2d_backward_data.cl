@@ -38,14 +38,18 @@ static inline float load_b(Operands operands, Params params, uint group, uint3 d
   const uint plane = col.x * (params.groups * params.filters) + group * params.filters + deep.x;
   return operands.grad_output[(plane * params.out_height + p) * params.out_width + q];
 }
-static inline void store(Operands x, Params params, uint group, uint piece, uint row, uint col,
-                         float value) {
+static inline uint row_place(Params params, uint group, uint piece, uint row) {
   (void)piece;
+  return (group * params.channels + row) * (params.height * params.width);
+}
+static inline uint column_place(Params params, uint group, uint col) {
+  (void)group;
   const uint plane = params.height * params.width;
-  const uint channel = group * params.channels + row;
-  const uint image = col / plane;
-  const uint at = (image * (params.groups * params.channels) + channel) * plane + col % plane;
-  x.grad_input[at] = (T)value;
+  return col / plane * (params.groups * params.channels) * plane + col % plane;
+}
+static inline void store(Operands x, Params params, uint group, uint row, uint place, float value) {
+  (void)params, (void)group, (void)row;
+  x.grad_input[place] = (T)value;
 }
 
 __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, 1)))

@@ -32,10 +32,16 @@ static inline float load_a(Operands x, Params params, uint group, uint row, uint
 static inline float load_b(Operands x, Params params, uint group, uint3 deep, uint3 col) {
   return input_at(x.input, params, deep.x, group * params.channels + col.x, deep.yz, col.yz);
 }
-static inline void store(Operands x, Params params, uint group, uint piece, uint row, uint col,
-                         float value) {
-  const uint filter_row = (piece * params.groups + group) * params.filters + row;
-  x.grad_filter[filter_row * params.n + col] = (TO)value;
+static inline uint row_place(Params params, uint group, uint piece, uint row) {
+  return ((piece * params.groups + group) * params.filters + row) * params.n;
+}
+static inline uint column_place(Params params, uint group, uint col) {
+  (void)params, (void)group;
+  return col;
+}
+static inline void store(Operands x, Params params, uint group, uint row, uint place, float value) {
+  (void)params, (void)group, (void)row;
+  x.grad_filter[place] = (TO)value;
 }
 
 __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, 1)))

@@ -32,13 +32,17 @@ static inline float load_a(Operands x, Params params, uint group, uint row, uint
 static inline float load_b(Operands x, Params params, uint group, uint3 deep, uint3 col) {
   return input_at(x.input, params, col.x, group * params.channels + deep.x, col.yz, deep.yz);
 }
-static inline void store(Operands x, Params params, uint group, uint piece, uint row, uint col,
-                         float value) {
+static inline uint row_place(Params params, uint group, uint piece, uint row) {
   (void)piece;
+  return (group * params.filters + row) * (params.out_height * params.out_width);
+}
+static inline uint column_place(Params params, uint group, uint col) {
+  (void)group;
   const uint plane = params.out_height * params.out_width;
-  const uint k = group * params.filters + row;
-  const uint at = (col / plane * (params.groups * params.filters) + k) * plane + col % plane;
-  x.output[at] = (T)(BIAS ? value + x.bias[k] : value);
+  return col / plane * (params.groups * params.filters) * plane + col % plane;
+}
+static inline void store(Operands x, Params params, uint group, uint row, uint place, float value) {
+  x.output[place] = (T)(BIAS ? value + x.bias[group * params.filters + row] : value);
 }
 
 __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, 1)))

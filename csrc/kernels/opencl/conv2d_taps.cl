@@ -31,6 +31,7 @@ typedef struct {
 #define LINES_B (NY / TN)
 #define LOADS_A (BK / LINES_A)
 #define LOADS_B (BK / LINES_B)
+#define SUMS PASTE(float, TN)
 
 /// No place in the source: what is read there is padding.
 #define PADDING 0xffffffffu
@@ -62,6 +63,7 @@ kernel void conv2d_taps(global const T* source, global const T* packed, global T
 #else
 kernel void conv2d_taps(global const T* source, global const T* packed, global T* result,
                         const Params params) {
+  global const T* const bias = 0;
 #endif
   local float tile_a[BUFFERS][BK][BM] __attribute__((aligned(16)));
   local float tile_b[BUFFERS][BK][BN];
@@ -96,15 +98,12 @@ kernel void conv2d_taps(global const T* source, global const T* packed, global T
 
   T next_a[LOADS_A];
   T next_b[LOADS_B];
-  float sums[TM][TN] = {{0}};
+  SUMS sums[TM] = {0};
   for (uint step = 0; step <= steps; ++step) {
     if (step < steps) {
-#pragma unroll
-      for (uint i = 0; i < LOADS_A; ++i) next_a[i] = packed[at_a + i * LINES_A * padded_rows];
-#pragma unroll
-      for (uint i = 0; i < LOADS_B; ++i) {
-        next_b[i] = place != PADDING ? source[at_b + i * LINES_B * source_plane] : 0;
-      }
+      UNROLLED(LOADS_A, i, next_a[i] = packed[at_a + i * LINES_A * padded_rows];)
+      UNROLLED(LOADS_B, i,
+               next_b[i] = place != PADDING ? source[at_b + i * LINES_B * source_plane] : 0;)
       at_a += BK * padded_rows;
       at_b += BK * source_plane;
       if (--left_of_tap == 0) {
@@ -116,43 +115,33 @@ kernel void conv2d_taps(global const T* source, global const T* packed, global T
     }
     if (step > 0) {
       const uint from = (step - 1) % BUFFERS;
-#pragma unroll
       for (uint deep = 0; deep < BK; ++deep) {
-        float columns[TN];
-#pragma unroll
-        for (uint j = 0; j < TN; ++j) columns[j] = tile_b[from][deep][j * NX + tx];
-#pragma unroll
-        for (uint i = 0; i < TM; ++i) {
+        SUMS columns;
+        UNROLLED(TN, j, columns[j] = tile_b[from][deep][j * NX + tx];)
+        UNROLLED(TM, i, {
           const float row = tile_a[from][deep][ty * TM + i];
-#pragma unroll
-          for (uint j = 0; j < TN; ++j) sums[i][j] = fma(row, columns[j], sums[i][j]);
-        }
+          sums[i] = fma((SUMS)row, columns, sums[i]);
+        })
       }
     }
     if (step < steps) {
       const uint to = step % BUFFERS;
-#pragma unroll
-      for (uint i = 0; i < LOADS_A; ++i) tile_a[to][line_a + i * LINES_A][row_a] = next_a[i];
-#pragma unroll
-      for (uint i = 0; i < LOADS_B; ++i) tile_b[to][line_b + i * LINES_B][column_b] = next_b[i];
+      UNROLLED(LOADS_A, i, tile_a[to][line_a + i * LINES_A][row_a] = next_a[i];)
+      UNROLLED(LOADS_B, i, tile_b[to][line_b + i * LINES_B][column_b] = next_b[i];)
       local_barrier();
     }
   }
 
-#pragma unroll
-  for (uint j = 0; j < TN; ++j) {
+  UNROLLED(TN, j, {
     const uint column = col0 + j * NX + tx;
-    if (column >= params.n) continue;
     const uint plane = column / result_plane * params.groups + group;
     const uint at = plane * params.m * result_plane + column % result_plane;
-#pragma unroll
-    for (uint i = 0; i < TM; ++i) {
+    UNROLLED(TM, i, {
       const uint row = row0 + ty * TM + i;
-      if (row >= params.m) continue;
-#if BIAS
-      sums[i][j] += bias[group * params.m + row];
-#endif
-      result[at + row * result_plane] = (T)sums[i][j];
-    }
-  }
+      if (column < params.n && row < params.m) {
+        const float sum = sums[i][j];
+        result[at + row * result_plane] = (T)(BIAS ? sum + bias[group * params.m + row] : sum);
+      }
+    })
+  })
 }

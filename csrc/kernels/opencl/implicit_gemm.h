@@ -1,8 +1,8 @@
 // A matrix product whose operands are found by index arithmetic, for the kernels of conv2d:
 // out[row, col] = sum over deep of a[row, deep] * b[deep, col], in each group of channels. col and
 // deep are numbers of three digits, such as (image, y, x) or (channel, y, x).
-// Before this file: Operands, the bindings; after it load_a, load_b and store as declared below,
-// and the kernel, of GROUP_X x GROUP_Y work-items, which calls implicit_gemm.
+// Before this file: Operands, the bindings; after it the functions that are declared below, and the
+// kernel, of GROUP_X x GROUP_Y work-items, which calls implicit_gemm.
 // Variables: DIRECT (1: LANES work-items an output, for few rows; 0: a BM x BN tile a workgroup
 // with TM x TN of it a work-item, deep in steps of BK), B_DEEP (1: neighbours of b lie along deep).
 typedef struct {
@@ -18,9 +18,10 @@ typedef struct {
 
 static inline float load_a(Operands x, Params params, uint group, uint row, uint3 deep);
 static inline float load_b(Operands x, Params params, uint group, uint3 deep, uint3 col);
-/// With col as the number.
-static inline void store(Operands x, Params params, uint group, uint piece, uint row, uint col,
-                         float value);
+/// Where an element is stored: the place of its row, plus that of its column. col is the number.
+static inline uint row_place(Params params, uint group, uint piece, uint row);
+static inline uint column_place(Params params, uint group, uint col);
+static inline void store(Operands x, Params params, uint group, uint row, uint place, float value);
 
 static inline uint3 digits(uint i, uint y, uint z) {
   return (uint3)(i / (y * z), i / z % y, i % z);
@@ -53,14 +54,13 @@ static inline void implicit_gemm(Operands x, Params params, local float* partial
   const uint3 step = digits(LANES, params.deep_y, params.deep_z);
   float sums[4] = {0};
   for (uint i = first; i < end; i += 4 * LANES) {
-#pragma unroll
-    for (uint e = 0; e < 4; ++e) {
+    UNROLLED(4, e, {
       if (i + e * LANES < end) {
         sums[e] = fma(load_a(x, params, group, row, deep), load_b(x, params, group, deep, place),
                       sums[e]);
       }
       deep = advanced(deep, step, params.deep_y, params.deep_z);
-    }
+    })
   }
   float sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   if (LANES > 1) {
@@ -71,7 +71,10 @@ static inline void implicit_gemm(Operands x, Params params, local float* partial
     }
     sum = partial[item];
   }
-  if (item % LANES == 0 && row < params.m) store(x, params, group, piece, row, col, sum);
+  if (item % LANES == 0 && row < params.m) {
+    const uint at = row_place(params, group, piece, row) + column_place(params, group, col);
+    store(x, params, group, row, at, sum);
+  }
 }
 #else
 #define GROUP_X (BN / TN)
@@ -79,6 +82,7 @@ static inline void implicit_gemm(Operands x, Params params, local float* partial
 #define THREADS (GROUP_X * GROUP_Y)
 #define LOADS_A (BM * BK / THREADS)
 #define LOADS_B (BN * BK / THREADS)
+#define SUMS PASTE(float, TN)
 // A line for each deep; of odd length, so that neighbours along deep are in different banks.
 #define LINE_A (BM + 1)
 #define LINE_B (BN + 1)
@@ -97,81 +101,69 @@ static inline void implicit_gemm(Operands x, Params params, local float* tile_a)
   const uint first = piece * params.piece;
   const uint end = min(params.k, first + params.piece);
   const uint3 step = digits(BK, params.deep_y, params.deep_z);
-  // What this work-item reads: of a always, of b with B_DEEP, the same deep in several rows or
-  // columns; else the same column of b at several deep.
+  // What this work-item reads: of a always, of b with B_DEEP, the same deep in rows or columns
+  // THREADS / BK apart; else the same column of b at deep GROUP_Y / TN apart.
+  const uint line = t / BK;
   uint3 deep_a = digits(first + t % BK, params.deep_y, params.deep_z);
 #if B_DEEP
-  uint3 col_b[LOADS_B];
-#pragma unroll
-  for (uint i = 0; i < LOADS_B; ++i) {
-    col_b[i] = digits(col0 + (t + i * THREADS) / BK, params.col_y, params.col_z);
-  }
+  const uint3 first_b = digits(col0 + line, params.col_y, params.col_z);
+  const uint3 step_b = digits(THREADS / BK, params.col_y, params.col_z);
 #else
   const uint column = ty % TN * GROUP_X + tx;
   const uint3 col_b = digits(col0 + column, params.col_y, params.col_z);
-  uint3 deep_b[LOADS_B];
-#pragma unroll
-  for (uint i = 0; i < LOADS_B; ++i) {
-    deep_b[i] = digits(first + ty / TN + i * (GROUP_Y / TN), params.deep_y, params.deep_z);
-  }
+  uint3 deep_b = digits(first + ty / TN, params.deep_y, params.deep_z);
+  const uint3 step_b = digits(GROUP_Y / TN, params.deep_y, params.deep_z);
 #endif
-  float sums[TM][TN] = {{0}};
+  SUMS sums[TM] = {0};
   for (uint at = first; at < end; at += BK) {
     // Read into registers while other work-items may still use the tiles.
     float a[LOADS_A];
     float b[LOADS_B];
-#pragma unroll
-    for (uint i = 0; i < LOADS_A; ++i) {
-      const uint row = row0 + (t + i * THREADS) / BK;
+    UNROLLED(LOADS_A, i, {
+      const uint row = row0 + line + i * (THREADS / BK);
       a[i] = at + t % BK < end && row < params.m ? load_a(x, params, group, row, deep_a) : 0;
-    }
-#pragma unroll
-    for (uint i = 0; i < LOADS_B; ++i) {
+    })
 #if B_DEEP
-      const bool inside = at + t % BK < end && col0 + (t + i * THREADS) / BK < params.n;
-      b[i] = inside ? load_b(x, params, group, deep_a, col_b[i]) : 0;
+    uint3 col_b = first_b;
+    UNROLLED(LOADS_B, i, {
+      const bool inside = at + t % BK < end && col0 + line + i * (THREADS / BK) < params.n;
+      b[i] = inside ? load_b(x, params, group, deep_a, col_b) : 0;
+      col_b = advanced(col_b, step_b, params.col_y, params.col_z);
+    })
 #else
+    UNROLLED(LOADS_B, i, {
       const bool inside = at + ty / TN + i * (GROUP_Y / TN) < end && col0 + column < params.n;
-      b[i] = inside ? load_b(x, params, group, deep_b[i], col_b) : 0;
-      deep_b[i] = advanced(deep_b[i], step, params.deep_y, params.deep_z);
+      b[i] = inside ? load_b(x, params, group, deep_b, col_b) : 0;
+      deep_b = advanced(deep_b, step_b, params.deep_y, params.deep_z);
+    })
 #endif
-    }
     deep_a = advanced(deep_a, step, params.deep_y, params.deep_z);
     local_barrier();
-#pragma unroll
-    for (uint i = 0; i < LOADS_A; ++i) tile_a[t % BK * LINE_A + (t + i * THREADS) / BK] = a[i];
-#pragma unroll
-    for (uint i = 0; i < LOADS_B; ++i) {
+    UNROLLED(LOADS_A, i, tile_a[t % BK * LINE_A + line + i * (THREADS / BK)] = a[i];)
 #if B_DEEP
-      tile_b[t % BK * LINE_B + (t + i * THREADS) / BK] = b[i];
+    UNROLLED(LOADS_B, i, tile_b[t % BK * LINE_B + line + i * (THREADS / BK)] = b[i];)
 #else
-      tile_b[(ty / TN + i * (GROUP_Y / TN)) * LINE_B + column] = b[i];
+    UNROLLED(LOADS_B, i, tile_b[(ty / TN + i * (GROUP_Y / TN)) * LINE_B + column] = b[i];)
 #endif
-    }
     local_barrier();
-#pragma unroll
     for (uint deep = 0; deep < BK; ++deep) {
-      float columns[TN];
-#pragma unroll
-      for (uint j = 0; j < TN; ++j) columns[j] = tile_b[deep * LINE_B + j * GROUP_X + tx];
-#pragma unroll
-      for (uint i = 0; i < TM; ++i) {
+      SUMS columns;
+      UNROLLED(TN, j, columns[j] = tile_b[deep * LINE_B + j * GROUP_X + tx];)
+      UNROLLED(TM, i, {
         const float row = tile_a[deep * LINE_A + ty * TM + i];
-#pragma unroll
-        for (uint j = 0; j < TN; ++j) sums[i][j] = fma(row, columns[j], sums[i][j]);
-      }
+        sums[i] = fma((SUMS)row, columns, sums[i]);
+      })
     }
   }
-#pragma unroll
-  for (uint i = 0; i < TM; ++i) {
-    const uint row = row0 + ty * TM + i;
-#pragma unroll
-    for (uint j = 0; j < TN; ++j) {
-      const uint col = col0 + j * GROUP_X + tx;
+  UNROLLED(TN, j, {
+    const uint col = col0 + j * GROUP_X + tx;
+    const uint place = column_place(params, group, col);
+    UNROLLED(TM, i, {
+      const uint row = row0 + ty * TM + i;
       if (row < params.m && col < params.n) {
-        store(x, params, group, piece, row, col, sums[i][j]);
+        store(x, params, group, row, row_place(params, group, piece, row) + place, sums[i][j]);
       }
-    }
-  }
+    })
+  })
 }
 #endif

@@ -52,6 +52,7 @@ void CONVERGENT barrier(uint fences);
 FOR_FLOATS(UNARY)
 FOR_FLOATS(BINARY)
 FOR_FLOATS(TERNARY)
+float8 BUILTIN fma(float8, float8, float8);
 // A CPU runtime takes what the language's own min and max give for another in each work-item.
 static inline uint BUILTIN min(uint x, uint y) { return x < y ? x : y; }
 static inline uint BUILTIN max(uint x, uint y) { return x < y ? y : x; }
@@ -84,3 +85,16 @@ float CONVERGENT sub_group_broadcast(float x, uint lane);
 /// The number of a workgroup, and of a work-item, over a folded grid.
 #define group_index() ((uint)(get_group_id(0) + get_group_id(1) * get_num_groups(0)))
 #define item_index(group_size) (group_index() * (group_size) + (uint)get_local_id(0))
+
+/// The statements for each i below count, 8 at most: #pragma unroll does not reach SPIR-V, and arrays
+/// stay in registers only where the places in them are constants.
+#define UNROLLED(count, i, ...)                                                                 \
+  UNROLLED_AT(count, i, 0, __VA_ARGS__) UNROLLED_AT(count, i, 1, __VA_ARGS__)                   \
+  UNROLLED_AT(count, i, 2, __VA_ARGS__) UNROLLED_AT(count, i, 3, __VA_ARGS__)                   \
+  UNROLLED_AT(count, i, 4, __VA_ARGS__) UNROLLED_AT(count, i, 5, __VA_ARGS__)                   \
+  UNROLLED_AT(count, i, 6, __VA_ARGS__) UNROLLED_AT(count, i, 7, __VA_ARGS__)
+#define UNROLLED_AT(count, i, place, ...) \
+  if (place < (count)) {                  \
+    enum { i = place };                   \
+    __VA_ARGS__                           \
+  }
