@@ -82,6 +82,19 @@ std::uint32_t constant_for(const SpirvKernel& kernel, const TemplateVariables& v
   return static_cast<std::uint32_t>(*place);
 }
 
+/// Whether the module reads the constant: a driver may refuse one that it does not know.
+bool reads(std::span<const std::uint32_t> module, std::uint32_t constant) {
+  constexpr std::size_t header = 5;
+  constexpr std::uint32_t op_decorate = 71, spec_id = 1;
+  for (std::size_t at = header; at < module.size(); at += module[at] >> 16) {
+    if (module[at] == ((4u << 16) | op_decorate) && module[at + 2] == spec_id &&
+        module[at + 3] == constant) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 KernelDescription spirv_kernel(std::string_view name, const TemplateVariables& variables) {
@@ -108,7 +121,8 @@ KernelDescription spirv_kernel(std::string_view name, const TemplateVariables& v
   for (const KernelVariable& variable : kernel.variables) {
     if (variable.role != VariableRole::constant) continue;
     const std::uint32_t value = constant_for(kernel, variables, variable);
-    description.constants.push_back({id++, value});
+    if (reads(module, id)) description.constants.push_back({id, value});
+    ++id;
     if (variable.name == group) description.group_size = value;
   }
   return description;

@@ -32,8 +32,9 @@ struct SpirvKernel {
 
 std::span<const SpirvKernel> embedded_spirv_kernels();
 
-/// The module of a kernel for these variables, with its specialization constants. Variable SUBGROUP
-/// is a wish: where a kernel has no such form, it is the one without. Throws KernelError.
+/// The module of a kernel for these variables, with those specialization constants that it reads.
+/// Variable SUBGROUP is a wish: where a kernel has no such form, it is the one without. Throws
+/// KernelError.
 KernelDescription spirv_kernel(std::string_view name, const TemplateVariables& variables);
 
 /// Tells these kernels from others.

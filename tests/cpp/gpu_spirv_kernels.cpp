@@ -24,6 +24,21 @@ TEST_SUITE("SPIR-V kernels") {
     CHECK(spirv_kernel("fill", halves).code.text != fill.code.text);
   }
 
+  TEST_CASE("a module is given the constants that it reads") {
+    TemplateVariables variables{{"GROUP", std::int64_t{256}}, {"T", "f32"},
+                                {"BK", std::int64_t{16}},     {"BM", std::int64_t{32}},
+                                {"BN", std::int64_t{64}},     {"TM", std::int64_t{4}},
+                                {"TN", std::int64_t{4}},      {"LANES", std::int64_t{8}},
+                                {"B_DEEP", std::int64_t{0}},  {"DIRECT", std::int64_t{1}}};
+    for (const char* ignored : {"TO", "BIAS"}) variables[ignored] = "f32";
+    const auto direct = spirv_kernel("conv2d_backward_data", variables).constants;
+    REQUIRE(direct.size() == 1);
+    CHECK(direct[0].id == 0);
+    CHECK(direct[0].value == 8);
+    variables["DIRECT"] = std::int64_t{0};
+    CHECK(spirv_kernel("conv2d_backward_data", variables).constants.empty());
+  }
+
   TEST_CASE("a wish for subgroups falls back to the kernel without") {
     TemplateVariables variables{{"GROUP", std::int64_t{256}}, {"T", "f32"}};
     const std::string plain = spirv_kernel("fill", variables).code.text;
