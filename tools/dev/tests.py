@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import system
+import ze_cpu
 from project import BUILD_FOLDER, Environment
 from shell import BUILD, say, succeeds
 
@@ -57,6 +58,7 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
     if not rest:
         say("C++ tests")
         total += ctest(environment, BUILD_FOLDER)
+        total += level_zero_driver(environment)
     say("Python tests")
     total += pytest(environment, rest)
     return report(total)
@@ -75,6 +77,16 @@ def gpu(environment: Environment) -> system.Need:
     )
 
 
+def level_zero_driver(environment: Environment) -> Count:
+    """The tests of the Level Zero driver on the CPU."""
+    if not ze_cpu.RUNS_HERE:
+        say(f"left out: the tests of the Level Zero driver on the CPU; {ze_cpu.WHERE_IT_RUNS}")
+        return Count()
+    ze_cpu.prepare(environment, with_tests=True)
+    say("tests of the Level Zero driver on the CPU")
+    return ctest(environment, ze_cpu.FOLDER, ze_cpu.variables(environment))
+
+
 def sanitized(environment: Environment) -> Count:
     system.require(system.CPP, system.DOCTEST, system.LEVEL_ZERO)
     environment.install_build_tools()
@@ -85,11 +97,11 @@ def sanitized(environment: Environment) -> Count:
     return ctest(environment, BUILD / "sanitize")
 
 
-def ctest(environment: Environment, folder: Path) -> Count:
-    results = RESULTS / "ctest.xml"
+def ctest(environment: Environment, folder: Path, env: dict[str, str] | None = None) -> Count:
+    results = RESULTS / f"ctest-{folder.name}.xml"
     results.unlink(missing_ok=True)
     arguments = ["--output-on-failure", "--no-tests=error", "--output-junit", str(results)]
-    code = environment.run("ctest", "--test-dir", folder, *arguments, check=False)
+    code = environment.run("ctest", "--test-dir", folder, *arguments, env=env, check=False)
     return counted(results, code)
 
 

@@ -17,6 +17,8 @@ from shell import BUILD, ROOT, Failed, say
 
 SOURCE = ROOT / "tests" / "level_zero_cpu_driver"
 FOLDER = BUILD / "ze-cpu"
+RUNS_HERE = (sys.platform, platform.machine()) == ("linux", "x86_64")
+WHERE_IT_RUNS = "the OpenCL CPU runtime under it exists for x86-64 Linux alone"
 # The OpenCL CPU runtime, without what its packages ask for besides; under Intel's licence.
 RUNTIME = (
     "intel-opencl-rt==2026.2.0",
@@ -48,8 +50,8 @@ def call(_: argparse.Namespace, __: list[str]) -> int:
 
 def prepare(environment: Environment, *, with_tests: bool = False) -> None:
     """Installs what the driver needs and builds it."""
-    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        raise Failed("the OpenCL CPU runtime under this driver exists for x86-64 Linux alone")
+    if not RUNS_HERE:
+        raise Failed(WHERE_IT_RUNS)
     system.require(
         system.CPP,
         system.LEVEL_ZERO_LOADER,
@@ -61,7 +63,7 @@ def prepare(environment: Environment, *, with_tests: bool = False) -> None:
     environment.install_groups("build")
     install_runtime(environment)
     name = "ze-cpu-tests" if with_tests else "ze-cpu"
-    state = digest(["tests/level_zero_cpu_driver"])
+    state = f"{FOLDER} {digest(['tests/level_zero_cpu_driver'])}"
     if environment.is_stamped(name, state) and (FOLDER / "libze_cpu.so").exists():
         return
     say("building the Level Zero driver on the CPU")

@@ -4,6 +4,19 @@
 #include "queue.hpp"
 
 namespace ze_cpu {
+namespace {
+
+std::shared_ptr<Event> host_visible(ze_event_handle_t handle) {
+  auto event = find<Event>(handle);
+  if ((event->pool->flags & ZE_EVENT_POOL_FLAG_HOST_VISIBLE) == 0) {
+    fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
+         "the event's pool was made without ZE_EVENT_POOL_FLAG_HOST_VISIBLE");
+  }
+  return event;
+}
+
+}  // namespace
+
 ze_kernel_timestamp_result_t Event::timestamps() const {
   const ze_kernel_timestamp_data_t span{start, end};
   return {span, span};
@@ -55,20 +68,20 @@ ze_result_t zeEventDestroy(ze_event_handle_t handle) {
 }
 
 ze_result_t zeEventHostSignal(ze_event_handle_t event) {
-  find<Event>(event)->signal.set();
+  host_visible(event)->signal.set();
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zeEventHostSynchronize(ze_event_handle_t event, uint64_t timeout) {
-  return find<Event>(event)->signal.wait(timeout);
+  return host_visible(event)->signal.wait(timeout);
 }
 
 ze_result_t zeEventQueryStatus(ze_event_handle_t event) {
-  return find<Event>(event)->signal.wait(0);
+  return host_visible(event)->signal.wait(0);
 }
 
 ze_result_t zeEventHostReset(ze_event_handle_t event) {
-  find<Event>(event)->signal.reset();
+  host_visible(event)->signal.reset();
   return ZE_RESULT_SUCCESS;
 }
 

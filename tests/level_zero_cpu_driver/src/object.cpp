@@ -5,6 +5,8 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "device.hpp"
+
 namespace ze_cpu {
 namespace {
 
@@ -45,7 +47,8 @@ void Object::end_life() {
 }
 
 void Object::require_unused() const {
-  if (in_flight > 0) {
+  // What a lost device was doing will never end.
+  if (in_flight > 0 && !devices_are_lost()) {
     fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "this ", name_of(kind), " is used by ",
          in_flight.load(), " commands that have not ended");
   }

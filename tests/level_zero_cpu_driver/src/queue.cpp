@@ -41,6 +41,10 @@ bool is_ready(const Command& command) {
                      [](const auto& event) { return event->signal.is_set(); });
 }
 
+void stop_using(const Command& command) {
+  for (const auto& object : command.uses) --object->in_flight;
+}
+
 }  // namespace
 
 Worker::Worker()
@@ -57,6 +61,7 @@ Worker::~Worker() {
   arrived_.notify_all();
   completion().announce();
   thread_.join();
+  for (const auto& command : pending_) stop_using(*command);
   opencl().clReleaseCommandQueue(parallel_);
   opencl().clReleaseCommandQueue(serial_);
 }
@@ -75,14 +80,15 @@ void Worker::submit(std::vector<std::shared_ptr<const Command>> commands) {
   }
   {
     const std::lock_guard lock(mutex_);
-    pending_count_ += commands.size();
+    unfinished_ += commands.size();
+    unreported_ += commands.size();
     for (auto& command : commands) pending_.push_back(std::move(command));
   }
   arrived_.notify_one();
 }
 
 ze_result_t Worker::wait(uint64_t nanoseconds) {
-  const ze_result_t result = wait_unless_lost(nanoseconds, [this] { return is_idle(); });
+  const ze_result_t result = wait_unless_lost(nanoseconds, [this] { return unreported_ == 0; });
   if (result == ZE_RESULT_SUCCESS) trouble_.raise();
   return result;
 }
@@ -93,7 +99,7 @@ void Worker::work() {
 
 std::shared_ptr<const Command> Worker::take() {
   const auto deadline = steady_clock::now() + kSpin;
-  while (pending_count_ == 0 && !ends_ && steady_clock::now() < deadline) {
+  while (unreported_ == 0 && !ends_ && steady_clock::now() < deadline) {
   }
   std::unique_lock lock(mutex_);
   while (true) {
@@ -157,7 +163,7 @@ void Worker::execute(const Command& command) {
     if (!damage.empty())
       failure = Failure{ZE_RESULT_ERROR_UNKNOWN, text(command.name, ": ", damage)};
   }
-  for (const auto& object : command.uses) --object->in_flight;
+  stop_using(command);
   // A lost device never says that its work has ended.
   if (lost) return;
   if (failure) {
@@ -170,9 +176,10 @@ void Worker::execute(const Command& command) {
     if (failure) command.signal->signal.trouble.keep(*failure);
   }
   if (command.fence != nullptr && failure) command.fence->signal.trouble.keep(*failure);
-  --pending_count_;
+  --unfinished_;
   if (command.signal != nullptr) command.signal->signal.set();
   if (command.fence != nullptr) command.fence->signal.set();
+  --unreported_;
   completion().announce();
 }
 

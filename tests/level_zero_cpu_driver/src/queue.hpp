@@ -21,7 +21,8 @@ class Worker {
   ~Worker();
 
   void submit(std::vector<std::shared_ptr<const Command>> commands);
-  bool is_idle() const { return pending_count_ == 0; }
+  /// Nothing that the program gave is used any more.
+  bool is_idle() const { return unfinished_ == 0; }
   /// Everything submitted so far has ended.
   ze_result_t wait(uint64_t nanoseconds);
 
@@ -42,7 +43,10 @@ class Worker {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::shared_ptr<const Command>> pending_;
-  std::atomic<size_t> pending_count_{0};
+  // A command first stops using things, then says that it has ended, and then counts as ended: so a
+  // program that was told of the end, by an event or by the queue, finds all of it done.
+  std::atomic<size_t> unfinished_{0};
+  std::atomic<size_t> unreported_{0};
   std::atomic<bool> ends_{false};
   std::mt19937_64 random_;
   Trouble trouble_;

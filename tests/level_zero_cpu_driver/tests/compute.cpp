@@ -171,11 +171,7 @@ TEST_CASE("specialization constants change a module") {
 
 TEST_CASE("a native binary makes the same module, and only the one that it is for") {
   Fixture f;
-  size_t size = 0;
-  REQUIRE_OK(zeModuleGetNativeBinary(f.module(), &size, nullptr));
-  std::vector<uint8_t> binary(size);
-  REQUIRE_OK(zeModuleGetNativeBinary(f.module(), &size, binary.data()));
-
+  const std::vector<uint8_t> binary = f.native_binary();
   auto desc = Fixture::module_desc(binary);
   desc.format = ZE_MODULE_FORMAT_NATIVE;
   ze_module_handle_t module = nullptr;

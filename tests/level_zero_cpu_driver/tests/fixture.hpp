@@ -98,6 +98,21 @@ class Fixture {
     return desc;
   }
 
+  std::vector<uint8_t> native_binary() {
+    size_t size = 0;
+    REQUIRE_OK(zeModuleGetNativeBinary(module(), &size, nullptr));
+    std::vector<uint8_t> bytes(size);
+    REQUIRE_OK(zeModuleGetNativeBinary(module(), &size, bytes.data()));
+    return bytes;
+  }
+
+  /// Destroys what the fixture itself has made.
+  void close() {
+    if (module_ != nullptr) REQUIRE_OK(zeModuleDestroy(module_));
+    if (pool_ != nullptr) REQUIRE_OK(zeEventPoolDestroy(pool_));
+    REQUIRE_OK(zeContextDestroy(context));
+  }
+
   ze_kernel_handle_t kernel(const char* name, uint32_t group_size = 1) {
     ze_kernel_desc_t desc{ZE_STRUCTURE_TYPE_KERNEL_DESC};
     desc.pKernelName = name;

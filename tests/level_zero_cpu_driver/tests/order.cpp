@@ -108,6 +108,32 @@ TEST_CASE("a synchronous list has ended its work when the call returns") {
   }
 }
 
+TEST_CASE("who was told of an end finds all of it done") {
+  Fixture f;
+  auto* const value = f.device_memory<int>(1);
+  const auto kernel = f.kernel("plus_one");
+  REQUIRE_OK(set_argument(kernel, 0, value));
+  const auto event = f.event();
+  const ze_group_count_t one{1, 1, 1};
+  auto list = f.list();
+  REQUIRE_OK(zeCommandListAppendLaunchKernel(list, kernel, &one, event, 0, nullptr));
+  REQUIRE_OK(zeCommandListClose(list));
+  for (int i = 0; i < 300; ++i) {
+    const auto queue = f.queue();
+    REQUIRE_OK(zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr));
+    REQUIRE_OK(zeCommandQueueSynchronize(queue, kForever));
+    REQUIRE_OK(zeEventQueryStatus(event));
+    REQUIRE_OK(zeEventHostReset(event));
+    REQUIRE_OK(zeCommandQueueDestroy(queue));
+
+    const auto immediate = f.immediate();
+    REQUIRE_OK(zeCommandListAppendLaunchKernel(immediate, kernel, &one, event, 0, nullptr));
+    REQUIRE_OK(zeEventHostSynchronize(event, kForever));
+    REQUIRE_OK(zeEventHostReset(event));
+    REQUIRE_OK(zeCommandListDestroy(immediate));
+  }
+}
+
 TEST_CASE("without shuffling commands run as given") {
   Fixture f;
   CHECK(doubled_and_counted(f, f.immediate(), kRounds, false) == kInOrderResult);

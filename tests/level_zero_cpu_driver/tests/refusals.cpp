@@ -225,3 +225,17 @@ TEST_CASE("event pools give each event once") {
   desc.index = 0;
   CHECK_OK(zeEventCreate(f.pool(), &desc, &other));
 }
+
+TEST_CASE("a host waits for events that are visible to it") {
+  Fixture f;
+  const ze_event_pool_desc_t pool_desc{ZE_STRUCTURE_TYPE_EVENT_POOL_DESC, nullptr, 0, 1};
+  ze_event_pool_handle_t pool = nullptr;
+  REQUIRE_OK(zeEventPoolCreate(f.context, &pool_desc, 1, &f.device, &pool));
+  const ze_event_desc_t desc{ZE_STRUCTURE_TYPE_EVENT_DESC};
+  ze_event_handle_t event = nullptr;
+  REQUIRE_OK(zeEventCreate(pool, &desc, &event));
+  CHECK(zeEventHostSynchronize(event, 0) == ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT);
+  CHECK(zeEventQueryStatus(event) == ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT);
+  ze_kernel_timestamp_result_t times{};
+  CHECK(zeEventQueryKernelTimestamp(event, &times) == ZE_RESULT_ERROR_INVALID_ARGUMENT);
+}
