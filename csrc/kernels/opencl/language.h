@@ -58,6 +58,8 @@ static inline uint BUILTIN min(uint x, uint y) { return x < y ? x : y; }
 static inline uint BUILTIN max(uint x, uint y) { return x < y ? y : x; }
 uint BUILTIN get_sub_group_id(void);
 float CONVERGENT sub_group_broadcast(float x, uint lane);
+float CONVERGENT sub_group_reduce_add(float x);
+float CONVERGENT sub_group_reduce_max(float x);
 
 #define as_float(x) __builtin_astype((x), float)
 #define as_uint(x) __builtin_astype((x), uint)

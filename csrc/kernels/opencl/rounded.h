@@ -1,6 +1,6 @@
 // float32 rounded to the digits of float16 or bfloat16, to nearest even. The result is float32.
 // `how`: 0 as it is, 1 float16, 2 bfloat16.
-static inline float rounded(float x, uint how) {
+static inline float __attribute__((overloadable)) rounded(float x, uint how) {
   if (how == 1) return (float)(half)x;
   if (how == 2) {
     const uint bits = as_uint(x);
@@ -8,4 +8,7 @@ static inline float rounded(float x, uint how) {
     return x == x ? as_float((bits + 0x7fff + odd) & 0xffff0000u) : x;
   }
   return x;
+}
+static inline float4 __attribute__((overloadable)) rounded(float4 x, uint how) {
+  return (float4)(rounded(x.x, how), rounded(x.y, how), rounded(x.z, how), rounded(x.w, how));
 }

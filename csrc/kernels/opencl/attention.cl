@@ -1,0 +1,241 @@
+// o = softmax(scale q k^T) v without the matrix of scores: BQ queries and COLUMNS columns of o a
+// workgroup, keys in tiles of KEYS, a running maximum and sum for each query.
+// 0 q, 1 k, 2 v, 3 o.
+// Teams of LANES work-items have ROWS queries each: its work-items lie along the keys of a tile
+// while scores are made, and along the columns of o while these are used. Of k, DEEP columns of a
+// tile lie in workgroup memory at a time, k by k; of v, the tile.
+// Variables: NY, TQ (NY * TQ is BQ), COLUMNS, CAUSAL, T; SUBGROUP (a team is a subgroup, which keeps
+// scores and powers in registers; without it they go through workgroup memory).
+//! NY: 16
+//! TQ: 4 8
+//! COLUMNS: 32 64 128
+//! only: TQ == 4 or COLUMNS > 32
+//! T: f32 f16
+//! SUBGROUP: 0 16
+//! CAUSAL: constant
+//! ignored: NX TK STEP KEYS VECTOR
+#include "running_softmax.h"
+
+#define LANES 16
+#define BQ (NY * TQ)
+#define BK 32
+#define DEEP 32
+#if COLUMNS == 128
+#define ROWS 4
+#else
+#define ROWS 8
+#endif
+// Queries that are too many for the work-items of a group are done in parts.
+#define PARTS ((BQ / ROWS + 15) / 16)
+#define TEAMS (BQ / ROWS / PARTS)
+#define ACROSS (COLUMNS / LANES)
+#define BESIDE (BK / LANES)
+// Odd, so that neighbours along the other dimension lie in other banks.
+#define PITCH (BK + 1)
+
+typedef struct {
+  uint share, seq_q, seq_kv, head_dim, q_offset, first_head;
+  float scale;
+  uint zero;
+} Params;
+
+#if SUBGROUP
+#define TEAM get_sub_group_id()
+#else
+#define TEAM ((uint)get_local_id(1))
+#endif
+
+#if SUBGROUP
+__attribute__((intel_reqd_sub_group_size(SUBGROUP)))
+#endif
+__attribute__((reqd_work_group_size(LANES, TEAMS, 1)))
+kernel void attention(global const T* q, global const T* k, global const T* v, global T* o,
+                      const Params params) {
+  local float tile_k[DEEP][PITCH];
+  local float tile_v[BK][COLUMNS];
+#if !SUBGROUP
+  local float shown[TEAMS][ROWS][LANES];
+  local float powers[TEAMS][ROWS][BK];
+#endif
+  const size_t lane = get_local_id(0);
+  const uint team = TEAM;
+  const uint head = params.first_head + (uint)get_group_id(CAUSAL ? 0 : 1);
+  // Heads of q in one batch share kv heads in their order, and so do those of the next batch.
+  const size_t base_kv = (size_t)(head / params.share) * params.seq_kv;
+  const uint column0 = get_group_id(2) * COLUMNS;
+  // Under a causal mask the blocks with the most keys come first.
+  const uint block_index =
+      CAUSAL ? get_num_groups(1) - 1 - get_group_id(1) : get_group_id(0);
+
+  for (uint part = 0; part < PARTS; ++part) {
+    const uint block = (block_index * PARTS + part) * TEAMS * ROWS;
+    uint keys = params.seq_kv;
+    // All queries of the part see the keys before this one.
+    uint seen_by_all = keys;
+    if (CAUSAL) {
+      const uint last_row = min(block + TEAMS * ROWS - 1, params.seq_q - 1);
+      keys = min(params.seq_kv, last_row + params.q_offset + 1);
+      seen_by_all = min(keys, block + params.q_offset + 1);
+    }
+    const uint first_query = block + team * ROWS;
+    global const T* queries[ROWS];
+    UNROLL for (uint i = 0; i < ROWS; ++i) {
+      const uint query = min(first_query + i, params.seq_q - 1);
+      queries[i] = q + ((size_t)head * params.seq_q + query) * params.head_dim;
+    }
+    float tops[ROWS];
+    float sums[ROWS];
+    float results[ROWS][ACROSS];
+    UNROLL for (uint i = 0; i < ROWS; ++i) {
+      tops[i] = -INFINITY;
+      sums[i] = 0;
+      UNROLL for (uint c = 0; c < ACROSS; ++c) results[i][c] = 0;
+    }
+    for (uint key0 = 0; key0 < keys; key0 += BK) {
+      float scores[ROWS][BESIDE];
+      UNROLL for (uint i = 0; i < ROWS; ++i) {
+        UNROLL for (uint j = 0; j < BESIDE; ++j) scores[i][j] = 0;
+      }
+      for (uint d0 = 0; d0 < params.head_dim; d0 += DEEP) {
+        local_barrier();
+        for (uint i = team; i < BK * DEEP / LANES; i += TEAMS) {
+          const uint key = i / (DEEP / LANES);
+          const size_t d = i % (DEEP / LANES) * LANES + lane;
+          global const T* line = k + (base_kv + key0 + key) * params.head_dim + d0;
+          float value = 0;
+          if (key0 + key < keys && d0 + d < params.head_dim) value = (float)line[d];
+          tile_k[d][key] = value;
+        }
+        if (d0 == 0) {
+          for (uint i = team; i < BK * ACROSS; i += TEAMS) {
+            const uint key = i / ACROSS;
+            const size_t column = i % ACROSS * LANES + lane;
+            global const T* line = v + (base_kv + key0 + key) * params.head_dim + column0;
+            float value = 0;
+            if (key0 + key < keys && column0 + column < params.head_dim) {
+              value = (float)line[column];
+            }
+            tile_v[key][column] = value;
+          }
+        }
+        local_barrier();
+#define MULTIPLY_K(x, d)                                                                      \
+  {                                                                                           \
+    float y[BESIDE];                                                                          \
+    UNROLL for (uint j = 0; j < BESIDE; ++j) y[j] = tile_k[d][j * LANES + lane];              \
+    UNROLL for (uint i = 0; i < ROWS; ++i) {                                                  \
+      const float of_query = x;                                                               \
+      UNROLL for (uint j = 0; j < BESIDE; ++j) scores[i][j] = fma(of_query, y[j], scores[i][j]); \
+    }                                                                                         \
+  }
+#if SUBGROUP
+        for (uint part_of_d = 0; part_of_d < DEEP; part_of_d += LANES) {
+          const size_t d = d0 + part_of_d + lane;
+          float own[ROWS];
+          UNROLL for (uint i = 0; i < ROWS; ++i) {
+            own[i] = d < params.head_dim ? (float)queries[i][d] : 0;
+          }
+#define STEP(e) MULTIPLY_K(sub_group_broadcast(own[i], e), part_of_d + e)
+          STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+          STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)
+#undef STEP
+        }
+#else
+        const uint end = min(DEEP, params.head_dim - d0);
+        for (uint d = 0; d < end; ++d) MULTIPLY_K((float)queries[i][d0 + d], d)
+#endif
+      }
+
+      const bool hiding = key0 + BK > seen_by_all;
+      UNROLL for (uint i = 0; i < ROWS; ++i) {
+        float higher = -INFINITY;
+        UNROLL for (uint j = 0; j < BESIDE; ++j) {
+          const uint key = key0 + j * LANES + lane;
+          float score = scores[i][j] * params.scale;
+          if (hiding) {
+            const bool seen = key < keys && (!CAUSAL || key <= first_query + i + params.q_offset);
+            score = seen ? score : -INFINITY;
+          }
+          scores[i][j] = score;
+          // A maximum that leaves out NaN does no harm: the powers and their sum keep it.
+          higher = score > higher ? score : higher;
+        }
+#if SUBGROUP
+        higher = sub_group_reduce_max(higher);
+#else
+        shown[team][i][lane] = higher;
+      }
+      local_barrier();
+      UNROLL for (uint i = 0; i < ROWS; ++i) {
+        float higher = -INFINITY;
+        for (uint x = 0; x < LANES; ++x) {
+          const float other = shown[team][i][x];
+          higher = other > higher ? other : higher;
+        }
+#endif
+        higher = higher > tops[i] ? higher : tops[i];
+        const float factor = rescale(tops[i], higher);
+        const float reference = reference_of(higher);
+        tops[i] = higher;
+        sums[i] *= factor;
+        UNROLL for (uint c = 0; c < ACROSS; ++c) results[i][c] *= factor;
+        UNROLL for (uint j = 0; j < BESIDE; ++j) {
+          scores[i][j] = exp(scores[i][j] - reference);
+          sums[i] += scores[i][j];
+#if !SUBGROUP
+          powers[team][i][j * LANES + lane] = scores[i][j];
+#endif
+        }
+      }
+#if !SUBGROUP
+      local_barrier();
+#endif
+
+      // Some queries must not see some of these keys; 0 * NaN would show them.
+#define MULTIPLY_V(x, key)                                                                   \
+  {                                                                                          \
+    float y[ACROSS];                                                                         \
+    UNROLL for (uint c = 0; c < ACROSS; ++c) y[c] = tile_v[key][c * LANES + lane];           \
+    UNROLL for (uint i = 0; i < ROWS; ++i) {                                                 \
+      const float power = x;                                                                 \
+      const bool hidden = CAUSAL && key0 + key > first_query + i + params.q_offset;          \
+      UNROLL for (uint c = 0; c < ACROSS; ++c) {                                             \
+        results[i][c] = fma(power, hidden ? 0 : y[c], results[i][c]);                        \
+      }                                                                                      \
+    }                                                                                        \
+  }
+#if SUBGROUP
+      UNROLL for (uint j = 0; j < BESIDE; ++j) {
+#define STEP(e) MULTIPLY_V(sub_group_broadcast(scores[i][j], e), j * LANES + e)
+        STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+        STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)
+#undef STEP
+      }
+#else
+      for (uint key = 0; key < BK; ++key) MULTIPLY_V(powers[team][i][key], key)
+#endif
+    }
+
+#if !SUBGROUP
+    local_barrier();
+    UNROLL for (uint i = 0; i < ROWS; ++i) shown[team][i][lane] = sums[i];
+    local_barrier();
+#endif
+    UNROLL for (uint i = 0; i < ROWS; ++i) {
+#if SUBGROUP
+      const float sum = sub_group_reduce_add(sums[i]);
+#else
+      float sum = 0;
+      for (uint x = 0; x < LANES; ++x) sum += shown[team][i][x];
+#endif
+      if (first_query + i < params.seq_q) {
+        global T* line = o + ((size_t)head * params.seq_q + first_query + i) * params.head_dim;
+        UNROLL for (uint c = 0; c < ACROSS; ++c) {
+          const size_t column = column0 + c * LANES + lane;
+          if (column < params.head_dim) line[column] = (T)(results[i][c] / sum);
+        }
+      }
+    }
+    local_barrier();
+  }
+}
