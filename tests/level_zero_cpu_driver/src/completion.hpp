@@ -32,16 +32,11 @@ Completion& completion();
 template <typename Condition>
 bool Completion::wait(uint64_t nanoseconds, const Condition& condition) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::microseconds kSpin{20};
   // A time-out that a clock cannot hold is one that never comes.
   const bool forever = nanoseconds > uint64_t(INT64_MAX) / 2;
   const auto start = Clock::now();
   if (condition()) return true;
   if (nanoseconds == 0) return false;
-  // Most waits are short, and waking a thread takes longer than a small kernel.
-  while (Clock::now() - start < kSpin) {
-    if (condition()) return true;
-  }
   ++waiting_;
   std::unique_lock lock(mutex_);
   bool met = true;

@@ -17,7 +17,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr microseconds kSpin{20};
 // A shuffled queue waits for company, so that there is something to shuffle.
 constexpr microseconds kGatherTime{2000};
 constexpr microseconds kGatherStep{100};
@@ -98,9 +97,6 @@ void Worker::work() {
 }
 
 std::shared_ptr<const Command> Worker::take() {
-  const auto deadline = steady_clock::now() + kSpin;
-  while (unreported_ == 0 && !ends_ && steady_clock::now() < deadline) {
-  }
   std::unique_lock lock(mutex_);
   while (true) {
     arrived_.wait(lock, [this] { return ends_ || !pending_.empty(); });

@@ -71,7 +71,7 @@ Settings from_environment() {
   settings.tiles = uint32_t(number_of("ZE_CPU_TILES").value_or(0));
   settings.copy_engine = flag_of("ZE_CPU_COPY_ENGINE", false);
   settings.integrated = flag_of("ZE_CPU_INTEGRATED", true);
-  settings.memory_limit = number_of("ZE_CPU_MEMORY").value_or(physical_memory());
+  settings.memory_limit = number_of("ZE_CPU_MEMORY").value_or(physical_memory() / 2);
   settings.poison = flag_of("ZE_CPU_POISON", true);
   settings.validate_spirv = flag_of("ZE_CPU_VALIDATE_SPIRV", true);
   settings.shuffle_seed = number_of("ZE_CPU_SHUFFLE");
