@@ -69,6 +69,7 @@ void Device::open() {
   const ze_context_desc_t descriptor;
   check(api().ContextCreate(adapter_.driver, &descriptor, &context_), "zeContextCreate");
   list_ = command_list(adapter_.compute_group);
+  if (adapter_.copy_group) copies_ = command_list(*adapter_.copy_group);
   events_ = std::make_unique<Events>(context_, adapter_.handle, ZE_EVENT_POOL_FLAG_HOST_VISIBLE);
   events_->put_back(events_->take());
 }
@@ -86,21 +87,29 @@ ze_command_list_handle_t Device::command_list(std::uint32_t group) {
 }
 
 Device::~Device() {
-  if (fork_generation_ != fork_generation()) {
-    // The child's copy cannot be taken apart.
+  // A forked child's copy cannot be taken apart, nor what the GPU still uses.
+  if (fork_generation_ != fork_generation() || !comes_to_rest()) {
     (void)events_.release();
     (void)timestamps_.release();
     return;
-  }
-  try {
-    if (!lost_) wait();
-  } catch (const Error& error) {
-    log(LogLevel::warning, text("level-zero: closing ", info_.name, ": ", error.what()));
   }
   for (const Retired& retired : retired_) let_go(retired);
   timestamps_.reset();
   events_.reset();
   close_handles();
+}
+
+bool Device::comes_to_rest() noexcept {
+  constexpr int attempts = 3;
+  for (int attempt = 0; attempt < attempts && !lost_; ++attempt) {
+    try {
+      wait();
+      return true;
+    } catch (const std::exception& error) {
+      log(LogLevel::warning, text("level-zero: closing ", info_.name, ": ", error.what()));
+    }
+  }
+  return lost_;
 }
 
 void Device::close_handles() noexcept {
@@ -110,6 +119,7 @@ void Device::close_handles() noexcept {
   for (const Staging& staging : downloads_) {
     if (staging.data != nullptr) api().MemFree(context_, staging.data);
   }
+  if (copies_ != nullptr) api().CommandListDestroy(copies_);
   if (list_ != nullptr) api().CommandListDestroy(list_);
   if (context_ != nullptr) api().ContextDestroy(context_);
 }
@@ -197,6 +207,7 @@ void Device::let_go(const Retired& retired) noexcept {
   if (retired.kernel != nullptr) api().KernelDestroy(retired.kernel);
   if (retired.module != nullptr) api().ModuleDestroy(retired.module);
   if (retired.memory != nullptr) api().MemFree(context_, retired.memory);
+  if (retired.event != nullptr) events_->put_back(retired.event);
 }
 
 void Device::done_up_to(std::uint64_t command) {

@@ -19,6 +19,7 @@
 
 namespace tilewright::level_zero {
 
+class Buffer;
 class ComputePipeline;
 
 /// One GPU through Level Zero. Work goes to the GPU at once, through one command list that keeps
@@ -56,10 +57,13 @@ class Device final : public gpu::Device {
     std::uint64_t bytes;
     ze_kernel_handle_t kernel;
     ze_module_handle_t module;
+    ze_event_handle_t event;
   };
 
   void open();
   ze_command_list_handle_t command_list(std::uint32_t group);
+  /// Whether all queued work is done, so that it uses nothing any more.
+  bool comes_to_rest() noexcept;
   void close_handles() noexcept;
   void read_limits();
   ze_module_handle_t module_of(const gpu::KernelDescription& kernel);
@@ -79,13 +83,21 @@ class Device final : public gpu::Device {
   void keep_order();
   void was_appended();
   void append_copy(void* dst, const void* src, std::uint64_t bytes, ze_event_handle_t signal);
-  void append_signal(ze_event_handle_t event);
+  /// The event is signalled when all that was appended is done.
+  ze_event_handle_t append_signal();
   void done_up_to(std::uint64_t command);
   void retire(const Retired& retired) noexcept;
   void let_go(const Retired& retired) noexcept;
-  std::byte* host_memory(std::uint64_t bytes);
   void create_staging(Staging& staging, std::uint64_t bytes);
   Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
+  /// Waits for the queued copies of the piece, without the lock.
+  void settle(Staging& staging, std::unique_lock<std::mutex>& lock);
+  ze_event_handle_t begin_aside(std::uint64_t bytes);
+  void end_aside(ze_event_handle_t begun);
+  template <class Body>
+  void transfer(Buffer& buffer, std::uint64_t bytes, const Body& body);
+  void append_piece(void* dst, const void* src, std::uint64_t bytes, Staging& staging, bool signal,
+                    ze_event_handle_t begun);
 
   const Adapter& adapter_;
   DeviceInfo info_;
@@ -96,7 +108,8 @@ class Device final : public gpu::Device {
   std::unique_ptr<NativeBinaries> binaries_;  // where they are kept
   ze_context_handle_t context_ = nullptr;
   ze_command_list_handle_t list_ = nullptr;
-  bool in_order_ = false;  // the list sees to it
+  ze_command_list_handle_t copies_ = nullptr;  // of an engine that only copies, where there is one
+  bool in_order_ = false;                      // the list sees to it
   mutable std::atomic<bool> lost_{false};
 
   mutable std::mutex mutex_;

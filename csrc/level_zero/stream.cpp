@@ -27,10 +27,13 @@ void Device::was_appended() {
   unordered_ = true;
 }
 
-/// `event` is signalled when all that was appended is done.
-void Device::append_signal(ze_event_handle_t event) {
-  check(api().CommandListAppendBarrier(list_, event, 0, nullptr), "zeCommandListAppendBarrier");
+ze_event_handle_t Device::append_signal() {
+  ze_event_handle_t event = events_->take();
+  const ze_result_t result = api().CommandListAppendBarrier(list_, event, 0, nullptr);
+  if (result != ZE_RESULT_SUCCESS) events_->put_back(event);
+  check(result, "zeCommandListAppendBarrier");
   unordered_ = false;
+  return event;
 }
 
 void Device::append_copy(void* dst, const void* src, std::uint64_t bytes,
@@ -133,8 +136,7 @@ void Device::wait() {
   check_usable();
   if (appended_ == done_) return;
   const std::uint64_t last = appended_;
-  ze_event_handle_t event = events_->take();
-  append_signal(event);
+  ze_event_handle_t event = append_signal();
   lock.unlock();
   await(event);
   lock.lock();

@@ -31,7 +31,10 @@ ze_event_handle_t Timestamps::add(const std::string& kernel,
   return event;
 }
 
-void Timestamps::forget() { open_.pop_back(); }
+void Timestamps::forget() {
+  events_.put_back(open_.back().event);
+  open_.pop_back();
+}
 
 void Timestamps::collect() {
   while (!open_.empty()) {
