@@ -1,6 +1,74 @@
-"""What holds for every test."""
+"""What holds for every test, and interpreters of their own for what could end a process."""
+
+from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 # Mesa's layer that sorts the devices writes errors to stderr where no display server is found.
 os.environ.setdefault("NODEVICE_SELECT", "1")
+
+HERE = Path(__file__).parent
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def quiet_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where display libraries, which some drivers load, find nothing to complain of."""
+    folder = tmp_path_factory.mktemp("runtime")
+    folder.chmod(0o700)
+    return folder
+
+
+@pytest.fixture
+def run_python(quiet_folder: Path, request: pytest.FixtureRequest) -> Run:
+    """Runs code in an interpreter of its own, with these variables and no other TILEWRIGHT_*."""
+
+    def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_")}
+        clean.setdefault("XDG_RUNTIME_DIR", str(quiet_folder))
+        paths = [str(HERE), str(request.path.parent), *filter(None, [clean.get("PYTHONPATH")])]
+        return subprocess.run(
+            [sys.executable, "-c", "from child import *\n" + code],
+            env=clean | {"PYTHONPATH": os.pathsep.join(paths)} | variables,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def succeeds(run_python: Run) -> Callable[..., str]:
+    """Runs code that must end well and print nothing to stderr; what it prints otherwise."""
+
+    def run(code: str, **variables: str) -> str:
+        done = run_python(code, **variables)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], Path]:
+    """Makes a library of this name from a C file."""
+
+    def build(name: str, source: Path) -> Path:
+        library = tmp_path_factory.mktemp("library") / name
+        compiler = os.environ.get("CC", "cc")
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-o", library, source, "-ldl"],
+            check=True,
+        )
+        return library
+
+    return build

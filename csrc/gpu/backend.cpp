@@ -55,6 +55,7 @@ Capabilities GpuBackend::do_capabilities() const {
   c.features = info.features;
   c.memory_bytes = info.memory_bytes;
   c.max_buffer_bytes = device_->limits().max_buffer_bytes;
+  c.compute_units = device_->limits().compute_units;
   return c;
 }
 

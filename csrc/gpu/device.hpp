@@ -82,6 +82,7 @@ struct DeviceLimits {
   std::uint32_t max_groups = 65535;    ///< workgroups in a dimension
   std::uint32_t max_group_size = 256;  ///< work-items of a workgroup
   std::uint32_t local_memory_bytes = 16384;
+  std::uint32_t compute_units = 0;   ///< 0 where the device does not say
   std::uint32_t block_subgroup = 0;  ///< size of subgroups that read blocks; 0 where there are none
   bool float16 = false;
 };

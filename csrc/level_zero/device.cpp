@@ -134,6 +134,7 @@ void Device::read_limits() {
       {compute.maxGroupCountX, compute.maxGroupCountY, compute.maxGroupCountZ, most_groups});
   limits_.max_group_size = std::min(compute.maxTotalGroupSize, compute.maxGroupSizeX);
   limits_.local_memory_bytes = compute.maxSharedLocalMemory;
+  limits_.compute_units = adapter_.properties.numSlices * adapter_.properties.numSubslicesPerSlice;
   limits_.float16 = (adapter_.module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0;
   if (adapter_.properties.vendorId == intel && has_subgroup_size(adapter_, block_reader)) {
     limits_.block_subgroup = block_reader;

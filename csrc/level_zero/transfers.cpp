@@ -60,16 +60,20 @@ ze_event_handle_t Device::begin_aside(std::uint64_t bytes) {
   return copies_ != nullptr && bytes >= least_aside ? append_signal() : nullptr;
 }
 
-/// Has the commands to come wait for the copy engine.
+/// Has the commands to come wait for the copy engine. Without that the engines' order is lost, and
+/// with it what the buffers hold, so a failure is not the end of it.
 void Device::end_aside(ze_event_handle_t begun) {
   ze_event_handle_t ended = events_->take();
-  ze_result_t result = api().CommandListAppendBarrier(copies_, ended, 0, nullptr);
-  if (result == ZE_RESULT_SUCCESS) {
-    result = api().CommandListAppendBarrier(list_, nullptr, 1, &ended);
-  }
-  // Without this the engines' order is lost, and with it what the buffers hold.
-  if (result != ZE_RESULT_SUCCESS) lost_ = true;
-  check(result, "zeCommandListAppendBarrier");
+  const auto append = [&](ze_command_list_handle_t list, ze_event_handle_t signal,
+                          std::uint32_t waits) {
+    const auto once = [&] { return api().CommandListAppendBarrier(list, signal, waits, &ended); };
+    ze_result_t result = once();
+    if (result != ZE_RESULT_SUCCESS) result = once();
+    if (result != ZE_RESULT_SUCCESS) lost_ = true;
+    check(result, "zeCommandListAppendBarrier");
+  };
+  append(copies_, ended, 0);
+  append(list_, nullptr, 1);
   was_appended();
   unordered_ = false;
   for (ze_event_handle_t event : {begun, ended}) {

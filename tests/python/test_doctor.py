@@ -41,6 +41,31 @@ def mends(machine: Machine, what: str) -> str:
     return found(machine)[what].mend
 
 
+@pytest.mark.parametrize(
+    ("family", "command"),
+    [
+        ("debian", "sudo apt install libze1 libze-intel-gpu1"),
+        ("fedora", "sudo dnf install oneapi-level-zero intel-level-zero"),
+        ("arch", "sudo pacman -S level-zero-loader intel-compute-runtime"),
+        ("", ""),
+    ],
+)
+def test_what_level_zero_lacks(family: str, command: str) -> None:
+    reason = "level-zero: the Level Zero loader libze_loader.so.1 cannot be opened"
+    here = replace(BARE, vendors=("Intel",), family=family)
+    assert drivers.level_zero_mend(here, reason) == command
+    assert drivers.level_zero_mend(replace(here, vendors=("NVIDIA",)), reason) == ""
+
+
+def test_an_intel_gpu_that_this_user_may_not_use() -> None:
+    closed = RenderNode("/dev/dri/renderD128", usable=False, group="render")
+    here = replace(BARE, vendors=("Intel",), render_nodes=(closed,))
+    reason = "level-zero: no driver: this user has no permission to use /dev/dri/renderD128"
+    assert "usermod -aG render" in drivers.level_zero_mend(here, reason)
+    reason = "level-zero: no driver: a container has to be given /dev/dri"
+    assert drivers.level_zero_mend(here, reason) == "docker run --device /dev/dri"
+
+
 # What is missing ------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ HELP = "what each backend lacks on this machine, and the command that mends it"
 _REINSTALL = f"{os.path.basename(sys.executable)} -m pip install --force-reinstall tilewright"
 _UNKNOWN_LIMIT = 2**64 - 1
 _NO_GPU = "no GPU with Vulkan"
+_NO_LEVEL_ZERO = ("the Level Zero loader", "level-zero: no driver", "level-zero: no device")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,10 +146,12 @@ def _op(backend: Any, name: str) -> Check:
 
 def _mend(reason: str) -> str:
     """The command for a reason that names none itself."""
-    for variable in environment.VARIABLES:
-        if variable in reason:
+    for variable in (*environment.VARIABLES, "ZE_ENABLE_ALT_DRIVERS"):
+        if variable in reason and os.environ.get(variable):
             return f"unset {variable}"
-    if "does not contain" in reason or _NO_GPU in reason:
+    if any(words in reason for words in _NO_LEVEL_ZERO):
+        return drivers.level_zero_mend(machine.look(), reason)
+    if "does not contain" in reason or _NO_GPU in reason or reason.startswith("level-zero:"):
         return ""
     return _REINSTALL
 

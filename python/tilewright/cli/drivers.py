@@ -1,4 +1,4 @@
-"""What is missing between this machine's GPUs and the webgpu backend, and what mends it."""
+"""What is missing between this machine's GPUs and a backend, and what mends it."""
 
 from __future__ import annotations
 
@@ -40,6 +40,12 @@ _MANIFESTS = {
     "Intel": ("intel",),
     "NVIDIA": ("nvidia", "nouveau"),
 }
+_LEVEL_ZERO = {
+    "ubuntu": "libze1 libze-intel-gpu1",
+    "debian": "libze1 libze-intel-gpu1",
+    "fedora": "oneapi-level-zero intel-level-zero",
+    "arch": "level-zero-loader intel-compute-runtime",
+}
 _WINDOWS_DRIVERS = "start ms-settings:windowsupdate-optionalupdates"
 
 
@@ -54,6 +60,19 @@ def checks(machine: Machine, devices: Sequence[Any]) -> list[Check]:
     elif not found:
         found.append(_nothing(machine))
     return found
+
+
+def level_zero_mend(machine: Machine, reason: str) -> str:
+    """The command for what level-zero says it lacks; nothing on a machine without an Intel GPU."""
+    if "Intel" not in machine.vendors:
+        return ""
+    if "given /dev/dri" in reason:
+        return "docker run --device /dev/dri"
+    if "no permission" in reason:
+        return next((check.mend for check in _access(machine)), "")
+    if machine.system == "Windows":
+        return _WINDOWS_DRIVERS
+    return _install(machine, _LEVEL_ZERO)
 
 
 def _on_linux(machine: Machine) -> Iterator[Check]:

@@ -44,3 +44,37 @@ class FaultyDriver:
 
     def count(self, counter: str) -> int:
         return ctypes.c_int.in_dll(self._library, counter).value
+
+
+class CpuDriver:
+    """The Level Zero driver on a CPU that the process runs on."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(os.environ["ZE_ENABLE_ALT_DRIVERS"])
+        self._library.zeCpuCallCount.restype = ctypes.c_uint64
+
+    def calls(self) -> int:
+        """Calls that have reached the driver."""
+        return int(self._library.zeCpuCallCount())
+
+    def fail(self, what: str, result: int) -> None:
+        """Has the call of this number from now, or of this name, give the result, once."""
+        self._library.zeCpuFailCall(what.encode(), result)
+
+    def failed(self) -> str:
+        """The call that was made to fail; empty if none was."""
+        return self._text(self._library.zeCpuFailedCall)
+
+    def alive(self) -> str:
+        """The objects that were made and not let go of, with their numbers."""
+        return self._text(self._library.zeCpuLiveObjects)
+
+    def lose(self) -> None:
+        """All devices are lost from now on."""
+        self._library.zeCpuLoseDevices()
+
+    @staticmethod
+    def _text(call: Callable[..., Any]) -> str:
+        room = ctypes.create_string_buffer(4096)
+        call(room, ctypes.c_size_t(len(room)))
+        return room.value.decode()

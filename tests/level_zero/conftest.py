@@ -1,0 +1,61 @@
+"""The faults and limits of the Level Zero backend, on the driver of tests/level_zero_cpu_driver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+KERNELS = HERE / "kernels.cl"
+COMPILE = (
+    *(sys.executable, "-m", "ziglang", "clang", "-x", "cl", "-cl-std=CL2.0"),
+    *("-target", "spirv64v1.2-unknown-unknown", "-O2", "-Xclang", "-disable-llvm-passes"),
+    *("-cl-no-stdinc", "-Wall", "-Werror"),
+)
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+missing: str | None = None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global missing
+    driver = os.environ.get("ZE_ENABLE_ALT_DRIVERS", "")
+    if not Path(driver).name.startswith("libze_cpu"):
+        missing = 'the Level Zero driver on a CPU is not set up; eval "$(./dev ze-cpu)" does it'
+        named = os.environ.get("TILEWRIGHT_TEST_DEVICES", "")
+        if os.environ.get("CI") or "level-zero" in named:
+            raise pytest.UsageError(f"level-zero:0: {missing}")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    return True if missing and HERE in collection_path.parents else None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if missing:
+        terminalreporter.write_line(f"NOT TESTED tests/level_zero: {missing}", red=True)
+
+
+@pytest.fixture(scope="session")
+def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The SPIR-V of kernels.cl."""
+    file = tmp_path_factory.mktemp("module") / "kernels.spv"
+    subprocess.run([*COMPILE, "-c", KERNELS, "-o", file], check=True)
+    return file
+
+
+@pytest.fixture
+def run_python(run_python: Run, module: Path, tmp_path: Path) -> Run:
+    """With compiled kernels in a folder of the test's own, and kernels.cl in MODULE."""
+
+    def run(code: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        own = {"TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache"), "MODULE": str(module)}
+        return run_python("from work import *\n" + code, **(own | variables))
+
+    return run

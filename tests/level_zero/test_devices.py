@@ -1,0 +1,99 @@
+"""Several devices and their tiles in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+LISTED = """
+for d in tw.devices():
+    if d.backend == "level-zero": print(d.id, d.name.partition("(")[2], d.available, sep="|")
+"""
+
+
+@pytest.mark.parametrize(
+    ("devices", "tiles", "expected"),
+    [
+        ("1", "0", ["level-zero:0||True"]),
+        ("2", "0", ["level-zero:0||True", "level-zero:1||True"]),
+        (
+            "2",
+            "2",
+            [
+                "level-zero:0||True",
+                "level-zero:1||True",
+                "level-zero:2|tile 0)|True",
+                "level-zero:3|tile 1)|True",
+                "level-zero:4|tile 0)|True",
+                "level-zero:5|tile 1)|True",
+            ],
+        ),
+    ],
+)
+def test_what_is_listed(
+    succeeds: Callable[..., str], devices: str, tiles: str, expected: list[str]
+) -> None:
+    listed = succeeds(LISTED, ZE_CPU_DEVICES=devices, ZE_CPU_TILES=tiles)
+    assert listed.splitlines() == expected
+
+
+def test_no_device(succeeds: Callable[..., str]) -> None:
+    reason = succeeds(
+        "print(raised(tw.BackendUnavailable, tw.init_backend, DEVICE))", ZE_CPU_DEVICES="0"
+    )
+    assert "level-zero: no device: " in reason
+
+
+SIDE_BY_SIDE = """
+import threading
+ids = [d.id for d in tw.devices() if d.backend == "level-zero"]
+assert len(ids) == 6
+backends = [tw.init_backend(id) for id in ids for _ in range(2)]
+assert [be.device.id for be in backends[::2]] == ids
+right = []
+def work(be):
+    for n in (10, 1000, 100_000): right.append(computes(be, n))
+threads = [threading.Thread(target=work, args=[be]) for be in backends]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert right == [True] * 3 * len(backends)
+foreign = backends[0].zeros(4)
+raised(tw.InvalidArgument, backends[2].copy_dtod, backends[2].alloc(16), foreign.handle, 16)
+for be in backends[1:]: be.close()
+assert computes(backends[0])
+del foreign
+backends[0].close()
+assert CpuDriver().alive() == "", CpuDriver().alive()
+"""
+
+
+def test_side_by_side(succeeds: Callable[..., str]) -> None:
+    succeeds(SIDE_BY_SIDE, ZE_CPU_DEVICES="2", ZE_CPU_TILES="2")
+
+
+def test_a_device_that_is_not_there(succeeds: Callable[..., str]) -> None:
+    code = """
+print(raised(tw.BackendUnavailable, tw.init_backend, "level-zero:7"))
+print(raised(tw.BackendUnavailable, tw.LevelZeroBackend(adapter_index=7).init))
+"""
+    first, second = succeeds(code).splitlines()
+    assert "level-zero:0" in first
+    assert "adapter_index is 7, but there are 1 adapters" in second
+
+
+def test_what_a_device_says(succeeds: Callable[..., str]) -> None:
+    code = """
+with tw.init_backend(DEVICE) as be:
+    d, c = be.device, be.capabilities()
+    assert d.driver.startswith("Level Zero 1."), d.driver
+    assert d.memory_bytes > 1 << 30
+    assert c.max_buffer_bytes > 1 << 30
+    assert c.limits["max_workgroup_size"] == 1024
+    assert c.limits["max_workgroup_memory_bytes"] == 65536
+    assert c.limits["subgroup_size"] == 16
+    assert {"float16", "subgroups", "timestamps"} <= set(c.features), c.features
+    print("copy_engine" in c.features)
+"""
+    assert succeeds(code, ZE_CPU_COPY_ENGINE="1") == "True\n"
+    assert succeeds(code) == "False\n"

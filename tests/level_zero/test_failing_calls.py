@@ -1,0 +1,127 @@
+"""Each call of Level Zero fails in turn: a clean error, nothing left behind, and all goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+OUT_OF_HOST_MEMORY, OUT_OF_DEVICE_MEMORY = 0x70000002, 0x70000003
+UNKNOWN = 0x7FFFFFFE
+
+EACH = """
+import shutil
+driver = CpuDriver()
+assert all_of_it()
+assert driver.alive() == "", driver.alive()
+first = driver.calls()
+shutil.rmtree(os.environ["TILEWRIGHT_CACHE_DIR"])
+assert all_of_it()
+count = driver.calls() - first
+assert count > 50
+failed = set()
+for number in range(1, count + 1):
+    shutil.rmtree(os.environ["TILEWRIGHT_CACHE_DIR"], ignore_errors=True)
+    driver.fail(str(number), {result})
+    try:
+        assert all_of_it(), (number, driver.failed())
+    except tw.Error as error:
+        name = driver.failed()
+        expected = {kinds}
+        assert isinstance(error, expected), (name, type(error), error)
+        assert "level-zero" in str(error) or "alloc" in str(error), (name, str(error))
+    assert driver.failed(), number
+    failed.add(driver.failed())
+    assert driver.alive() == "", (number, driver.failed(), driver.alive())
+    driver.fail("0", 0)
+assert all_of_it()
+print(*sorted(failed))
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "kinds", "copy_engine"),
+    [
+        (OUT_OF_HOST_MEMORY, "(tw.OutOfMemory, tw.BackendUnavailable)", "0"),
+        (OUT_OF_DEVICE_MEMORY, "(tw.OutOfMemory, tw.BackendUnavailable)", "1"),
+        (UNKNOWN, "tw.DeviceError", "1"),
+    ],
+)
+def test_each_call_in_turn(
+    succeeds: Callable[..., str], result: int, kinds: str, copy_engine: str
+) -> None:
+    code = EACH.format(result=result, kinds=kinds)
+    failed = succeeds(code, ZE_CPU_COPY_ENGINE=copy_engine).split()
+    assert {
+        "zeContextCreate",
+        "zeCommandListCreateImmediate",
+        "zeEventPoolCreate",
+        "zeEventCreate",
+        "zeMemAllocDevice",
+        "zeMemAllocHost",
+        "zeModuleCreate",
+        "zeModuleGetNativeBinary",
+        "zeKernelCreate",
+        "zeKernelSetGroupSize",
+        "zeKernelSetArgumentValue",
+        "zeCommandListAppendLaunchKernel",
+        "zeCommandListAppendMemoryCopy",
+        "zeCommandListAppendBarrier",
+        "zeEventHostSynchronize",
+        "zeEventHostReset",
+        "zeEventQueryKernelTimestamp",
+        "zeMemFree",
+        "zeKernelDestroy",
+        "zeModuleDestroy",
+        "zeEventDestroy",
+        "zeEventPoolDestroy",
+        "zeCommandListDestroy",
+        "zeContextDestroy",
+    } <= set(failed)
+
+
+LOOKING = """
+devices = [d for d in tw.devices() if d.backend == "level-zero"]
+assert len(devices) == 1
+assert not devices[0].available
+print(devices[0].reason)
+message = raised(tw.BackendUnavailable, tw.init_backend, DEVICE)
+assert devices[0].reason in message, message
+assert tw.init_backend("cpu").name == "cpu"
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "zeDriverGetApiVersion",
+        "zeDriverGetProperties",
+        "zeDriverGetExtensionProperties",
+        "zeDeviceGet",
+        "zeDeviceGetProperties",
+        "zeDeviceGetComputeProperties",
+        "zeDeviceGetModuleProperties",
+        "zeDeviceGetMemoryProperties",
+        "zeDeviceGetCommandQueueGroupProperties",
+    ],
+)
+def test_a_call_that_looks_for_devices_fails(succeeds: Callable[..., str], call: str) -> None:
+    reason = succeeds(LOOKING, ZE_CPU_FAIL_CALL=call, ZE_CPU_FAIL_RESULT="UNKNOWN")
+    assert f"{call} gave ZE_RESULT_ERROR_UNKNOWN: the driver does not say why" in reason
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        ("DEPENDENCY_UNAVAILABLE", "install the whole driver, with its compiler"),
+        ("INSUFFICIENT_PERMISSIONS", "add the user to the group of /dev/dri/renderD*"),
+        ("NOT_AVAILABLE", "another process holds the device"),
+        ("UNSUPPORTED_VERSION", "install the current one"),
+    ],
+)
+def test_a_device_that_does_not_open(succeeds: Callable[..., str], result: str, words: str) -> None:
+    code = "print(raised(tw.BackendUnavailable, tw.init_backend, DEVICE))"
+    message = succeeds(code, ZE_CPU_FAIL_CALL="zeContextCreate", ZE_CPU_FAIL_RESULT=result)
+    assert message.startswith("level-zero:0: ")
+    assert f"zeContextCreate gave ZE_RESULT_ERROR_{result}: " in message
+    assert words in message
