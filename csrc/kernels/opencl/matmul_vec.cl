@@ -5,16 +5,23 @@
 //! T: f32 f16
 //! VECTOR: 0 1
 //! GROUP: 256
+//! SUBGROUP: 0 16
+//! only: SUBGROUP == 0 or VECTOR
 //! LANES: constant
 #include "items.h"
+#include "subgroups.h"
+#include "join.h"
 #include "vectors.h"
 
+#define WALKERS LANES
+#define plus(x, y) ((x) + (y))
+JOIN_OF_WALKERS(join, plus)
 typedef struct { uint rows, cols, heads, share; float factor; } Params;
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+OF_SUBGROUPS __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void matmul_vec(global const ITEM* matrix, global const ITEM* vector, global T* result,
                        const Params params) {
-  local float partial[GROUP];
+  local float held[GROUP];
   const uint item = get_local_id(0);
   const uint lane = item % LANES;
   const uint index = group_index() * (GROUP / LANES) + item / LANES;
@@ -26,6 +33,17 @@ kernel void matmul_vec(global const ITEM* matrix, global const ITEM* vector, glo
   const uint base_v = head * row_size;
   WIDE sums[4] = {0, 0, 0, 0};
   uint i = lane;
+#if SUBGROUP
+  if (LANES >= SUBGROUP) {
+    const uint before = get_sub_group_local_id();
+    for (; i - before + 3 * LANES + SUBGROUP <= cols; i += 4 * LANES) {
+      UNROLL for (uint e = 0; e < 4; ++e) {
+        const uint at = i - before + e * LANES;
+        sums[e] = fma(load_block(matrix + base + at), load_block(vector + base_v + at), sums[e]);
+      }
+    }
+  }
+#endif
   for (; i + 3 * LANES < cols; i += 4 * LANES) {
     UNROLL for (uint e = 0; e < 4; ++e) {
       const uint at = i + e * LANES;
@@ -35,10 +53,7 @@ kernel void matmul_vec(global const ITEM* matrix, global const ITEM* vector, glo
   for (; i < cols; i += LANES) {
     sums[0] = fma(to_wide(matrix[base + i]), to_wide(vector[base_v + i]), sums[0]);
   }
-  partial[item] = across((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  for (uint width = LANES / 2; width > 0; width /= 2) {
-    local_barrier();
-    if (lane < width) partial[item] += partial[item + width];
-  }
-  if (lane == 0 && inside) result[index] = (T)(partial[item] * params.factor);
+  const float sum = across((sums[0] + sums[1]) + (sums[2] + sums[3]));
+  const float product = join(held, sum, item - lane, lane);
+  if (lane == 0 && inside) result[index] = (T)(product * params.factor);
 }

@@ -7,11 +7,14 @@
 //! T: f32 f16
 //! VECTOR: 0 1
 //! CENTRED: 0 1
+//! SUBGROUP: 0 16
+//! only: SUBGROUP == 0 or VECTOR
 //! IN_PLACE: 0 1
 //! GROUP: 128 256
 //! WALKERS: constant
 //! VECTORS: constant
 #include "items.h"
+#include "subgroups.h"
 #include "join.h"
 #include "rows.h"
 #include "vectors.h"
@@ -20,7 +23,7 @@
 JOIN_OF_WALKERS(join, plus)
 typedef struct { uint rows, cols; float eps; } Params;
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+OF_SUBGROUPS __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void norm_rows(
 #if IN_PLACE
 #define source output

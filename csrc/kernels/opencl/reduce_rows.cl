@@ -6,11 +6,14 @@
 //! TO: f32 f16
 //! OP: sum max min
 //! VECTOR: 0 1
+//! SUBGROUP: 0 16
+//! only: SUBGROUP == 0 or VECTOR
 //! DEPTH: 4
 //! GROUP: 256
 //! WALKERS: constant
 #include "combine.h"
 #include "items.h"
+#include "subgroups.h"
 #include "join.h"
 #include "vectors.h"
 
@@ -28,7 +31,7 @@ static inline float4 loaded(global const ITEM* input, uint i) {
 #endif
 }
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+OF_SUBGROUPS __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void reduce_rows(global const ITEM* input, global TO* output, const Params params) {
   local float held[GROUP];
   const uint item = get_local_id(0);
@@ -43,6 +46,16 @@ kernel void reduce_rows(global const ITEM* input, global TO* output, const Param
   float4 results[DEPTH];
   UNROLL for (uint d = 0; d < DEPTH; ++d) results[d] = NEUTRAL;
   uint i = walker;
+#if SUBGROUP
+  if (WALKERS >= SUBGROUP) {
+    const uint before = get_sub_group_local_id();
+    for (; i - before + (DEPTH - 1) * WALKERS + SUBGROUP <= count; i += DEPTH * WALKERS) {
+      UNROLL for (uint d = 0; d < DEPTH; ++d) {
+        results[d] = combine(results[d], load_block(input + base + i - before + d * WALKERS));
+      }
+    }
+  }
+#endif
   for (; i + DEPTH * step - WALKERS < count; i += DEPTH * step) {
     float4 x[DEPTH];
     UNROLL for (uint d = 0; d < DEPTH; ++d) x[d] = loaded(input, base + i + d * step);

@@ -4,11 +4,14 @@
 // vectors of four.
 //! T: f32 f16
 //! VECTOR: 0 1
+//! SUBGROUP: 0 16
+//! only: SUBGROUP == 0 or VECTOR
 //! IN_PLACE: 0 1
 //! GROUP: 128 256
 //! WALKERS: constant
 //! VECTORS: constant
 #include "items.h"
+#include "subgroups.h"
 #include "join.h"
 #include "rows.h"
 #include "vectors.h"
@@ -18,7 +21,7 @@ JOIN_OF_WALKERS(join_tops, fmax)
 JOIN_OF_WALKERS(join_sums, plus)
 typedef struct { uint rows, length, zero; } Params;
 
-__attribute__((reqd_work_group_size(GROUP, 1, 1)))
+OF_SUBGROUPS __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 kernel void softmax_rows(
 #if IN_PLACE
 #define input output
