@@ -1,6 +1,5 @@
-// Rows that the registers of their WALKERS work-items hold, VECTORS vectors of four each; after items.h and
-// subgroups.h.
-// A row has `count` ITEMs.
+// Rows that the registers of their WALKERS work-items hold, VECTORS vectors of four each; after
+// items.h. A row has `count` ITEMs.
 #define MOST_VECTORS 16
 #define FOR_VECTORS(v) UNROLL for (uint v = 0; v < MOST_VECTORS; ++v) if (v < VECTORS)
 
@@ -8,10 +7,6 @@
 static inline float4 share_of(global const ITEM* row, uint walker, uint v, uint count, float past) {
 #if VECTOR
   const uint at = walker + v * WALKERS;
-#if SUBGROUP
-  const uint block = at - get_sub_group_local_id();
-  if (WALKERS >= SUBGROUP && block + SUBGROUP <= count) return load_block(row + block);
-#endif
   return at < count ? to_wide(row[at]) : past;
 #else
   const uint at = walker + 4 * v * WALKERS;
@@ -27,13 +22,6 @@ static inline float4 share_of(global const ITEM* row, uint walker, uint v, uint 
 static inline void store_share(global ITEM* row, uint walker, uint v, uint count, float4 x) {
 #if VECTOR
   const uint at = walker + v * WALKERS;
-#if SUBGROUP
-  const uint block = at - get_sub_group_local_id();
-  if (WALKERS >= SUBGROUP && block + SUBGROUP <= count) {
-    store_block(row + block, x);
-    return;
-  }
-#endif
   if (at < count) row[at] = convert(x, ITEM);
 #else
   const uint at = walker + 4 * v * WALKERS;

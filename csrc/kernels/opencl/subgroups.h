@@ -5,24 +5,16 @@ uint BUILTIN get_sub_group_local_id(void);
 float CONVERGENT intel_sub_group_shuffle_xor(float value, uint mask);
 uint2 CONVERGENT intel_sub_group_block_read2(const global uint* from);
 uint4 CONVERGENT intel_sub_group_block_read4(const global uint* from);
-void CONVERGENT intel_sub_group_block_write2(global uint* to, uint2 value);
-void CONVERGENT intel_sub_group_block_write4(global uint* to, uint4 value);
 
 // SUBGROUP items from one place on, four elements for each work-item: which four depends on T alone.
 #if T_IS_f32
 static inline float4 load_block(global const ITEM* from) {
   return as_float4(intel_sub_group_block_read4((global const uint*)from));
 }
-static inline void store_block(global ITEM* to, float4 x) {
-  intel_sub_group_block_write4((global uint*)to, as_uint4(x));
-}
 #else
 static inline float4 load_block(global const ITEM* from) {
   const uint2 pairs = intel_sub_group_block_read2((global const uint*)from);
   return convert(__builtin_astype(pairs, half4), float4);
-}
-static inline void store_block(global ITEM* to, float4 x) {
-  intel_sub_group_block_write2((global uint*)to, __builtin_astype(convert(x, half4), uint2));
 }
 #endif
 #else
