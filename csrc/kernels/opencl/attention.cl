@@ -4,14 +4,12 @@
 // Teams of LANES work-items have ROWS queries each: its work-items lie along the keys of a tile
 // while scores are made, and along the columns of o while these are used. Of k, DEEP columns of a
 // tile lie in workgroup memory at a time, k by k; of v, the tile.
-// Variables: NY, TQ (NY * TQ is BQ), COLUMNS, CAUSAL, T; SUBGROUP (a team is a subgroup, which keeps
-// scores and powers in registers; without it they go through workgroup memory).
+// Variables: NY, TQ (NY * TQ is BQ), COLUMNS, CAUSAL, T.
 //! NY: 16
 //! TQ: 4 8
 //! COLUMNS: 32 64 128
 //! only: TQ == 4 or COLUMNS > 32
 //! T: f32 f16
-//! SUBGROUP: 0 16
 //! CAUSAL: constant
 //! ignored: NX TK STEP KEYS VECTOR
 #include "running_softmax.h"
@@ -39,26 +37,15 @@ typedef struct {
   uint zero;
 } Params;
 
-#if SUBGROUP
-#define TEAM get_sub_group_id()
-#else
-#define TEAM ((uint)get_local_id(1))
-#endif
-
-#if SUBGROUP
-__attribute__((intel_reqd_sub_group_size(SUBGROUP)))
-#endif
 __attribute__((reqd_work_group_size(LANES, TEAMS, 1)))
 kernel void attention(global const T* q, global const T* k, global const T* v, global T* o,
                       const Params params) {
   local float tile_k[DEEP][PITCH];
   local float tile_v[BK][COLUMNS];
-#if !SUBGROUP
   local float shown[TEAMS][ROWS][LANES];
   local float powers[TEAMS][ROWS][BK];
-#endif
   const size_t lane = get_local_id(0);
-  const uint team = TEAM;
+  const uint team = get_local_id(1);
   const uint head = params.first_head + (uint)get_group_id(CAUSAL ? 0 : 1);
   // Heads of q in one batch share kv heads in their order, and so do those of the next batch.
   const size_t base_kv = (size_t)(head / params.share) * params.seq_kv;
@@ -128,22 +115,8 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       UNROLL for (uint j = 0; j < BESIDE; ++j) scores[i][j] = fma(of_query, y[j], scores[i][j]); \
     }                                                                                         \
   }
-#if SUBGROUP
-        for (uint part_of_d = 0; part_of_d < DEEP; part_of_d += LANES) {
-          const size_t d = d0 + part_of_d + lane;
-          float own[ROWS];
-          UNROLL for (uint i = 0; i < ROWS; ++i) {
-            own[i] = d < params.head_dim ? (float)queries[i][d] : 0;
-          }
-#define STEP(e) MULTIPLY_K(sub_group_broadcast(own[i], e), part_of_d + e)
-          STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
-          STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)
-#undef STEP
-        }
-#else
         const uint end = min(DEEP, params.head_dim - d0);
         for (uint d = 0; d < end; ++d) MULTIPLY_K((float)queries[i][d0 + d], d)
-#endif
       }
 
       const bool hiding = key0 + BK > seen_by_all;
@@ -160,9 +133,6 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
           // A maximum that leaves out NaN does no harm: the powers and their sum keep it.
           higher = score > higher ? score : higher;
         }
-#if SUBGROUP
-        higher = sub_group_reduce_max(higher);
-#else
         shown[team][i][lane] = higher;
       }
       local_barrier();
@@ -172,7 +142,6 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
           const float other = shown[team][i][x];
           higher = other > higher ? other : higher;
         }
-#endif
         higher = higher > tops[i] ? higher : tops[i];
         const float factor = rescale(tops[i], higher);
         const float reference = reference_of(higher);
@@ -182,52 +151,41 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
         UNROLL for (uint j = 0; j < BESIDE; ++j) {
           scores[i][j] = exp(scores[i][j] - reference);
           sums[i] += scores[i][j];
-#if !SUBGROUP
           powers[team][i][j * LANES + lane] = scores[i][j];
-#endif
         }
       }
-#if !SUBGROUP
       local_barrier();
-#endif
 
-      // Some queries must not see some of these keys; 0 * NaN would show them.
-#define MULTIPLY_V(x, key)                                                                   \
+#define MULTIPLY_V(x, key, seen)                                                             \
   {                                                                                          \
     float y[ACROSS];                                                                         \
     UNROLL for (uint c = 0; c < ACROSS; ++c) y[c] = tile_v[key][c * LANES + lane];           \
     UNROLL for (uint i = 0; i < ROWS; ++i) {                                                 \
-      const float power = x;                                                                 \
-      const bool hidden = CAUSAL && key0 + key > first_query + i + params.q_offset;          \
-      UNROLL for (uint c = 0; c < ACROSS; ++c) {                                             \
-        results[i][c] = fma(power, hidden ? 0 : y[c], results[i][c]);                        \
+      if (seen) {                                                                            \
+        const float power = x;                                                               \
+        UNROLL for (uint c = 0; c < ACROSS; ++c) {                                           \
+          results[i][c] = fma(power, y[c], results[i][c]);                                   \
+        }                                                                                    \
       }                                                                                      \
     }                                                                                        \
   }
-#if SUBGROUP
-      UNROLL for (uint j = 0; j < BESIDE; ++j) {
-#define STEP(e) MULTIPLY_V(sub_group_broadcast(scores[i][j], e), j * LANES + e)
-        STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
-        STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)
-#undef STEP
+      if (CAUSAL && hiding) {
+        // Some queries must not see some of these keys; 0 * NaN would show them.
+        for (uint key = 0; key < BK; ++key) {
+          MULTIPLY_V(powers[team][i][key], key,
+                     key0 + key <= first_query + i + params.q_offset)
+        }
+      } else {
+        for (uint key = 0; key < BK; ++key) MULTIPLY_V(powers[team][i][key], key, true)
       }
-#else
-      for (uint key = 0; key < BK; ++key) MULTIPLY_V(powers[team][i][key], key)
-#endif
     }
 
-#if !SUBGROUP
     local_barrier();
     UNROLL for (uint i = 0; i < ROWS; ++i) shown[team][i][lane] = sums[i];
     local_barrier();
-#endif
     UNROLL for (uint i = 0; i < ROWS; ++i) {
-#if SUBGROUP
-      const float sum = sub_group_reduce_add(sums[i]);
-#else
       float sum = 0;
       for (uint x = 0; x < LANES; ++x) sum += shown[team][i][x];
-#endif
       if (first_query + i < params.seq_q) {
         global T* line = o + ((size_t)head * params.seq_q + first_query + i) * params.head_dim;
         UNROLL for (uint c = 0; c < ACROSS; ++c) {
