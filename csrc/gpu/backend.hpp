@@ -100,6 +100,9 @@ class GpuBackend final : public Backend {
   }
   std::uint64_t window_bytes() const;
 
+  /// By tiles, or without one where C has few rows or columns.
+  void multiply(const GemmRequest& request, std::optional<std::size_t> tile, const Binding& a,
+                const Binding& b, const Binding& c);
   void multiply_tiles(const GemmRequest& request, std::size_t tile, const Binding& a,
                       const Binding& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,

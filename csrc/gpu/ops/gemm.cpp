@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <string_view>
 
 #include "gpu/backend.hpp"
@@ -40,34 +41,65 @@ Size pieces_to_fill(Size groups, Size fill, Size k) {
   return std::clamp<Size>(fill / std::max<Size>(groups, 1), 1, std::max<Size>(k / least_piece, 1));
 }
 
-/// Microseconds on a large GPU.
-double cost(const GemmRequest& r, const GemmTile& tile, Size groups, Size pieces) {
+Size groups_of(const GemmRequest& r, const GemmTile& tile, Size rows) {
+  return count(rows, tile.bm) * count(r.n, tile.bn) * r.batch_count;
+}
+
+/// Microseconds on a large GPU for the first `rows` of C: whole waves of workgroups, and a last one
+/// that takes less where fewer of them share a processor.
+double cost(const GemmRequest& r, const GemmTile& tile, Size rows, Size pieces) {
+  constexpr Size processors = 132;
   const double work = 2.0 * static_cast<double>(tile.bm * tile.bn) * static_cast<double>(r.k) /
                       static_cast<double>(pieces);
   const double speed = !in_vectors(r)              ? tile.loose_speed
                        : r.dtype == DType::float16 ? tile.half_speed
                                                    : tile.speed;
-  const double time =
-      static_cast<double>(std::max(groups * pieces, tile.fill)) * work / (speed * 1e6);
+  const double wave = static_cast<double>(tile.fill) * work / (speed * 1e6);
+  const Size groups = groups_of(r, tile, rows) * pieces;
+  const Size left = groups % tile.fill;
+  const double shared =
+      static_cast<double>(std::max(left, processors)) / static_cast<double>(tile.fill);
+  const double last = left == 0 ? 0 : 0.3 + 0.7 * shared;
+  const double time = (static_cast<double>(groups / tile.fill) + last) * wave;
   if (pieces == 1) return time;
   constexpr double launch = 8;
   constexpr double bytes_per_microsecond = 2e6;
-  const double joined = static_cast<double>(r.m * r.n * r.batch_count * pieces) * 8;
+  const double joined = static_cast<double>(rows * r.n * r.batch_count * pieces) * 8;
   return time + launch + joined / bytes_per_microsecond;
 }
 
-Size groups_of(const GemmRequest& r, const GemmTile& tile) {
-  return count(r.m, tile.bm) * count(r.n, tile.bn) * r.batch_count;
+Size tile_pieces(const GemmRequest& r, const GemmTile& tile, Size rows) {
+  const Size pieces = pieces_to_fill(groups_of(r, tile, rows), tile.fill, r.k);
+  return pieces > 1 && cost(r, tile, rows, pieces) < cost(r, tile, rows, 1) ? pieces : 1;
 }
 
-std::size_t choose_tile(const GemmRequest& r) {
+double least_cost(const GemmRequest& r, const GemmTile& tile, Size rows) {
+  return cost(r, tile, rows, tile_pieces(r, tile, rows));
+}
+
+/// Rows of C that fill whole waves, where it pays to cut the products of the others along k.
+Size rows_ahead(const GemmRequest& r, const GemmTile& tile) {
+  const Size across = count(r.n, tile.bn);
+  const Size waves = across * count(r.m, tile.bm) / tile.fill;
+  const Size rows = waves * tile.fill / across * tile.bm;
+  if (r.batch_count > 1 || rows == 0 || rows >= r.m) return 0;
+  constexpr double launch = 8;
+  const double apart = least_cost(r, tile, rows) + least_cost(r, tile, r.m - rows) + launch;
+  return apart < least_cost(r, tile, r.m) ? rows : 0;
+}
+
+bool can_run(std::size_t tile, const DeviceLimits& limits) {
+  return gemm_tiles[tile].memory(0) <= limits.local_memory_bytes;
+}
+
+std::size_t choose_tile(const GemmRequest& r, const DeviceLimits& limits) {
   std::size_t chosen = 0;
   double least = 0;
   for (std::size_t i = 0; i < std::size(gemm_tiles); ++i) {
-    const Size groups = groups_of(r, gemm_tiles[i]);
-    const Size pieces = pieces_to_fill(groups, gemm_tiles[i].fill, r.k);
-    double now = cost(r, gemm_tiles[i], groups, 1);
-    if (pieces > 1) now = std::min(now, cost(r, gemm_tiles[i], groups, pieces));
+    if (!can_run(i, limits)) continue;
+    const GemmTile& tile = gemm_tiles[i];
+    const Size ahead = rows_ahead(r, tile);
+    const double now = least_cost(r, tile, r.m - ahead) + (ahead > 0 ? cost(r, tile, ahead, 1) : 0);
     if (i == 0 || now < least) {
       chosen = i;
       least = now;
@@ -85,12 +117,6 @@ bool is_thin(const GemmRequest& r) { return std::min(r.m, r.n) <= most_thin; }
 Size thin_pieces(const GemmRequest& r) {
   const Size groups = count(std::max(r.m, r.n), thin_columns) * r.batch_count;
   return pieces_to_fill(groups, enough_thin, r.k);
-}
-
-Size tile_pieces(const GemmRequest& r, const GemmTile& tile) {
-  const Size groups = groups_of(r, tile);
-  const Size pieces = pieces_to_fill(groups, tile.fill, r.k);
-  return pieces > 1 && cost(r, tile, groups, pieces) < cost(r, tile, groups, 1) ? pieces : 1;
 }
 
 Size reach(Size rows, Size cols, Size ld, Size stride, Size batch) {
@@ -115,41 +141,58 @@ constinit const ChoicePoint gemm_choice{
 
 void GpuBackend::do_gemm(const GemmRequest& r) {
   require(r.op, r.dtype);
-  const bool thin = is_thin(r);
-  const std::size_t tile = thin ? 0
-                                : choices_->pick(gemm_choice, {r.m, r.n, r.k, r.batch_count},
-                                                 {r.trans_a, r.trans_b, r.dtype == DType::float16,
-                                                  r.output_dtype == DType::float16},
-                                                 choose_tile(r));
-  const Size k = r.alpha == 0 ? 0 : r.k;
-  const Size wanted = thin ? thin_pieces(r) : tile_pieces(r, gemm_tiles[tile]);
-  const Size piece = std::max<Size>(count(count(k, wanted), piece_step) * piece_step, piece_step);
-  const Size pieces = std::max<Size>(count(k, piece), 1);
-
   const Binding a = bind(r.op, r.a,
-                         bytes_of(r.trans_a ? reach(k, r.m, r.lda, r.stride_a, r.batch_count)
-                                            : reach(r.m, k, r.lda, r.stride_a, r.batch_count),
+                         bytes_of(r.trans_a ? reach(r.k, r.m, r.lda, r.stride_a, r.batch_count)
+                                            : reach(r.m, r.k, r.lda, r.stride_a, r.batch_count),
                                   r.dtype));
   const Binding b = bind(r.op, r.b,
-                         bytes_of(r.trans_b ? reach(r.n, k, r.ldb, r.stride_b, r.batch_count)
-                                            : reach(k, r.n, r.ldb, r.stride_b, r.batch_count),
+                         bytes_of(r.trans_b ? reach(r.n, r.k, r.ldb, r.stride_b, r.batch_count)
+                                            : reach(r.k, r.n, r.ldb, r.stride_b, r.batch_count),
                                   r.dtype));
   const Binding c =
       bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype));
-  const auto multiply = [&](const GemmTarget& target) {
-    if (thin) {
-      multiply_thin(r, a, b, target);
+  if (is_thin(r)) return multiply(r, std::nullopt, a, b, c);
+  const std::size_t tile = choices_->pick(
+      gemm_choice, {r.m, r.n, r.k, r.batch_count},
+      {r.trans_a, r.trans_b, r.dtype == DType::float16, r.output_dtype == DType::float16},
+      choose_tile(r, device_->limits()),
+      [&](std::size_t candidate) { return can_run(candidate, device_->limits()); });
+  const Size ahead = rows_ahead(r, gemm_tiles[tile]);
+  const std::uint64_t passed_a = bytes_of(r.trans_a ? ahead : ahead * r.lda, r.dtype);
+  const std::uint64_t passed_c = bytes_of(ahead * r.ldc, r.output_dtype);
+  if (ahead == 0 || (passed_a | passed_c) % device_->limits().binding_alignment != 0) {
+    return multiply(r, tile, a, b, c);
+  }
+  const auto after = [](const Binding& binding, std::uint64_t bytes) {
+    return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
+  };
+  GemmRequest part = r;
+  part.m = ahead;
+  multiply(part, tile, a, b, c);
+  part.m = r.m - ahead;
+  multiply(part, tile, after(a, passed_a), b, after(c, passed_c));
+}
+
+void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile, const Binding& a,
+                          const Binding& b, const Binding& c) {
+  const Size k = r.alpha == 0 ? 0 : r.k;
+  const Size wanted = tile ? tile_pieces(r, gemm_tiles[*tile], r.m) : thin_pieces(r);
+  const Size piece = std::max<Size>(count(count(k, wanted), piece_step) * piece_step, piece_step);
+  const Size pieces = std::max<Size>(count(k, piece), 1);
+  const auto multiply_into = [&](const GemmTarget& target) {
+    if (tile) {
+      multiply_tiles(r, *tile, a, b, target);
     } else {
-      multiply_tiles(r, tile, a, b, target);
+      multiply_thin(r, a, b, target);
     }
   };
   if (pieces == 1) {
-    return multiply({c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece});
+    return multiply_into({c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece});
   }
   const std::uint64_t scratch_bytes = bytes_of(r.m * r.n * r.batch_count * pieces, DType::float32);
   const AllocationRef scratch = memory_->allocate(scratch_bytes);
   const Binding products = bind(r.op, scratch, scratch_bytes);
-  multiply({products, DType::float32, r.n, r.m * r.n, 1.0f, 0.0f, pieces, piece});
+  multiply_into({products, DType::float32, r.n, r.m * r.n, 1.0f, 0.0f, pieces, piece});
   const struct {
     std::uint32_t batches, m, n, ldc, stride_c, pieces;
     float alpha, beta;
@@ -178,14 +221,7 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
       bits({r.trans_a, r.trans_b, vector_a, vector_b, vector_c, small, r.dtype == DType::float16,
             target.dtype == DType::float16});
   const auto fill = [&](TemplateVariables& v) {
-    const auto fits = [&](Size buffers, Size pad) {
-      return buffers * tile.bk * (tile.bm + tile.bn + 8 * pad) * 4 <=
-             device_->limits().local_memory_bytes;
-    };
-    // A second tile costs registers, which pays where both are stored as they were read.
-    const bool stored_as_read = vector_a && r.trans_a && vector_b && !r.trans_b;
-    const bool registers_left = tile.tm * tile.tn <= 64;
-    const Size buffers = stored_as_read && registers_left && fits(2, 1) ? 2 : 1;
+    const bool pad = tile.memory(1) <= device_->limits().local_memory_bytes;
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
          {"BK", tile.bk},
@@ -199,8 +235,8 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
          {"VECTOR_B", std::int64_t{vector_b}},
          {"VECTOR_C", std::int64_t{vector_c}},
          {"SMALL", std::int64_t{small}},
-         {"BUFFERS", buffers},
-         {"PAD", std::int64_t{fits(buffers, 1)}},
+         {"SLICES", tile.slices},
+         {"PAD", std::int64_t{pad}},
          {"ROUND", std::int64_t{rounding_of(r)}}};
   };
   struct {

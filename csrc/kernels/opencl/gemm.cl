@@ -23,7 +23,7 @@
 //! TB: constant
 //! SMALL: constant
 //! ROUND: constant
-//! ignored: TM TN VECTOR_A VECTOR_B VECTOR_C BUFFERS PAD
+//! ignored: TM TN SLICES VECTOR_A VECTOR_B VECTOR_C PAD
 #include "rounded.h"
 
 #define LANES BK
