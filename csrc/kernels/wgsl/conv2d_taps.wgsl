@@ -95,8 +95,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   var next_b${i} = ${T}();
 #end
 #for i in 0..TM
-#for j in 0..TN/4
-  var c${i}_${j} = vec4<f32>();
+#for j in 0..TN
+  var c${i}_${j} = 0.0;
 #end
 #end
 
@@ -140,9 +140,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #for j in 0..TN/4
         let y${j} = tile_b[from_b + ${kk * (BN / 4) + j * NX}u + tx];
 #end
-#for i in 0..TM
-#for j in 0..TN/4
-        c${i}_${j} = fma(vec4<f32>(x${i / 4}[${i % 4}]), y${j}, c${i}_${j});
+        // There and back, as in gemm.wgsl.
+#for j in 0..TN
+#for n in 0..TM
+#let i = n + j % 2 * (TM - 1 - 2 * n)
+        c${i}_${j} = fma(x${i / 4}[${i % 4}], y${j / 4}[${j % 4}], c${i}_${j});
 #end
 #end
       }
@@ -180,10 +182,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #for i in 0..TM
       if (row0 + ${(i / 4) * NY * 4 + i % 4}u + ty * 4u < params.m) {
         let row = row0 + ${(i / 4) * NY * 4 + i % 4}u + ty * 4u;
+        var sums = vec4<f32>(c${i}_${4 * j}, c${i}_${4 * j + 1}, c${i}_${4 * j + 2},
+                             c${i}_${4 * j + 3});
 #if BIAS
-        c${i}_${j} += f32(bias[group * params.m + row]);
+        sums += f32(bias[group * params.m + row]);
 #end
-        result[at + row * (result_plane / 4u)] = ${ITEM}(c${i}_${j});
+        result[at + row * (result_plane / 4u)] = ${ITEM}(sums);
       }
 #end
     }
@@ -196,9 +200,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       if (row0 + ${(i / 4) * NY * 4 + i % 4}u + ty * 4u < params.m) {
         let row = row0 + ${(i / 4) * NY * 4 + i % 4}u + ty * 4u;
 #if BIAS
-        c${i}_${j}[${e}] += f32(bias[group * params.m + row]);
+        c${i}_${4 * j + e} += f32(bias[group * params.m + row]);
 #end
-        result[at + row * result_plane] = ${T}(c${i}_${j}[${e}]);
+        result[at + row * result_plane] = ${T}(c${i}_${4 * j + e});
       }
 #end
     }

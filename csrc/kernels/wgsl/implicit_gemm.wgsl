@@ -101,8 +101,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #end
 #end
 #for i in 0..TM
-#for j in 0..TN/4
-  var c${i}_${j} = vec4<f32>();
+#for j in 0..TN
+  var c${i}_${j} = 0.0;
 #end
 #end
   for (var at = first; at < end; at += ${BK}u) {
@@ -153,9 +153,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #for j in 0..TN/4
       let y${j} = tile_b[${kk * (BN / 4) + j * NX}u + tx];
 #end
-#for i in 0..TM
-#for j in 0..TN/4
-      c${i}_${j} = fma(vec4<f32>(x${i / 4}[${i % 4}]), y${j}, c${i}_${j});
+      // There and back, as in gemm.wgsl.
+#for j in 0..TN
+#for n in 0..TM
+#let i = n + j % 2 * (TM - 1 - 2 * n)
+      c${i}_${j} = fma(x${i / 4}[${i % 4}], y${j / 4}[${j % 4}], c${i}_${j});
 #end
 #end
     }
@@ -167,7 +169,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #for j in 0..TN/4
 #for e in 0..4
     if (col0 + ${j * NX * 4 + e}u + tx * 4u < params.n) {
-      store(group, piece, row, col0 + ${j * NX * 4 + e}u + tx * 4u, c${i}_${j}[${e}]);
+      store(group, piece, row, col0 + ${j * NX * 4 + e}u + tx * 4u, c${i}_${4 * j + e});
     }
 #end
 #end
