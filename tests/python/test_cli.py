@@ -184,7 +184,7 @@ def test_doctor_finds_the_cpu_ready(
 
 
 def test_doctor_says_what_mends_a_wrong_variable() -> None:
-    done = tilewright_command("doctor", TILEWRIGHT_CPU_ISA="avx9")
+    done = tilewright_command("doctor", TILEWRIGHT_CPU_ISA="avx9", TILEWRIGHT_DEVICE="cpu")
     assert done.returncode == 1
     assert "to mend it: unset TILEWRIGHT_CPU_ISA" in done.stdout
     assert "Not ready" in done.stdout

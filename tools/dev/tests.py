@@ -55,12 +55,15 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
     environment.install_groups("test")
     system.require(gpu(environment))
     total = Count()
+    level_zero = level_zero_driver(environment, with_tests=not rest)
     if not rest:
         say("C++ tests")
         total += ctest(environment, BUILD_FOLDER)
-        total += level_zero_driver(environment)
+        if level_zero:
+            say("tests of the Level Zero driver on the CPU")
+            total += ctest(environment, ze_cpu.FOLDER, level_zero)
     say("Python tests")
-    total += pytest(environment, rest)
+    total += pytest(environment, rest, level_zero)
     return report(total)
 
 
@@ -77,14 +80,14 @@ def gpu(environment: Environment) -> system.Need:
     )
 
 
-def level_zero_driver(environment: Environment) -> Count:
-    """The tests of the Level Zero driver on the CPU."""
+def level_zero_driver(environment: Environment, *, with_tests: bool) -> dict[str, str]:
+    """A device for the Level Zero backend: what makes the loader take the driver on the CPU, or
+    nothing where that driver cannot run."""
     if not ze_cpu.RUNS_HERE:
-        say(f"left out: the tests of the Level Zero driver on the CPU; {ze_cpu.WHERE_IT_RUNS}")
-        return Count()
-    ze_cpu.prepare(environment, with_tests=True)
-    say("tests of the Level Zero driver on the CPU")
-    return ctest(environment, ze_cpu.FOLDER, ze_cpu.variables(environment))
+        say(f"left out: Level Zero on the CPU; {ze_cpu.WHERE_IT_RUNS}")
+        return {}
+    ze_cpu.prepare(environment, with_tests=with_tests)
+    return ze_cpu.variables(environment)
 
 
 def sanitized(environment: Environment) -> Count:
@@ -105,10 +108,11 @@ def ctest(environment: Environment, folder: Path, env: dict[str, str] | None = N
     return counted(results, code)
 
 
-def pytest(environment: Environment, rest: list[str]) -> Count:
+def pytest(environment: Environment, rest: list[str], env: dict[str, str]) -> Count:
     results = RESULTS / "pytest.xml"
     results.unlink(missing_ok=True)
-    code = environment.run("python", "-m", "pytest", f"--junitxml={results}", *rest, check=False)
+    arguments = ["-m", "pytest", f"--junitxml={results}", *rest]
+    code = environment.run("python", *arguments, env=env, check=False)
     return counted(results, code)
 
 

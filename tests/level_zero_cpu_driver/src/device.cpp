@@ -7,6 +7,7 @@
 
 #include "api.hpp"
 #include "completion.hpp"
+#include "give.hpp"
 #include "opencl.hpp"
 #include "settings.hpp"
 
@@ -37,17 +38,10 @@ const std::vector<ze_device_handle_t>& root_devices() {
   return *handles;
 }
 
-template <typename T, typename Fill>
-void give(uint32_t* count, T* values, uint32_t total, const Fill& fill) {
-  require_pointer(count, "pCount");
-  if (*count == 0 || *count > total) *count = total;
-  if (values == nullptr) return;
-  for (uint32_t i = 0; i < *count; ++i) fill(values[i], i);
+void give_handles(uint32_t* count, ze_device_handle_t* devices,
+                  const std::vector<ze_device_handle_t>& all) {
+  give(count, devices, all.size(), [&](auto& device, uint32_t i) { device = all[i]; });
 }
-
-const auto kCopyHandle = [](const std::vector<ze_device_handle_t>& all) {
-  return [&all](ze_device_handle_t& handle, uint32_t i) { handle = all[i]; };
-};
 
 }  // namespace
 
@@ -93,14 +87,14 @@ namespace api {
 
 ze_result_t zeDeviceGet(ze_driver_handle_t driver, uint32_t* count, ze_device_handle_t* devices) {
   find<Driver>(driver);
-  give(count, devices, uint32_t(root_devices().size()), kCopyHandle(root_devices()));
+  give_handles(count, devices, root_devices());
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zeDeviceGetSubDevices(ze_device_handle_t device, uint32_t* count,
                                   ze_device_handle_t* devices) {
   const auto& tiles = find<Device>(device)->tiles;
-  give(count, devices, uint32_t(tiles.size()), kCopyHandle(tiles));
+  give_handles(count, devices, tiles);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -179,7 +173,7 @@ ze_result_t zeDeviceGetModuleProperties(ze_device_handle_t handle,
 ze_result_t zeDeviceGetCommandQueueGroupProperties(
     ze_device_handle_t handle, uint32_t* count, ze_command_queue_group_properties_t* properties) {
   find<Device>(handle);
-  give(count, properties, uint32_t(queue_groups().size()), [](auto& p, uint32_t i) {
+  give(count, properties, queue_groups().size(), [](auto& p, uint32_t i) {
     p.flags = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY |
               (queue_groups()[i].compute ? ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE : 0);
     p.maxMemoryFillPatternSize = Limits::kFillPattern;

@@ -1,8 +1,10 @@
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "api.hpp"
 #include "device.hpp"
+#include "give.hpp"
 #include "log.hpp"
 #include "opencl.hpp"
 #include "settings.hpp"
@@ -15,15 +17,6 @@ constexpr uint32_t kDriverVersion = 1;
 ze_driver_handle_t the_driver() {
   static const ze_driver_handle_t handle = publish(std::make_shared<Driver>());
   return handle;
-}
-
-template <typename T>
-void give(uint32_t* count, T* values, const std::vector<T>& all) {
-  require_pointer(count, "pCount");
-  const auto total = uint32_t(all.size());
-  if (*count == 0 || *count > total) *count = total;
-  if (values == nullptr) return;
-  for (uint32_t i = 0; i < *count; ++i) values[i] = all[i];
 }
 
 constexpr const char* kExtensions[] = {"ZE_experimental_relaxed_allocation_limits"};
@@ -49,7 +42,7 @@ ze_result_t zeInitDrivers(uint32_t* count, ze_driver_handle_t* drivers, void* de
 }
 
 ze_result_t zeDriverGet(uint32_t* count, ze_driver_handle_t* drivers) {
-  give(count, drivers, {the_driver()});
+  give(count, drivers, 1, [](auto& driver, uint32_t) { driver = the_driver(); });
   return ZE_RESULT_SUCCESS;
 }
 
@@ -71,12 +64,10 @@ ze_result_t zeDriverGetProperties(ze_driver_handle_t driver, ze_driver_propertie
 ze_result_t zeDriverGetExtensionProperties(ze_driver_handle_t driver, uint32_t* count,
                                            ze_driver_extension_properties_t* properties) {
   find<Driver>(driver);
-  std::vector<ze_driver_extension_properties_t> all;
-  for (const char* name : kExtensions) {
-    std::snprintf(all.emplace_back().name, sizeof(all.back().name), "%s", name);
-    all.back().version = ZE_MAKE_VERSION(1, 0);
-  }
-  give(count, properties, all);
+  give(count, properties, std::size(kExtensions), [](auto& extension, uint32_t i) {
+    std::snprintf(extension.name, sizeof(extension.name), "%s", kExtensions[i]);
+    extension.version = ZE_MAKE_VERSION(1, 0);
+  });
   return ZE_RESULT_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "api.hpp"
+#include "give.hpp"
 #include "native_binary.hpp"
 
 namespace ze_cpu {
@@ -184,12 +185,9 @@ ze_result_t zeModuleGetNativeBinary(ze_module_handle_t module, size_t* size, uin
 
 ze_result_t zeModuleGetKernelNames(ze_module_handle_t handle, uint32_t* count, const char** names) {
   const auto module = find<Module>(handle);
-  require_pointer(count, "pCount");
-  const auto total = uint32_t(module->spirv.kernels.size());
-  if (*count == 0 || *count > total) *count = total;
-  if (names == nullptr) return ZE_RESULT_SUCCESS;
   auto kernel = module->spirv.kernels.begin();
-  for (uint32_t i = 0; i < *count; ++i) names[i] = (kernel++)->first.c_str();
+  give(count, names, module->spirv.kernels.size(),
+       [&](const char*& name, uint32_t) { name = (kernel++)->first.c_str(); });
   return ZE_RESULT_SUCCESS;
 }
 

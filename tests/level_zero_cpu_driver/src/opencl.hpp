@@ -10,15 +10,30 @@
 
 namespace ze_cpu {
 
-#define ZE_CPU_OPENCL_FUNCTIONS(apply)                                                             \
-  apply(clGetPlatformIDs) apply(clGetDeviceIDs) apply(clGetDeviceInfo) apply(clCreateContext)      \
-      apply(clCreateCommandQueueWithProperties) apply(clReleaseCommandQueue)                       \
-          apply(clCreateProgramWithIL) apply(clCreateProgramWithBinary) apply(clBuildProgram)      \
-              apply(clGetProgramBuildInfo) apply(clGetProgramInfo) apply(clReleaseProgram)         \
-                  apply(clSetProgramSpecializationConstant) apply(clCreateKernel)                  \
-                      apply(clReleaseKernel) apply(clSetKernelArg) apply(clSetKernelArgSVMPointer) \
-                          apply(clGetKernelWorkGroupInfo) apply(clGetKernelSubGroupInfo)           \
-                              apply(clEnqueueNDRangeKernel) apply(clFinish)
+// clang-format off
+#define ZE_CPU_OPENCL_FUNCTIONS(apply) \
+  apply(clGetPlatformIDs) \
+  apply(clGetDeviceIDs) \
+  apply(clGetDeviceInfo) \
+  apply(clCreateContext) \
+  apply(clCreateCommandQueueWithProperties) \
+  apply(clReleaseCommandQueue) \
+  apply(clCreateProgramWithIL) \
+  apply(clCreateProgramWithBinary) \
+  apply(clBuildProgram) \
+  apply(clGetProgramBuildInfo) \
+  apply(clGetProgramInfo) \
+  apply(clReleaseProgram) \
+  apply(clSetProgramSpecializationConstant) \
+  apply(clCreateKernel) \
+  apply(clReleaseKernel) \
+  apply(clSetKernelArg) \
+  apply(clSetKernelArgSVMPointer) \
+  apply(clGetKernelWorkGroupInfo) \
+  apply(clGetKernelSubGroupInfo) \
+  apply(clEnqueueNDRangeKernel) \
+  apply(clFinish)
+// clang-format on
 
 /// The calls of the runtime and the one context that all Level Zero contexts share.
 struct OpenCL {
