@@ -23,6 +23,7 @@ constexpr std::uint32_t most_groups = (1u << 31) / 1024 - 1;
 constexpr std::uint32_t alignment = 128;
 constexpr std::uint32_t intel = 0x8086;
 constexpr std::uint32_t block_reader = 16;
+constexpr std::uint32_t narrow_subgroup = 8;
 /// Of memory that only waits for queued work to end.
 constexpr std::uint64_t most_retired_bytes = 256 << 20;
 
@@ -33,8 +34,12 @@ bool has_subgroup_size(const Adapter& adapter, std::uint32_t size) {
   return std::find(compute.subGroupSizes, end, size) != end;
 }
 
-std::string flags_for(const gpu::DeviceLimits& limits) {
+std::string flags_for(const Adapter& adapter, const gpu::DeviceLimits& limits) {
   std::string flags = "-cl-fp32-correctly-rounded-divide-sqrt";
+  // GPUs without narrow subgroups have a larger register file for kernels that would else spill.
+  if (adapter.properties.vendorId == intel && !has_subgroup_size(adapter, narrow_subgroup)) {
+    flags += " -ze-intel-enable-auto-large-GRF-mode";
+  }
   if (limits.max_buffer_bytes > most_binding_bytes) {
     flags += " -ze-opt-greater-than-4GB-buffer-required";
   }
@@ -50,7 +55,7 @@ Device::Device(const Adapter& adapter, const Config& config)
       debug_(config.debug_mode) {
   if (!info_.available) throw BackendUnavailable(text(info_.id, ": ", info_.reason));
   read_limits();
-  build_flags_ = flags_for(limits_);
+  build_flags_ = flags_for(adapter_, limits_);
   if (config.enable_pipeline_cache) {
     binaries_ = std::make_unique<NativeBinaries>(text(info_.name, " ", adapter.properties.vendorId,
                                                       ":", adapter.properties.deviceId, " driver ",

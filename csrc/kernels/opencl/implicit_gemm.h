@@ -116,35 +116,30 @@ static inline void implicit_gemm(Operands x, Params params, local float* tile_a)
 #endif
   SUMS sums[TM] = {0};
   for (uint at = first; at < end; at += BK) {
-    // Read into registers while other work-items may still use the tiles.
-    float a[LOADS_A];
-    float b[LOADS_B];
+    local_barrier();
     UNROLLED(LOADS_A, i, {
       const uint row = row0 + line + i * (THREADS / BK);
-      a[i] = at + t % BK < end && row < params.m ? load_a(x, params, group, row, deep_a) : 0;
+      const bool inside = at + t % BK < end && row < params.m;
+      tile_a[t % BK * LINE_A + line + i * (THREADS / BK)] =
+          inside ? load_a(x, params, group, row, deep_a) : 0;
     })
 #if B_DEEP
     uint3 col_b = first_b;
     UNROLLED(LOADS_B, i, {
       const bool inside = at + t % BK < end && col0 + line + i * (THREADS / BK) < params.n;
-      b[i] = inside ? load_b(x, params, group, deep_a, col_b) : 0;
+      tile_b[t % BK * LINE_B + line + i * (THREADS / BK)] =
+          inside ? load_b(x, params, group, deep_a, col_b) : 0;
       col_b = advanced(col_b, step_b, params.col_y, params.col_z);
     })
 #else
     UNROLLED(LOADS_B, i, {
       const bool inside = at + ty / TN + i * (GROUP_Y / TN) < end && col0 + column < params.n;
-      b[i] = inside ? load_b(x, params, group, deep_b, col_b) : 0;
+      tile_b[(ty / TN + i * (GROUP_Y / TN)) * LINE_B + column] =
+          inside ? load_b(x, params, group, deep_b, col_b) : 0;
       deep_b = advanced(deep_b, step_b, params.deep_y, params.deep_z);
     })
 #endif
     deep_a = advanced(deep_a, step, params.deep_y, params.deep_z);
-    local_barrier();
-    UNROLLED(LOADS_A, i, tile_a[t % BK * LINE_A + line + i * (THREADS / BK)] = a[i];)
-#if B_DEEP
-    UNROLLED(LOADS_B, i, tile_b[t % BK * LINE_B + line + i * (THREADS / BK)] = b[i];)
-#else
-    UNROLLED(LOADS_B, i, tile_b[(ty / TN + i * (GROUP_Y / TN)) * LINE_B + column] = b[i];)
-#endif
     local_barrier();
     for (uint deep = 0; deep < BK; ++deep) {
       SUMS columns;
