@@ -170,6 +170,8 @@ def main():
             )
     if options.modules:
         options.modules.mkdir(parents=True, exist_ok=True)
+        for old in options.modules.glob(f"{kernel.name}.*spv"):
+            old.unlink()
         for chosen, module in zip(kernel.combinations(), modules, strict=True):
             if module is not None:
                 (options.modules / file_name(kernel, chosen)).write_bytes(module)

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import intel_gpu
 import system
 import ze_cpu
 from project import BUILD_FOLDER, Environment
@@ -62,6 +63,8 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
         if level_zero:
             say("tests of the Level Zero driver on the CPU")
             total += ctest(environment, ze_cpu.FOLDER, level_zero)
+        if intel_gpu.RUNS_HERE:
+            intel_gpu.install()
     say("Python tests")
     total += pytest(environment, rest, level_zero)
     return report(total)
@@ -112,7 +115,8 @@ def pytest(environment: Environment, rest: list[str], env: dict[str, str]) -> Co
     results = RESULTS / "pytest.xml"
     results.unlink(missing_ok=True)
     arguments = ["-m", "pytest", f"--junitxml={results}", *rest]
-    code = environment.run("python", *arguments, env=env, check=False)
+    both = env | intel_gpu.variables()
+    code = environment.run("python", *arguments, env=both, check=False)
     return counted(results, code)
 
 

@@ -1,0 +1,77 @@
+"""./dev ocloc: what Intel's compiler makes of the SPIR-V kernels; no Intel GPU is needed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+
+import system
+from project import BUILD_FOLDER, Environment
+from shell import BUILD, ROOT, Failed, output, run, say
+
+RUNS_HERE = (sys.platform, platform.machine()) == ("linux", "x86_64") and bool(
+    shutil.which("apt-get")
+)
+WHERE_IT_RUNS = "Intel's GPU driver is taken from Debian's packages for x86-64, with apt-get"
+# The driver brings the compiler. With what it asks for it is unpacked and not installed: as
+# installed it would be a device of every OpenCL and Level Zero program.
+PACKAGE = "intel-opencl-icd"
+# Every system has these; and clang, which SPIR-V does without.
+NOT_UNPACKED = ("gcc-", "libc6", "libgcc", "libstdc++", "libclang", "libopencl-clang")
+FOLDER = BUILD / "intel-gpu"
+STAMP = FOLDER / "packages"
+REPORT = ROOT / "tests" / "intel_gpu" / "report.py"
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "ocloc",
+        help="what Intel's compiler makes of the kernels",
+        description="Compiles the SPIR-V kernels for several Intel GPUs and writes SIMD widths, "
+        "spills and workgroup memory to docs/level-zero-kernels.md.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(call=call, passes_on=False)
+
+
+def call(_: argparse.Namespace, __: list[str]) -> int:
+    environment = Environment()
+    environment.install_project()
+    install()
+    environment.run("python", REPORT, BUILD_FOLDER / "spirv", FOLDER)
+    return 0
+
+
+def install() -> None:
+    """Unpacks the driver into FOLDER."""
+    if not RUNS_HERE:
+        raise Failed(WHERE_IT_RUNS)
+    system.require(system.SPIRV_TOOLS, system.LEVEL_ZERO_LOADER)
+    if STAMP.exists():
+        return
+    say("unpacking Intel's GPU driver and compiler")
+    packages = needed()
+    archives = FOLDER / "archives"
+    archives.mkdir(parents=True, exist_ok=True)
+    # As root apt-get fetches as a user of its own, who may not write here.
+    sandbox = ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
+    if run(["apt-get", "download", "-q", *sandbox, *packages], cwd=archives, check=False) != 0:
+        raise Failed("the packages of Intel's GPU driver could not be fetched; try apt-get update")
+    for archive in sorted(archives.glob("*.deb")):
+        run(["dpkg-deb", "-x", archive, FOLDER])
+    STAMP.write_text(" ".join(packages))
+
+
+def needed() -> list[str]:
+    """The package and what it asks for."""
+    lines = output(["apt-cache", "depends", "--recurse", "--important", PACKAGE]).splitlines()
+    names = sorted({line for line in lines if line and line[0] not in " |<"})
+    return [name for name in names if not name.startswith(NOT_UNPACKED)]
+
+
+def variables() -> dict[str, str]:
+    """What tells the tests where the driver is, if it is."""
+    return {"INTEL_GPU_DRIVER": str(FOLDER)} if STAMP.exists() else {}
