@@ -35,14 +35,18 @@ kernel void matmul_vec(global const ITEM* matrix, global const ITEM* vector, glo
   uint i = lane;
 #if SUBGROUP
   if (LANES >= SUBGROUP) {
-    const uint before = get_sub_group_local_id();
-    for (; i - before + 3 * LANES + SUBGROUP <= cols; i += 4 * LANES) {
+    global const ITEM* matrix_blocks = matrix + of_first(base);
+    global const ITEM* vector_blocks = vector + of_first(base_v);
+    const uint end = of_first(cols);
+    uint at = of_first(lane);
+    for (; at + 3 * LANES + SUBGROUP <= end; at += 4 * LANES) {
       UNROLL for (uint e = 0; e < 4; ++e) {
-        const uint at = i - before + e * LANES;
-        sums[e] = fma(load_block(matrix + base + at), load_block(vector + base_v + at), sums[e]);
+        sums[e] = fma(load_block(matrix_blocks + at + e * LANES),
+                      load_block(vector_blocks + at + e * LANES), sums[e]);
       }
     }
-  }
+    i = at + get_sub_group_local_id();
+  } else
 #endif
   for (; i + 3 * LANES < cols; i += 4 * LANES) {
     UNROLL for (uint e = 0; e < 4; ++e) {

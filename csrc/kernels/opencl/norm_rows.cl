@@ -11,6 +11,7 @@
 //! only: SUBGROUP == 0 or VECTOR
 //! IN_PLACE: 0 1
 //! GROUP: 128 256
+//! only: SUBGROUP == 0 or GROUP == 128
 //! WALKERS: constant
 //! VECTORS: constant
 #include "items.h"

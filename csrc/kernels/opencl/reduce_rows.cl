@@ -48,13 +48,16 @@ kernel void reduce_rows(global const ITEM* input, global TO* output, const Param
   uint i = walker;
 #if SUBGROUP
   if (WALKERS >= SUBGROUP) {
-    const uint before = get_sub_group_local_id();
-    for (; i - before + (DEPTH - 1) * WALKERS + SUBGROUP <= count; i += DEPTH * WALKERS) {
+    global const ITEM* blocks = input + of_first(base);
+    const uint end = of_first(count);
+    uint at = of_first(walker);
+    for (; at + (DEPTH - 1) * WALKERS + SUBGROUP <= end; at += DEPTH * WALKERS) {
       UNROLL for (uint d = 0; d < DEPTH; ++d) {
-        results[d] = combine(results[d], load_block(input + base + i - before + d * WALKERS));
+        results[d] = combine(results[d], load_block(blocks + at + d * WALKERS));
       }
     }
-  }
+    i = at + get_sub_group_local_id();
+  } else
 #endif
   for (; i + DEPTH * step - WALKERS < count; i += DEPTH * step) {
     float4 x[DEPTH];

@@ -60,9 +60,9 @@ kernel void softmax(
     if (walker < width) sums[item] += sums[item + width * one_walker];
   }
   local_barrier();
-  const float total = sums[item - walker * one_walker];
+  const float factor = 1 / sums[item - walker * one_walker];
   for (uint i = walker; i < length; i += 4 * WALKERS) {
-    const float4 quotients = exp(four_of_column(input + base, i, &params) - highest) / total;
+    const float4 quotients = exp(four_of_column(input + base, i, &params) - highest) * factor;
     global T* out = output + base + i * params.inner;
     const uint apart = WALKERS * params.inner;
     out[0] = (T)quotients.x;

@@ -2,9 +2,13 @@
 #if SUBGROUP
 #define OF_SUBGROUPS __attribute__((intel_reqd_sub_group_size(SUBGROUP)))
 uint BUILTIN get_sub_group_local_id(void);
+uint CONVERGENT sub_group_broadcast(uint value, uint from);
 float CONVERGENT intel_sub_group_shuffle_xor(float value, uint mask);
 uint2 CONVERGENT intel_sub_group_block_read2(const global uint* from);
 uint4 CONVERGENT intel_sub_group_block_read4(const global uint* from);
+
+/// The value of the first work-item of the subgroup, which the compiler so knows to be one for all.
+#define of_first(value) sub_group_broadcast((value), 0)
 
 // SUBGROUP items from one place on, four elements for each work-item: which four depends on T alone.
 #if T_IS_f32
