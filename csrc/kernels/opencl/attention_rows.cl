@@ -2,8 +2,8 @@
 // a running maximum and sum. Pieces are joined by attention_join.cl.
 // 0 q, 1 k, 2 v, 3 o, or with PIECES the sums over each piece's keys not yet divided, piece by
 // piece in float32; 4 with PIECES: the maximum and the sum of each.
-// Four work-items make the score of a key, COLUMNS (a power of two, at least head_dim, at most GROUP)
-// walk the columns of o and the rest the keys. VECTOR: rows are whole vectors of four.
+// Four work-items make the score of a key, COLUMNS (a power of two, at least head_dim, at most
+// GROUP) walk the columns of o and the rest the keys. VECTOR: rows are whole vectors of four.
 //! T: f32 f16
 //! VECTOR: 0 1
 //! PIECES: 0 1

@@ -1,5 +1,5 @@
-// What a kernel with variables T and VECTOR reads at a time: ITEM, WIDTH elements; WIDE is the same in
-// float32.
+// What a kernel with variables T and VECTOR reads at a time: ITEM, WIDTH elements; WIDE is the same
+// in float32.
 #if VECTOR
 #define WIDTH 4
 #define WIDE float4

@@ -1,8 +1,8 @@
-// JOIN_OF_WALKERS(name, joined) defines name(held, value, first, walker): it joins, by a function of
-// two floats, the value that each of the WALKERS work-items of a result has, and gives it to all of
-// them. `first` is the local index of walker 0, `held` a local array with a place for each work-item
-// of the workgroup, all of which come here. An array serves once, since nothing waits for its
-// readers.
+// JOIN_OF_WALKERS(name, joined) defines name(held, value, first, walker): it joins, by a function
+// of two floats, the value that each of the WALKERS work-items of a result has, and gives it to all
+// of them. `first` is the local index of walker 0, `held` a local array with a place for each
+// work-item of the workgroup, all of which come here. An array serves once, since nothing waits for
+// its readers. After subgroups.h where there is SUBGROUP.
 #if SUBGROUP
 #define JOIN_OF_WALKERS(name, joined)                                                      \
   static inline float name(local float* held, float value, uint first, uint walker) {      \

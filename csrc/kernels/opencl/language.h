@@ -44,7 +44,8 @@ void CONVERGENT barrier(uint fences);
   type BUILTIN exp(type); type BUILTIN exp2(type); type BUILTIN expm1(type);              \
   type BUILTIN log(type); type BUILTIN tanh(type); type BUILTIN erf(type);                \
   type BUILTIN erfc(type); type BUILTIN sqrt(type); type BUILTIN rsqrt(type);             \
-  type BUILTIN native_recip(type); type BUILTIN fabs(type); type BUILTIN floor(type); type BUILTIN rint(type);
+  type BUILTIN native_recip(type); type BUILTIN fabs(type);                               \
+  type BUILTIN floor(type); type BUILTIN rint(type);
 #define BINARY(type) \
   type BUILTIN fmax(type, type); type BUILTIN fmin(type, type); type BUILTIN pow(type, type); \
   type BUILTIN copysign(type, type);

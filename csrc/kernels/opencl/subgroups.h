@@ -7,10 +7,10 @@ float CONVERGENT intel_sub_group_shuffle_xor(float value, uint mask);
 uint2 CONVERGENT intel_sub_group_block_read2(const global uint* from);
 uint4 CONVERGENT intel_sub_group_block_read4(const global uint* from);
 
-/// The value of the first work-item of the subgroup, which the compiler so knows to be one for all.
+/// The value of the subgroup's first work-item: so a compiler knows that it is one for all.
 #define of_first(value) sub_group_broadcast((value), 0)
 
-// SUBGROUP items from one place on, four elements for each work-item: which four depends on T alone.
+// SUBGROUP items from one place on, four elements for each work-item: which ones, T decides.
 #if T_IS_f32
 static inline float4 load_block(global const ITEM* from) {
   return as_float4(intel_sub_group_block_read4((global const uint*)from));

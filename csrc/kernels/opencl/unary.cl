@@ -1,5 +1,5 @@
-// output[i] = op(input[i]) for i < n, VECTORS vectors of four a work-item, all read before the first
-// is used.
+// output[i] = op(input[i]) for i < n, VECTORS vectors of four a work-item, all read before the
+// first is used.
 // 0 input, 1 output; one buffer where both are the same.
 //! T: f32 f16
 //! VECTORS: 2 4
