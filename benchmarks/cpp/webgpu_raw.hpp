@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/dynamic_library.hpp"
-#include "gpu/backend.hpp"
+#include "recorder.hpp"
 #include "tilewright/tilewright.hpp"
 #include "webgpu/api.hpp"
 #include "webgpu/wgsl_interface.hpp"
@@ -24,62 +24,17 @@ using webgpu::api;
 
 // What the backend launches ----------------------------------------------------------------------
 
-/// One launch, as the backend asks its device for it.
-struct Recorded {
-  gpu::KernelDescription kernel;
-  KernelInfo info;
-  std::vector<std::byte> params;
-  std::array<std::uint32_t, 3> grid;
-};
-
-/// Does nothing and remembers the last launch.
-class Recorder final : public gpu::Device {
- public:
-  explicit Recorder(Recorded& recorded) : recorded_(recorded) {
-    limits_.max_buffer_bytes = limits_.max_binding_bytes = std::uint64_t{1} << 30;
-    limits_.local_memory_bytes = 48 << 10;
-  }
-  DeviceInfo info() const override { return {}; }
-  const gpu::DeviceLimits& limits() const override { return limits_; }
-  gpu::KernelLanguage language() const override { return gpu::KernelLanguage::wgsl; }
-  std::uint32_t subgroup_size() override { return 32; }
-  std::unique_ptr<gpu::DeviceBuffer> create_buffer(std::uint64_t bytes) override {
-    return std::make_unique<gpu::DeviceBuffer>(bytes);
-  }
-  std::unique_ptr<gpu::Pipeline> create_pipeline(const gpu::KernelDescription& kernel) override {
-    recorded_.kernel = kernel;
-    recorded_.info = webgpu::interface_of(kernel, webgpu::tokens_of(kernel.code.text)).info;
-    return std::make_unique<gpu::Pipeline>(recorded_.info);
-  }
-  void launch(const gpu::Launch& launch) override {
-    recorded_.params.assign(launch.params.begin(), launch.params.end());
-    recorded_.grid = launch.grid;
-  }
-  void upload(gpu::DeviceBuffer&, std::uint64_t, std::span<const std::byte>) override {}
-  void download(std::span<std::byte>, gpu::DeviceBuffer&, std::uint64_t) override {}
-  void copy(gpu::DeviceBuffer&, std::uint64_t, gpu::DeviceBuffer&, std::uint64_t,
-            std::uint64_t) override {}
-  void wait() override {}
-  void begin_timing() override {}
-  std::vector<LaunchRecord> end_timing() override { return {}; }
-
- private:
-  Recorded& recorded_;
-  gpu::DeviceLimits limits_;
-};
-
 template <class Op>
 Recorded record(const Op& op) {
-  Recorded recorded;
-  gpu::GpuBackend backend("webgpu", {},
-                          [&](const Config&) { return std::make_shared<Recorder>(recorded); });
-  backend.init();
-  op(backend);
-  return recorded;
+  return record(
+      gpu::KernelLanguage::wgsl,
+      [](const gpu::KernelDescription& kernel) {
+        return webgpu::interface_of(kernel, webgpu::tokens_of(kernel.code.text)).info;
+      },
+      op);
 }
 
-inline constexpr Size small = 1024;  // elements of the small op
-inline constexpr Size side = 256;    // of the first product
+inline constexpr Size side = 256;  // of the first product
 inline constexpr Size matrix_bytes = 4 * side * side;
 inline constexpr Size large_bytes = 256 << 20;
 

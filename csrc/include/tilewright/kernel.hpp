@@ -9,10 +9,11 @@ namespace tilewright {
 
 /// What a kernel of one's own is made from.
 struct KernelSource {
-  std::string code;            ///< in the backend's language; webgpu: WGSL
+  std::string code;            ///< webgpu: WGSL; level-zero: the bytes of a SPIR-V module
   std::string entry = "main";  ///< which of the code's entry points
   std::string name;            ///< for messages and profiles; empty: the entry's
-  /// Leaves out the checks that keep a kernel within its buffers and end its loops.
+  /// Leaves out the checks that keep a kernel within its buffers and end its loops. SPIR-V, which
+  /// has none, must be trusted.
   bool trusted = false;
 };
 
@@ -26,7 +27,7 @@ struct KernelBinding {
 /// One of the parameters that a kernel's code declares.
 struct KernelParameter {
   std::string name;
-  std::string type;  ///< as the language calls it, "u32" or "vec4<f32>"
+  std::string type;  ///< as WGSL calls it, "u32" or "vec4<f32>"; "int32" has either sign
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
