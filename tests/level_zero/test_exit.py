@@ -1,0 +1,58 @@
+"""Interpreters that end in the middle of things, without a call of Level Zero at exit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+START = """
+be = tw.init_backend(DEVICE)
+x, y = be.array(np.ones(1 << 16, np.float32)), be.array(np.ones(1 << 16, np.float32))
+saxpy = kernel(be, "saxpy")
+def work():
+    for _ in range(50): saxpy(x, y, grid=1 << 10, params=(1 << 16, 2.0))
+work()
+"""
+THREADS = """
+import threading, time
+def forever():
+    while True: {0}
+for _ in range(4): threading.Thread(target=forever, daemon=True).start()
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        "",
+        "be.close()",
+        "del be",
+        "del x, y, saxpy",
+        "be.kept = x; loop = [be]; loop.append(loop)",
+        "import builtins; builtins.kept = (be, x, saxpy)",
+        "import sys; sys.kept = x; sys.exit(0)",
+        "import atexit; atexit.register(work)",
+        "class Late:\n    def __del__(self): work()\nlate = Late()",
+        "be.begin_profile(); work()",
+        THREADS.format("work()"),
+        THREADS.format("be.copy_htod(x, np.ones(1 << 16, np.float32)); be.synchronize()"),
+        THREADS.format("x.numpy()"),
+        THREADS.format("kernel(be, 'rounds')"),
+        THREADS.format("tw.init_backend(DEVICE).close()"),
+    ],
+)
+def test_an_interpreter_ends_quietly(succeeds: Callable[..., str], left: str) -> None:
+    assert succeeds(START + left) == ""
+
+
+@pytest.mark.parametrize(("signal", "code"), [("SIGTERM", -15), ("SIGINT", -2)])
+def test_a_signal_ends_it(run_python: Callable[..., str], signal: str, code: int) -> None:
+    forever = f"""
+import signal, threading
+threading.Timer(0.3, os.kill, [os.getpid(), signal.{signal}]).start()
+while True: work(); be.synchronize()
+"""
+    done = run_python(START + forever)
+    assert done.returncode == code, done.stderr

@@ -1,0 +1,99 @@
+"""Memory: what is full, what is too large, and what is let go of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def test_a_device_that_is_full(succeeds: Callable[..., str]) -> None:
+    succeeds(
+        """
+with tw.init_backend(DEVICE) as be:
+    most = be.capabilities().max_buffer_bytes
+    assert most <= 64 << 20, most
+    raised(tw.InvalidArgument, be.alloc, most + 4)
+    kept = []
+    try:
+        while len(kept) < 100: kept.append(be.alloc(4 << 20))
+    except tw.OutOfMemory as error:
+        assert error.requested_bytes == 4 << 20, error.requested_bytes
+        assert "free some buffers" in str(error), error
+    assert 10 <= len(kept) < 17, len(kept)
+    for buffer in kept: be.free(buffer)
+    assert computes(be, 100_000)
+""",
+        ZE_CPU_MEMORY=str(64 << 20),
+    )
+
+
+def test_freed_memory_is_used_again_when_the_device_is_full(succeeds: Callable[..., str]) -> None:
+    succeeds(
+        """
+with tw.init_backend(DEVICE) as be:
+    for size in range(1, 40):
+        x = be.array(np.ones(size << 17, np.float32))
+        kernel(be, "rounds")(x, grid=size, params=3)
+        del x
+assert CpuDriver().alive() == ""
+""",
+        ZE_CPU_MEMORY=str(64 << 20),
+    )
+
+
+def test_more_than_four_gigabytes_in_one_buffer(succeeds: Callable[..., str]) -> None:
+    succeeds(
+        """
+with tw.init_backend(DEVICE) as be:
+    size = (4 << 30) + (1 << 20)
+    buffer = be.alloc(size)
+    sent = np.arange(1 << 16, dtype=np.uint8)
+    received = np.empty_like(sent)
+    for offset in (0, (4 << 30) - 1000, size - sent.nbytes):
+        be.copy_htod(buffer, sent, offset)
+        be.copy_dtoh(received, buffer, offset)
+        assert (sent == received).all(), offset
+    assert (be.buffer_bytes(buffer), be.memory_stats().active_bytes) == (size, size)
+    message = raised(tw.Unsupported, be.launch_kernel, kernel(be, "rounds"), [buffer],
+                     np.uint32(1), (1, 1, 1))
+    assert "4294967292" in message, message
+""",
+        ZE_CPU_POISON="0",
+    )
+
+
+def test_queued_work_holds_a_bounded_amount_of_freed_memory(succeeds: Callable[..., str]) -> None:
+    succeeds(
+        """
+with tw.init_backend(DEVICE) as be:
+    k, most = kernel(be, "rounds"), 0
+    for _ in range(100):
+        x = be.array(np.ones(4 << 20, np.float32))
+        k(x, grid=1, params=100)
+        del x
+        be.trim()
+    be.synchronize()
+    assert CpuDriver().alive().count("memory") == 1
+    print(*[line for line in CpuDriver().alive().splitlines() if "memory" in line])
+"""
+    )
+
+
+def test_small_uploads_of_many_kinds(succeeds: Callable[..., str]) -> None:
+    succeeds(
+        """
+with tw.init_backend(DEVICE) as be:
+    random = np.random.default_rng(1)
+    expected = random.integers(0, 255, 300_000, dtype=np.uint8)
+    buffer, received = be.alloc(expected.nbytes), np.empty_like(expected)
+    be.copy_htod(buffer, expected)
+    for _ in range(1500):
+        start = int(random.integers(0, expected.size - 1))
+        piece = random.integers(0, 255, min(int(random.integers(1, 3000)), expected.size - start),
+                                dtype=np.uint8)
+        expected[start : start + piece.size] = piece
+        be.copy_htod(buffer, piece, start)
+    be.copy_dtoh(received, buffer)
+    assert (received == expected).all()
+""",
+        ZE_CPU_SHUFFLE="3",
+    )
