@@ -97,3 +97,28 @@ with tw.init_backend(DEVICE) as be:
 """
     assert succeeds(code, ZE_CPU_COPY_ENGINE="1") == "True\n"
     assert succeeds(code) == "False\n"
+
+
+CHOICE = """
+(device,) = [d for d in tw.devices() if d.backend == "level-zero"]
+assert tw.init_backend(DEVICE).device.id == DEVICE
+print(device.kind, tw.init_backend("{0}").device.id)
+"""
+
+
+def test_a_software_device_is_never_picked_by_itself(succeeds: Callable[..., str]) -> None:
+    kind, chosen = succeeds(CHOICE.format("auto"), ZE_CPU_GPU="0").split()
+    assert kind == "software"
+    assert not chosen.startswith("level-zero")
+    code = "print(raised(tw.BackendUnavailable, tw.init_backend, 'level-zero'))"
+    assert "is a software GPU, which is never picked by itself" in succeeds(code, ZE_CPU_GPU="0")
+    named = CHOICE.format("level-zero")
+    allowed = succeeds(named, ZE_CPU_GPU="0", TILEWRIGHT_ALLOW_SOFTWARE="1")
+    assert allowed == "software level-zero:0\n"
+
+
+def test_hardware_is_picked(succeeds: Callable[..., str]) -> None:
+    named = CHOICE.format("level-zero")
+    assert succeeds(named, ZE_CPU_INTEGRATED="1") == "integrated level-zero:0\n"
+    # The vendor's own API before webgpu, whatever that reaches.
+    assert succeeds(CHOICE.format("auto"), ZE_CPU_INTEGRATED="0") == "discrete level-zero:0\n"

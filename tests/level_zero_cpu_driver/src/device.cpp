@@ -107,7 +107,7 @@ ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_propertie
   }
   const OpenCL& cl = opencl();
   ze_device_properties_t& p = *properties;
-  p.type = ZE_DEVICE_TYPE_GPU;
+  p.type = settings().gpu ? ZE_DEVICE_TYPE_GPU : ZE_DEVICE_TYPE_CPU;
   p.vendorId = cl.info<cl_uint>(CL_DEVICE_VENDOR_ID);
   p.deviceId = device->index;
   p.flags = (settings().integrated ? ZE_DEVICE_PROPERTY_FLAG_INTEGRATED : 0) |

@@ -14,6 +14,7 @@ struct Settings {
   uint32_t devices;
   uint32_t tiles;
   bool copy_engine;
+  bool gpu;
   bool integrated;
   uint64_t memory_limit;
   bool poison;
