@@ -17,7 +17,7 @@ with tw.init_backend(DEVICE) as be:
         while len(kept) < 100: kept.append(be.alloc(4 << 20))
     except tw.OutOfMemory as error:
         assert error.requested_bytes == 4 << 20, error.requested_bytes
-        assert "free some buffers" in str(error), error
+        assert "free some" in str(error), error
     assert 10 <= len(kept) < 17, len(kept)
     for buffer in kept: be.free(buffer)
     assert computes(be, 100_000)

@@ -170,9 +170,10 @@ Allocation::Allocation(std::shared_ptr<Object> context, ze_memory_type_t type,
 Allocation::~Allocation() { std::free(block_); }
 
 std::string Allocation::damage() {
-  static const std::string whole(kGuard, char(kGuardByte));
-  const bool before = std::memcmp(data_ - kGuard, whole.data(), kGuard) != 0;
-  const bool after = std::memcmp(data_ + size, whole.data(), kGuard) != 0;
+  // Kept to the end of the process, in which queued kernels still come here.
+  static const auto* whole = new std::string(kGuard, char(kGuardByte));
+  const bool before = std::memcmp(data_ - kGuard, whole->data(), kGuard) != 0;
+  const bool after = std::memcmp(data_ + size, whole->data(), kGuard) != 0;
   if ((!before && !after) || reported_) return {};
   reported_ = true;
   size_t distance = 0;
