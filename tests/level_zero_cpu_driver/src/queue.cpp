@@ -3,7 +3,10 @@
 #include <CL/cl_ext.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <shared_mutex>
 
 #include "api.hpp"
 #include "command_list.hpp"
@@ -22,6 +25,7 @@ constexpr microseconds kGatherTime{2000};
 constexpr microseconds kGatherStep{100};
 constexpr size_t kGatherCount = 64;
 constexpr uint64_t kLookAgain = 1000000;
+constexpr std::chrono::milliseconds kAtTheEnd{10};
 
 cl_command_queue make_queue(cl_command_queue_properties properties) {
   const cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
@@ -40,6 +44,23 @@ bool is_ready(const Command& command) {
                      [](const auto& event) { return event->signal.is_set(); });
 }
 
+std::atomic<bool> process_ends{false};
+
+// Held by workers while a command runs.
+std::shared_mutex& running() {
+  static auto* mutex = new std::shared_mutex;
+  return *mutex;
+}
+
+// A program may end with work in its queues. No command begins then any more, and the OpenCL
+// runtime, whose end comes after, is not taken apart under one that runs.
+void stop_workers_at_exit() {
+  [[maybe_unused]] static const int registered = std::atexit([] {
+    process_ends = true;
+    running().lock();
+  });
+}
+
 void stop_using(const Command& command) {
   for (const auto& object : command.uses) --object->in_flight;
 }
@@ -50,7 +71,9 @@ Worker::Worker()
     : parallel_(make_queue(0)),
       serial_(make_queue(CL_QUEUE_THREAD_LOCAL_EXEC_ENABLE_INTEL)),
       random_(settings().shuffle_seed.value_or(0)),
-      thread_([this] { work(); }) {}
+      thread_([this] { work(); }) {
+  stop_workers_at_exit();
+}
 
 Worker::~Worker() {
   ends_ = true;
@@ -93,7 +116,15 @@ ze_result_t Worker::wait(uint64_t nanoseconds) {
 }
 
 void Worker::work() {
-  while (const auto command = take()) execute(*command);
+  while (const auto command = take()) {
+    std::shared_lock lock(running());
+    if (!process_ends) {
+      execute(*command);
+      continue;
+    }
+    lock.unlock();
+    while (!ends_) std::this_thread::sleep_for(kAtTheEnd);
+  }
 }
 
 std::shared_ptr<const Command> Worker::take() {
