@@ -1,15 +1,17 @@
 // o = softmax(scale q k^T) v without the matrix of scores: BQ queries and COLUMNS columns of o a
-// workgroup, keys in tiles of KEYS, a running maximum and sum for each query.
+// workgroup, keys in tiles of BK, a running maximum and sum for each query.
 // 0 q, 1 k, 2 v, 3 o.
 // Teams of LANES work-items have ROWS queries each: its work-items lie along the keys of a tile
 // while scores are made, and along the columns of o while these are used. Of k, DEEP columns of a
 // tile lie in workgroup memory at a time, k by k; of v, the tile.
-// Variables: NY, TQ (NY * TQ is BQ), COLUMNS, CAUSAL, T.
+// Variables: NY, TQ (NY * TQ is BQ), COLUMNS, CAUSAL, T; SUBGROUP (a team is a subgroup, whose
+// work-items each read one of LANES elements of a query and show it to the others).
 //! NY: 16
 //! TQ: 4 8
 //! COLUMNS: 32 64 128
 //! only: TQ == 4 or COLUMNS > 32
 //! T: f32 f16
+//! SUBGROUP: 0 16
 //! CAUSAL: constant
 //! ignored: NX TK STEP KEYS VECTOR
 #include "running_softmax.h"
@@ -31,21 +33,32 @@
 // Odd, so that neighbours along the other dimension lie in other banks.
 #define PITCH (BK + 1)
 
+#if SUBGROUP
+#define TEAM get_sub_group_id()
+#else
+#define TEAM ((uint)get_local_id(1))
+#endif
+
 typedef struct {
   uint share, seq_q, seq_kv, head_dim, q_offset, first_head;
   float scale;
   uint zero;
 } Params;
 
+#if SUBGROUP
+__attribute__((intel_reqd_sub_group_size(SUBGROUP)))
+#endif
 __attribute__((reqd_work_group_size(LANES, TEAMS, 1)))
 kernel void attention(global const T* q, global const T* k, global const T* v, global T* o,
                       const Params params) {
   local float tile_k[DEEP][PITCH];
   local float tile_v[BK][COLUMNS];
+#if !SUBGROUP
   local float shown[TEAMS][ROWS][LANES];
+#endif
   local float powers[TEAMS][ROWS][BK];
   const size_t lane = get_local_id(0);
-  const uint team = get_local_id(1);
+  const uint team = TEAM;
   const uint head = params.first_head + (uint)get_group_id(CAUSAL ? 0 : 1);
   // Heads of q in one batch share kv heads in their order, and so do those of the next batch.
   const size_t base_kv = (size_t)(head / params.share) * params.seq_kv;
@@ -83,40 +96,49 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       UNROLL for (uint i = 0; i < ROWS; ++i) {
         UNROLL for (uint j = 0; j < BESIDE; ++j) scores[i][j] = 0;
       }
+      const uint tile_keys = min(BK, keys - key0);
       for (uint d0 = 0; d0 < params.head_dim; d0 += DEEP) {
+        const uint end = min(DEEP, params.head_dim - d0);
         local_barrier();
-        for (uint i = team; i < BK * DEEP / LANES; i += TEAMS) {
-          const uint key = i / (DEEP / LANES);
-          const size_t d = i % (DEEP / LANES) * LANES + lane;
-          global const T* line = k + (base_kv + key0 + key) * params.head_dim + d0;
-          float value = 0;
-          if (key0 + key < keys && d0 + d < params.head_dim) value = (float)line[d];
-          tile_k[d][key] = value;
-        }
-        if (d0 == 0) {
-          for (uint i = team; i < BK * ACROSS; i += TEAMS) {
-            const uint key = i / ACROSS;
-            const size_t column = i % ACROSS * LANES + lane;
-            global const T* line = v + (base_kv + key0 + key) * params.head_dim + column0;
-            float value = 0;
-            if (key0 + key < keys && column0 + column < params.head_dim) {
-              value = (float)line[column];
-            }
-            tile_v[key][column] = value;
+        for (uint key = team; key < tile_keys; key += TEAMS) {
+          const size_t row = base_kv + key0 + key;
+          global const T* line = k + row * params.head_dim + d0;
+          UNROLL for (size_t d = lane; d < DEEP; d += LANES) {
+            tile_k[d][key] = d < end ? (float)line[d] : 0;
+          }
+          if (d0 > 0) continue;
+          line = v + row * params.head_dim + column0;
+          UNROLL for (size_t column = lane; column < COLUMNS; column += LANES) {
+            const bool inside = column0 + column < params.head_dim;
+            tile_v[key][column] = inside ? (float)line[column] : 0;
           }
         }
         local_barrier();
-#define MULTIPLY_K(x, d)                                                                      \
-  {                                                                                           \
-    float y[BESIDE];                                                                          \
-    UNROLL for (uint j = 0; j < BESIDE; ++j) y[j] = tile_k[d][j * LANES + lane];              \
-    UNROLL for (uint i = 0; i < ROWS; ++i) {                                                  \
-      const float of_query = x;                                                               \
-      UNROLL for (uint j = 0; j < BESIDE; ++j) scores[i][j] = fma(of_query, y[j], scores[i][j]); \
-    }                                                                                         \
+#define MULTIPLY_K(x, d)                                                                     \
+  {                                                                                          \
+    float y[BESIDE];                                                                         \
+    UNROLL for (uint j = 0; j < BESIDE; ++j) y[j] = tile_k[d][j * LANES + lane];             \
+    UNROLL for (uint i = 0; i < ROWS; ++i) {                                                 \
+      const float of_query = x;                                                              \
+      UNROLL for (uint j = 0; j < BESIDE; ++j) {                                             \
+        scores[i][j] = fma(of_query, y[j], scores[i][j]);                                    \
+      }                                                                                      \
+    }                                                                                        \
   }
-        const uint end = min(DEEP, params.head_dim - d0);
+#if SUBGROUP
+        for (uint d = 0; d < end; d += LANES) {
+          float own[ROWS];
+          UNROLL for (uint i = 0; i < ROWS; ++i) {
+            own[i] = d + lane < end ? (float)queries[i][d0 + d + lane] : 0;
+          }
+          // Written out, so that what is shown comes from a place that is known.
+#define SHOWN(e) MULTIPLY_K(sub_group_broadcast(own[i], e), d + e)
+#define FOUR_SHOWN(e) SHOWN(e) SHOWN(e + 1) SHOWN(e + 2) SHOWN(e + 3)
+          FOUR_SHOWN(0) FOUR_SHOWN(4) FOUR_SHOWN(8) FOUR_SHOWN(12)
+        }
+#else
         for (uint d = 0; d < end; ++d) MULTIPLY_K((float)queries[i][d0 + d], d)
+#endif
       }
 
       const bool hiding = key0 + BK > seen_by_all;
@@ -133,6 +155,9 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
           // A maximum that leaves out NaN does no harm: the powers and their sum keep it.
           higher = score > higher ? score : higher;
         }
+#if SUBGROUP
+        higher = sub_group_reduce_max(higher);
+#else
         shown[team][i][lane] = higher;
       }
       local_barrier();
@@ -142,6 +167,7 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
           const float other = shown[team][i][x];
           higher = other > higher ? other : higher;
         }
+#endif
         higher = higher > tops[i] ? higher : tops[i];
         const float factor = rescale(tops[i], higher);
         const float reference = reference_of(higher);
@@ -171,21 +197,27 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
   }
       if (CAUSAL && hiding) {
         // Some queries must not see some of these keys; 0 * NaN would show them.
-        for (uint key = 0; key < BK; ++key) {
+        for (uint key = 0; key < tile_keys; ++key) {
           MULTIPLY_V(powers[team][i][key], key,
                      key0 + key <= first_query + i + params.q_offset)
         }
       } else {
-        for (uint key = 0; key < BK; ++key) MULTIPLY_V(powers[team][i][key], key, true)
+        for (uint key = 0; key < tile_keys; ++key) MULTIPLY_V(powers[team][i][key], key, true)
       }
     }
 
+#if !SUBGROUP
     local_barrier();
     UNROLL for (uint i = 0; i < ROWS; ++i) shown[team][i][lane] = sums[i];
     local_barrier();
+#endif
     UNROLL for (uint i = 0; i < ROWS; ++i) {
+#if SUBGROUP
+      const float sum = sub_group_reduce_add(sums[i]);
+#else
       float sum = 0;
       for (uint x = 0; x < LANES; ++x) sum += shown[team][i][x];
+#endif
       if (first_query + i < params.seq_q) {
         global T* line = o + ((size_t)head * params.seq_q + first_query + i) * params.head_dim;
         UNROLL for (uint c = 0; c < ACROSS; ++c) {
