@@ -3,7 +3,8 @@
 // 0 q, 1 k, 2 v, 3 o.
 // Teams of LANES work-items have ROWS queries each: its work-items lie along the keys of a tile
 // while scores are made, and along the columns of o while these are used. Of k, DEEP columns of a
-// tile lie in workgroup memory at a time, k by k; of v, the tile.
+// tile lie in workgroup memory at a time, column by column, those of the next step beside them; of
+// v, the tile.
 // Variables: NY, TQ (NY * TQ is BQ), COLUMNS, CAUSAL, T; SUBGROUP (a team is a subgroup, whose
 // work-items each read one of LANES elements of a query and show it to the others).
 //! NY: 16
@@ -14,17 +15,12 @@
 //! SUBGROUP: 0 16
 //! CAUSAL: constant
 //! ignored: NX TK STEP KEYS VECTOR
-#include "running_softmax.h"
 
 #define LANES 16
 #define BQ (NY * TQ)
 #define BK 32
 #define DEEP 32
-#if COLUMNS == 128
 #define ROWS 4
-#else
-#define ROWS 8
-#endif
 // Queries that are too many for the work-items of a group are done in parts.
 #define PARTS ((BQ / ROWS + 15) / 16)
 #define TEAMS (BQ / ROWS / PARTS)
@@ -34,7 +30,8 @@
 #define PITCH (BK + 1)
 
 #if SUBGROUP
-#define TEAM get_sub_group_id()
+// Compilers do not see that it is the same in all work-items of a team.
+#define TEAM sub_group_broadcast((uint)get_local_id(1), 0)
 #else
 #define TEAM ((uint)get_local_id(1))
 #endif
@@ -51,7 +48,7 @@ __attribute__((intel_reqd_sub_group_size(SUBGROUP)))
 __attribute__((reqd_work_group_size(LANES, TEAMS, 1)))
 kernel void attention(global const T* q, global const T* k, global const T* v, global T* o,
                       const Params params) {
-  local float tile_k[DEEP][PITCH];
+  local float tiles_k[2][DEEP][PITCH];
   local float tile_v[BK][COLUMNS];
 #if !SUBGROUP
   local float shown[TEAMS][ROWS][LANES];
@@ -62,6 +59,8 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
   const uint head = params.first_head + (uint)get_group_id(CAUSAL ? 0 : 1);
   // Heads of q in one batch share kv heads in their order, and so do those of the next batch.
   const size_t base_kv = (size_t)(head / params.share) * params.seq_kv;
+  // Of powers of two, which are what devices have.
+  const float scale = params.scale * 1.44269504f;
   const uint column0 = get_group_id(2) * COLUMNS;
   // Under a causal mask the blocks with the most keys come first.
   const uint block_index =
@@ -91,6 +90,7 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       sums[i] = 0;
       UNROLL for (uint c = 0; c < ACROSS; ++c) results[i][c] = 0;
     }
+    uint turn = 0;
     for (uint key0 = 0; key0 < keys; key0 += BK) {
       float scores[ROWS][BESIDE];
       UNROLL for (uint i = 0; i < ROWS; ++i) {
@@ -99,12 +99,13 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       const uint tile_keys = min(BK, keys - key0);
       for (uint d0 = 0; d0 < params.head_dim; d0 += DEEP) {
         const uint end = min(DEEP, params.head_dim - d0);
-        local_barrier();
+        local float* tile_k = tiles_k[turn++ % 2][0];
+        if (d0 == 0) local_barrier();
         for (uint key = team; key < tile_keys; key += TEAMS) {
           const size_t row = base_kv + key0 + key;
           global const T* line = k + row * params.head_dim + d0;
           UNROLL for (size_t d = lane; d < DEEP; d += LANES) {
-            tile_k[d][key] = d < end ? (float)line[d] : 0;
+            tile_k[d * PITCH + key] = d < end ? (float)line[d] : 0;
           }
           if (d0 > 0) continue;
           line = v + row * params.head_dim + column0;
@@ -117,7 +118,7 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
 #define MULTIPLY_K(x, d)                                                                     \
   {                                                                                          \
     float y[BESIDE];                                                                         \
-    UNROLL for (uint j = 0; j < BESIDE; ++j) y[j] = tile_k[d][j * LANES + lane];             \
+    UNROLL for (uint j = 0; j < BESIDE; ++j) y[j] = of_k[(d) * PITCH + j * LANES];           \
     UNROLL for (uint i = 0; i < ROWS; ++i) {                                                 \
       const float of_query = x;                                                              \
       UNROLL for (uint j = 0; j < BESIDE; ++j) {                                             \
@@ -125,6 +126,7 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       }                                                                                      \
     }                                                                                        \
   }
+        local const float* of_k = tile_k + lane;
 #if SUBGROUP
         for (uint d = 0; d < end; d += LANES) {
           float own[ROWS];
@@ -146,7 +148,7 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
         float higher = -INFINITY;
         UNROLL for (uint j = 0; j < BESIDE; ++j) {
           const uint key = key0 + j * LANES + lane;
-          float score = scores[i][j] * params.scale;
+          float score = scores[i][j] * scale;
           if (hiding) {
             const bool seen = key < keys && (!CAUSAL || key <= first_query + i + params.q_offset);
             score = seen ? score : -INFINITY;
@@ -169,23 +171,24 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
         }
 #endif
         higher = higher > tops[i] ? higher : tops[i];
-        const float factor = rescale(tops[i], higher);
-        const float reference = reference_of(higher);
+        const float factor = tops[i] == -INFINITY ? 0 : exp2(tops[i] - higher);
+        const float reference = higher == -INFINITY ? 0 : higher;
         tops[i] = higher;
         sums[i] *= factor;
         UNROLL for (uint c = 0; c < ACROSS; ++c) results[i][c] *= factor;
         UNROLL for (uint j = 0; j < BESIDE; ++j) {
-          scores[i][j] = exp(scores[i][j] - reference);
+          scores[i][j] = exp2(scores[i][j] - reference);
           sums[i] += scores[i][j];
           powers[team][i][j * LANES + lane] = scores[i][j];
         }
       }
       local_barrier();
 
+      local const float* of_v = tile_v[0] + lane;
 #define MULTIPLY_V(x, key, seen)                                                             \
   {                                                                                          \
     float y[ACROSS];                                                                         \
-    UNROLL for (uint c = 0; c < ACROSS; ++c) y[c] = tile_v[key][c * LANES + lane];           \
+    UNROLL for (uint c = 0; c < ACROSS; ++c) y[c] = of_v[(key) * COLUMNS + c * LANES];       \
     UNROLL for (uint i = 0; i < ROWS; ++i) {                                                 \
       if (seen) {                                                                            \
         const float power = x;                                                               \
@@ -218,11 +221,12 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       float sum = 0;
       for (uint x = 0; x < LANES; ++x) sum += shown[team][i][x];
 #endif
+      const float share = 1 / sum;
       if (first_query + i < params.seq_q) {
         global T* line = o + ((size_t)head * params.seq_q + first_query + i) * params.head_dim;
         UNROLL for (uint c = 0; c < ACROSS; ++c) {
           const size_t column = column0 + c * LANES + lane;
-          if (column < params.head_dim) line[column] = (T)(results[i][c] / sum);
+          if (column < params.head_dim) line[column] = (T)(results[i][c] * share);
         }
       }
     }

@@ -39,7 +39,8 @@
 #define PITCH_B (BN + 1)
 
 #if SUBGROUP
-#define TEAM get_sub_group_id()
+// Compilers do not see that it is the same in all work-items of a team.
+#define TEAM sub_group_broadcast((uint)get_local_id(1), 0)
 #else
 #define TEAM ((uint)get_local_id(1))
 #endif
@@ -115,11 +116,11 @@ kernel void gemm(global const T* a, global const T* b, global TC* c, const Param
       read_tile(tile_a, PITCH_A, 1, a, params.lda, !TA, PART, top, params.m, deep, length);
       read_tile(tile_b, 1, PITCH_B, b, params.ldb, TB, BN, left, params.n, deep, length);
       local_barrier();
-      local const float* of_a = tile_a + rows * PITCH_A;
-      local const float* of_b = tile_b + columns;
+      local const float* of_a = tile_a + rows * PITCH_A + (SUBGROUP ? lane : 0);
+      local const float* of_b = tile_b + columns + lane;
 #if SUBGROUP
       float own[ROWS];
-      UNROLL for (uint i = 0; i < ROWS; ++i) own[i] = of_a[i * PITCH_A + lane];
+      UNROLL for (uint i = 0; i < ROWS; ++i) own[i] = of_a[i * PITCH_A];
 #define ROW_OF_A(i, k) sub_group_broadcast(own[i], k)
 #else
 #define ROW_OF_A(i, k) of_a[(i) * PITCH_A + (k)]
@@ -128,7 +129,7 @@ kernel void gemm(global const T* a, global const T* b, global TC* c, const Param
 #define MULTIPLY(k)                                                                        \
   {                                                                                        \
     float y[COLUMNS];                                                                      \
-    UNROLL for (uint j = 0; j < COLUMNS; ++j) y[j] = of_b[(k) * PITCH_B + j * LANES + lane];      \
+    UNROLL for (uint j = 0; j < COLUMNS; ++j) y[j] = of_b[(k) * PITCH_B + j * LANES];             \
     UNROLL for (uint i = 0; i < ROWS; ++i) {                                                      \
       const float x = ROW_OF_A(i, k);                                                      \
       UNROLL for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = fma(x, y[j], sums[i][j]);            \

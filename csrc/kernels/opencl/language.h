@@ -57,7 +57,7 @@ float8 BUILTIN fma(float8, float8, float8);
 // A CPU runtime takes what the language's own min and max give for another in each work-item.
 static inline uint BUILTIN min(uint x, uint y) { return x < y ? x : y; }
 static inline uint BUILTIN max(uint x, uint y) { return x < y ? y : x; }
-uint BUILTIN get_sub_group_id(void);
+uint CONVERGENT sub_group_broadcast(uint x, uint lane);
 float CONVERGENT sub_group_broadcast(float x, uint lane);
 float CONVERGENT sub_group_reduce_add(float x);
 float CONVERGENT sub_group_reduce_max(float x);
