@@ -18,6 +18,7 @@ from .workspace import Workspace
 DEVICES = [
     "cpu",
     "webgpu",
+    "level-zero",
 ]
 
 hypothesis.settings.register_profile(

@@ -62,9 +62,10 @@ def prepare(environment: Environment, *, with_tests: bool = False) -> None:
     )
     environment.install_groups("build")
     install_runtime(environment)
-    name = "ze-cpu-tests" if with_tests else "ze-cpu"
+    names = ["ze-cpu-tests"] if with_tests else ["ze-cpu", "ze-cpu-tests"]
     state = f"{FOLDER} {digest(['tests/level_zero_cpu_driver'])}"
-    if environment.is_stamped(name, state) and (FOLDER / "libze_cpu.so").exists():
+    built = any(environment.is_stamped(name, state) for name in names)
+    if built and (FOLDER / "libze_cpu.so").exists():
         return
     say("building the Level Zero driver on the CPU")
     environment.run(
@@ -74,7 +75,7 @@ def prepare(environment: Environment, *, with_tests: bool = False) -> None:
         f"-DPython_EXECUTABLE={environment.python}",
     )
     environment.run("cmake", "--build", FOLDER)
-    environment.stamp(name, state)
+    environment.stamp(names[0], state)
 
 
 def install_runtime(environment: Environment) -> None:
