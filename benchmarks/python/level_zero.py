@@ -1,6 +1,8 @@
 """Matrix products of the level-zero backend beside a plain tiled kernel on the same device.
 
 python benchmarks/python/level_zero.py --only 1024
+
+With TILEWRIGHT_ALLOW_SOFTWARE=1 it runs on a CPU driver as well.
 """
 
 from __future__ import annotations
