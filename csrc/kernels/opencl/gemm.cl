@@ -129,10 +129,10 @@ kernel void gemm(global const T* a, global const T* b, global TC* c, const Param
 #define MULTIPLY(k)                                                                        \
   {                                                                                        \
     float y[COLUMNS];                                                                      \
-    UNROLL for (uint j = 0; j < COLUMNS; ++j) y[j] = of_b[(k) * PITCH_B + j * LANES];             \
-    UNROLL for (uint i = 0; i < ROWS; ++i) {                                                      \
+    UNROLL for (uint j = 0; j < COLUMNS; ++j) y[j] = of_b[(k) * PITCH_B + j * LANES];      \
+    UNROLL for (uint i = 0; i < ROWS; ++i) {                                               \
       const float x = ROW_OF_A(i, k);                                                      \
-      UNROLL for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = fma(x, y[j], sums[i][j]);            \
+      UNROLL for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = fma(x, y[j], sums[i][j]);     \
     }                                                                                      \
   }
 #define MULTIPLY_4(k) MULTIPLY(k) MULTIPLY(k + 1) MULTIPLY(k + 2) MULTIPLY(k + 3)

@@ -1,5 +1,5 @@
-// C = alpha * op(A) * op(B) + beta * C where C has at most FEW rows or columns: every element of the
-// larger operand is read once and used FEW times.
+// C = alpha * op(A) * op(B) + beta * C where C has at most FEW rows or columns: every element of
+// the larger operand is read once and used FEW times.
 // 0 the operand of the few, 1 the other, 2 c. `few` and `many` count rows and columns of C in the
 // order that makes few the smaller; deep walks k.
 // k may be cut in `pieces`: the product of each is a matrix of its own in c.
