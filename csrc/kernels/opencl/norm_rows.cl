@@ -42,11 +42,11 @@ kernel void norm_rows(
   const uint first = item - walker;
   const uint row = group_index() * (GROUP / WALKERS) + item / WALKERS;
   const uint row_size = params.cols / WIDTH;
-  const uint count = row < params.rows ? row_size : 0;
-  const uint base = row * row_size;
+  const uint left = row < params.rows && walker < row_size ? row_size - walker : 0;
+  const uint own = row * row_size + walker;
   const float n = (float)params.cols;
   float4 x[MOST_VECTORS];
-  FOR_VECTORS(v) x[v] = share_of(source + base, walker, v, count, 0);
+  FOR_VECTORS(v) x[v] = share_of(source + own, v, left, 0);
 #if CENTRED
   local float sums[GROUP];
   local float rests[GROUP];
@@ -56,7 +56,7 @@ kernel void norm_rows(
   // What the centre is off by keeps the digits of rows far from zero.
   float4 rest = 0;
   FOR_VECTORS(v) {
-    x[v] = within(x[v] - centre, walker, v, count);
+    x[v] = within(x[v] - centre, v, left);
     rest += x[v];
   }
   const float offset = join(rests, across(rest), first, walker) / n;
@@ -70,13 +70,13 @@ kernel void norm_rows(
   const float factor = 1 / sqrt(mean_square + params.eps);
 #endif
   FOR_VECTORS(v) {
-    const float4 of_weight = share_of(weight, walker, v, count, 0);
+    const float4 of_weight = share_of(weight + walker, v, left, 0);
 #if CENTRED
-    const float4 of_bias = share_of(bias, walker, v, count, 0);
+    const float4 of_bias = share_of(bias + walker, v, left, 0);
     const float4 result = fma((x[v] - offset) * factor, of_weight, of_bias);
 #else
     const float4 result = x[v] * factor * of_weight;
 #endif
-    store_share(output + base, walker, v, count, result);
+    store_share(output + own, v, left, result);
   }
 }

@@ -37,13 +37,13 @@ kernel void softmax_rows(
   const uint first = item - walker;
   const uint row = group_index() * (GROUP / WALKERS) + item / WALKERS;
   const uint row_size = params.length / WIDTH;
-  const uint count = row < params.rows ? row_size : 0;
-  const uint base = row * row_size;
+  const uint left = row < params.rows && walker < row_size ? row_size - walker : 0;
+  const uint own = row * row_size + walker;
   float4 x[MOST_VECTORS];
   // A maximum that passes over NaN is as good: the sum does not.
   float4 highest = -INFINITY;
   FOR_VECTORS(v) {
-    x[v] = share_of(input + base, walker, v, count, -INFINITY);
+    x[v] = share_of(input + own, v, left, -INFINITY);
     highest = fmax(highest, x[v]);
   }
   const float top = join_tops(
@@ -54,5 +54,5 @@ kernel void softmax_rows(
     sum += x[v];
   }
   const float factor = 1 / join_sums(sums, across(sum), first, walker);
-  FOR_VECTORS(v) store_share(output + base, walker, v, count, x[v] * factor);
+  FOR_VECTORS(v) store_share(output + own, v, left, x[v] * factor);
 }
