@@ -45,8 +45,11 @@ void GpuBackend::try_kernel(const KernelDescription& kernel) {
 }
 
 std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource& source) {
-  const KernelDescription kernel{
-      source.name, as_it_is(source), source.entry, source.trusted, {}, 0};
+  KernelDescription kernel;
+  kernel.name = source.name;
+  kernel.code = as_it_is(source);
+  kernel.entry = source.entry;
+  kernel.trusted = source.trusted;
   // A pipeline from WGSL that fails can take its device with it, and every buffer and queued launch
   // there.
   if (device_->language() == KernelLanguage::wgsl) try_kernel(kernel);

@@ -16,7 +16,9 @@ import tilewright
 from tilewright import _core
 from tilewright.cli.tuning.shapes import tuned_cases
 
-from .conftest import DEVICE, Run
+from .conftest import DEVICE
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 KERNEL = (Path(__file__).parents[2] / "csrc/kernels/wgsl/gemm.wgsl").read_text()
 CASE = "gemm.transposed"

@@ -7,10 +7,10 @@
 // with TM x TN of it a work-item, deep in steps of BK), B_DEEP (1: neighbours of b lie along deep).
 typedef struct {
   uint m, n, k;
-  uint pieces, piece;               // of deep; each leaves a result of its own
-  uint tiles_n, first;              // the first (group, piece) of this launch
+  uint pieces, piece;                 // of deep; each leaves a result of its own
+  uint tiles_n, first;                // the first (group, piece) of this launch
   uint col_y, col_z, deep_y, deep_z;  // sizes of the lower digits
-  uint filters, channels;           // of one group
+  uint filters, channels;             // of one group
   uint groups;
   uint height, width, filter_height, filter_width, out_height, out_width;
   uint stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;

@@ -10,8 +10,7 @@ typedef unsigned long size_t;
 typedef half f16;
 typedef float f32;
 
-#define VECTOR_TYPE(type, width) \
-  typedef type type##width __attribute__((ext_vector_type(width)))
+#define VECTOR_TYPE(type, width) typedef type type##width __attribute__((ext_vector_type(width)))
 VECTOR_TYPE(int, 2);
 VECTOR_TYPE(int, 4);
 VECTOR_TYPE(uint, 2);
@@ -40,14 +39,24 @@ void CONVERGENT barrier(uint fences);
 #define local_barrier() barrier(CLK_LOCAL_MEM_FENCE)
 
 #define FOR_FLOATS(declare) declare(float) declare(float2) declare(float4)
-#define UNARY(type)                                                                       \
-  type BUILTIN exp(type); type BUILTIN exp2(type); type BUILTIN expm1(type);              \
-  type BUILTIN log(type); type BUILTIN tanh(type); type BUILTIN erf(type);                \
-  type BUILTIN erfc(type); type BUILTIN sqrt(type); type BUILTIN rsqrt(type);             \
-  type BUILTIN native_recip(type); type BUILTIN fabs(type);                               \
-  type BUILTIN floor(type); type BUILTIN rint(type);
-#define BINARY(type) \
-  type BUILTIN fmax(type, type); type BUILTIN fmin(type, type); type BUILTIN pow(type, type); \
+#define UNARY(type)                \
+  type BUILTIN exp(type);          \
+  type BUILTIN exp2(type);         \
+  type BUILTIN expm1(type);        \
+  type BUILTIN log(type);          \
+  type BUILTIN tanh(type);         \
+  type BUILTIN erf(type);          \
+  type BUILTIN erfc(type);         \
+  type BUILTIN sqrt(type);         \
+  type BUILTIN rsqrt(type);        \
+  type BUILTIN native_recip(type); \
+  type BUILTIN fabs(type);         \
+  type BUILTIN floor(type);        \
+  type BUILTIN rint(type);
+#define BINARY(type)             \
+  type BUILTIN fmax(type, type); \
+  type BUILTIN fmin(type, type); \
+  type BUILTIN pow(type, type);  \
   type BUILTIN copysign(type, type);
 #define TERNARY(type) type BUILTIN fma(type, type, type);
 FOR_FLOATS(UNARY)
@@ -89,13 +98,14 @@ float CONVERGENT sub_group_reduce_max(float x);
 #define group_index() ((uint)(get_group_id(0) + get_group_id(1) * get_num_groups(0)))
 #define item_index(group_size) (group_index() * (group_size) + (uint)get_local_id(0))
 
-/// The statements for each i below count, 8 at most: #pragma unroll does not reach SPIR-V, and arrays
-/// stay in registers only where the places in them are constants.
-#define UNROLLED(count, i, ...)                                                                 \
-  UNROLLED_AT(count, i, 0, __VA_ARGS__) UNROLLED_AT(count, i, 1, __VA_ARGS__)                   \
-  UNROLLED_AT(count, i, 2, __VA_ARGS__) UNROLLED_AT(count, i, 3, __VA_ARGS__)                   \
-  UNROLLED_AT(count, i, 4, __VA_ARGS__) UNROLLED_AT(count, i, 5, __VA_ARGS__)                   \
-  UNROLLED_AT(count, i, 6, __VA_ARGS__) UNROLLED_AT(count, i, 7, __VA_ARGS__)
+/// The statements for each i below count, 8 at most: #pragma unroll does not reach SPIR-V, and
+/// arrays stay in registers only where the places in them are constants.
+#define UNROLLED(count, i, ...)                                                       \
+  UNROLLED_AT(count, i, 0, __VA_ARGS__)                                               \
+  UNROLLED_AT(count, i, 1, __VA_ARGS__) UNROLLED_AT(count, i, 2, __VA_ARGS__)         \
+      UNROLLED_AT(count, i, 3, __VA_ARGS__) UNROLLED_AT(count, i, 4, __VA_ARGS__)     \
+          UNROLLED_AT(count, i, 5, __VA_ARGS__) UNROLLED_AT(count, i, 6, __VA_ARGS__) \
+              UNROLLED_AT(count, i, 7, __VA_ARGS__)
 #define UNROLLED_AT(count, i, place, ...) \
   if (place < (count)) {                  \
     enum { i = place };                   \
