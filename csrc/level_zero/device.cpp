@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/environment.hpp"
 #include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -141,9 +142,12 @@ void Device::read_limits() {
   limits_.local_memory_bytes = compute.maxSharedLocalMemory;
   limits_.compute_units = adapter_.properties.numSlices * adapter_.properties.numSubslicesPerSlice;
   limits_.float16 = (adapter_.module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0;
-  if (adapter_.properties.vendorId == intel && has_subgroup_size(adapter_, block_reader)) {
+  const bool may_use_subgroups = environment_flag("TILEWRIGHT_ZE_SUBGROUPS", true);
+  if (may_use_subgroups && adapter_.properties.vendorId == intel &&
+      has_subgroup_size(adapter_, block_reader)) {
     limits_.block_subgroup = block_reader;
   }
+  info_.limits["block_subgroup_size"] = limits_.block_subgroup;
   info_.limits["max_binding_bytes"] = limits_.max_binding_bytes;
 }
 
