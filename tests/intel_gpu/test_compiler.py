@@ -9,14 +9,12 @@ from .compiler import DEVICES, all_compiled, representatives
 # Bytes that a hardware thread may spill, by kernel and one of the module's choices, for each of
 # DEVICES; other modules may not spill at all. The compiler rounds up to a power of two.
 MAY_SPILL = {
-    ("attention", "COLUMNS=32"): (1024, 1024, 4096),
-    ("attention", "COLUMNS=64"): (1024, 1024, 16384),
-    ("attention", "COLUMNS=128"): (16384, 0, 16384),
+    ("attention", "SUBGROUP=0"): (8192, 0, 8192),
+    ("attention", "SUBGROUP=16"): (8192, 4096, 0),
     ("conv2d_backward_data", "BM=128"): (1024, 0, 0),
     ("conv2d_backward_filter", "BM=128"): (1024, 64, 1024),
     ("conv2d_forward", "BM=128"): (1024, 256, 128),
-    ("gemm", "SUBGROUP=0"): (1024, 0, 0),
-    ("gemm", "SUBGROUP=16"): (4096, 4096, 0),
+    ("gemm", "SUBGROUP=16"): (1024, 0, 0),
     ("gemm_thin", "DEEP_FIRST=1"): (0, 0, 16384),
 }
 

@@ -110,7 +110,7 @@ ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_propertie
   p.type = settings().gpu ? ZE_DEVICE_TYPE_GPU : ZE_DEVICE_TYPE_CPU;
   p.vendorId = cl.info<cl_uint>(CL_DEVICE_VENDOR_ID);
   p.deviceId = device->index;
-  p.flags = (settings().integrated ? ZE_DEVICE_PROPERTY_FLAG_INTEGRATED : 0) |
+  p.flags = (settings().gpu && settings().integrated ? ZE_DEVICE_PROPERTY_FLAG_INTEGRATED : 0) |
             (device->is_tile() ? ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE : 0);
   p.subdeviceId = device->tile;
   p.coreClockRate = cl.clock_mhz;

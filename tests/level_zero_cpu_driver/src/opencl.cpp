@@ -2,6 +2,11 @@
 
 #include <CL/cl_ext.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 #include "settings.hpp"
 
@@ -53,8 +58,22 @@ void read_device(OpenCL& cl) {
   cl.sub_group_sizes.assign(sizes, sizes + bytes / sizeof(size_t));
 }
 
+// The runtime's threads are not in a forked child, where its end would wait for them for ever: a
+// child ends without it. Registered in the child, so that it comes before the runtime's own.
+void leave_runtime_in_forked_children() {
+  pthread_atfork(nullptr, nullptr, [] {
+    on_exit(
+        [](int status, void*) {
+          std::fflush(nullptr);
+          _exit(status);
+        },
+        nullptr);
+  });
+}
+
 const OpenCL* open() {
   void* const library = open_library();
+  leave_runtime_in_forked_children();
   auto* const cl = new OpenCL{};
 #define ZE_CPU_LOAD(name)                                                             \
   cl->name = reinterpret_cast<decltype(cl->name)>(dlsym(library, #name));             \

@@ -70,7 +70,7 @@ Settings from_environment() {
   settings.devices = uint32_t(number_of("ZE_CPU_DEVICES").value_or(1));
   settings.tiles = uint32_t(number_of("ZE_CPU_TILES").value_or(0));
   settings.copy_engine = flag_of("ZE_CPU_COPY_ENGINE", false);
-  settings.gpu = flag_of("ZE_CPU_GPU", true);
+  settings.gpu = flag_of("ZE_CPU_GPU", false);
   settings.integrated = flag_of("ZE_CPU_INTEGRATED", true);
   settings.memory_limit = number_of("ZE_CPU_MEMORY").value_or(physical_memory() / 2);
   settings.poison = flag_of("ZE_CPU_POISON", true);

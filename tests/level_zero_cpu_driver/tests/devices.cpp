@@ -17,9 +17,9 @@ TEST_CASE("a device says what it is") {
   const auto devices = all_devices();
   REQUIRE(devices.size() == 1);
   const auto properties = properties_of(devices[0]);
-  CHECK(properties.type == ZE_DEVICE_TYPE_GPU);
+  CHECK(properties.type == ZE_DEVICE_TYPE_CPU);
   CHECK(std::string(properties.name).rfind("Level Zero on ", 0) == 0);
-  CHECK((properties.flags & ZE_DEVICE_PROPERTY_FLAG_INTEGRATED) != 0);
+  CHECK((properties.flags & ZE_DEVICE_PROPERTY_FLAG_INTEGRATED) == 0);
   CHECK(properties.maxMemAllocSize == uint64_t(4) << 30);
   CHECK(properties.timerResolution == 1);
 
@@ -71,12 +71,14 @@ TEST_CASE("devices, tiles and a copy engine are there on request") {
   setenv("ZE_CPU_DEVICES", "2", 1);
   setenv("ZE_CPU_TILES", "3", 1);
   setenv("ZE_CPU_COPY_ENGINE", "1", 1);
+  setenv("ZE_CPU_GPU", "1", 1);
   setenv("ZE_CPU_INTEGRATED", "0", 1);
   Fixture f;
   const auto devices = all_devices();
   REQUIRE(devices.size() == 2);
   const auto first = properties_of(devices[0]);
   const auto second = properties_of(devices[1]);
+  CHECK(first.type == ZE_DEVICE_TYPE_GPU);
   CHECK((first.flags & ZE_DEVICE_PROPERTY_FLAG_INTEGRATED) == 0);
   CHECK(!std::equal(first.uuid.id, first.uuid.id + sizeof(first.uuid.id), second.uuid.id));
 
