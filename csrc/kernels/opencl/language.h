@@ -100,12 +100,17 @@ float CONVERGENT sub_group_reduce_max(float x);
 
 /// The statements for each i below count, 8 at most: #pragma unroll does not reach SPIR-V, and
 /// arrays stay in registers only where the places in them are constants.
-#define UNROLLED(count, i, ...)                                                   \
-  UNROLLED_AT(count, i, 0, __VA_ARGS__)                                           \
-  UNROLLED_AT(count, i, 1, __VA_ARGS__)                                           \
-  UNROLLED_AT(count, i, 2, __VA_ARGS__) UNROLLED_AT(count, i, 3, __VA_ARGS__)     \
-      UNROLLED_AT(count, i, 4, __VA_ARGS__) UNROLLED_AT(count, i, 5, __VA_ARGS__) \
-          UNROLLED_AT(count, i, 6, __VA_ARGS__) UNROLLED_AT(count, i, 7, __VA_ARGS__)
+// clang-format off
+#define UNROLLED(count, i, ...) \
+  UNROLLED_AT(count, i, 0, __VA_ARGS__) \
+  UNROLLED_AT(count, i, 1, __VA_ARGS__) \
+  UNROLLED_AT(count, i, 2, __VA_ARGS__) \
+  UNROLLED_AT(count, i, 3, __VA_ARGS__) \
+  UNROLLED_AT(count, i, 4, __VA_ARGS__) \
+  UNROLLED_AT(count, i, 5, __VA_ARGS__) \
+  UNROLLED_AT(count, i, 6, __VA_ARGS__) \
+  UNROLLED_AT(count, i, 7, __VA_ARGS__)
+// clang-format on
 #define UNROLLED_AT(count, i, place, ...) \
   if (place < (count)) {                  \
     enum { i = place };                   \
