@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,20 @@ def works(be: tw.Backend, n: int = 1000) -> bool:
     """Whether an upload, a launch and a download do what they should."""
     x = np.arange(n, dtype=np.float32)
     return bool((be.add(x, 1).numpy() == x + 1).all())
+
+
+def in_child(body: Callable[[], Any]) -> None:
+    """Runs this in a forked child, which must end well and in time."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            body()
+        except BaseException as error:
+            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def resident() -> int:

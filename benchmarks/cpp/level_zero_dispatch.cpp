@@ -202,3 +202,16 @@ BENCHMARK(trait_launch_and_wait)->UseRealTime();
 
 }  // namespace
 }  // namespace tilewright::level_zero
+
+int main(int argc, char** argv) {
+  try {
+    tilewright::level_zero::adapters();
+  } catch (const tilewright::Error& error) {
+    std::printf("left out: %s\n", error.what());
+    return 0;
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opencl import spirv_of
 from tilewright import Backend
 
-CLANG = (
-    *(sys.executable, "-m", "ziglang", "clang", "-x", "cl", "-cl-std=CL2.0"),
-    *("-target", "spirv64v1.2-unknown-unknown", "-O2", "-Xclang", "-disable-llvm-passes"),
-    *("-cl-no-stdinc", "-Wall", "-Werror"),
-)
 DECLARATIONS = """
 typedef unsigned int uint;
 unsigned long __attribute__((overloadable, const)) get_global_id(uint dimension);
@@ -26,10 +20,9 @@ unsigned long __attribute__((overloadable, const)) get_global_id(uint dimension)
 @functools.cache
 def spirv(opencl: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        source, module = Path(folder, "kernel.cl"), Path(folder, "kernel.spv")
+        source = Path(folder, "kernel.cl")
         source.write_text(DECLARATIONS + opencl)
-        subprocess.run([*CLANG, "-c", source, "-o", module], check=True)
-        return module.read_bytes()
+        return spirv_of(source)
 
 
 @dataclass(frozen=True)

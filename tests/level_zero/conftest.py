@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from opencl import spirv_of
 
 HERE = Path(__file__).parent
 KERNELS = HERE / "kernels.cl"
-COMPILE = (
-    *(sys.executable, "-m", "ziglang", "clang", "-x", "cl", "-cl-std=CL2.0"),
-    *("-target", "spirv64v1.2-unknown-unknown", "-O2", "-Xclang", "-disable-llvm-passes"),
-    *("-cl-no-stdinc", "-Wall", "-Werror"),
-)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -46,7 +41,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The SPIR-V of kernels.cl."""
     file = tmp_path_factory.mktemp("module") / "kernels.spv"
-    subprocess.run([*COMPILE, "-c", KERNELS, "-o", file], check=True)
+    file.write_bytes(spirv_of(KERNELS))
     return file
 
 

@@ -15,17 +15,6 @@ saxpy, handle, host = kernel(be, "saxpy"), be.alloc(64), np.zeros(16, np.float32
 def queue():
     for _ in range(5): saxpy(x, y, grid=1, params=(64, 2.0))
 queue()
-def in_child(body):
-    child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        try:
-            body()
-        except BaseException as error:
-            os.write(2, f"{type(error).__name__}: {error}\\n".encode())
-            os._exit(1)
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
 def parent_goes_on():
     queue()
     assert computes(be) and (x.numpy() == 1).all()

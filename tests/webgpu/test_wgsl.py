@@ -39,15 +39,6 @@ def gpu() -> Iterator[Backend]:
         yield backend
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    return np.random.default_rng(7)
-
-
-def f32(values: Any) -> Any:
-    return np.asarray(values, np.float32)
-
-
 def test_what_a_kernel_says_of_itself(gpu: Backend) -> None:
     k = gpu.kernel(SAXPY, name="saxpy")
     assert k.name == "saxpy"
@@ -64,34 +55,9 @@ def test_what_a_kernel_says_of_itself(gpu: Backend) -> None:
     assert gpu.kernel(SAXPY).name == "main"
 
 
-@pytest.mark.parametrize("trusted", [False, True])
-def test_a_launch(gpu: Backend, rng: np.random.Generator, trusted: bool) -> None:
-    n = 1000
-    a, b = f32(rng.random(n)), f32(rng.random(n))
-    x, y = gpu.array(a), gpu.array(b)
-    k = gpu.kernel(SAXPY, trusted=trusted)
-    k(x, y, grid=16, params=(n, 2.0))
-    np.testing.assert_allclose(y.numpy(), b + 2 * a, rtol=1e-6)
-    np.testing.assert_array_equal(x.numpy(), a)
-
-
-PARAMS = np.dtype([("n", "u4"), ("alpha", "f4")])
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        (3, 2.0),
-        [3, 2],
-        {"alpha": 2.0, "n": 3},
-        {"n": np.uint32(3), "alpha": np.float64(2)},
-        np.array((3, 2.0), PARAMS),
-        np.array((3, 2.0), PARAMS).tobytes(),
-    ],
-)
-def test_forms_of_params(gpu: Backend, params: Any) -> None:
+def test_a_trusted_launch(gpu: Backend) -> None:
     x, y = gpu.full(4, 1.0), gpu.zeros(4)
-    gpu.kernel(SAXPY)(x, y, grid=(1,), params=params)
+    gpu.kernel(SAXPY, trusted=True)(x, y, grid=1, params={"n": 3, "alpha": 2.0})
     assert y.numpy().tolist() == [2, 2, 2, 0]
 
 
@@ -194,17 +160,9 @@ def test_a_kernel_that_is_not_trusted_stays_in_its_buffers(gpu: Backend) -> None
     ("params", "words"),
     [
         (b"", "params has 0 bytes, expected 8 (n, alpha)"),
-        (b"x" * 9, "params has 9 bytes, expected 8"),
-        (3, "saxpy declares n: u32, alpha: f32"),
-        ((1,), "saxpy declares n: u32, alpha: f32"),
         ({"n": 1, "beta": 2}, "saxpy declares n: u32, alpha: f32"),
-        ((1.5, 2.0), "n is 1.5 (float), expected u32"),
         ((-1, 2.0), "n is -1 (int), expected u32"),
-        ((2**32, 2.0), "n is 4294967296 (int), expected u32"),
-        ((True, 2.0), "n is True (bool), expected u32"),
         ((1, "a"), "alpha is 'a' (str), expected f32"),
-        ((1, None), "alpha is None (NoneType), expected f32"),
-        (None, "params is None"),
     ],
 )
 def test_wrong_params(gpu: Backend, params: Any, words: str) -> None:
@@ -219,25 +177,16 @@ def test_wrong_params(gpu: Backend, params: Any, words: str) -> None:
 def test_wrong_buffers(gpu: Backend) -> None:
     k = gpu.kernel(SAXPY, name="saxpy")
     x, y = gpu.full(4, 1.0), gpu.zeros(4)
-    freed = gpu.alloc(16)
-    gpu.free(freed)
     tiny = gpu.alloc(3)
-    with type(gpu)(adapter_index=int(gpu.device.id.partition(":")[2])) as other:
-        foreign = other.zeros(4)
-        for buffers, words in [
-            ((x,), "buffers has 1 entries, expected 2 (x, y)"),
-            ((x, y, y), "buffers has 3 entries"),
-            ((x, x), "buffers[1] (y) is the same buffer as buffers[0] (x)"),
-            ((x, x.reshape(2, 2)), "is the same buffer"),
-            ((x, freed), "freed"),
-            ((x, 0), "null handle"),
-            ((x, foreign), "buffers[1]"),
-            ((x, "y"), "buffers[1] is 'y' (str)"),
-            ((x, tiny), "buffers[1] holds 3 bytes, expected at least 4 for y"),
-        ]:
-            with pytest.raises(InvalidArgument) as raised:
-                k(*buffers, grid=1, params=(4, 1.0))
-            assert words in str(raised.value)
+    for buffers, words in [
+        ((x,), "buffers has 1 entries, expected 2 (x, y)"),
+        ((x, x), "buffers[1] (y) is the same buffer as buffers[0] (x)"),
+        ((x, x.reshape(2, 2)), "is the same buffer"),
+        ((x, tiny), "buffers[1] holds 3 bytes, expected at least 4 for y"),
+    ]:
+        with pytest.raises(InvalidArgument) as raised:
+            k(*buffers, grid=1, params=(4, 1.0))
+        assert words in str(raised.value)
     gpu.free(tiny)
     assert y.numpy().tolist() == [0] * 4
 
@@ -254,22 +203,10 @@ def test_one_buffer_read_twice(gpu: Backend) -> None:
     assert y.item() == 3
 
 
-@pytest.mark.parametrize(
-    ("grid", "words"),
-    [
-        (65_536, "grid[0] is 65536 workgroups, expected at most 65535"),
-        ((1, 2**40), "grid[1] is 1099511627776 workgroups, expected at most 65535"),
-        (-1, "grid[0] is -1"),
-        ((1, 1, 1, 1), "grid is (1, 1, 1, 1)"),
-        ((), "grid is ()"),
-        (1.5, "grid is 1.5"),
-        ("1", "grid is '1'"),
-    ],
-)
-def test_wrong_grids(gpu: Backend, grid: Any, words: str) -> None:
+def test_a_grid_that_is_too_large(gpu: Backend) -> None:
     with pytest.raises(InvalidArgument) as raised:
-        gpu.kernel(SAXPY)(gpu.zeros(4), gpu.zeros(4), grid=grid, params=(4, 1.0))
-    assert words in str(raised.value)
+        gpu.kernel(SAXPY)(gpu.zeros(4), gpu.zeros(4), grid=65_536, params=(4, 1.0))
+    assert "grid[0] is 65536 workgroups, expected at most 65535" in str(raised.value)
 
 
 DEEP = 20_000

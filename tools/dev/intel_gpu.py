@@ -10,7 +10,7 @@ import sys
 
 import system
 from project import BUILD_FOLDER, Environment
-from shell import BUILD, ROOT, Failed, output, run, say
+from shell import BUILD, ROOT, Failed, output, run, say, succeeds
 
 RUNS_HERE = (sys.platform, platform.machine()) == ("linux", "x86_64") and bool(
     shutil.which("apt-get")
@@ -53,6 +53,9 @@ def install() -> None:
     if STAMP.exists():
         return
     say("unpacking Intel's GPU driver and compiler")
+    root = system.root_prefix()
+    if root is not None and not succeeds(["apt-cache", "show", PACKAGE]):
+        run([*root, "apt-get", "update", "-q"])
     packages = needed()
     archives = FOLDER / "archives"
     archives.mkdir(parents=True, exist_ok=True)
