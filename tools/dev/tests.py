@@ -63,8 +63,8 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
         if level_zero:
             say("tests of the Level Zero driver on the CPU")
             total += ctest(environment, ze_cpu.FOLDER, level_zero)
-        if intel_gpu.RUNS_HERE:
-            intel_gpu.install()
+    if intel_gpu.RUNS_HERE and (not rest or "intel_gpu" in " ".join(rest)):
+        intel_gpu.install()
     say("Python tests")
     total += pytest(environment, rest, level_zero)
     return report(total)
