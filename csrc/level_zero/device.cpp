@@ -1,6 +1,7 @@
 #include "level_zero/device.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/environment.hpp"
 #include "core/fork.hpp"
@@ -221,7 +222,10 @@ void Device::let_go(const Retired& retired) noexcept {
 }
 
 void Device::done_up_to(std::uint64_t command) {
-  done_ = std::max(done_, command);
+  if (command <= done_) return;
+  done_ = command;
+  if (done_ == appended_) unordered_ = false;
+  if (alone_ != nullptr) events_->put_back(std::exchange(alone_, nullptr));
   std::erase_if(retired_, [&](const Retired& retired) {
     if (retired.last_use > done_) return false;
     let_go(retired);

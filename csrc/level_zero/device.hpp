@@ -118,6 +118,9 @@ class Device final : public gpu::Device {
   std::uint64_t appended_ = 0;              // commands
   std::uint64_t done_ = 0;                  // of those, as far as is known
   bool unordered_ = false;                  // the last command is not waited for yet
+  /// Signalled by the command done_ + 1, where that is a launch that found the GPU idle: to wait
+  /// for it alone then takes no command more.
+  ze_event_handle_t alone_ = nullptr;
   std::vector<Retired> retired_;
   std::uint64_t retired_bytes_ = 0;
   std::uint64_t last_buffer_id_ = 0;

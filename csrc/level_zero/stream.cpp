@@ -109,14 +109,18 @@ void Device::launch(const gpu::Launch& launch) {
   set_arguments(pipeline, launch);
   pipeline.last_use = appended_ + 1;
   keep_order();
-  ze_event_handle_t signal =
-      timestamps_ ? timestamps_->add(pipeline.info().name, launch.grid) : nullptr;
+  const bool alone = appended_ == done_ && !timestamps_;
+  ze_event_handle_t signal = nullptr;
+  if (timestamps_) signal = timestamps_->add(pipeline.info().name, launch.grid);
+  if (alone) signal = events_->take();
   const ze_group_count_t groups{launch.grid[0], launch.grid[1], launch.grid[2]};
   const ze_result_t result =
       api().CommandListAppendLaunchKernel(list_, pipeline.handle, &groups, signal, 0, nullptr);
   if (result != ZE_RESULT_SUCCESS && timestamps_) timestamps_->forget();
+  if (result != ZE_RESULT_SUCCESS && alone) events_->put_back(signal);
   check(result, "zeCommandListAppendLaunchKernel");
   was_appended();
+  if (alone) alone_ = signal;
   if (debug_) {
     lock.unlock();
     wait();
@@ -136,7 +140,8 @@ void Device::wait() {
   check_usable();
   if (appended_ == done_) return;
   const std::uint64_t last = appended_;
-  ze_event_handle_t event = append_signal();
+  const bool alone = alone_ != nullptr && appended_ == done_ + 1;
+  ze_event_handle_t event = alone ? std::exchange(alone_, nullptr) : append_signal();
   lock.unlock();
   await(event);
   lock.lock();

@@ -152,6 +152,7 @@ void Device::download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uin
   std::lock_guard turn(download_mutex_);
   std::unique_lock lock(mutex_);
   check_usable();
+  std::uint64_t reached = appended_;  // by the piece started last
   const std::size_t pieces = (dst.size() + most_staging - 1) / most_staging;
   const auto piece = [&](std::size_t i) {
     const std::size_t begin = i * most_staging;
@@ -165,13 +166,13 @@ void Device::download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uin
     if (staging.bytes < bytes) create_staging(staging, staging_for(bytes));
     append_piece(staging.data, of(src).data + offset + i * most_staging, bytes, staging, true,
                  begun);
+    if (begun == nullptr) reached = appended_;
   };
   const auto finish = [&](std::size_t i) {
     Staging& staging = downloads_[i % downloads_.size()];
     settle(staging, lock);
     without(lock, [&] { std::memcpy(piece(i).data(), staging.data, piece(i).size()); });
   };
-  const std::uint64_t before = appended_;
   transfer(of(src), dst.size(), [&](ze_event_handle_t begun) {
     std::size_t started = 0;
     std::size_t finished = 0;
@@ -183,7 +184,7 @@ void Device::download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uin
       }
     }
   });
-  done_up_to(before);
+  done_up_to(reached);
 }
 
 }  // namespace tilewright::level_zero

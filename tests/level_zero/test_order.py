@@ -73,3 +73,22 @@ def test_the_validation_layer_finds_nothing(
         ZE_CPU_COPY_ENGINE=copy_engine,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
+def test_one_launch_is_awaited_by_its_own_event(succeeds: Callable[..., str]) -> None:
+    """Launch, wait, reset: no barrier behind a launch that found the GPU idle."""
+    code = """
+with tw.init_backend(DEVICE) as be:
+    x, y = be.array(np.arange(-8, 8, dtype=np.float32)), be.alloc(64)
+    received = np.empty(16, np.float32)
+    be.unary("relu", x.handle, y, 16)
+    be.copy_dtoh(received, y)
+    before = CpuDriver().calls()
+    for _ in range(50):
+        be.unary("relu", x.handle, y, 16)
+        be.synchronize()
+    print((CpuDriver().calls() - before) / 50)
+    be.copy_dtoh(received, y)
+    assert (received == np.maximum(np.arange(-8, 8), 0)).all()
+"""
+    assert succeeds(code) == "3.0\n"
