@@ -174,8 +174,10 @@ class RawKernel {
     api().ComputePassEncoderSetBindGroup(pass_, 0, group_, 0, nullptr);
   }
   void enqueue() {
-    api().ComputePassEncoderSetImmediates(pass_, 0, recorded_.params.data(),
-                                          recorded_.params.size());
+    if (!recorded_.params.empty()) {
+      api().ComputePassEncoderSetImmediates(pass_, 0, recorded_.params.data(),
+                                            recorded_.params.size());
+    }
     api().ComputePassEncoderDispatchWorkgroups(pass_, recorded_.grid[0], recorded_.grid[1],
                                                recorded_.grid[2]);
   }

@@ -114,6 +114,12 @@ Binding GpuBackend::window(const AllocationRef& allocation, std::uint64_t offset
   return {&buffer, offset, std::min(buffer.bytes() - offset, device_->limits().max_binding_bytes)};
 }
 
+Binding GpuBackend::elements(const AllocationRef& allocation, std::uint64_t offset, Size n,
+                             DType dtype) const {
+  if (!counted(n)) return window(allocation, offset);
+  return {&buffer_of(allocation), offset, bytes_of(n, dtype)};
+}
+
 std::array<std::uint32_t, 3> GpuBackend::cover(std::uint64_t items, std::uint64_t per_group) const {
   return row_grid((items + per_group - 1) / per_group, device_->limits().max_groups);
 }

@@ -100,6 +100,29 @@ class GpuBackend final : public Backend {
   }
   std::uint64_t window_bytes() const;
 
+  /// Whether elementwise kernels see by the length of their output's binding that there are n
+  /// elements: sooner than by a parameter. In SPIR-V it is a pointer.
+  bool counted(Size n) const { return device_->language() == KernelLanguage::wgsl && n % 4 == 0; }
+  /// The output of such a kernel, from `offset` bytes on.
+  Binding elements(const AllocationRef& allocation, std::uint64_t offset, Size n,
+                   DType dtype) const;
+  template <class Fill>
+  void run_elements(KernelId id, std::uint32_t variant, Size n, std::span<const Binding> bindings,
+                    std::uint32_t per_item, const Fill& fill) {
+    constexpr std::uint32_t counted_variant = std::uint32_t{1} << 31;
+    const std::array<std::uint32_t, 2> params{static_cast<std::uint32_t>(n), 0};
+    const auto bytes = std::as_bytes(std::span(params));
+    const Pipeline& pipeline =
+        kernels_->get(id, counted(n) ? variant | counted_variant : variant, [&](auto& variables) {
+          fill(variables);
+          if (device_->language() == KernelLanguage::wgsl) {
+            variables["COUNTED"] = std::int64_t{counted(n)};
+          }
+        });
+    device_->launch({&pipeline, bindings, counted(n) ? bytes.first(0) : bytes,
+                     cover(static_cast<std::uint64_t>(n), per_item * elementwise_group_)});
+  }
+
   /// By tiles, or without one where C has few rows or columns.
   void multiply(const GemmRequest& request, std::optional<std::size_t> tile, const Binding& a,
                 const Binding& b, const Binding& c);

@@ -118,10 +118,11 @@ class Device final : public gpu::Device {
 
   using Clock = std::chrono::steady_clock;
   static constexpr std::uint32_t work_of_a_copy = 32, work_of_a_launch = 32;
-  std::uint32_t gathered_ = 0;       // launches and copies in the open encoder
-  std::uint32_t gathered_work_ = 0;  // what they may keep the GPU busy with
-  bool gpu_idle_ = true;             // nothing went out since the last wait for everything
-  Clock::time_point quiet_since_;    // when work last went out, or a wait for everything ended
+  /// A few launches, or one with many workgroups.
+  static constexpr std::uint32_t enough_for_idle_gpu = 128;
+  std::uint32_t gathered_work_ = 0;  // what the open encoder may keep the GPU busy with
+  std::uint32_t enough_work_ = enough_for_idle_gpu;  // so much goes out
+  Clock::time_point quiet_since_;  // when work last went out, or a wait for everything ended
   WGPUSubmissionIndex last_submission_ = 0;
   bool submitted_ = false;
 

@@ -9,19 +9,19 @@
 #include "core/text.hpp"
 #include "webgpu/objects.hpp"
 
-// Launches gather in one encoder. It goes out at a read, at wait(), and before: a submission costs
-// the host about as much as ten launches, but a GPU that waits for one does nothing.
+// Launches gather in one encoder. It goes out at a read, at wait(), and before: an idle GPU gets
+// the first few at once, then twice as much each time, so that it never runs dry and yet few
+// submissions lie between its launches.
 namespace tilewright::webgpu {
 
 namespace {
 
-/// An idle GPU gets work at the first of these: so many launches, or fewer with many workgroups.
-constexpr std::uint32_t enough_for_idle_gpu = 128;
+/// The most that gathers. A submission costs a busy GPU as much as seven small launches.
+constexpr std::uint32_t most_gathered_work = 8192;
 /// The longest that a launch waits for another one to go out with.
-constexpr std::chrono::microseconds longest_gathering{50};
-constexpr std::uint32_t most_gathered = 256;
+constexpr std::chrono::microseconds longest_gathering{100};
 /// Short waits end without a pause, long ones leave the processor to others.
-constexpr std::chrono::microseconds longest_spin{100}, longest_sleep{1000};
+constexpr std::chrono::microseconds longest_spin{2000}, longest_sleep{1000};
 
 /// Held through a look and through a submission with the look before it, so that no other thread's
 /// look meets a loss between those two. One for all devices, since a look is at all of them.
@@ -75,7 +75,7 @@ void Device::flush() {
   if (encoder_ == nullptr) return;
   if (timestamps_) timestamps_->resolve(encoder_);
   WGPUCommandEncoder finished = std::exchange(encoder_, nullptr);
-  gathered_ = gathered_work_ = 0;
+  gathered_work_ = 0;
   const std::uint64_t uploaded = std::exchange(upload_used_, 0);
   // To submit to a lost device, or what failed to finish, ends the process. A look is what tells
   // the library of a loss.
@@ -96,7 +96,7 @@ void Device::flush() {
   last_submission_ = api().QueueSubmitForIndex(queue_, 1, &commands);
   alone.unlock();
   submitted_ = true;
-  gpu_idle_ = false;
+  enough_work_ = std::min(2 * enough_work_, most_gathered_work);
   quiet_since_ = Clock::now();
   api().CommandBufferRelease(commands);
   if (uploaded > 0) {
@@ -107,14 +107,11 @@ void Device::flush() {
 }
 
 void Device::flush_if_worthwhile() {
-  if (gathered_ >= most_gathered || (gpu_idle_ && gathered_work_ >= enough_for_idle_gpu) ||
-      Clock::now() - quiet_since_ >= longest_gathering) {
-    flush();
-  }
+  if (gathered_work_ >= enough_work_ || Clock::now() - quiet_since_ >= longest_gathering) flush();
 }
 
 void Device::queue_is_empty() {
-  gpu_idle_ = true;
+  enough_work_ = enough_for_idle_gpu;
   quiet_since_ = Clock::now();
 }
 
@@ -212,7 +209,6 @@ void Device::launch(const gpu::Launch& launch) {
   }
   api().ComputePassEncoderDispatchWorkgroups(p, launch.grid[0], launch.grid[1], launch.grid[2]);
   if (timestamps_) end_pass();
-  ++gathered_;
   const std::uint64_t groups = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
   gathered_work_ += work_of_a_launch + static_cast<std::uint32_t>(
                                            std::min<std::uint64_t>(groups, enough_for_idle_gpu));
@@ -234,7 +230,6 @@ void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceB
   end_pass();
   api().CommandEncoderCopyBufferToBuffer(encoder(), of(src).handle, src_offset, of(dst).handle,
                                          dst_offset, bytes);
-  ++gathered_;
   gathered_work_ += work_of_a_copy;
   flush_if_worthwhile();
 }

@@ -34,7 +34,6 @@ void Device::upload(gpu::DeviceBuffer& dst, std::uint64_t offset, std::span<cons
     upload_used_ += now;
     offset += now;
     src = src.subspan(now);
-    ++gathered_;
     gathered_work_ += work_of_a_copy;
     // What took long to write is worth a submission of its own.
     if (now >= least_staging || upload_used_ == staging.bytes()) flush();

@@ -13,6 +13,8 @@ namespace {
 struct Asked {
   std::vector<std::string> compiled;  ///< texts of kernels
   std::vector<std::array<std::uint32_t, 3>> grids;
+  std::vector<std::size_t> params;            ///< bytes of each launch
+  std::vector<std::uint64_t> output_lengths;  ///< of each launch's last binding
   std::uint64_t room = ~std::uint64_t{0}, held = 0;
   int waits = 0;
 };
@@ -46,7 +48,11 @@ class AskedDevice final : public Device {
     asked_.compiled.push_back(kernel.code.text);
     return std::make_unique<Pipeline>(KernelInfo{});
   }
-  void launch(const Launch& launch) override { asked_.grids.push_back(launch.grid); }
+  void launch(const Launch& launch) override {
+    asked_.grids.push_back(launch.grid);
+    asked_.params.push_back(launch.params.size());
+    asked_.output_lengths.push_back(launch.bindings.back().bytes);
+  }
   void upload(DeviceBuffer&, std::uint64_t, std::span<const std::byte>) override {}
   void download(std::span<std::byte>, DeviceBuffer&, std::uint64_t) override {}
   void copy(DeviceBuffer&, std::uint64_t, DeviceBuffer&, std::uint64_t, std::uint64_t) override {}
@@ -101,6 +107,20 @@ TEST_CASE("gpu backend: elementwise kernels have the workgroup size that is pref
   const auto [most, groups] = group_of(1 << 30, "@workgroup_size(1024)");
   CHECK(most == 1024);
   CHECK(groups < usual_groups);
+}
+
+TEST_CASE("gpu backend: the length of an output says how many elements fill whole vectors") {
+  Opened opened;
+  const Buffer x = opened.backend.alloc(4096), y = opened.backend.alloc(4096);
+  opened.backend.unary(UnaryOp::relu, x, y, 1000);
+  opened.backend.binary(BinaryOp::add, x, y, y, 20);
+  opened.backend.cast(x, DType::float32, y, DType::float16, 12);
+  CHECK(opened.asked.params == std::vector<std::size_t>{0, 0, 0});
+  CHECK(opened.asked.output_lengths == std::vector<std::uint64_t>{4000, 80, 24});
+  opened.backend.unary(UnaryOp::relu, x, y, 999);
+  CHECK(opened.asked.params.back() > 0);
+  CHECK(opened.asked.output_lengths.back() >= 4000);
+  CHECK(opened.asked.compiled.size() == 4);
 }
 
 TEST_CASE("gpu backend: capabilities have the subgroup size and the lowered buffer size") {

@@ -51,6 +51,7 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
     v["B_IS_OUTPUT"] = std::int64_t{b_is_output};
   };
   std::vector<Binding> bindings;
+  bindings.reserve(3);
   if (form == Form::strided) {
     std::array<std::uint32_t, 2 + 3 * max_rank> values;
     std::size_t count = 0;
@@ -70,16 +71,11 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
     return;
   }
   for_windows(r.n, r.dtype, [&](std::uint64_t offset, Size n) {
-    const struct {
-      std::uint32_t n, zero;
-    } params{u32(n), 0};
     bindings.clear();
     if (!a_is_output) bindings.push_back(window(r.a, form == Form::scalar_a ? 0 : offset));
     if (!b_is_output) bindings.push_back(window(r.b, form == Form::scalar_b ? 0 : offset));
-    bindings.push_back(window(r.output, offset));
-    run(KernelId::binary, variant, params, bindings,
-        cover(static_cast<std::uint64_t>(n), 4 * vectors_of_item(r.dtype) * elementwise_group_),
-        fill);
+    bindings.push_back(elements(r.output, offset, n, r.dtype));
+    run_elements(KernelId::binary, variant, n, bindings, 4 * vectors_of_item(r.dtype), fill);
   });
 }
 

@@ -6,7 +6,7 @@
 //! GROUP: constant
 #include "vectors.h"
 
-typedef struct { uint n; } Params;
+typedef struct { uint n, zero; } Params;
 
 kernel void cast(global const FROM* input, global TO* output, const Params params) {
   const uint i = item_index(GROUP);

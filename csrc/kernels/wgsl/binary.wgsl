@@ -5,8 +5,8 @@
 //                before the first is used
 //   "scalar_a", "scalar_b"  that input is one element; as many a work-item
 //   "strided"    RANK dimensions with strides for both inputs; one element a work-item
-// params.zero is 0, which no compiler knows.
 // A_IS_OUTPUT, B_IS_OUTPUT: that input is the output's buffer.
+// COUNTED (elements.wgsl), not of "strided".
 #if T == "f16"
 enable f16;
 #end
@@ -26,11 +26,12 @@ struct Params {
   b_stride${D}: u32,
 #end
 }
+var<immediate> params: Params;
 #let A_TYPE = T
 #let B_TYPE = T
 #let OUT_TYPE = T
 #else
-struct Params { n: u32, zero: u32 }
+#include "elements.wgsl"
 #let VEC = "vec4<f32>"
 #if T == "f16"
 #let VEC = "vec4<f16>"
@@ -44,7 +45,6 @@ struct Params { n: u32, zero: u32 }
 #let B_TYPE = T
 #end
 #end
-var<immediate> params: Params;
 #let NEXT = 0
 #if A_IS_OUTPUT
 #let A = "output"
@@ -99,6 +99,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
   output[i] = ${T}(op_${OP}(splat(f32(${A}[at_a])), splat(f32(${B}[at_b]))).x);
 #else
+  count(arrayLength(&output), group);
   let first = (group.x + group.y * groups.x) * ${GROUP * VECTORS}u;
   let whole = params.n / 4u;
   if (first + ${GROUP * VECTORS}u <= whole) {

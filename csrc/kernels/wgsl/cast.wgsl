@@ -1,11 +1,10 @@
 // output[i] = input[i] in another type for i < n, four elements a work-item; to nearest even.
 // 0 input, 1 output.
-// Variables: GROUP, FROM, TO (f32 or f16, one each). float16 goes as bits.
+// Variables: GROUP, FROM, TO (f32 or f16, one each), COUNTED (elements.wgsl). float16 goes as bits.
+#include "elements.wgsl"
 #include "range.wgsl"
 #include "round_half.wgsl"
 
-struct Params { n: u32 }
-var<immediate> params: Params;
 #if TO == "f16"
 @group(0) @binding(0) var<storage, read> input: array<vec4<f32>>;
 @group(0) @binding(1) var<storage, read_write> output: array<vec2<u32>>;
@@ -17,6 +16,7 @@ var<immediate> params: Params;
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
+  count(arrayLength(&output), group);
   let i = item_index(group, groups, local);
   let left = i32(params.n) - i32(i * 4u);
   if (left <= 0) { return; }

@@ -1,14 +1,13 @@
 // output[i] = op(input[i]) for i < n, VECTORS vectors of four a work-item, all read before the first
 // is used.
 // 0 input, 1 output; one binding where both are the same buffer.
-// Variables: GROUP, VECTORS, T (f32 or f16), OP, IN_PLACE.
+// Variables: GROUP, VECTORS, T (f32 or f16), OP, IN_PLACE, COUNTED (elements.wgsl).
 #if T == "f16"
 enable f16;
 #end
+#include "elements.wgsl"
 #include "functions.wgsl"
 
-struct Params { n: u32, zero: u32 }
-var<immediate> params: Params;
 #if IN_PLACE
 @group(0) @binding(0) var<storage, read_write> output: array<vec4<${T}>>;
 #let INPUT = "output"
@@ -21,6 +20,7 @@ var<immediate> params: Params;
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
+  count(arrayLength(&output), group);
   let first = (group.x + group.y * groups.x) * ${GROUP * VECTORS}u;
   let whole = params.n / 4u;
   if (first + ${GROUP * VECTORS}u <= whole) {
