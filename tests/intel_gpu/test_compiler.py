@@ -11,11 +11,7 @@ from .compiler import DEVICES, all_compiled, representatives
 MAY_SPILL = {
     ("attention", "SUBGROUP=0"): (8192, 0, 8192),
     ("attention", "SUBGROUP=16"): (8192, 4096, 0),
-    ("conv2d_backward_data", "BM=128"): (1024, 0, 0),
-    ("conv2d_backward_filter", "BM=128"): (1024, 64, 1024),
-    ("conv2d_forward", "BM=128"): (1024, 256, 128),
     ("gemm", "SUBGROUP=16"): (1024, 0, 0),
-    ("gemm_thin", "DEEP_FIRST=1"): (0, 0, 16384),
 }
 
 

@@ -80,8 +80,6 @@ static inline void implicit_gemm(Operands x, Params params, local float* partial
 #define GROUP_X (BN / TN)
 #define GROUP_Y (BM / TM)
 #define THREADS (GROUP_X * GROUP_Y)
-#define LOADS_A (BM * BK / THREADS)
-#define LOADS_B (BN * BK / THREADS)
 #define SUMS PASTE(float, TN)
 // A line for each deep; of odd length, so that neighbours along deep are in different banks.
 #define LINE_A (BM + 1)
@@ -117,27 +115,25 @@ static inline void implicit_gemm(Operands x, Params params, local float* tile_a)
   SUMS sums[TM] = {0};
   for (uint at = first; at < end; at += BK) {
     local_barrier();
-    UNROLLED(LOADS_A, i, {
-      const uint row = row0 + line + i * (THREADS / BK);
+    for (uint i = 0; i < BM; i += THREADS / BK) {
+      const uint row = row0 + line + i;
       const bool inside = at + t % BK < end && row < params.m;
-      tile_a[t % BK * LINE_A + line + i * (THREADS / BK)] =
-          inside ? load_a(x, params, group, row, deep_a) : 0;
-    })
+      tile_a[t % BK * LINE_A + line + i] = inside ? load_a(x, params, group, row, deep_a) : 0;
+    }
 #if B_DEEP
     uint3 col_b = first_b;
-    UNROLLED(LOADS_B, i, {
-      const bool inside = at + t % BK < end && col0 + line + i * (THREADS / BK) < params.n;
-      tile_b[t % BK * LINE_B + line + i * (THREADS / BK)] =
-          inside ? load_b(x, params, group, deep_a, col_b) : 0;
+    for (uint i = 0; i < BN; i += THREADS / BK) {
+      const bool inside = at + t % BK < end && col0 + line + i < params.n;
+      tile_b[t % BK * LINE_B + line + i] = inside ? load_b(x, params, group, deep_a, col_b) : 0;
       col_b = advanced(col_b, step_b, params.col_y, params.col_z);
-    })
+    }
 #else
-    UNROLLED(LOADS_B, i, {
-      const bool inside = at + ty / TN + i * (GROUP_Y / TN) < end && col0 + column < params.n;
-      tile_b[(ty / TN + i * (GROUP_Y / TN)) * LINE_B + column] =
-          inside ? load_b(x, params, group, deep_b, col_b) : 0;
+    for (uint i = 0; i < BK; i += GROUP_Y / TN) {
+      const uint deep = ty / TN + i;
+      const bool inside = at + deep < end && col0 + column < params.n;
+      tile_b[deep * LINE_B + column] = inside ? load_b(x, params, group, deep_b, col_b) : 0;
       deep_b = advanced(deep_b, step_b, params.deep_y, params.deep_z);
-    })
+    }
 #endif
     deep_a = advanced(deep_a, step, params.deep_y, params.deep_z);
     local_barrier();

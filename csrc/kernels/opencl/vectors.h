@@ -30,3 +30,11 @@ static inline float __attribute__((overloadable)) across(float4 x) {
   return (x.x + x.y) + (x.z + x.w);
 }
 static inline float __attribute__((overloadable)) across(float x) { return x; }
+
+/// sum + x . y
+static inline float __attribute__((overloadable)) dot_plus(float4 x, float4 y, float sum) {
+  return fma(x.w, y.w, fma(x.z, y.z, fma(x.y, y.y, fma(x.x, y.x, sum))));
+}
+static inline float __attribute__((overloadable)) dot_plus(float x, float y, float sum) {
+  return fma(x, y, sum);
+}
