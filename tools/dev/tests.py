@@ -48,7 +48,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def call(options: argparse.Namespace, rest: list[str]) -> int:
-    RESULTS.mkdir(parents=True, exist_ok=True)
     environment = Environment()
     if options.sanitize:
         return report(sanitized(environment))
@@ -104,20 +103,26 @@ def sanitized(environment: Environment) -> Count:
 
 
 def ctest(environment: Environment, folder: Path, env: dict[str, str] | None = None) -> Count:
-    results = RESULTS / f"ctest-{folder.name}.xml"
-    results.unlink(missing_ok=True)
+    results = results_file(f"ctest-{folder.name}.xml")
     arguments = ["--output-on-failure", "--no-tests=error", "--output-junit", str(results)]
     code = environment.run("ctest", "--test-dir", folder, *arguments, env=env, check=False)
     return counted(results, code)
 
 
 def pytest(environment: Environment, rest: list[str], env: dict[str, str]) -> Count:
-    results = RESULTS / "pytest.xml"
-    results.unlink(missing_ok=True)
+    results = results_file("pytest.xml")
     arguments = ["-m", "pytest", f"--junitxml={results}", *rest]
     both = env | intel_gpu.variables()
     code = environment.run("python", *arguments, env=both, check=False)
     return counted(results, code)
+
+
+def results_file(name: str) -> Path:
+    """Where a run is to leave its results; those of the one before are gone."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    file = RESULTS / name
+    file.unlink(missing_ok=True)
+    return file
 
 
 def counted(results: Path, code: int) -> Count:

@@ -8,11 +8,12 @@ import sys
 import zipfile
 from pathlib import Path
 
+import intel_gpu
 import system
 from project import Environment
 from shell import BUILD, DIST, ROOT, Failed, output, run, say
 
-from tests import gpu
+from tests import gpu, level_zero_driver, pytest, report
 
 PLATFORM = "manylinux_2_28"
 MEGABYTE = 1_000_000
@@ -50,7 +51,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--test",
         action="store_true",
-        help="install it into a fresh virtual environment and run the Python and embedding tests",
+        help="install it into a fresh virtual environment and run every test but those in C++",
     )
     parser.set_defaults(call=call, passes_on=False)
 
@@ -79,12 +80,16 @@ def call(options: argparse.Namespace, _: list[str]) -> int:
     print(f"{wheel.relative_to(ROOT)}: {size / MEGABYTE:.1f} MB", flush=True)
     if size > LARGEST:
         raise Failed(f"the wheel is larger than {LARGEST / MEGABYTE:.0f} MB")
-    return test(wheel, options.python) if options.test else 0
+    return test(wheel, options.python, build_folder(arch, version)) if options.test else 0
+
+
+def build_folder(arch: str, version: str) -> Path:
+    return BUILD / f"wheel-cp{version}-{arch}" / "build"
 
 
 def build(environment: Environment, arch: str, version: str, native: bool) -> Path:
     """The wheel as built, not yet checked."""
-    folder = BUILD / f"wheel-cp{version}-{arch}"
+    folder = build_folder(arch, version).parent
     site = Path(output([environment.python, "-c", "import ziglang; print(ziglang.__path__[0])"]))
     defines = {
         "CMAKE_TOOLCHAIN_FILE": ROOT / "cmake/manylinux/toolchain.cmake",
@@ -107,7 +112,7 @@ def build(environment: Environment, arch: str, version: str, native: bool) -> Pa
         "wheel",
         "--no-build-isolation",
         "--no-deps",
-        f"--config-settings=build-dir={folder / 'build'}",
+        f"--config-settings=build-dir={build_folder(arch, version)}",
         # The linker has already left the symbols out, for either architecture.
         "--config-settings=install.strip=false",
         *(f"--config-settings=cmake.define.{name}={value}" for name, value in defines.items()),
@@ -140,7 +145,7 @@ def unpacked(environment: Environment, package: str, arch: str, folder: Path) ->
     return content
 
 
-def test(wheel: Path, interpreter: str) -> int:
+def test(wheel: Path, interpreter: str, built_in: Path) -> int:
     """The wheel as its users have it: alone in a fresh environment."""
     environment = Environment(ROOT / ".venvs" / "wheel-test", interpreter)
     run(["rm", "-rf", environment.path])
@@ -149,4 +154,8 @@ def test(wheel: Path, interpreter: str) -> int:
     say(f"testing {wheel.name}")
     environment.pip("install", wheel)
     system.require(gpu(environment))
-    return environment.run("python", "-m", "pytest", check=False)
+    level_zero = level_zero_driver(environment, with_tests=False)
+    if intel_gpu.RUNS_HERE:
+        intel_gpu.install()
+    variables = {**level_zero, "SPIRV_MODULES": str(built_in / "spirv")}
+    return report(pytest(environment, [], variables))
