@@ -24,6 +24,8 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr Size parallel_threshold = 1 << 16;
 /// Rows of which a vector is not worth its while.
 constexpr Size few_rows = 8;
+/// Rows go in vectors of 16, and these in panels, as evenly as they can.
+constexpr Size row_vector = 16, panel_vectors = 3;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
@@ -39,6 +41,8 @@ class Attention {
   explicit Attention(const AttentionRequest& r)
       : r_(r),
         rows_(r.heads / r.kv_heads * r.seq_q),
+        vectors_(ceil_div(rows_, row_vector)),
+        panels_(ceil_div(vectors_, panel_vectors)),
         matrices_(r.batch * r.kv_heads),
         keys_(r.causal ? std::min(r.seq_kv, r.q_offset + r.seq_q) : r.seq_kv),
         dim_(static_cast<std::size_t>(r.head_dim)),
@@ -86,20 +90,42 @@ class Attention {
 
   void run_few_rows() const;
   void run_blocks() const;
-  void run_chunk(Size matrix, Size first_row, Size chunk) const;
+  void run_chunk(Size matrix, Size first_panel, Size last_panel) const;
 
   /// Keys and their values, as rows of float32; values as whole vectors.
   struct Block {
     Size first, count;
     const float* keys;
+    std::size_t key_stride;
     const float* values;
     std::size_t value_stride;
+
+    Block part(Size from, Size number) const {
+      return {first + from,
+              number,
+              keys + static_cast<std::size_t>(from) * key_stride,
+              key_stride,
+              values + static_cast<std::size_t>(from) * value_stride,
+              value_stride};
+    }
   };
-  void attend(const Block& block, const Size* seen, std::size_t height, const float* queries_across,
-              float* maxima, float* totals, float* scores, float* sums, std::size_t width) const;
+
+  /// Queries that go together, and what is known of them after some keys.
+  struct Panel {
+    Size first;
+    std::size_t height;
+    float* across;  ///< element by element of the head
+    float* maxima;
+    float* totals;
+    float* sums;
+  };
+  Size first_row(Size panel) const {
+    return std::min(rows_, panel * vectors_ / panels_ * row_vector);
+  }
+  void attend(const Block& block, const Panel& queries, float* scores, std::size_t width) const;
 
   const AttentionRequest& r_;
-  Size rows_, matrices_;
+  Size rows_, vectors_, panels_, matrices_;
   Size keys_;  ///< that some query sees
   std::size_t dim_;
   float factor_;  ///< to differences of scores, whose powers of two are wanted
@@ -173,70 +199,78 @@ void Attention<T>::run_few_rows() const {
   }
 }
 
-/// Queries that go together: three vectors of 16.
-constexpr std::size_t panel = 48;
-constexpr Size most_chunk_rows = 10 * panel, group_rows = 8;
-constexpr std::size_t most_block_keys = 256;
+/// Queries that go together.
+constexpr std::size_t panel = most_panel_columns;
+constexpr Size most_chunk_panels = 4, group_rows = 8;
+/// The first keys, few of them, give a largest score to begin with.
+constexpr std::size_t first_block_keys = 16, least_block_keys = 32, most_block_keys = 512;
 
 template <class T>
 void Attention<T>::run_blocks() const {
   const Size threads = parallel_ ? static_cast<Size>(thread_count()) : 1;
   const Size wanted = threads == 1 ? 1 : ceil_div(4 * threads, matrices_);
-  const Size panels = ceil_div(rows_, panel);
-  const Size least_chunks = std::max(wanted, ceil_div(rows_, most_chunk_rows));
-  const Size chunk = ceil_div(panels, std::min(panels, least_chunks)) * panel;
-  const Size chunks = ceil_div(rows_, chunk);
+  const Size chunks = std::min(panels_, std::max(wanted, ceil_div(panels_, most_chunk_panels)));
   // The last rows of a causal matrix see the most keys: they go first.
   run_tasks(matrices_ * chunks, [&](Size task) {
-    const Size first = (chunks - 1 - task % chunks) * chunk;
-    run_chunk(task / chunks, first, std::min(chunk, rows_ - first));
+    const Size chunk = chunks - 1 - task % chunks;
+    run_chunk(task / chunks, chunk * panels_ / chunks, (chunk + 1) * panels_ / chunks);
   });
 }
 
-/// The rows of one chunk, over blocks of keys. Queries lie across, in panels, so that neighbouring
-/// lanes are neighbouring queries: keys and values are read as they lie, and each lane has a
-/// softmax of its own.
+/// Some panels of a matrix, over blocks of keys. Queries lie across, so that neighbouring lanes are
+/// neighbouring queries: keys and values are read as they lie, and each lane has a softmax of its
+/// own.
 template <class T>
-void Attention<T>::run_chunk(Size matrix, Size first_row, Size chunk) const {
-  constexpr std::size_t cached_floats = 1 << 14;
+void Attention<T>::run_chunk(Size matrix, Size first_panel, Size last_panel) const {
+  constexpr std::size_t cached_floats = 1 << 15;
   const std::size_t block =
-      std::clamp<std::size_t>(cached_floats / dim_ / 8 * 8, 32, most_block_keys);
+      std::clamp<std::size_t>(cached_floats / dim_ / 8 * 8, least_block_keys, most_block_keys);
   const std::size_t width = Scratch::rounded(dim_);
   constexpr bool convert = sizeof(T) != sizeof(float);
   const bool widen_values = convert || dim_ % kernels().simd_width != 0;
-  const auto rows = static_cast<std::size_t>(chunk);
-  const std::size_t padded = (rows + panel - 1) / panel * panel;
+  const auto panels = static_cast<std::size_t>(last_panel - first_panel);
 
-  Scratch scratch(padded * (Scratch::rounded(dim_) + 2) + rows * width + 2 * block * width +
-                  block * panel);
-  float* const queries_across = scratch.take(padded * dim_);
-  float* const maxima = scratch.take(padded);
-  float* const totals = scratch.take(padded);
-  float* const sums = scratch.take(rows * width);
+  Scratch scratch(panels * panel * (dim_ + 2 + width) + 2 * block * width + block * panel);
+  float* const queries_across = scratch.take(panels * panel * dim_);
+  float* const maxima = scratch.take(panels * panel);
+  float* const totals = scratch.take(panels * panel);
+  float* const sums = scratch.take(panels * panel * width);
   float* const key_copy = scratch.take(block * width);
   float* const value_copy = scratch.take(block * width);
   float* const scores = scratch.take(block * panel);
-  std::fill_n(maxima, padded, -infinity);
-  std::fill_n(totals, padded, 0.0f);
-  std::fill_n(sums, rows * width, 0.0f);
+  std::fill_n(queries_across, panels * panel * dim_, 0.0f);
+  std::fill_n(maxima, panels * panel, -infinity);
+  std::fill_n(totals, panels * panel, 0.0f);
+  std::fill_n(sums, panels * panel * width, 0.0f);
   if (widen_values) std::fill_n(value_copy, block * width, 0.0f);
 
-  const T* const query_rows = queries(matrix) + first_row * r_.head_dim;
-  std::fill_n(queries_across + (padded - panel) * dim_, panel * dim_, 0.0f);
-  for (std::size_t row = 0; row < rows; row += panel) {
-    row_kernels<T>().transpose(query_rows + row * dim_, std::min(panel, rows - row), dim_, dim_,
-                               factor_, queries_across + row * dim_, panel);
-  }
-  Size seen[most_chunk_rows], last_key = 0;
-  for (Size i = 0; i < chunk; ++i) {
-    seen[i] = visible(first_row + i);
-    last_key = std::max(last_key, seen[i]);
+  const auto panel_at = [&](std::size_t i) {
+    const Size first = first_row(first_panel + static_cast<Size>(i));
+    const Size last = first_row(first_panel + static_cast<Size>(i) + 1);
+    const std::size_t row = i * panel;
+    return Panel{first,
+                 static_cast<std::size_t>(last - first),
+                 queries_across + row * dim_,
+                 maxima + row,
+                 totals + row,
+                 sums + row * width};
+  };
+  Size last_key = 0;
+  for (std::size_t i = 0; i < panels; ++i) {
+    const Panel p = panel_at(i);
+    row_kernels<T>().transpose(queries(matrix) + p.first * r_.head_dim, p.height, dim_, dim_,
+                               factor_, p.across, panel);
+    for (std::size_t j = 0; j < p.height; ++j) {
+      last_key = std::max(last_key, visible(p.first + static_cast<Size>(j)));
+    }
   }
 
-  for (Size key = 0; key < last_key; key += static_cast<Size>(block)) {
-    Block keys_here;
+  Block keys_here{};
+  keys_here.key_stride = dim_;
+  for (Size key = 0; key < last_key; key += keys_here.count) {
     keys_here.first = key;
-    keys_here.count = std::min(static_cast<Size>(block), last_key - key);
+    keys_here.count =
+        std::min(static_cast<Size>(key == 0 ? first_block_keys : block), last_key - key);
     const auto count = static_cast<std::size_t>(keys_here.count);
     const T* const key_rows = keys(matrix) + key * r_.head_dim;
     const T* const value_rows = values(matrix) + key * r_.head_dim;
@@ -255,31 +289,40 @@ void Attention<T>::run_chunk(Size matrix, Size first_row, Size chunk) const {
       keys_here.values = value_copy;
       keys_here.value_stride = width;
     }
-    for (std::size_t row = 0; row < rows; row += panel) {
-      attend(keys_here, seen + row, std::min(panel, rows - row), queries_across + row * dim_,
-             maxima + row, totals + row, scores, sums + row * width, width);
+    for (std::size_t i = 0; i < panels; ++i) attend(keys_here, panel_at(i), scores, width);
+  }
+  for (std::size_t i = 0; i < panels; ++i) {
+    const Panel p = panel_at(i);
+    T* const to = output(matrix) + p.first * r_.head_dim;
+    for (std::size_t j = 0; j < p.height; ++j) {
+      write(p.sums + j * width, dim_, p.totals[j], to + j * dim_);
     }
   }
-  T* const to = output(matrix) + first_row * r_.head_dim;
-  for (std::size_t i = 0; i < rows; ++i) write(sums + i * width, dim_, totals[i], to + i * dim_);
 }
 
-/// One panel of queries, each of which sees the first `seen` keys, over one block of keys.
+/// One panel of queries over one block of keys.
 template <class T>
-void Attention<T>::attend(const Block& block, const Size* seen, std::size_t height,
-                          const float* queries_across, float* maxima, float* totals, float* scores,
-                          float* sums, std::size_t width) const {
-  Size here[panel];  // seen of this block
+void Attention<T>::attend(const Block& block, const Panel& queries, float* scores,
+                          std::size_t width) const {
+  const std::size_t height = queries.height;
+  Size here[panel];  // keys of this block that each query sees
   Size most = block.count, fewest = block.count;
   if (r_.causal) {
     for (std::size_t i = 0; i < height; ++i) {
-      here[i] = std::clamp<Size>(seen[i] - block.first, 0, block.count);
+      here[i] =
+          std::clamp<Size>(visible(queries.first + static_cast<Size>(i)) - block.first, 0, most);
     }
     most = *std::max_element(here, here + height);
     fewest = *std::min_element(here, here + height);
   }
   if (most == 0) return;
   const bool ragged = fewest < most;
+  // What all see goes first, and the rest by itself.
+  if (const Size whole = fewest / group_rows * group_rows; ragged && whole != 0) {
+    attend(block.part(0, whole), queries, scores, width);
+    attend(block.part(whole, most - whole), queries, scores, width);
+    return;
+  }
   const auto count = static_cast<std::size_t>(most);
   const std::size_t columns = Scratch::rounded(height);
 
@@ -287,25 +330,31 @@ void Attention<T>::attend(const Block& block, const Size* seen, std::size_t heig
   TapProduct scoring{};
   scoring.taps = &one_tap;
   scoring.tap_count = 1;
-  scoring.input = queries_across;
+  scoring.input = queries.across;
   scoring.input_stride = panel;
   scoring.channels = dim_;
   scoring.weights = block.keys;
-  scoring.filter_stride = dim_;
+  scoring.filter_stride = block.key_stride;
   scoring.weight_stride = 1;
   scoring.output = scores;
   scoring.output_stride = panel;
   scoring.filters = count;
   scoring.positions = columns;
-  kernels().linear.tap_product(scoring);
 
-  for (std::size_t i = 0; ragged && i < height; ++i) {
-    for (auto j = static_cast<std::size_t>(here[i]); j < count; ++j) {
-      scores[j * panel + i] = -infinity;
-    }
-  }
   float factors[panel];
-  kernels().linear.softmax_columns(scores, count, panel, columns, maxima, totals, factors);
+  if (block.first != 0 && !ragged &&
+      kernels().linear.weigh_columns(scoring, queries.maxima, queries.totals)) {
+    std::fill_n(factors, panel, 1.0f);
+  } else {
+    kernels().linear.tap_product(scoring);
+    for (std::size_t i = 0; ragged && i < height; ++i) {
+      for (auto j = static_cast<std::size_t>(here[i]); j < count; ++j) {
+        scores[j * panel + i] = -infinity;
+      }
+    }
+    kernels().linear.softmax_columns(scores, count, panel, columns, queries.maxima, queries.totals,
+                                     factors);
+  }
 
   TapProduct weighing{};
   weighing.taps = &one_tap;
@@ -322,7 +371,7 @@ void Attention<T>::attend(const Block& block, const Size* seen, std::size_t heig
     const std::size_t members = std::min(group, height - i);
     const Size shared = ragged ? *std::min_element(here + i, here + i + members) : most;
     weighing.weights = scores + i;
-    weighing.output = sums + i * width;
+    weighing.output = queries.sums + i * width;
     weighing.kept = factors + i;
     weighing.filters = members;
     weighing.channels = static_cast<std::size_t>(shared);
@@ -334,7 +383,8 @@ void Attention<T>::attend(const Block& block, const Size* seen, std::size_t heig
       const auto from = static_cast<std::size_t>(shared);
       for (std::size_t j = 0; j < more; ++j) weights[j] = scores[(from + j) * panel + row];
       row_kernels<float>().add_weighted_rows(block.values + from * block.value_stride, more,
-                                             block.value_stride, weights, dim_, sums + row * width);
+                                             block.value_stride, weights, dim_,
+                                             queries.sums + row * width);
     }
   }
 }

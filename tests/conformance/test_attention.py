@@ -96,6 +96,10 @@ def run(ws: Workspace, case: Attention, q: Any, k: Any, v: Any, dtype: str) -> A
 
 def check(ws: Workspace, rng: np.random.Generator, case: Attention, dtype: str) -> None:
     q, k, v = (normal(rng, shape, dtype) for shape in (case.q, case.kv, case.kv))
+    check_inputs(ws, case, q, k, v, dtype)
+
+
+def check_inputs(ws: Workspace, case: Attention, q: Any, k: Any, v: Any, dtype: str) -> None:
     scale, rules = case.used_scale, (case.causal, case.q_offset)
     scores = references.attention_scores(q, k, scale, *rules)
     sizes = references.attention_scores(abs(q), abs(k), scale, False, 0)
@@ -165,6 +169,62 @@ def test_large_scores_do_not_overflow(
     # The winner's weight is divided by itself: a product and a quotient may round.
     taken = v[0, 0][winner][clear].astype(np.float64)
     bounds.assert_within(got[0, 0][clear], taken, 2 * bounds.U * abs(taken))
+
+
+#: keys enough for several blocks of any backend
+MANY_KEYS = 1200
+
+
+@pytest.mark.parametrize("winner", [0, 20, 700, MANY_KEYS - 1])
+@pytest.mark.parametrize("lead", [3, 11, 15.9, 16.1, 17, 20, 126, 128, 150, 3000])
+@pytest.mark.parametrize("causal", [False, True])
+def test_one_score_far_above_the_others(
+    ws: Workspace, rng: np.random.Generator, lead: float, winner: int, causal: bool, dtype: str
+) -> None:
+    """By so many powers of two; its value is among the largest, which nothing may lift."""
+    case = Attention(1, 1, 60, MANY_KEYS, 4, causal, MANY_KEYS - 30, scale=1.0)
+    q = np.zeros(case.q, dtype)
+    k, v = (normal(rng, case.kv, dtype) for _ in range(2))
+    q[..., 0] = lead * np.log(2)
+    q[..., 1::2, 1] = normal(rng, (30,), dtype)  # every other query has scores of its own
+    k[..., 0] = 0
+    k[:, :, winner, 0] = 1
+    if lead > 10:
+        v[:, :, winner] = 0.9 * np.finfo(dtype).max
+    check_inputs(ws, case, q, k, v, dtype)
+
+
+@pytest.mark.parametrize("step", [0.02, 1.0, -1.0])
+def test_scores_that_grow_or_fall(
+    ws: Workspace, rng: np.random.Generator, step: float, dtype: str
+) -> None:
+    case = Attention(1, 1, 40, MANY_KEYS, 3, scale=1.0)
+    q, k, v = (normal(rng, shape, dtype) for shape in (case.q, case.kv, case.kv))
+    q[..., 0] = step
+    k[..., 0] = np.arange(MANY_KEYS)
+    check_inputs(ws, case, q, k, v, dtype)
+
+
+@pytest.mark.parametrize("at", [3, 700])
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_special_keys(
+    ws: Workspace, rng: np.random.Generator, special: float, at: int, dtype: str
+) -> None:
+    """A score of -infinity weighs nothing, the others leave nothing of their query."""
+    case = Attention(1, 1, 40, MANY_KEYS, 4)
+    q, k, v = (normal(rng, shape, dtype) for shape in (case.q, case.kv, case.kv))
+    q[..., 0] = abs(q[..., 0]) + 1
+    k[:, :, at, 0] = special
+    got = run(ws, case, q, k, v, dtype)
+    if special == -np.inf:
+        others = np.delete(k, at, 2), np.delete(v, at, 2)
+        fewer = Attention(1, 1, 40, MANY_KEYS - 1, 4)
+        expected = run(ws, fewer, q, *others, dtype)
+        np.testing.assert_allclose(
+            got, expected, rtol=2e-2 if dtype == "float16" else 2e-5, atol=1e-3
+        )
+    else:
+        assert np.isnan(got).all()
 
 
 def test_keys_that_are_not_visible_are_not_read(

@@ -2,8 +2,7 @@
 
 #include "cpu/kernels/round.hpp"
 #include "cpu/kernels/rows.hpp"
-#include "cpu/kernels/softmax_step.hpp"
-#include "cpu/kernels/tap_product.hpp"
+#include "cpu/kernels/softmax_columns.hpp"
 
 namespace tilewright::cpu::TILEWRIGHT_ISA {
 
@@ -20,6 +19,7 @@ constexpr LinearKernels linear_kernels{
     .tap_product = tap_product,
     .softmax_step = softmax_step,
     .softmax_columns = softmax_columns,
+    .weigh_columns = weigh_columns,
     .round_to_float16 = round_to_float16,
     .round_to_bfloat16 = round_to_bfloat16,
 };

@@ -48,6 +48,9 @@ struct RowKernels {
                     float scale, float* output, std::size_t output_stride);
 };
 
+/// Columns that go together where each has a softmax of its own.
+constexpr std::size_t most_panel_columns = 48;
+
 struct LinearKernels {
   RowKernels<float> float32;
   RowKernels<std::uint16_t> float16;
@@ -61,9 +64,14 @@ struct LinearKernels {
 
   /// The same for scores in columns, one softmax each, already to base 2: `columns`, a multiple of
   /// simd_width, of `count` scores `stride` apart. Their sums scale down with each new maximum, by
-  /// the factors given back, before they grow.
+  /// the factors given back, before they grow. All weights are 2^-16 of what they would be.
   void (*softmax_columns)(float* scores, std::size_t count, std::size_t stride, std::size_t columns,
                           float* maxima, float* sums, float* factors);
+
+  /// Scores, as a product with one tap, and what they weigh in one go: for columns whose maxima are
+  /// known and that grow little beyond. Where the new weights of a column come to more than 1, or
+  /// to NaN, nothing is added to the sums and the output means nothing: returns false.
+  bool (*weigh_columns)(const TapProduct& scoring, const float* maxima, float* sums);
 
   /// Each element rounded to what float16 or bfloat16 can hold, to nearest even.
   void (*round_to_float16)(const float* input, float* output, std::size_t n);

@@ -112,6 +112,7 @@ static void transpose(const T* rows, std::size_t count, std::size_t stride, std:
       Floats square[lanes];
 #pragma GCC unroll 16
       for (std::size_t y = 0; y < lanes; ++y) {
+        __builtin_prefetch(from + (y + lanes) * stride);  // short rows are many streams
         square[y] = y >= height ? Floats{} : load_up_to(from + y * stride, width) * scale;
       }
       transpose_square(square);

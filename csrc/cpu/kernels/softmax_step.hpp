@@ -8,16 +8,30 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 static inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 
-/// 2^x for x <= 0, to 3e-7 of it; 0 below 2^-125.
-static inline Floats exp2_negative(Floats x) {
-  const Floats shifted = x + to_whole;  // the exponent in its lowest bits
-  const Floats f = x - (shifted - to_whole);
-  Floats p = f * 0.0013264726f + 0.009671513f;
-  p = p * f + 0.055507336f;
-  p = p * f + 0.24022242f;
-  p = p * f + 0.693147f;
-  p = p * f + 1;
-  return x < -125 ? Floats{} : (Floats)((Ints)p + ((Ints)shifted << 23));
+/// 2^(x + exponent), to 3e-7 of it: 0 where x is -infinity, much where x is large, NaN where x is.
+template <int exponent = 0>
+static inline Floats exp2(Floats x) {
+  constexpr float unit = exponent < 0 ? 1.0f / (1 << -exponent) : 1 << exponent;
+#if defined(__AVX512F__)
+  const Floats f = (Floats)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF);
+  Floats p = f * (unit * 0.0018775767f) + unit * 0.008989341f;
+  p = p * f + unit * 0.055826318f;
+  p = p * f + unit * 0.24015361f;
+  p = p * f + unit * 0.6931531f;
+  p = p * f + unit * 0.99999994f;
+  return (Floats)_mm512_scalef_ps((__m512)p, (__m512)x);  // by the whole part of x
+#else
+  const Floats limited = at_most(x, 100);
+  const Floats shifted = limited + to_whole;  // the exponent in its lowest bits
+  const Floats f = limited - (shifted - to_whole);
+  Floats p = f * (unit * 0.0013264726f) + unit * 0.009671513f;
+  p = p * f + unit * 0.055507336f;
+  p = p * f + unit * 0.24022242f;
+  p = p * f + unit * 0.693147f;
+  p = p * f + unit;
+  return x < static_cast<float>(-125 - exponent) ? Floats{}
+                                                 : (Floats)((Ints)p + ((Ints)shifted << 23));
+#endif
 }
 
 static float softmax_step(float* scores, std::size_t n, float factor, float& maximum) {
@@ -46,63 +60,25 @@ static float softmax_step(float* scores, std::size_t n, float factor, float& max
   const float shift = maximum == -infinity ? 0 : maximum;
   Floats sum{}, sum2{};
   for (i = 0; i + 2 * lanes <= n; i += 2 * lanes) {
-    const Floats e = exp2_negative((load(scores + i) - shift) * factor);
-    const Floats e2 = exp2_negative((load(scores + i + lanes) - shift) * factor);
+    const Floats e = exp2((load(scores + i) - shift) * factor);
+    const Floats e2 = exp2((load(scores + i + lanes) - shift) * factor);
     store(scores + i, e);
     store(scores + i + lanes, e2);
     sum += e;
     sum2 += e2;
   }
   if (i + lanes <= n) {
-    const Floats e = exp2_negative((load(scores + i) - shift) * factor);
+    const Floats e = exp2((load(scores + i) - shift) * factor);
     store(scores + i, e);
     sum += e;
     i += lanes;
   }
   if (i < n) {
-    const Floats e = exp2_negative((load(scores + i, n - i, -infinity) - shift) * factor);
+    const Floats e = exp2((load(scores + i, n - i, -infinity) - shift) * factor);
     store(scores + i, e, n - i);
     sum2 += e;
   }
   return sum_of_lanes(sum + sum2);
-}
-
-static void softmax_columns(float* scores, std::size_t count, std::size_t stride,
-                            std::size_t columns, float* maxima, float* sums, float* factors) {
-  for (std::size_t j = 0; j < columns; j += lanes) {
-    float* const column = scores + j;
-    const Floats before = load(maxima + j);
-    Floats largest = before, second = before;
-    std::size_t i = 0;
-    for (; i + 2 <= count; i += 2) {
-      largest = larger(load(column + i * stride), largest);
-      second = larger(load(column + (i + 1) * stride), second);
-    }
-    if (i < count) largest = larger(load(column + i * stride), largest);
-    largest = larger(largest, second);
-    store(maxima + j, largest);
-
-    // Where every score so far is -infinity they count 0.
-    const Floats shift = largest == -infinity ? Floats{} : largest;
-    const Floats factor = largest == before ? splat(1) : exp2_negative(before - shift);
-    Floats sum = load(sums + j) * factor, odd_sum{};
-    for (i = 0; i + 2 <= count; i += 2) {
-      float* const even = column + i * stride;
-      const Floats a = exp2_negative(load(even) - shift);
-      const Floats b = exp2_negative(load(even + stride) - shift);
-      store(even, a);
-      store(even + stride, b);
-      sum += a;
-      odd_sum += b;
-    }
-    if (i < count) {
-      const Floats last = exp2_negative(load(column + i * stride) - shift);
-      store(column + i * stride, last);
-      sum += last;
-    }
-    store(sums + j, sum + odd_sum);
-    store(factors + j, factor);
-  }
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA

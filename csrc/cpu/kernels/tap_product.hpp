@@ -16,9 +16,30 @@ constexpr std::size_t tile_vectors(std::size_t filters) {
   return filters == 1 ? 6 : filters == 6 ? 4 : 3;
 }
 
+/// Adds the sums of a tile to what stays of the output so far, and stores them.
+struct StoreSums {
+  template <std::size_t filters, std::size_t vectors>
+  void operator()(const TapProduct& p, Floats (&sums)[filters][vectors], std::size_t filter,
+                  std::size_t position) const {
+    float* const output = p.output + filter * p.output_stride + position;
+#pragma GCC unroll 8
+    for (std::size_t f = 0; f < filters; ++f) {
+      float* const row = output + f * p.output_stride;
+      const Floats kept = splat(p.kept != nullptr ? p.kept[filter + f] : 0);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < vectors; ++v) {
+        if (p.kept != nullptr) sums[f][v] += kept * load(row + v * lanes);
+        store(row + v * lanes, sums[f][v]);
+      }
+    }
+  }
+};
+
 /// One tap has a loop of its own: the loop over taps takes registers and time from a short tile.
-template <std::size_t filters, std::size_t vectors, bool one_tap>
-static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_t position) {
+/// The sums go to finish(p, sums, filter, position).
+template <std::size_t filters, std::size_t vectors, bool one_tap, class Finish>
+static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_t position,
+                             Finish finish) {
   const float* const weights = p.weights + filter * p.filter_stride;
   Floats sums[filters][vectors];
 #pragma GCC unroll 8
@@ -48,31 +69,23 @@ static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_
     input += p.input_stride;
     weight += p.weight_stride;
   }
-  float* const output = p.output + filter * p.output_stride + position;
-#pragma GCC unroll 8
-  for (std::size_t f = 0; f < filters; ++f) {
-    float* const row = output + f * p.output_stride;
-    const Floats kept = splat(p.kept != nullptr ? p.kept[filter + f] : 0);
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < vectors; ++v) {
-      if (p.kept != nullptr) sums[f][v] += kept * load(row + v * lanes);
-      store(row + v * lanes, sums[f][v]);
-    }
-  }
+  finish(p, sums, filter, position);
 }
 
-template <std::size_t filters, std::size_t vectors, bool one_tap>
+template <std::size_t filters, std::size_t vectors, bool one_tap, class Finish>
 static void tap_product_vectors(const TapProduct& p, std::size_t filter, std::size_t position,
-                                std::size_t count) {
-  if (count == vectors) return tap_product_tile<filters, vectors, one_tap>(p, filter, position);
+                                std::size_t count, Finish finish) {
+  if (count == vectors) {
+    return tap_product_tile<filters, vectors, one_tap>(p, filter, position, finish);
+  }
   if constexpr (vectors > 1) {
-    tap_product_vectors<filters, vectors - 1, one_tap>(p, filter, position, count);
+    tap_product_vectors<filters, vectors - 1, one_tap>(p, filter, position, count, finish);
   }
 }
 
 /// All positions for `filters` filters. The last tile moves back to end where the positions end.
-template <std::size_t filters, bool one_tap>
-static void tap_product_filters(const TapProduct& p, std::size_t filter) {
+template <std::size_t filters, bool one_tap, class Finish>
+static void tap_product_filters(const TapProduct& p, std::size_t filter, Finish finish) {
   constexpr std::size_t most = tile_vectors(filters);
   const std::size_t whole = p.positions / lanes;
   for (std::size_t position = 0; position < p.positions;) {
@@ -81,33 +94,33 @@ static void tap_product_filters(const TapProduct& p, std::size_t filter) {
     if (vectors > whole) vectors = whole;
     const std::size_t last = p.positions - vectors * lanes;
     if (position > last) position = last;
-    tap_product_vectors<filters, most, one_tap>(p, filter, position, vectors);
+    tap_product_vectors<filters, most, one_tap>(p, filter, position, vectors, finish);
     position += vectors * lanes;
   }
 }
 
-template <bool one_tap>
-static void tap_product_all(const TapProduct& p) {
+template <bool one_tap, class Finish>
+static void tap_product_all(const TapProduct& p, Finish finish) {
   std::size_t filter = 0;
   if (tile_filters == 8 && p.positions == 4 * lanes) {
-    for (; filter + 6 <= p.filters; filter += 6) tap_product_filters<6, one_tap>(p, filter);
+    for (; filter + 6 <= p.filters; filter += 6) tap_product_filters<6, one_tap>(p, filter, finish);
   }
   for (; filter + tile_filters <= p.filters; filter += tile_filters) {
-    tap_product_filters<tile_filters, one_tap>(p, filter);
+    tap_product_filters<tile_filters, one_tap>(p, filter, finish);
   }
   if (tile_filters > 4 && filter + 4 <= p.filters) {
-    tap_product_filters<4, one_tap>(p, filter);
+    tap_product_filters<4, one_tap>(p, filter, finish);
     filter += 4;
   }
   if (filter + 2 <= p.filters) {
-    tap_product_filters<2, one_tap>(p, filter);
+    tap_product_filters<2, one_tap>(p, filter, finish);
     filter += 2;
   }
-  if (filter < p.filters) tap_product_filters<1, one_tap>(p, filter);
+  if (filter < p.filters) tap_product_filters<1, one_tap>(p, filter, finish);
 }
 
 static void tap_product(const TapProduct& p) {
-  p.tap_count == 1 ? tap_product_all<true>(p) : tap_product_all<false>(p);
+  p.tap_count == 1 ? tap_product_all<true>(p, StoreSums{}) : tap_product_all<false>(p, StoreSums{});
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA
