@@ -203,7 +203,8 @@ void Attention<T>::run_few_rows() const {
 constexpr std::size_t panel = most_panel_columns;
 constexpr Size most_chunk_panels = 4, group_rows = 8;
 /// The first keys, few of them, give a largest score to begin with.
-constexpr std::size_t first_block_keys = 16, least_block_keys = 32, most_block_keys = 512;
+constexpr Size first_block_keys = 16;
+constexpr std::size_t least_block_keys = 32, most_block_keys = 512;
 
 template <class T>
 void Attention<T>::run_blocks() const {
@@ -238,7 +239,6 @@ void Attention<T>::run_chunk(Size matrix, Size first_panel, Size last_panel) con
   float* const key_copy = scratch.take(block * width);
   float* const value_copy = scratch.take(block * width);
   float* const scores = scratch.take(block * panel);
-  std::fill_n(queries_across, panels * panel * dim_, 0.0f);
   std::fill_n(maxima, panels * panel, -infinity);
   std::fill_n(totals, panels * panel, 0.0f);
   std::fill_n(sums, panels * panel * width, 0.0f);
@@ -258,6 +258,7 @@ void Attention<T>::run_chunk(Size matrix, Size first_panel, Size last_panel) con
   Size last_key = 0;
   for (std::size_t i = 0; i < panels; ++i) {
     const Panel p = panel_at(i);
+    if (p.height % row_vector != 0) std::fill_n(p.across, panel * dim_, 0.0f);
     row_kernels<T>().transpose(queries(matrix) + p.first * r_.head_dim, p.height, dim_, dim_,
                                factor_, p.across, panel);
     for (std::size_t j = 0; j < p.height; ++j) {
@@ -270,7 +271,7 @@ void Attention<T>::run_chunk(Size matrix, Size first_panel, Size last_panel) con
   for (Size key = 0; key < last_key; key += keys_here.count) {
     keys_here.first = key;
     keys_here.count =
-        std::min(static_cast<Size>(key == 0 ? first_block_keys : block), last_key - key);
+        std::min(key == 0 ? first_block_keys : static_cast<Size>(block), last_key - key);
     const auto count = static_cast<std::size_t>(keys_here.count);
     const T* const key_rows = keys(matrix) + key * r_.head_dim;
     const T* const value_rows = values(matrix) + key * r_.head_dim;

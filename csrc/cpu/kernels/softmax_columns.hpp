@@ -71,11 +71,18 @@ struct StoreWeights {
 };
 
 static bool weigh_columns(const TapProduct& scoring, const float* maxima, float* sums) {
+  constexpr std::size_t step = 64;  // that many are in vain at most
   float added[most_panel_columns] = {};
-  tap_product_all<true>(scoring, StoreWeights{maxima, added});
-  Ints grown{};
-  for (std::size_t j = 0; j < scoring.positions; j += lanes) grown |= ~(load(added + j) <= 1);
-  if (any(grown)) return false;
+  TapProduct part = scoring;
+  for (std::size_t left = scoring.filters; left != 0; left -= part.filters) {
+    part.filters = left < step ? left : step;
+    tap_product_all<true>(part, StoreWeights{maxima, added});
+    Ints grown{};
+    for (std::size_t j = 0; j < part.positions; j += lanes) grown |= ~(load(added + j) <= 1);
+    if (any(grown)) return false;
+    part.weights += part.filters * part.filter_stride;
+    part.output += part.filters * part.output_stride;
+  }
   for (std::size_t j = 0; j < scoring.positions; j += lanes) {
     store(sums + j, load(sums + j) + load(added + j));
   }
