@@ -9,8 +9,6 @@ from .compiler import DEVICES, all_compiled, representatives
 # Bytes that a hardware thread may spill, by kernel and one of the module's choices, for each of
 # DEVICES; other modules may not spill at all. The compiler rounds up to a power of two.
 MAY_SPILL = {
-    ("attention", "SUBGROUP=0"): (8192, 0, 8192),
-    ("attention", "SUBGROUP=16"): (8192, 4096, 0),
     ("gemm", "SUBGROUP=16"): (1024, 0, 0),
 }
 

@@ -139,6 +139,7 @@ void GpuBackend::do_attention(const AttentionRequest& r) {
       std::clamp<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.head_dim))),
                        least_columns, most_columns);
   const bool vector = r.head_dim % 4 == 0;
+  const bool whole = r.head_dim % columns == 0;
   const std::uint64_t of_q = bytes_of(r.batch * r.heads * r.seq_q * r.head_dim, r.dtype);
   const std::uint64_t of_kv = bytes_of(r.batch * r.kv_heads * r.seq_kv * r.head_dim, r.dtype);
   const std::array<Binding, 4> bindings{bind(op, r.q, of_q), bind(op, r.k, of_kv),
@@ -174,7 +175,8 @@ void GpuBackend::do_attention(const AttentionRequest& r) {
   }
   const std::uint32_t form = u32(columns) * u32(std::size(attention_tiles)) + u32(tile_index);
   const std::uint32_t variant =
-      ((form * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + half_bit(r.dtype);
+      (((form * 2 + (vector ? 1 : 0)) * 2 + (whole ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 +
+      half_bit(r.dtype);
   for (Size first = 0; first < r.batch * r.heads; first += most) {
     params.first_head = u32(first);
     const Size heads = std::min(most, r.batch * r.heads - first);
@@ -192,6 +194,7 @@ void GpuBackend::do_attention(const AttentionRequest& r) {
       v["T"] = type_name(r.dtype);
       v["COLUMNS"] = std::int64_t{columns};
       v["VECTOR"] = std::int64_t{vector};
+      v["WHOLE"] = std::int64_t{whole};
       v["CAUSAL"] = std::int64_t{r.causal};
     });
   }
