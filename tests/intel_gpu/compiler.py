@@ -22,7 +22,8 @@ class Compiled:
 
     simd: int
     spilled: int
-    """Bytes a hardware thread, rounded up to a power of two by the compiler."""
+    """Bytes a hardware thread has in memory of what should be in registers, arrays of the kernel
+    too; rounded up to a power of two by the compiler."""
     local: int
     """Bytes of workgroup memory."""
 
@@ -70,11 +71,15 @@ def compiled(driver: Path, module: Module, device: str, folder: Path) -> Compile
     # The binary's section .ze_info is text.
     text = binary.read_bytes().decode("latin-1")
     info = text[text.index("\nkernels:") :].split("kernels_misc_info:")[0]
-    scratch = re.search(r"type: +scratch\s+usage: +\w+\s+size: +(\d+)", info)
     local = re.search(r"slm_size: +(\d+)", info)
     simd = re.search(r"simd_size: +(\d+)", info)
     assert simd is not None, f"{module} for {device} has no SIMD width"
-    return Compiled(int(simd[1]), int(scratch[1]) if scratch else 0, int(local[1]) if local else 0)
+    # Some memory is given for each work-item.
+    buffer = r"usage: +\w+_space\s+size: +(\d+)(\s+is_simt_thread: +true)?"
+    spilled = sum(
+        int(size) * (int(simd[1]) if for_each else 1) for size, for_each in re.findall(buffer, info)
+    )
+    return Compiled(int(simd[1]), spilled, int(local[1]) if local else 0)
 
 
 def representatives(folder: Path) -> list[Module]:
