@@ -20,9 +20,28 @@ static inline float4 op_neg(float4 x) { return -x; }
 static inline float4 op_square(float4 x) { return x * x; }
 static inline float4 op_exp(float4 x) { return exp(x); }
 static inline float4 op_log(float4 x) { return log(x); }
-static inline float4 op_tanh(float4 x) { return tanh(x); }
+static inline float4 op_tanh(float4 x) {
+  const float4 size = fabs(x);
+  const float4 z = size * size;
+  float4 p = fma(z, -0.00571702141f, 0.0206505638f);
+  p = fma(p, z, -0.0537434891f);
+  p = fma(p, z, 0.133314908f);
+  p = fma(p, z, -0.333332837f);
+  const float4 power = exp(size * -2);
+  const float4 far = (1 - power) * inverse(1 + power);
+  return copysign(size < 0.625f ? fma(size * z, p, size) : far, x);
+}
 static inline float4 op_sqrt(float4 x) { return sqrt(x); }
-static inline float4 op_rsqrt(float4 x) { return 1 / sqrt(x); }
+static inline float4 op_rsqrt(float4 x) {
+  const float4 scaled = x < 0x1p-100f ? x * 0x1p+64f : x;
+  const float4 near = native_rsqrt(scaled);
+  // One step of Newton's, with the product in two parts; 0 and infinity have none.
+  const float4 product = scaled * near;
+  const float4 rest = fma(scaled, near, -product);
+  const float4 off = fma(-rest, near, fma(-product, near, 1));
+  const float4 result = fma(0.5f * near, off, near);
+  return (result == result ? result : near) * (x < 0x1p-100f ? 0x1p+32f : 1);
+}
 static inline float4 op_reciprocal(float4 x) { return 1 / x; }
 static inline float4 op_sigmoid(float4 x) {
   const float4 power = exp(-fabs(x));

@@ -44,11 +44,10 @@ void CONVERGENT barrier(uint fences);
   type BUILTIN exp2(type);         \
   type BUILTIN expm1(type);        \
   type BUILTIN log(type);          \
-  type BUILTIN tanh(type);         \
   type BUILTIN erf(type);          \
   type BUILTIN erfc(type);         \
   type BUILTIN sqrt(type);         \
-  type BUILTIN rsqrt(type);        \
+  type BUILTIN native_rsqrt(type); \
   type BUILTIN native_recip(type); \
   type BUILTIN fabs(type);         \
   type BUILTIN floor(type);        \
