@@ -105,7 +105,6 @@ static inline float pick(const T* x, std::size_t n, Choose choose) {
     Ints other = size;
     std::size_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      look_ahead(x, i);
       see(load(x + i), a, size);
       see(load(x + i + lanes), b, other);
       see(load(x + i + 2 * lanes), c, size);
