@@ -29,15 +29,15 @@ static void softmax_columns(float* scores, std::size_t count, std::size_t stride
     Floats sum = load(sums + j) * factor, odd_sum{};
     for (i = 0; i + 2 <= count; i += 2) {
       float* const even = column + i * stride;
-      const Floats a = exp2<-headroom>(load(even) - shift);
-      const Floats b = exp2<-headroom>(load(even + stride) - shift);
+      const Floats a = exp2<headroom>(load(even) - shift);
+      const Floats b = exp2<headroom>(load(even + stride) - shift);
       store(even, a);
       store(even + stride, b);
       sum += a;
       odd_sum += b;
     }
     if (i < count) {
-      const Floats last = exp2<-headroom>(load(column + i * stride) - shift);
+      const Floats last = exp2<headroom>(load(column + i * stride) - shift);
       store(column + i * stride, last);
       sum += last;
     }
@@ -52,8 +52,9 @@ struct StoreWeights {
   float* added;
 
   template <std::size_t filters, std::size_t vectors>
-  void operator()(const TapProduct& p, Floats (&sums)[filters][vectors], std::size_t filter,
-                  std::size_t position) const {
+  __attribute__((always_inline)) void operator()(const TapProduct& p,
+                                                 Floats (&sums)[filters][vectors],
+                                                 std::size_t filter, std::size_t position) const {
     float* const output = p.output + filter * p.output_stride + position;
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < vectors; ++v) {
@@ -61,7 +62,7 @@ struct StoreWeights {
       Floats all = load(added + position + v * lanes);
 #pragma GCC unroll 8
       for (std::size_t f = 0; f < filters; ++f) {
-        const Floats weight = exp2<-headroom>(sums[f][v] - shift);
+        const Floats weight = exp2<headroom>(sums[f][v] - shift);
         store(output + f * p.output_stride + v * lanes, weight);
         all += weight;
       }

@@ -8,10 +8,10 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 static inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 
-/// 2^(x + exponent), to 3e-7 of it: 0 where x is -infinity, much where x is large, NaN where x is.
-template <int exponent = 0>
+/// 2^(x - less), to 3e-7 of it: 0 where x is -infinity, much where x is large, NaN where x is.
+template <int less = 0>
 static inline Floats exp2(Floats x) {
-  constexpr float unit = exponent < 0 ? 1.0f / (1 << -exponent) : 1 << exponent;
+  constexpr float unit = 1.0f / (1 << less);
 #if defined(__AVX512F__)
   const Floats f = (Floats)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF);
   Floats p = f * (unit * 0.0018775767f) + unit * 0.008989341f;
@@ -29,8 +29,7 @@ static inline Floats exp2(Floats x) {
   p = p * f + unit * 0.24022242f;
   p = p * f + unit * 0.693147f;
   p = p * f + unit;
-  return x < static_cast<float>(-125 - exponent) ? Floats{}
-                                                 : (Floats)((Ints)p + ((Ints)shifted << 23));
+  return x < static_cast<float>(less - 125) ? Floats{} : (Floats)((Ints)p + ((Ints)shifted << 23));
 #endif
 }
 

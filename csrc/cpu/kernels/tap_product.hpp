@@ -19,8 +19,9 @@ constexpr std::size_t tile_vectors(std::size_t filters) {
 /// Adds the sums of a tile to what stays of the output so far, and stores them.
 struct StoreSums {
   template <std::size_t filters, std::size_t vectors>
-  void operator()(const TapProduct& p, Floats (&sums)[filters][vectors], std::size_t filter,
-                  std::size_t position) const {
+  __attribute__((always_inline)) void operator()(const TapProduct& p,
+                                                 Floats (&sums)[filters][vectors],
+                                                 std::size_t filter, std::size_t position) const {
     float* const output = p.output + filter * p.output_stride + position;
 #pragma GCC unroll 8
     for (std::size_t f = 0; f < filters; ++f) {
@@ -36,7 +37,7 @@ struct StoreSums {
 };
 
 /// One tap has a loop of its own: the loop over taps takes registers and time from a short tile.
-/// The sums go to finish(p, sums, filter, position).
+/// The sums go to finish(p, sums, filter, position), which must be inlined: they are in registers.
 template <std::size_t filters, std::size_t vectors, bool one_tap, class Finish>
 static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_t position,
                              Finish finish) {
