@@ -100,10 +100,13 @@ static inline void implicit_gemm(Operands x, Params params, local float* tile_a)
   const uint end = min(params.k, first + params.piece);
   const uint3 step = digits(BK, params.deep_y, params.deep_z);
   // What this work-item reads: of a always, of b with B_DEEP, the same deep in rows or columns
-  // THREADS / BK apart; else the same column of b at deep GROUP_Y / TN apart.
+  // THREADS / BK apart; else the same column of b at deep GROUP_Y / TN apart. Rows and columns
+  // beyond the product's are not read: nobody stores their sums.
   const uint line = t / BK;
+  const uint rows_here = min((uint)BM, params.m - row0);
   uint3 deep_a = digits(first + t % BK, params.deep_y, params.deep_z);
 #if B_DEEP
+  const uint columns_here = min((uint)BN, params.n - col0);
   const uint3 first_b = digits(col0 + line, params.col_y, params.col_z);
   const uint3 step_b = digits(THREADS / BK, params.col_y, params.col_z);
 #else
@@ -115,16 +118,14 @@ static inline void implicit_gemm(Operands x, Params params, local float* tile_a)
   SUMS sums[TM] = {0};
   for (uint at = first; at < end; at += BK) {
     local_barrier();
-    for (uint i = 0; i < BM; i += THREADS / BK) {
-      const uint row = row0 + line + i;
-      const bool inside = at + t % BK < end && row < params.m;
-      tile_a[t % BK * LINE_A + line + i] = inside ? load_a(x, params, group, row, deep_a) : 0;
+    const bool inside = at + t % BK < end;
+    for (uint i = line; i < rows_here; i += THREADS / BK) {
+      tile_a[t % BK * LINE_A + i] = inside ? load_a(x, params, group, row0 + i, deep_a) : 0;
     }
 #if B_DEEP
     uint3 col_b = first_b;
-    for (uint i = 0; i < BN; i += THREADS / BK) {
-      const bool inside = at + t % BK < end && col0 + line + i < params.n;
-      tile_b[t % BK * LINE_B + line + i] = inside ? load_b(x, params, group, deep_a, col_b) : 0;
+    for (uint i = line; i < columns_here; i += THREADS / BK) {
+      tile_b[t % BK * LINE_B + i] = inside ? load_b(x, params, group, deep_a, col_b) : 0;
       col_b = advanced(col_b, step_b, params.col_y, params.col_z);
     }
 #else
