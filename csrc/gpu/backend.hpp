@@ -101,8 +101,12 @@ class GpuBackend final : public Backend {
   std::uint64_t window_bytes() const;
 
   /// Whether elementwise kernels see by the length of their output's binding that there are n
-  /// elements: sooner than by a parameter. In SPIR-V it is a pointer.
-  bool counted(Size n) const { return device_->language() == KernelLanguage::wgsl && n % 4 == 0; }
+  /// elements: sooner than by a parameter, which only few elements gain by. In SPIR-V a binding is
+  /// a pointer.
+  bool counted(Size n) const {
+    constexpr Size most_counted = 1 << 18;
+    return device_->language() == KernelLanguage::wgsl && n % 4 == 0 && n <= most_counted;
+  }
   /// The output of such a kernel, from `offset` bytes on.
   Binding elements(const AllocationRef& allocation, std::uint64_t offset, Size n,
                    DType dtype) const;

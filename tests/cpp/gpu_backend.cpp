@@ -109,7 +109,8 @@ TEST_CASE("gpu backend: elementwise kernels have the workgroup size that is pref
   CHECK(groups < usual_groups);
 }
 
-TEST_CASE("gpu backend: the length of an output says how many elements fill whole vectors") {
+TEST_CASE(
+    "gpu backend: the length of an output says how many fill whole vectors, where they are few") {
   Opened opened;
   const Buffer x = opened.backend.alloc(4096), y = opened.backend.alloc(4096);
   opened.backend.unary(UnaryOp::relu, x, y, 1000);
@@ -120,6 +121,9 @@ TEST_CASE("gpu backend: the length of an output says how many elements fill whol
   opened.backend.unary(UnaryOp::relu, x, y, 999);
   CHECK(opened.asked.params.back() > 0);
   CHECK(opened.asked.output_lengths.back() >= 4000);
+  CHECK(opened.asked.compiled.size() == 4);
+  opened.relu(1 << 20);  // the kernel that takes parameters again
+  CHECK(opened.asked.params.back() > 0);
   CHECK(opened.asked.compiled.size() == 4);
 }
 

@@ -99,7 +99,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
   output[i] = ${T}(op_${OP}(splat(f32(${A}[at_a])), splat(f32(${B}[at_b]))).x);
 #else
+#if COUNTED
   count(arrayLength(&output), group);
+#end
   let first = (group.x + group.y * groups.x) * ${GROUP * VECTORS}u;
   let whole = params.n / 4u;
   if (first + ${GROUP * VECTORS}u <= whole) {

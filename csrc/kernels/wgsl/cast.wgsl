@@ -16,7 +16,9 @@
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
+#if COUNTED
   count(arrayLength(&output), group);
+#end
   let i = item_index(group, groups, local);
   let left = i32(params.n) - i32(i * 4u);
   if (left <= 0) { return; }

@@ -20,7 +20,9 @@ enable f16;
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
+#if COUNTED
   count(arrayLength(&output), group);
+#end
   let first = (group.x + group.y * groups.x) * ${GROUP * VECTORS}u;
   let whole = params.n / 4u;
   if (first + ${GROUP * VECTORS}u <= whole) {
