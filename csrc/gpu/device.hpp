@@ -84,6 +84,8 @@ struct DeviceLimits {
   std::uint32_t local_memory_bytes = 16384;
   std::uint32_t compute_units = 0;   ///< 0 where the device does not say
   std::uint32_t block_subgroup = 0;  ///< size of subgroups that read blocks; 0 where there are none
+  std::uint32_t product_subgroup = 0;  ///< the same for matrix products; 0 also on a CPU, which is
+                                       ///< quicker at what it has copied to workgroup memory
   bool float16 = false;
 };
 

@@ -30,7 +30,7 @@ KernelDescription wgsl_kernel(std::string_view name, const TemplateVariables& va
 KernelDescription KernelLibrary::describe(std::string_view name, TemplateVariables variables) {
   KernelDescription kernel;
   if (device_.language() == KernelLanguage::spirv) {
-    variables["SUBGROUP"] = std::int64_t{device_.limits().block_subgroup};
+    variables.try_emplace("SUBGROUP", std::int64_t{device_.limits().block_subgroup});
     kernel = spirv_kernel(name, variables);
   } else {
     kernel = wgsl_kernel(name, variables);

@@ -143,12 +143,15 @@ void Device::read_limits() {
   limits_.local_memory_bytes = compute.maxSharedLocalMemory;
   limits_.compute_units = adapter_.properties.numSlices * adapter_.properties.numSubslicesPerSlice;
   limits_.float16 = (adapter_.module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0;
-  const bool may_use_subgroups = environment_flag("TILEWRIGHT_ZE_SUBGROUPS", true);
-  if (may_use_subgroups && adapter_.properties.vendorId == intel &&
-      has_subgroup_size(adapter_, block_reader)) {
-    limits_.block_subgroup = block_reader;
+  if (adapter_.properties.vendorId == intel && has_subgroup_size(adapter_, block_reader)) {
+    const auto unless_set = [](bool otherwise) {
+      return environment_flag("TILEWRIGHT_ZE_SUBGROUPS", otherwise) ? block_reader : 0;
+    };
+    limits_.block_subgroup = unless_set(true);
+    limits_.product_subgroup = unless_set(adapter_.properties.type == ZE_DEVICE_TYPE_GPU);
   }
   info_.limits["block_subgroup_size"] = limits_.block_subgroup;
+  info_.limits["product_subgroup_size"] = limits_.product_subgroup;
   info_.limits["max_binding_bytes"] = limits_.max_binding_bytes;
 }
 

@@ -216,6 +216,7 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
   const bool vector_b = vectors_of_b(r);
   const bool vector_c = whole_vectors(r.n, target.ld, target.stride);
   const bool small = r.m < tile.bm || r.n < tile.bn;
+  const bool blocks = !small && (r.dtype == DType::float32 || r.trans_b || vector_b);
   const std::uint32_t variant =
       (static_cast<std::uint32_t>(tile_index) * 4 + rounding_of(r)) * 256 +
       bits({r.trans_a, r.trans_b, vector_a, vector_b, vector_c, small, r.dtype == DType::float16,
@@ -237,7 +238,8 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
          {"SMALL", std::int64_t{small}},
          {"SLICES", tile.slices},
          {"PAD", std::int64_t{pad}},
-         {"ROUND", std::int64_t{rounding_of(r)}}};
+         {"ROUND", std::int64_t{rounding_of(r)}},
+         {"SUBGROUP", std::int64_t{blocks ? device_->limits().product_subgroup : 0}}};
   };
   struct {
     std::uint32_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, tiles_m, tiles_n, pieces,
@@ -335,6 +337,7 @@ void GpuBackend::multiply_thin(const GemmRequest& r, const Binding& a, const Bin
           v["DEEP_FIRST"] = std::int64_t{deep_first};
           v["VECTOR"] = std::int64_t{vector};
           v["ROUND"] = std::int64_t{rounding_of(r)};
+          v["SUBGROUP"] = std::int64_t{device_->limits().product_subgroup};
         });
   }
 }

@@ -17,6 +17,7 @@ VECTOR_TYPE(uint, 2);
 VECTOR_TYPE(uint, 3);
 VECTOR_TYPE(uint, 4);
 VECTOR_TYPE(uint, 8);
+VECTOR_TYPE(ushort, 2);
 VECTOR_TYPE(ushort, 4);
 VECTOR_TYPE(ushort, 8);
 VECTOR_TYPE(float, 2);
@@ -72,6 +73,9 @@ float CONVERGENT sub_group_reduce_max(float x);
 
 #define as_float(x) __builtin_astype((x), float)
 #define as_uint(x) __builtin_astype((x), uint)
+#define as_float2(x) __builtin_astype((x), float2)
+#define as_half(x) __builtin_astype((x), half)
+#define as_half2(x) __builtin_astype((x), half2)
 #define as_float4(x) __builtin_astype((x), float4)
 #define as_uint4(x) __builtin_astype((x), uint4)
 #define as_int4(x) __builtin_astype((x), int4)
