@@ -11,7 +11,7 @@
 #define ACROSS 2
 #define SHARERS (COLUMNS / (ACROSS * LANES))
 #define BK (SHARERS * LANES)
-#define DEEP 32
+#define DEEP (2 * LANES)
 // Odd, so that neighbours along the other dimension lie in other banks.
 #define PITCH (BK + 1)
 // Queries that are too many for 16 subgroups are done in parts.
@@ -23,6 +23,11 @@ static inline float element(global const T* from, uint length) {
   if (WHOLE) return load_one_each(from);
   const uint lane = get_local_id(0);
   return lane < length ? (float)from[lane] : 0;
+}
+/// The same of these and of the LANES elements after them.
+static inline float2 two_elements(global const T* from, uint length) {
+  if (WHOLE) return load_two_each(from);
+  return (float2)(element(from, length), element(from + LANES, max(length, LANES) - LANES));
 }
 
 #define FOR_ROWS(i, ...) UNROLLED(ROWS, i, __VA_ARGS__)
@@ -73,11 +78,9 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       for (uint d0 = 0; d0 < head_dim; d0 += DEEP) {
         local float* tile_k = tiles_k[turn++ % 2];
         for (uint key = of_first(subgroup); key < tile_keys; key += TEAMS * SHARERS) {
-          UNROLLED(DEEP / LANES, j, {
-            const uint d = d0 + j * LANES;
-            tile_k[(j * LANES + lane) * PITCH + key] =
-                element(k + (of_tile + key * head_dim + d), LEFT_FROM(d));
-          })
+          const float2 two = two_elements(k + (of_tile + key * head_dim + d0), LEFT_FROM(d0));
+          tile_k[lane * PITCH + key] = two.x;
+          tile_k[(LANES + lane) * PITCH + key] = two.y;
         }
         local_barrier();
         for (uint d = 0; d < min(DEEP, head_dim - d0); d += LANES) {
@@ -142,9 +145,9 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       for (uint first = 0; first < tile_keys; first = of_first(first + LANES)) {
         float own[ROWS];
         FOR_ROWS(i, own[i] = of_powers[i * BK + first];)
-#define READ_V                                                                           \
-  float y[ACROSS];                                                                       \
-  FOR_ACROSS(c, y[c] = element(v + (of_v + c * LANES), LEFT_FROM(column0 + c * LANES));) \
+#define READ_V                                                           \
+  const float2 two = two_elements(v + of_v, LEFT_FROM(column0));         \
+  const float y[ACROSS] = {two.x, two.y};                                \
   of_v += head_dim;
         if (hiding) {
           // Some queries must not see some of these keys; 0 * NaN would show them.

@@ -13,14 +13,21 @@ uint4 CONVERGENT intel_sub_group_block_read4(const global uint* from);
 /// The value of the subgroup's first work-item: so a compiler knows that it is one for all.
 #define of_first(value) sub_group_broadcast((value), 0)
 
-/// SUBGROUP elements from one place on, one for each work-item. The place is a multiple of 4 bytes.
+/// SUBGROUP elements from one place on, one for each work-item, and the same of the SUBGROUP after
+/// them. The place is a multiple of 4 bytes.
 #if T_IS_f32
 static inline float load_one_each(global const T* from) {
   return as_float(intel_sub_group_block_read((global const uint*)from));
 }
+static inline float2 load_two_each(global const T* from) {
+  return __builtin_astype(intel_sub_group_block_read2((global const uint*)from), float2);
+}
 #else
 static inline float load_one_each(global const T* from) {
   return __builtin_astype(intel_sub_group_block_read_us((global const ushort*)from), half);
+}
+static inline float2 load_two_each(global const T* from) {
+  return (float2)(load_one_each(from), load_one_each(from + SUBGROUP));
 }
 #endif
 
