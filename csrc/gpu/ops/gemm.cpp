@@ -45,31 +45,32 @@ Size groups_of(const GemmRequest& r, const GemmTile& tile, Size rows) {
   return count(rows, tile.bm) * count(r.n, tile.bn) * r.batch_count;
 }
 
-/// Microseconds on a large GPU for the first `rows` of C: whole waves of workgroups, and a last one
-/// that takes less where fewer of them share a processor.
+/// Microseconds on the measured GPU for the first `rows` of C: whole waves of workgroups, and a
+/// last one that takes less where fewer of them share a processor.
 double cost(const GemmRequest& r, const GemmTile& tile, Size rows, Size pieces) {
-  constexpr Size processors = 132;
+  const bool vectors = in_vectors(r);
   const double work = 2.0 * static_cast<double>(tile.bm * tile.bn) * static_cast<double>(r.k) /
                       static_cast<double>(pieces);
-  const double speed = !in_vectors(r)              ? tile.loose_speed
+  const double speed = !vectors                    ? tile.loose_speed
                        : r.dtype == DType::float16 ? tile.half_speed
                                                    : tile.speed;
-  const double wave = static_cast<double>(tile.fill) * work / (speed * 1e6);
+  const double wave = static_cast<double>(tile.fill()) * work / (speed * 1e6);
   const Size groups = groups_of(r, tile, rows) * pieces;
-  const Size left = groups % tile.fill;
-  const double shared =
-      static_cast<double>(std::max(left, processors)) / static_cast<double>(tile.fill);
-  const double last = left == 0 ? 0 : 0.3 + 0.7 * shared;
-  const double time = (static_cast<double>(groups / tile.fill) + last) * wave;
+  const Size left = groups % tile.fill();
+  const double sharing =
+      static_cast<double>(count(left, gpu_processors)) / static_cast<double>(tile.resident);
+  const double last = left == 0 ? 0 : 0.1 + 0.9 * sharing;
+  constexpr double launch = 5;
+  const double time = launch + (static_cast<double>(groups / tile.fill()) + last) * wave;
   if (pieces == 1) return time;
-  constexpr double launch = 8;
-  constexpr double bytes_per_microsecond = 2e6;
+  constexpr double join = 3.5;
+  const double bytes_per_microsecond = vectors ? 6e6 : 1.5e6;
   const double joined = static_cast<double>(rows * r.n * r.batch_count * pieces) * 8;
-  return time + launch + joined / bytes_per_microsecond;
+  return time + join + joined / bytes_per_microsecond;
 }
 
 Size tile_pieces(const GemmRequest& r, const GemmTile& tile, Size rows) {
-  const Size pieces = pieces_to_fill(groups_of(r, tile, rows), tile.fill, r.k);
+  const Size pieces = pieces_to_fill(groups_of(r, tile, rows), tile.fill(), r.k);
   return pieces > 1 && cost(r, tile, rows, pieces) < cost(r, tile, rows, 1) ? pieces : 1;
 }
 
@@ -80,11 +81,10 @@ double least_cost(const GemmRequest& r, const GemmTile& tile, Size rows) {
 /// Rows of C that fill whole waves, where it pays to cut the products of the others along k.
 Size rows_ahead(const GemmRequest& r, const GemmTile& tile) {
   const Size across = count(r.n, tile.bn);
-  const Size waves = across * count(r.m, tile.bm) / tile.fill;
-  const Size rows = waves * tile.fill / across * tile.bm;
+  const Size waves = across * count(r.m, tile.bm) / tile.fill();
+  const Size rows = waves * tile.fill() / across * tile.bm;
   if (r.batch_count > 1 || rows == 0 || rows >= r.m) return 0;
-  constexpr double launch = 8;
-  const double apart = least_cost(r, tile, rows) + least_cost(r, tile, r.m - rows) + launch;
+  const double apart = least_cost(r, tile, rows) + least_cost(r, tile, r.m - rows);
   return apart < least_cost(r, tile, r.m) ? rows : 0;
 }
 

@@ -1,5 +1,6 @@
 // C = alpha * op(A) * op(B) + beta * C for row-major matrices, batched: one BM x BN tile of C a
-// workgroup, TM x TN of it a work-item; SLICES work-items share that, each with BK of k a step.
+// workgroup, TM x TN of it a work-item; SLICES work-items, 1 or 2, share that, each with BK of k
+// a step.
 // 0 a, 1 b, 2 c.
 // Tiles of A and B lie in workgroup memory k by k, so that a work-item reads vectors of rows of A
 // and of columns of B; the next tile is read from memory while this one is used. No load of the
@@ -9,7 +10,7 @@
 // Variables: BM BN BK TM TN SLICES; TA TB (1: stored transposed); T, TC (f32 or f16); VECTOR_A,
 // VECTOR_B, VECTOR_C (1: rows start and end on whole vec4); SMALL (1: C is smaller than a tile,
 // whose loads then stay inside by reading the last row or column again); ROUND (of a and b, see
-// rounded.wgsl); PAD (vec4 between the rows of a tile, against bank conflicts).
+// rounded.wgsl); PAD (0 or 1, against bank conflicts).
 #if T == "f16" || TC == "f16"
 enable f16;
 #end
@@ -19,16 +20,27 @@ enable f16;
 #let TEAM = NX * NY
 #let THREADS = TEAM * SLICES
 #let SPAN = BK * SLICES
-// Neighbouring work-items form blocks of LANES_X x LANES_Y, which read the least of both tiles.
-#let LANES_X = 8
-#if NX < 8
-#let LANES_X = NX
-#elif NY < 4
+// 32 neighbouring work-items form a block of LANES_X x LANES_Y, which reads the least of both
+// tiles: two columns side by side, then the next two. Of every 16, those that want the same vector
+// are then one or two apart, and GPUs that take 16 at a time read it once for them.
+#let LANES_X = 4
+#if NY < 8
 #let LANES_X = 32 / NY
 #end
 #let LANES_Y = 32 / LANES_X
-#let STEP_A = BM / 4 + PAD
-#let STEP_B = BN / 4 + PAD
+// What is stored with k along its rows is turned on its way into the tile. Neighbours that read
+// vectors then write to rows four apart, whose vectors change places: the number of each is taken
+// xor the row's / 4 * APART, so that the writes go to different banks. Neighbours that read single
+// elements write to rows side by side, which are PAD vectors longer instead.
+#let STEP_A = BM / 4 + (1 - TA) * (1 - VECTOR_A) * PAD
+#let STEP_B = BN / 4 + TB * (1 - VECTOR_B) * PAD
+#let APART_A = (1 - TA) * VECTOR_A * 32 / SPAN
+#let APART_B = TB * VECTOR_B * 32 / SPAN
+#let MOST_A = 8
+#if BM < 32
+#let MOST_A = BM / 4
+#end
+#let MOST_B = 8
 
 struct Params {
   m: u32, n: u32, k: u32, lda: u32, ldb: u32, ldc: u32,
@@ -83,15 +95,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let start = product % params.pieces * params.piece;
   let depth = min(params.k - min(start, params.k), params.piece);
   let place = t % ${TEAM}u;
-  let tx = place % ${LANES_X}u + place / 32u % ${NX / LANES_X}u * ${LANES_X}u;
-  let ty = place / ${LANES_X}u % ${LANES_Y}u + place / ${LANES_Y * NX}u * ${LANES_Y}u;
+  let tx = (place & 1u) | ((place / ${LANES_Y}u) & ${NX - 2}u);
+  let ty = ((place / 2u) & ${LANES_Y - 1}u) | ((place / ${NX}u) & ${NY - LANES_Y}u);
 #if SLICES > 1
   let slice = t / ${TEAM}u;
 #else
   let slice = 0u;
 #end
-  let from_a = slice * ${BK * STEP_A}u + ty;
-  let from_b = slice * ${BK * STEP_B}u + tx;
+  let from_a = slice * ${BK * STEP_A}u + (ty ^ (slice * ${BK / 4 * APART_A % MOST_A}u));
+  let from_b = slice * ${BK * STEP_B}u + (tx ^ (slice * ${BK / 4 * APART_B % MOST_B}u));
 #for i in 0..TM
 #for j in 0..TN
   var c${i}_${j} = 0.0;
@@ -111,6 +123,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #let VECTOR = VECTOR_A
 #let ITEM = ITEM_A
 #let STEP = STEP_A
+#let MOST = MOST_A
+#let APART = APART_A
 #else
 #let X = "b"
 #let W = BN
@@ -120,6 +134,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #let VECTOR = VECTOR_B
 #let ITEM = ITEM_B
 #let STEP = STEP_B
+#let MOST = MOST_B
+#let APART = APART_B
 #end
 #let WIDTH = 1 + 3 * VECTOR
 #let LOADS = SPAN * W / WIDTH / THREADS
@@ -128,13 +144,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let deep_${X} = t % ${SPAN / WIDTH}u * ${WIDTH}u;
   let across_${X} = params.ld${X};
   let deep_step_${X} = 1u;
+  let swap_${X} = deep_${X} / 4u * ${APART}u % ${MOST}u;
+  let into_${X} = deep_${X} * ${STEP}u + ((along_${X} / 4u) ^ swap_${X});
 #else
   let along_${X} = t % ${W / WIDTH}u * ${WIDTH}u;
   let deep_${X} = t / ${W / WIDTH}u;
   let across_${X} = 1u;
   let deep_step_${X} = params.ld${X};
-#end
   let into_${X} = deep_${X} * ${STEP}u + along_${X} / 4u;
+#end
   let lane_${X} = along_${X} % 4u;
   var at_${X} = batch * params.stride_${X} + (start + deep_${X}) * deep_step_${X};
 #if !SMALL
@@ -160,15 +178,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let held_${X}${i} = deep_${X} + ${DEEP}u < short;
   if (held_${X}${i}) { next_${X}${i} = ${X}[at_${X} + far_${X}${i}]; }
 #if VECTOR
-  var at_${X}${i} = select(select(0u, at_${X} + far_${X}${i}, held_${X}${i}),
-                       at_${X} + far_${X}${i} + short * deep_step_${X} / ${WIDTH}u, steps > 1u);
+  let second_${X}${i} = select(select(0u, at_${X} + far_${X}${i}, held_${X}${i}),
+                          at_${X} + far_${X}${i} + short * deep_step_${X} / ${WIDTH}u, steps > 1u);
+  let apart_${X}${i} = second_${X}${i} - second_${X}0;
 #end
 #end
+#if VECTOR
+  at_${X} = second_${X}0;
+#else
   at_${X} += short * deep_step_${X} / ${WIDTH}u;
+#end
   let step_${X} = ${SPAN}u * deep_step_${X} / ${WIDTH}u;
 #end
 
+  // With two slices the test is at the end, where compilers keep in its register what goes from
+  // step to step; with one the usual loop measured faster.
+#if SLICES == 1
   for (var step = 0u; step < steps; step++) {
+#else
+  var step = 0u;
+  loop {
+#end
 #for side in 0..2
 #if side == 0
 #let X = "a"
@@ -187,21 +217,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #let LOADS = SPAN * W / WIDTH / THREADS
 #for i in 0..LOADS
 #let NUMBER = i * THREADS * WIDTH
-#if DEEP_FIRST
+#if DEEP_FIRST && VECTOR
 #let LEAP = NUMBER / SPAN / 4
+    let to_${X}${i} = (into_${X} ^ ${LEAP % 8}u) + ${LEAP / 8 * 8}u;
+#elif DEEP_FIRST
+    let to_${X}${i} = into_${X} + ${NUMBER / SPAN / 4}u;
 #else
-#let LEAP = NUMBER / W * STEP + NUMBER % W / 4
+    let to_${X}${i} = into_${X} + ${NUMBER / W * STEP + NUMBER % W / 4}u;
 #end
 #if VECTOR && DEEP_FIRST
     let kept_${X}${i} = rounded(four(next_${X}${i}));
 #for e in 0..4
-    tile_${X}[into_${X} + ${e * STEP + LEAP}u][lane_${X}] = kept_${X}${i}[${e}];
+    tile_${X}[to_${X}${i} + ${e * STEP}u][lane_${X}] = kept_${X}${i}[${e}];
 #end
 #elif VECTOR
-    tile_${X}[into_${X} + ${LEAP}u] = rounded(four(next_${X}${i}));
+    tile_${X}[to_${X}${i}] = rounded(four(next_${X}${i}));
 #else
-    tile_${X}[into_${X} + ${LEAP}u][lane_${X}] =
-        rounded(vec4<f32>(f32(next_${X}${i}))).x;
+    tile_${X}[to_${X}${i}][lane_${X}] = rounded(vec4<f32>(f32(next_${X}${i}))).x;
 #end
 #end
 #end
@@ -220,11 +252,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #let LOADS = SPAN * W / (1 + 3 * VECTOR) / THREADS
 #if VECTOR
-    let onward_${X} = select(0u, step_${X}, step + 2u < steps);
 #for i in 0..LOADS
-    next_${X}${i} = ${X}[at_${X}${i}];
-    at_${X}${i} += onward_${X};
+    next_${X}${i} = ${X}[at_${X} + apart_${X}${i}];
 #end
+    at_${X} += select(0u, step_${X}, step + 2u < steps);
 #else
     if (step + 1u < steps) {
 #for i in 0..LOADS
@@ -235,66 +266,82 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
 #for kk in 0..BK
+#let SWAP_A = kk / 4 * APART_A % MOST_A
+#let SWAP_B = kk / 4 * APART_B % MOST_B
     {
 #for i in 0..TM/4
-      let x${i} = tile_a[from_a + ${kk * STEP_A + i * NY}u];
+#let HIGH = SWAP_A / NY
+#let AT = kk * STEP_A + (i + HIGH - 2 * i * HIGH) * NY
+      let x${i} = tile_a[(from_a ^ ${SWAP_A % NY}u) + ${AT}u];
 #end
 #for j in 0..TN/4
-      let y${j} = tile_b[from_b + ${kk * STEP_B + j * NX}u];
+#let HIGH = SWAP_B / NX
+#let AT = kk * STEP_B + (j + HIGH - 2 * j * HIGH) * NX
+      let y${j} = tile_b[(from_b ^ ${SWAP_B % NX}u) + ${AT}u];
 #end
       // There and back: each product shares an operand with the one before, which the GPU then
-      // need not read from its registers again.
+      // need not read from its registers again. Which is the inner one follows from measurements.
+#if SLICES == 1
 #for j in 0..TN
 #for n in 0..TM
 #let i = n + j % 2 * (TM - 1 - 2 * n)
       c${i}_${j} = fma(x${i / 4}[${i % 4}], y${j / 4}[${j % 4}], c${i}_${j});
 #end
 #end
+#else
+#for i in 0..TM
+#for n in 0..TN
+#let j = n + i % 2 * (TN - 1 - 2 * n)
+      c${i}_${j} = fma(x${i / 4}[${i % 4}], y${j / 4}[${j % 4}], c${i}_${j});
+#end
+#end
+#end
     }
 #end
     workgroupBarrier();
+#if SLICES == 2
+    step++;
+    if (step >= steps) { break; }
+#end
   }
 
-#if SLICES > 1
-  // The sums of the second slice go to the first, four rows at a time.
-#for q in 0..TM/4
-  if (slice == 1u) {
-#for i in 0..4
+  // The rows of C that a work-item stores: where two share them each has half, and gives the other
+  // its sums of the rest.
+#let ROWS = TM / SLICES
 #for j in 0..TN/4
-    tile_b[place + ${(i * (TN / 4) + j) * TEAM}u] =
-        vec4<f32>(c${4 * q + i}_${4 * j}, c${4 * q + i}_${4 * j + 1},
-                  c${4 * q + i}_${4 * j + 2}, c${4 * q + i}_${4 * j + 3});
+#let COLUMNS = 4 * j
+#for i in 0..ROWS
+  var sum${i}_${j} = vec4<f32>(c${i}_${COLUMNS}, c${i}_${COLUMNS + 1}, c${i}_${COLUMNS + 2},
+                          c${i}_${COLUMNS + 3});
 #end
+#if SLICES == 2
+#for i in 0..ROWS
+#let k = i + ROWS
+  let rest${i}_${j} = vec4<f32>(c${k}_${COLUMNS}, c${k}_${COLUMNS + 1}, c${k}_${COLUMNS + 2},
+                           c${k}_${COLUMNS + 3});
+  tile_b[place + (1u - slice) * ${ROWS * TEAM}u + ${i * TEAM}u] =
+      select(sum${i}_${j}, rest${i}_${j}, slice == 0u);
 #end
-  }
   workgroupBarrier();
-  if (slice == 0u) {
-#for i in 0..4
-#for j in 0..TN/4
-    {
-      let other = tile_b[place + ${(i * (TN / 4) + j) * TEAM}u];
-#for e in 0..4
-      c${4 * q + i}_${4 * j + e} += other[${e}];
+#for i in 0..ROWS
+  sum${i}_${j} = select(rest${i}_${j}, sum${i}_${j}, slice == 0u) +
+      tile_b[place + slice * ${ROWS * TEAM}u + ${i * TEAM}u];
 #end
-    }
-#end
-#end
-  }
+#if j + 1 < TN / 4
   workgroupBarrier();
 #end
-  if (slice == 1u) { return; }
+#end
 #end
 
   let base_c = product * params.stride_c;
-#for i in 0..TM
+#for i in 0..ROWS
   {
-    let row = top + ${(i / 4) * NY * 4 + i % 4}u + ty * 4u;
+    let row = top + ${i / 4 * NY * 4 + i % 4}u + slice * ${ROWS * NY}u + ty * 4u;
     if (row >= first_row && row < params.m) {
 #for j in 0..TN/4
       let col${j} = left + ${j * NX * 4}u + tx * 4u;
       let at${j} = base_c + row * params.ldc + col${j};
-      var result${j} = params.alpha * vec4<f32>(c${i}_${4 * j}, c${i}_${4 * j + 1},
-                                             c${i}_${4 * j + 2}, c${i}_${4 * j + 3});
+      var result${j} = params.alpha * sum${i}_${j};
 #if VECTOR_C
       if (col${j} >= first_col && col${j} < params.n) {
         if (params.beta != 0.0) { result${j} += params.beta * vec4<f32>(c[at${j} / 4u]); }
