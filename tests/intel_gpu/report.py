@@ -17,7 +17,7 @@ Data Center GPU Max (`pvc`, with `{flag}` as the backend has
 it). Of each kernel there are so many modules that each value of each of its choices is met. A cell
 is the SIMD width; the bytes that a hardware thread spills to memory (rounded up to a power of two
 by the compiler), where it spills; and the workgroup memory. `tests/intel_gpu/test_compiler.py`
-holds limits on the spills.
+lets none of them spill.
 
 | kernel | choices | {devices} |
 |---|---|{rules}|
