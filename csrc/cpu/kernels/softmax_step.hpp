@@ -8,17 +8,18 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 static inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 
-/// 2^(x - less), to 3e-7 of it: 0 where x is -infinity, much where x is large, NaN where x is.
+/// 2^(x - less), to 3e-7 of it and exact for whole x: 0 where x is -infinity, much where x is large,
+/// NaN where x is.
 template <int less = 0>
 static inline Floats exp2(Floats x) {
   constexpr float unit = 1.0f / (1 << less);
 #if defined(__AVX512F__)
   const Floats f = (Floats)_mm512_reduce_ps((__m512)x, _MM_FROUND_TO_NEG_INF);
-  Floats p = f * (unit * 0.0018775767f) + unit * 0.008989341f;
-  p = p * f + unit * 0.055826318f;
-  p = p * f + unit * 0.24015361f;
-  p = p * f + unit * 0.6931531f;
-  p = p * f + unit * 0.99999994f;
+  Floats p = f * (unit * 0.0018670352f) + unit * 0.00901723f;
+  p = p * f + unit * 0.05579977f;
+  p = p * f + unit * 0.24016449f;
+  p = p * f + unit * 0.6931513f;
+  p = p * f + unit;
   return (Floats)_mm512_scalef_ps((__m512)p, (__m512)x);  // by the whole part of x
 #else
   const Floats limited = at_most(x, 100);

@@ -18,9 +18,8 @@
 #define FOR_BESIDE(j, ...) UNROLLED(BESIDE, j, __VA_ARGS__)
 #define FOR_ACROSS(c, ...) UNROLLED(ACROSS, c, __VA_ARGS__)
 
-__attribute__((reqd_work_group_size(LANES, TEAMS, 1)))
-kernel void attention(global const T* q, global const T* k, global const T* v, global T* o,
-                      const Params params) {
+__attribute__((reqd_work_group_size(LANES, TEAMS, 1))) kernel void attention(
+    global const T* q, global const T* k, global const T* v, global T* o, const Params params) {
   local float tiles_k[2][DEEP * PITCH];
   local float tile_v[BK][COLUMNS];
   local float shown[TEAMS][ROWS][LANES];

@@ -38,9 +38,8 @@ static inline float2 two_elements(global const T* from, uint length) {
   FOUR_LANES(0, each) FOUR_LANES(4, each) FOUR_LANES(8, each) FOUR_LANES(12, each)
 // clang-format on
 
-OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, TEAMS * SHARERS, 1)))
-kernel void attention(global const T* q, global const T* k, global const T* v, global T* o,
-                      const Params params) {
+OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, TEAMS* SHARERS, 1))) kernel void attention(
+    global const T* q, global const T* k, global const T* v, global T* o, const Params params) {
   local float tiles_k[2][DEEP * PITCH];
   local float powers[TEAMS][ROWS * BK];
   local float shown[TEAMS][SHARERS * LANES];
@@ -91,10 +90,10 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
             own[i] = element(q + at, LEFT_FROM(d0 + d));
           })
           // Written out, so that what is shown comes from a place that is known.
-#define MULTIPLY_K(place)                                                                \
-  {                                                                                      \
-    const float y = of_k[(place) * PITCH];                                               \
-    FOR_ROWS(i, scores[i] = fma(sub_group_broadcast(own[i], place), y, scores[i]);)      \
+#define MULTIPLY_K(place)                                                           \
+  {                                                                                 \
+    const float y = of_k[(place) * PITCH];                                          \
+    FOR_ROWS(i, scores[i] = fma(sub_group_broadcast(own[i], place), y, scores[i]);) \
   }
           FOR_LANES(MULTIPLY_K)
         }
@@ -145,9 +144,9 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
       for (uint first = 0; first < tile_keys; first = of_first(first + LANES)) {
         float own[ROWS];
         FOR_ROWS(i, own[i] = of_powers[i * BK + first];)
-#define READ_V                                                           \
-  const float2 two = two_elements(v + of_v, LEFT_FROM(column0));         \
-  const float y[ACROSS] = {two.x, two.y};                                \
+#define READ_V                                                   \
+  const float2 two = two_elements(v + of_v, LEFT_FROM(column0)); \
+  const float y[ACROSS] = {two.x, two.y};                        \
   of_v += head_dim;
         if (hiding) {
           // Some queries must not see some of these keys; 0 * NaN would show them.
@@ -161,14 +160,11 @@ kernel void attention(global const T* q, global const T* k, global const T* v, g
             })
           }
         } else {
-#define MULTIPLY_V(place)                                             \
-  {                                                                   \
-    READ_V                                                            \
-    FOR_ROWS(i, {                                                     \
-      const float power = sub_group_broadcast(own[i], place);         \
-      FOR_ACROSS(c, results[i][c] = fma(power, y[c], results[i][c]);) \
-    })                                                                \
-  }
+#define MULTIPLY_V(place)                                           \
+  {READ_V FOR_ROWS(i, {                                             \
+    const float power = sub_group_broadcast(own[i], place);         \
+    FOR_ACROSS(c, results[i][c] = fma(power, y[c], results[i][c]);) \
+  })}
           FOR_LANES(MULTIPLY_V)
         }
       }
