@@ -8,8 +8,8 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 static inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 
-/// 2^(x - less), to 3e-7 of it and exact for whole x: 0 where x is -infinity, much where x is large,
-/// NaN where x is.
+/// 2^(x - less), to 3e-7 of it and exact for whole x: 0 where x is -infinity, much where x is
+/// large, NaN where x is.
 template <int less = 0>
 static inline Floats exp2(Floats x) {
   constexpr float unit = 1.0f / (1 << less);

@@ -20,7 +20,7 @@ VARIABLES = {
     "TILEWRIGHT_OPENBLAS_LIBRARY": "the OpenBLAS that the CPU backend opens",
     "TILEWRIGHT_WGPU_LIBRARY": "the wgpu-native that the WebGPU backend opens",
     "TILEWRIGHT_ZE_LIBRARY": "the Level Zero loader that the level-zero backend opens",
-    "TILEWRIGHT_ZE_SUBGROUPS": "0: no Level Zero kernels with subgroups; 1: all of them on CPUs too",
+    "TILEWRIGHT_ZE_SUBGROUPS": "0: no kernels with subgroups on level-zero; 1: all, on CPUs too",
     "TILEWRIGHT_CACHE_DIR": "the folder that keeps results of tilewright tune and compiled kernels",
     "TILEWRIGHT_TUNING": "0 leaves the results of tilewright tune out",
     "TILEWRIGHT_WEBGPU_IMMEDIATES": "0 passes parameters of WebGPU kernels in a uniform buffer",
