@@ -118,7 +118,8 @@ static inline void implicit_gemm(Operands x, Params params, local float* tile_a)
   SUMS sums[TM] = {0};
   for (uint at = first; at < end; at += BK) {
     local_barrier();
-    const bool inside = at + t % BK < end;
+    const uint length = min((uint)BK, end - at);
+    const bool inside = t % BK < length;
     for (uint i = line; i < rows_here; i += THREADS / BK) {
       tile_a[t % BK * LINE_A + i] = inside ? load_a(x, params, group, row0 + i, deep_a) : 0;
     }
@@ -129,16 +130,15 @@ static inline void implicit_gemm(Operands x, Params params, local float* tile_a)
       col_b = advanced(col_b, step_b, params.col_y, params.col_z);
     }
 #else
-    for (uint i = 0; i < BK; i += GROUP_Y / TN) {
-      const uint deep = ty / TN + i;
-      const bool inside = at + deep < end && col0 + column < params.n;
-      tile_b[deep * LINE_B + column] = inside ? load_b(x, params, group, deep_b, col_b) : 0;
+    for (uint deep = ty / TN; deep < length; deep += GROUP_Y / TN) {
+      tile_b[deep * LINE_B + column] =
+          col0 + column < params.n ? load_b(x, params, group, deep_b, col_b) : 0;
       deep_b = advanced(deep_b, step_b, params.deep_y, params.deep_z);
     }
 #endif
     deep_a = advanced(deep_a, step, params.deep_y, params.deep_z);
     local_barrier();
-    for (uint deep = 0; deep < BK; ++deep) {
+    for (uint deep = 0; deep < length; ++deep) {
       SUMS columns;
       UNROLLED(TN, j, columns[j] = tile_b[deep * LINE_B + j * GROUP_X + tx];)
       UNROLLED(TM, i, {
