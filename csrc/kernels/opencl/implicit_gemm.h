@@ -103,7 +103,8 @@ static inline void implicit_gemm(Operands x, Params params, local float* tile_a)
   // THREADS / BK apart; else the same column of b at deep GROUP_Y / TN apart. Rows and columns
   // beyond the product's are not read: nobody stores their sums.
   const uint line = t / BK;
-  const uint rows_here = min((uint)BM, params.m - row0);
+  // None where a folded grid has more tiles than the product.
+  const uint rows_here = min((uint)BM, max(params.m, row0) - row0);
   uint3 deep_a = digits(first + t % BK, params.deep_y, params.deep_z);
 #if B_DEEP
   const uint columns_here = min((uint)BN, params.n - col0);
