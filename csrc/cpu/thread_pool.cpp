@@ -8,6 +8,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/environment.hpp"
 #include "cpu/processor.hpp"
@@ -21,18 +22,26 @@ namespace tilewright::cpu {
 namespace {
 
 constexpr int spins_before_sleep = 4000;
-constexpr std::size_t pieces_per_thread = 4;
+constexpr std::size_t pieces_per_thread = 32;
 
 thread_local bool inside_task = false;
 
-/// One job at a time. `ticket_` is the job's number (high half) and its next task (low half):
-/// taking a task is one compare-and-swap, which fails for a worker that still looks at an older
+/// The tasks of a job that one thread does first, one after another, so that it walks through
+/// memory in one line. `ticket` is the job's number (high half) and the next task (low half):
+/// taking a task is one compare-and-swap, which fails for a thread that still looks at an older
 /// job.
+struct alignas(64) Share {
+  std::atomic<std::uint64_t> ticket{0};
+  std::atomic<std::uint32_t> end{0};
+};
+
+/// One job at a time. Its tasks are dealt out in equal shares; who is done with his own takes from
+/// those of others.
 class ThreadPool {
  public:
-  explicit ThreadPool(std::size_t workers) {
+  explicit ThreadPool(std::size_t threads) : shares_(threads) {
     try {
-      for (std::size_t i = 0; i < workers; ++i) std::thread([this] { work(); }).detach();
+      for (std::size_t i = 1; i < threads; ++i) std::thread([this, i] { work(i); }).detach();
     } catch (const std::system_error&) {
       // The system gives no more threads: those that run already do the work, with the caller.
     }
@@ -43,23 +52,31 @@ class ThreadPool {
     if (!owner.owns_lock()) return false;
     task_.store(task, std::memory_order_relaxed);
     context_.store(context, std::memory_order_relaxed);
-    tasks_.store(static_cast<std::uint32_t>(tasks), std::memory_order_relaxed);
     left_.store(static_cast<std::uint32_t>(tasks), std::memory_order_relaxed);
     failure_ = nullptr;
     const std::uint32_t job = job_.load(std::memory_order_relaxed) + 1;
-    ticket_.store(std::uint64_t{job} << 32, std::memory_order_release);
+    const std::size_t each = tasks / shares_.size(), more = tasks % shares_.size();
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < shares_.size(); ++i) {
+      const std::size_t end = first + each + (i < more ? 1 : 0);
+      shares_[i].end.store(static_cast<std::uint32_t>(end), std::memory_order_relaxed);
+      shares_[i].ticket.store(std::uint64_t{job} << 32 | first, std::memory_order_release);
+      first = end;
+    }
     job_.store(job, std::memory_order_release);
     job_.notify_all();
-    run_available();
+    run_available(0);
     wait_for_others();
     // Closes the job, so that a late worker cannot match its number.
-    ticket_.store((std::uint64_t{job} << 32) | 0xffffffffu, std::memory_order_release);
+    for (Share& share : shares_) {
+      share.ticket.store(std::uint64_t{job} << 32 | 0xffffffffu, std::memory_order_release);
+    }
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
     return true;
   }
 
  private:
-  void work() {
+  void work(std::size_t own) {
     std::uint32_t seen = 0;
     for (;;) {
       int spins = 0;
@@ -71,20 +88,26 @@ class ThreadPool {
         }
       }
       seen = job_.load(std::memory_order_acquire);
-      run_available();
+      run_available(own);
     }
   }
 
-  void run_available() {
+  void run_available(std::size_t own) {
     inside_task = true;
-    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    for (std::size_t i = own; i < shares_.size(); ++i) run_share(shares_[i]);
+    for (std::size_t i = 0; i < own; ++i) run_share(shares_[i]);
+    inside_task = false;
+  }
+
+  void run_share(Share& share) {
+    std::uint64_t ticket = share.ticket.load(std::memory_order_acquire);
     for (;;) {
       const auto index = static_cast<std::uint32_t>(ticket);
       auto* const task = task_.load(std::memory_order_relaxed);
       void* const context = context_.load(std::memory_order_relaxed);
-      if (index >= tasks_.load(std::memory_order_relaxed)) break;
-      if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
-                                         std::memory_order_acquire)) {
+      if (index >= share.end.load(std::memory_order_relaxed)) break;
+      if (!share.ticket.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
+                                              std::memory_order_acquire)) {
         continue;
       }
       try {
@@ -94,9 +117,8 @@ class ThreadPool {
         if (!failure_) failure_ = std::current_exception();
       }
       if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) left_.notify_all();
-      ticket = ticket_.load(std::memory_order_acquire);
+      ticket = share.ticket.load(std::memory_order_acquire);
     }
-    inside_task = false;
   }
 
   void wait_for_others() {
@@ -114,8 +136,7 @@ class ThreadPool {
   std::mutex owner_;
   std::atomic<void (*)(void*, std::size_t)> task_{nullptr};
   std::atomic<void*> context_{nullptr};
-  std::atomic<std::uint32_t> tasks_{0};
-  alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  std::vector<Share> shares_;
   alignas(64) std::atomic<std::uint32_t> left_{0};
   alignas(64) std::atomic<std::uint32_t> job_{0};
   std::mutex failure_mutex_;
@@ -138,7 +159,7 @@ ThreadPool& pool() {
   if (ThreadPool* existing = current_pool.load(std::memory_order_acquire)) return *existing;
   std::lock_guard lock(*creation);
   if (ThreadPool* existing = current_pool.load(std::memory_order_acquire)) return *existing;
-  auto* created = new ThreadPool(thread_count() - 1);
+  auto* created = new ThreadPool(thread_count());
   current_pool.store(created, std::memory_order_release);
   return *created;
 }

@@ -12,16 +12,6 @@ static inline double sum_of(Doubles x) {
   return sum;
 }
 
-/// Asks for what a sequential reader of x will want soon: the processor's own look-ahead is short.
-template <class T>
-static inline void look_ahead(const T* x, std::size_t i) {
-  constexpr std::size_t distance = 8192;  // bytes
-  const char* const ahead = reinterpret_cast<const char*>(x + i) + distance;
-  for (std::size_t line = 0; line < 4 * lanes * sizeof(T); line += 64) {
-    __builtin_prefetch(ahead + line);
-  }
-}
-
 /// The sum of value() over the n elements of x, where value(fill) is 0. Short runs are added in
 /// float32 and the runs in float64, so that the error does not grow with n.
 template <class T, class Value>
@@ -33,7 +23,6 @@ static inline double accumulate(const T* x, std::size_t n, Value value, float fi
     const std::size_t end = i + run < n ? i + run : n;
     Floats a{}, b{}, c{}, d{};
     for (; i + step <= end; i += step) {
-      look_ahead(x, i);
       a += value(load(x + i));
       b += value(load(x + i + lanes));
       c += value(load(x + i + 2 * lanes));
