@@ -17,6 +17,7 @@
 // Queries that are too many for 16 subgroups are done in parts.
 #define PARTS ((BQ / ROWS * SHARERS + 15) / 16)
 #define TEAMS (BQ / ROWS / PARTS)
+#define SUBGROUPS (TEAMS * SHARERS)
 
 /// LANES elements from one place on, one for each work-item; 0 from `length` on.
 static inline float element(global const T* from, uint length) {
@@ -38,7 +39,7 @@ static inline float2 two_elements(global const T* from, uint length) {
   FOUR_LANES(0, each) FOUR_LANES(4, each) FOUR_LANES(8, each) FOUR_LANES(12, each)
 // clang-format on
 
-OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, TEAMS* SHARERS, 1))) kernel void attention(
+OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel void attention(
     global const T* q, global const T* k, global const T* v, global T* o, const Params params) {
   local float tiles_k[2][DEEP * PITCH];
   local float powers[TEAMS][ROWS * BK];
@@ -76,7 +77,7 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, TEAMS* SHARERS, 1))) ker
       FOR_ROWS(i, scores[i] = 0;)
       for (uint d0 = 0; d0 < head_dim; d0 += DEEP) {
         local float* tile_k = tiles_k[turn++ % 2];
-        for (uint key = of_first(subgroup); key < tile_keys; key += TEAMS * SHARERS) {
+        for (uint key = of_first(subgroup); key < tile_keys; key += SUBGROUPS) {
           const float2 two = two_elements(k + (of_tile + key * head_dim + d0), LEFT_FROM(d0));
           tile_k[lane * PITCH + key] = two.x;
           tile_k[(LANES + lane) * PITCH + key] = two.y;
@@ -147,11 +148,11 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, TEAMS* SHARERS, 1))) ker
 #define READ_V                                                   \
   const float2 two = two_elements(v + of_v, LEFT_FROM(column0)); \
   const float y[ACROSS] = {two.x, two.y};                        \
-  of_v += head_dim;
+  of_v += head_dim
         if (hiding) {
           // Some queries must not see some of these keys; 0 * NaN would show them.
           for (uint place = 0; place < min(LANES, tile_keys - first); ++place) {
-            READ_V
+            READ_V;
             FOR_ROWS(i, {
               const float power = sub_group_broadcast(own[i], place);
               if (!CAUSAL || key0 + first + place <= first_query + i + params.q_offset) {
@@ -160,11 +161,14 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, TEAMS* SHARERS, 1))) ker
             })
           }
         } else {
-#define MULTIPLY_V(place)                                           \
-  {READ_V FOR_ROWS(i, {                                             \
-    const float power = sub_group_broadcast(own[i], place);         \
-    FOR_ACROSS(c, results[i][c] = fma(power, y[c], results[i][c]);) \
-  })}
+#define MULTIPLY_V(place)                                             \
+  {                                                                   \
+    READ_V;                                                           \
+    FOR_ROWS(i, {                                                     \
+      const float power = sub_group_broadcast(own[i], place);         \
+      FOR_ACROSS(c, results[i][c] = fma(power, y[c], results[i][c]);) \
+    })                                                                \
+  }
           FOR_LANES(MULTIPLY_V)
         }
       }
