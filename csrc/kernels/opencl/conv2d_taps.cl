@@ -76,6 +76,8 @@ kernel void conv2d_taps(global const T* source, global const T* packed, global T
   const uint ty = get_local_id(1);
   const uint steps_of_tap = params.deep / BK;
   const uint steps = params.filter_height * params.filter_width * steps_of_tap;
+  // BK, but no compiler knows: Intel's would read a whole step into registers.
+  const uint length = min(params.deep, BK);
 
   const uint row_a = ty % (BM / NX) * NX + tx;
   const uint line_a = ty / (BM / NX);
@@ -101,9 +103,9 @@ kernel void conv2d_taps(global const T* source, global const T* packed, global T
   SUMS sums[TM] = {0};
   for (uint step = 0; step <= steps; ++step) {
     if (step < steps) {
-      UNROLLED(LOADS_A, i, next_a[i] = packed[at_a + i * LINES_A * padded_rows];)
       UNROLLED(LOADS_B, i,
                next_b[i] = place != PADDING ? source[at_b + i * LINES_B * source_plane] : 0;)
+      UNROLLED(LOADS_A, i, next_a[i] = packed[at_a + i * LINES_A * padded_rows];)
       at_a += BK * padded_rows;
       at_b += BK * source_plane;
       if (--left_of_tap == 0) {
@@ -115,7 +117,7 @@ kernel void conv2d_taps(global const T* source, global const T* packed, global T
     }
     if (step > 0) {
       const uint from = (step - 1) % BUFFERS;
-      for (uint deep = 0; deep < BK; ++deep) {
+      for (uint deep = 0; deep < length; ++deep) {
         SUMS columns;
         UNROLLED(TN, j, columns[j] = tile_b[from][deep][j * NX + tx];)
         UNROLLED(TM, i, {

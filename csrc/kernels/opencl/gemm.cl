@@ -7,8 +7,7 @@
 // one, and the last tiles of m and n are moved back to end where the matrix does, with what others
 // store left out. k may be cut in `pieces`: the product of each is a matrix of its own in c.
 // Variables: BM BN BK; T, TC; TA TB (1: stored transposed); SMALL (1: C is smaller than a tile,
-// whose loads then stay inside by reading the last row or column again; not with SUBGROUP); ROUND
-// (of a and b, see rounded.h).
+// whose loads then stay inside; not with SUBGROUP); ROUND (of a and b, see rounded.h).
 //! BM: 16 32 64 128
 //! BN: 32 64 128
 //! only: (BM, BN) not in ((16, 32), (16, 64), (64, 32), (128, 64))
@@ -23,6 +22,7 @@
 //! ROUND: constant
 //! ignored: TM TN SLICES VECTOR_A VECTOR_B VECTOR_C PAD
 #include "rounded.h"
+#include "subgroups.h"
 
 #if SUBGROUP
 #undef SMALL
@@ -73,13 +73,8 @@ uint CONVERGENT intel_sub_group_shuffle_xor(uint value, uint mask);
 #include "gemm_tiles.h"
 #endif
 
-#if SUBGROUP
-__attribute__((intel_reqd_sub_group_size(SUBGROUP)))
-#endif
-__attribute__((reqd_work_group_size(LANES, TEAMS, 1))) kernel void gemm(global const T* a,
-                                                                        global const T* b,
-                                                                        global TC* c,
-                                                                        const Params params) {
+OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, TEAMS, 1)))
+kernel void gemm(global const T* a, global const T* b, global TC* c, const Params params) {
 #ifdef SHARED_FLOATS
   local float shared[SHARED_FLOATS];
 #else

@@ -7,8 +7,6 @@ typedef float Sums[COLUMNS];
 // More k at a time do not fit into the registers of Intel GPUs.
 #define STEP (LANES / ROWS)
 
-uint2 CONVERGENT intel_sub_group_block_read2(const global uint* from);
-uint4 CONVERGENT intel_sub_group_block_read4(const global uint* from);
 ushort2 CONVERGENT intel_sub_group_block_read_us2(const global ushort* from);
 ushort4 CONVERGENT intel_sub_group_block_read_us4(const global ushort* from);
 

@@ -1,5 +1,6 @@
 // How a team of gemm.cl multiplies by itself: tiles of A (by rows) and of B (k by k) lie in
-// workgroup memory, filled up with zeros where a step is short.
+// workgroup memory. No compiler can count what is read of them at a time: Intel's would come by all
+// of a step first, in registers that the sums need.
 typedef float Sums[COLUMNS];
 
 // Odd, so that neighbours along the other dimension lie in other banks.
@@ -15,21 +16,18 @@ static inline void read_tile(local float* to, uint along_step, uint deep_step, g
   const size_t lane = get_local_id(0);
   const uint team = get_local_id(1);
   if (deep_first) {
-    for (uint along = team; along < width; along += TEAMS) {
-      const uint place = SMALL ? min(first + along, extent - 1) : first + along;
-      global const T* line = from + (size_t)place * ld + deep;
+    const uint here = min(width, extent - first);
+    for (uint along = team; along < here; along += TEAMS) {
+      global const T* line = from + (size_t)(first + along) * ld + deep;
       const float value = lane < length ? (float)line[lane] : 0;
       to[along * along_step + lane * deep_step] = rounded(value, ROUND);
     }
   } else {
-    for (uint i = team; i < BK * width / LANES; i += TEAMS) {
+    for (uint i = team; i < length * (width / LANES); i += TEAMS) {
       const uint k = i / (width / LANES);
       const size_t along = i % (width / LANES) * LANES + lane;
       global const T* line = from + (size_t)(deep + k) * ld;
-      float value = 0;
-      if (k < length) {
-        value = line[SMALL ? min(first + (uint)along, extent - 1) : first + along];
-      }
+      const float value = line[SMALL ? min(first + (uint)along, extent - 1) : first + along];
       to[along * along_step + k * deep_step] = rounded(value, ROUND);
     }
   }
@@ -51,18 +49,15 @@ static inline void multiply(Sums* sums, local float* shared, global const T* a, 
     local_barrier();
     local const float* of_a = tile_a + ROWS_OF(TEAM) * PITCH_A;
     local const float* of_b = tile_b + COLUMNS_OF(TEAM) + lane;
-    // Written out: no compiler unrolls so much by itself.
-#define MULTIPLY(k)                                                                    \
-  {                                                                                    \
-    float y[COLUMNS];                                                                  \
-    UNROLL for (uint j = 0; j < COLUMNS; ++j) y[j] = of_b[(k) * PITCH_B + j * LANES];  \
-    UNROLL for (uint i = 0; i < ROWS; ++i) {                                           \
-      const float x = of_a[i * PITCH_A + (k)];                                         \
-      UNROLL for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = fma(x, y[j], sums[i][j]); \
-    }                                                                                  \
-  }
-#define MULTIPLY_4(k) MULTIPLY(k) MULTIPLY(k + 1) MULTIPLY(k + 2) MULTIPLY(k + 3)
-    MULTIPLY_4(0) MULTIPLY_4(4) MULTIPLY_4(8) MULTIPLY_4(12) deep += length;
+    for (uint k = 0; k < length; ++k) {
+      float y[COLUMNS];
+      UNROLL for (uint j = 0; j < COLUMNS; ++j) y[j] = of_b[k * PITCH_B + j * LANES];
+      UNROLL for (uint i = 0; i < ROWS; ++i) {
+        const float x = of_a[i * PITCH_A + k];
+        UNROLL for (uint j = 0; j < COLUMNS; ++j) sums[i][j] = fma(x, y[j], sums[i][j]);
+      }
+    }
+    deep += length;
     length = BK;
   }
 }
