@@ -84,6 +84,7 @@ void Device::flush() {
   WGPUCommandBuffer commands = api().CommandEncoderFinish(finished, nullptr);
   api().CommandEncoderRelease(finished);
   if (const auto failure = failures_->take()) {
+    // The library keeps a command buffer that is never submitted, and the device with it.
     api().CommandBufferRelease(commands);
     if (uniforms_) uniforms_->forget();
     if (timestamps_) timestamps_->forget();
@@ -167,6 +168,15 @@ void Device::check_launch(const gpu::Launch& launch) const {
       throw DeviceError(text("webgpu: ", info.name, ": launched with ", groups,
                              " workgroups in a dimension, which holds at most ",
                              limits_.max_groups));
+    }
+  }
+  for (std::size_t i = 1; i < launch.bindings.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (launch.bindings[i].buffer == launch.bindings[j].buffer &&
+          info.bindings[i].writable != info.bindings[j].writable) {
+        throw DeviceError(text("webgpu: ", info.name, ": its buffers ", j, " and ", i,
+                               " are one, but it writes to only one of them"));
+      }
     }
   }
 }

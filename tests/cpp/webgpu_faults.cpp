@@ -1,4 +1,4 @@
-// Launches that no op makes: each is refused, and the device goes on.
+// Launches and copies that no op makes: each is refused, and the device goes on.
 
 #include <doctest/doctest.h>
 
@@ -23,23 +23,32 @@ constexpr const char* code =
     "  if id.x < params.n { y[id.x] = x[id.x] * params.by; }\n"
     "}\n";
 
-/// The first GPU, one that is emulated in software too, and a kernel on it.
-class Fixture {
- public:
+/// The first GPU, one that is emulated in software too, and two buffers on it.
+struct Buffers {
   static constexpr std::uint32_t n = 256;
 
-  Fixture() {
+  Buffers() {
     const std::span<const Adapter> found = adapters(false);
     REQUIRE_MESSAGE(!found.empty(), "these tests need a Vulkan driver, such as Mesa's lavapipe");
     device = std::make_unique<Device>(found.front(), Config{});
-    gpu::KernelDescription kernel{"times", {code, {}}, "main", false};
-    for (int line = 1; line < 10; ++line) kernel.code.lines.push_back({"times", line});
-    pipeline = device->create_pipeline(kernel);
     x = device->create_buffer(4 * n);
     y = device->create_buffer(4 * n);
     std::vector<std::uint32_t> host(n);
     for (std::uint32_t i = 0; i < n; ++i) host[i] = i + 1;
     device->upload(*x, 0, std::as_bytes(std::span(host)));
+  }
+
+  std::unique_ptr<Device> device;
+  std::unique_ptr<gpu::DeviceBuffer> x, y;
+};
+
+/// And a kernel.
+class Fixture : public Buffers {
+ public:
+  Fixture() {
+    gpu::KernelDescription kernel{"times", {code, {}}, "main", false};
+    for (int line = 1; line < 10; ++line) kernel.code.lines.push_back({"times", line});
+    pipeline = device->create_pipeline(kernel);
   }
 
   void launch(std::span<const gpu::Binding> bindings, std::span<const std::uint32_t> params,
@@ -65,9 +74,7 @@ class Fixture {
 
   std::array<gpu::Binding, 2> whole() const { return {{{x.get(), 0, 4 * n}, {y.get(), 0, 4 * n}}}; }
 
-  std::unique_ptr<Device> device;
   std::unique_ptr<gpu::Pipeline> pipeline;
-  std::unique_ptr<gpu::DeviceBuffer> x, y;
   const std::array<std::uint32_t, 2> params{n, 1};
 
  private:
@@ -80,17 +87,29 @@ TEST_CASE_FIXTURE(Fixture, "webgpu faults: ranges that do not fit their buffers"
   SUBCASE("beyond the end") { bindings[0].bytes = 4 * n + 4; }
   SUBCASE("from beyond the end") { bindings[1] = {y.get(), std::uint64_t{1} << 20, 16}; }
   SUBCASE("a sum that wraps around") { bindings[1].offset = ~std::uint64_t{255}; }
-  SUBCASE("one buffer, read and written") { bindings[1] = bindings[0]; }
   computes();
-  // Some show at the launch, some once the pass ends.
-  CHECK_THROWS_AS(
-      {
-        launch(bindings, params);
-        device->wait();
-      },
-      DeviceError);
+  refuses("times: its buffers do not fit: ", bindings, params);
   computes();
+}
+
+TEST_CASE_FIXTURE(Fixture, "webgpu faults: one buffer, read and written") {
+  const char* words = "times: its buffers 0 and 1 are one";
   computes();
+  refuses(words, std::array{whole()[0], whole()[0]}, params);
+  refuses(words, std::array<gpu::Binding, 2>{{{x.get(), 0, 512}, {x.get(), 512, 512}}}, params);
+}
+
+// wgpu-native keeps what it refused, and the device with it. Pipelines of Mesa on a device that is
+// kept look like leaks, so this one has none.
+TEST_CASE_FIXTURE(Buffers, "webgpu faults: work that is refused as it goes out") {
+  device->copy(*y, 0, *x, 0, 4 * n);
+  device->copy(*y, 4, *x, 0, 4 * n);
+  CHECK_THROWS_WITH_AS(device->wait(), doctest::Contains("queued work was refused and is lost: "),
+                       DeviceError);
+  device->copy(*y, 0, *x, 4 * (n - 1), 4);
+  std::uint32_t got = 0;
+  device->download(std::as_writable_bytes(std::span(&got, 1)), *y, 0);
+  CHECK(got == n);
 }
 
 TEST_CASE_FIXTURE(Fixture, "webgpu faults: wrong numbers of buffers, parameters and workgroups") {
