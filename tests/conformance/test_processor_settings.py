@@ -4,13 +4,13 @@ process reads them once."""
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import tilewright
+from suite import passed
 
 INSTRUCTION_SETS = ["baseline", "avx2", "avx512"]
 
@@ -24,20 +24,9 @@ def settings() -> list[dict[str, str]]:
     return [*isa, {"TILEWRIGHT_NUM_THREADS": "1"}, {"TILEWRIGHT_NUM_THREADS": "5"}]
 
 
-def run(tests: list[str], setting: dict[str, str]) -> str:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
-    environment = {**os.environ, **setting, "TILEWRIGHT_TEST_DEVICES": "cpu"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2_000:]
-    return done.stdout
-
-
 @pytest.mark.parametrize("setting", settings(), ids=lambda s: "-".join(s.values()))
 def test_essential_tests_pass(setting: dict[str, str]) -> None:
-    output = run([str(Path(__file__).parent), "-m", "essential"], setting)
-    passed = re.search(r"(\d+) passed", output)
-    assert passed is not None
-    assert int(passed[1]) > 500
+    assert passed("cpu", Path(__file__).parent, "-m", "essential", **setting) > 500
 
 
 CHECK = """

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
+
+from suite import passed
 
 from .conftest import DEVICE
 
@@ -39,17 +37,7 @@ def test_the_cases_of_the_contract_hold() -> None:
         *(CONFORMANCE / name for name in ("test_cases.py", "test_gather.py", "test_kernel.py")),
         Path(__file__).with_name("test_wgsl.py"),
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
-        env={**os.environ, **WITHOUT, "TILEWRIGHT_TEST_DEVICES": DEVICE},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-2_000:]
-    passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed is not None
-    assert int(passed[1]) > 50
+    assert passed(DEVICE, *tests, **WITHOUT) > 50
 
 
 def test_a_wrong_value_of_the_variable(succeeds: Callable[..., str]) -> None:
