@@ -25,7 +25,7 @@ constexpr Size parallel_threshold = 1 << 16;
 /// Rows of which a vector is not worth its while.
 constexpr Size few_rows = 8;
 /// Rows go in vectors of 16, and these in panels, as evenly as they can.
-constexpr Size row_vector = 16, panel_vectors = 3;
+constexpr Size row_vector = 16, panel_vectors = most_panel_columns / row_vector;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
