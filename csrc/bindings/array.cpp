@@ -35,7 +35,7 @@ void bind_array(py::module_& m) {
   cls.def(py::init([](const std::shared_ptr<Backend>& backend, Given<Size> bytes) {
             return Storage(backend, to_size(bytes.object, {"Storage", "bytes"}));
           }),
-          py::arg("backend"), py::arg("bytes"));
+          py::arg("backend").none(false), py::arg("bytes"));
   cls.def(py::init([](Self<Storage> shared) { return *shared; }), py::arg("shared"),
           "Another owner of the same buffer.");
   cls.def_property_readonly(

@@ -23,7 +23,7 @@ Config to_config(const char* call, const py::kwargs& given) {
   Config config;
   bool index_given = false;
   for (const auto& [key, value] : given) {
-    const std::string name = py::cast<std::string>(key);
+    const std::string name = to_string(key, {call, "a config key"});
     const Argument argument{call, name.c_str()};
     if (name == "adapter_index" || name == "device_id") {
       if (index_given) argument.refuse(value, "adapter_index or device_id, not both");
@@ -64,7 +64,7 @@ py::dict to_dict(const Config& config) {
 
 void bind_lifecycle(py::module_& m, BackendClass& cls) {
   cls.def(py::init([](const std::shared_ptr<Backend>& backend) { return backend; }),
-          py::arg("backend"), py::pos_only());
+          py::arg("backend").none(false), py::pos_only());
   cls.def(py::init([](Given<std::string> name, const py::kwargs& config) {
             return make_backend(to_string(name.object, {"Backend", "name"}),
                                 to_config("Backend", config));

@@ -125,7 +125,7 @@ void bind_kernel(py::module_& m, BackendClass& cls) {
                   to_source(code.object, entry.object, name.object, trusted.object);
               return without_gil([&] { return std::make_unique<OwnedKernel>(backend, source); });
             }),
-            arg("backend"), arg("code"), arg("entry"), arg("name"), arg("trusted"));
+            arg("backend").none(false), arg("code"), arg("entry"), arg("name"), arg("trusted"));
   owned.def_property_readonly(
       "handle", [](Self<OwnedKernel> self) { return self->kernel(); },
       "The trait's handle of the kernel.");

@@ -167,9 +167,11 @@ class Array(_core.Storage):
                 raise TypeError
             # NumPy's own rules, on a shape without elements of its own.
             new_shape = np.empty(self._shape, np.dtype([])).reshape(sizes).shape
-        except (TypeError, ValueError) as error:
+        except Exception as error:
+            from tilewright.operands import shown
+
             raise _core.InvalidArgument(
-                f"reshape: shape is {sizes}, expected one of {self.size} elements "
+                f"reshape: shape is {shown(sizes)}, expected one of {self.size} elements "
                 f"like {self._shape}"
             ) from error
         return Array(self._backend, new_shape, self._dtype, self)

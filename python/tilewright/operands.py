@@ -26,6 +26,8 @@ FLOAT16 = np.dtype(np.float16)
 INT32 = np.dtype(np.int32)
 
 MOST_ELEMENTS = 1 << 61  # from here on the bytes of an array overflow 64 bits
+# What NumPy's arrays may have.
+MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
 
 
 def invalid(call: str, what: str) -> NoReturn:
@@ -46,7 +48,7 @@ def to_dtype(call: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
     """float32, float16 or int32, from anything that NumPy takes for a dtype."""
     try:
         wanted = None if dtype is None else np.dtype(dtype)
-    except (TypeError, ValueError):
+    except Exception:
         wanted = None
     if wanted not in (FLOAT32, FLOAT16, INT32):
         invalid(call, f"dtype is {shown(dtype)}, expected float32, float16 or int32")
@@ -72,8 +74,10 @@ def to_shape(call: str, shape: int | Sequence[int]) -> tuple[int, ...]:
     for i, size in enumerate(sizes):
         if size < 0:
             invalid(call, f"shape[{i}] is {size}, expected 0 or more")
-    if math.prod(sizes) >= MOST_ELEMENTS:
-        invalid(call, f"shape is {sizes}, more bytes than 64 bits count")
+    if math.prod(size or 1 for size in sizes) >= MOST_ELEMENTS:
+        invalid(call, f"shape is {shown(sizes)}, more bytes than 64 bits count")
+    if len(sizes) > MOST_DIMENSIONS:
+        invalid(call, f"shape has {len(sizes)} dimensions, expected at most {MOST_DIMENSIONS}")
     return sizes
 
 
@@ -115,7 +119,7 @@ def to_host(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> npt.NDArr
     """The number or array as an array of this dtype."""
     try:
         return np.asarray(value, dtype)
-    except OverflowError as error:
+    except (OverflowError, ValueError) as error:
         raise _core.InvalidArgument(f"{call}: {name} is {shown(value)}: {error}") from error
 
 
@@ -251,10 +255,12 @@ class Operands(_core.Backend):
         self, shape: int | Sequence[int], value: float, dtype: npt.DTypeLike = FLOAT32
     ) -> Array:
         """An Array with `value` everywhere."""
-        number = isinstance(value, (int, float, np.integer, np.floating))
-        if not number or isinstance(value, bool):
+        is_number = isinstance(value, (int, float, np.integer, np.floating))
+        if not is_number or isinstance(value, bool):
             invalid("full", f"value is {shown(value)}, expected a number")
-        return self._filled("full", shape, value, dtype)
+        # NumPy refuses Python's numbers where they do not fit, and cuts its own.
+        number = value.item() if isinstance(value, np.generic) else value
+        return self._filled("full", shape, number, dtype)
 
     def _filled(
         self, call: str, shape: int | Sequence[int], value: float, dtype: npt.DTypeLike

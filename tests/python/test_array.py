@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import threading
 from typing import Any
 
@@ -85,18 +86,23 @@ def test_empty_zeros_and_full(be: tw.Backend) -> None:
     for shape in wrong:
         with pytest.raises(tw.InvalidArgument, match=r"^empty: shape"):
             be.empty(shape)
-    for dtype in ("float64", None, 3, "nonsense", object()):
+    for dtype in ("float64", None, 3, "nonsense", object(), tw.Array.__new__(tw.Array)):
         with pytest.raises(tw.InvalidArgument, match="zeros: dtype is"):
             be.zeros(3, dtype)  # type: ignore[arg-type]
     for value in ("1", None, True, [1]):
         with pytest.raises(tw.InvalidArgument, match="full: value is"):
             be.full(3, value)  # type: ignore[arg-type]
-    with pytest.raises(tw.InvalidArgument, match="full: value is"):
-        be.full(3, 1 << 40, "int32")
+    for value in (1 << 40, math.nan, math.inf, np.float32("nan"), np.float64(1e300)):
+        with pytest.raises(tw.InvalidArgument, match="full: value is"):
+            be.full(3, value, "int32")
     with pytest.raises(tw.InvalidArgument, match="alloc: bytes is"):
         be.empty((1 << 40, 1 << 20))
     with pytest.raises(tw.InvalidArgument, match="64 bits"):
         be.empty((1 << 40, 1 << 40))
+    with pytest.raises(tw.InvalidArgument, match=r"zeros: shape is .*64 bits"):
+        be.zeros((1 << 40, 0, 1 << 40))
+    with pytest.raises(tw.InvalidArgument, match="zeros: shape has 65 dimensions"):
+        be.zeros((1,) * 65)
 
 
 def test_numpy_into_an_array_that_is_there(be: tw.Backend) -> None:
@@ -142,7 +148,8 @@ def test_reshape_shares_memory(be: tw.Backend) -> None:
     be.square(y, out=y)
     assert y.numpy().tolist() == [[0, 1, 4], [9, 16, 25]]
     assert be.memory_stats().allocations == 1
-    wrong: list[Any] = [5, (2, 2), (-1, -1), (-1, 4), "a", None, (2.0, 3.0), (1 << 70,)]
+    hollow = tw.Array.__new__(tw.Array)
+    wrong: list[Any] = [5, (2, 2), (-1, -1), (-1, 4), "a", None, (2.0, 3.0), (1 << 70,), hollow]
     for shape in wrong:
         with pytest.raises(tw.InvalidArgument, match="reshape: shape is"):
             y.reshape(shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -163,6 +164,7 @@ def test_device_id_is_another_name_of_adapter_index() -> None:
         ({"power_preference": "most"}, "power_preference is"),
         ({"power_preference": 3}, "power_preference is 3"),
         ({"adapter_index": 1 << 70}, "adapter_index is"),
+        ({"\udc80": 1}, r"a config key is .*expected a str of valid Unicode"),
     ],
 )
 def test_wrong_config_is_refused_by_name(config: dict[str, object], message: str) -> None:
@@ -181,6 +183,20 @@ def test_a_subclass_that_forgets_init_is_refused() -> None:
         Forgetful().init()
     with pytest.raises(TypeError):
         tw.Backend.__new__(tw.Backend).init()
+
+
+def test_none_is_no_backend() -> None:
+    none: Any = None
+    for make in (
+        lambda: tw._core.Storage(none, 4),
+        lambda: tw.Array(none, (1,), np.dtype("float32")),
+        lambda: tw._core.CompiledKernel(none, "", "main", None, False),
+        lambda: tw.Kernel(none, ""),
+    ):
+        with pytest.raises(TypeError, match="incompatible constructor arguments"):
+            make()
+    with pytest.raises(tw.InvalidArgument, match=r"^Backend: name is None, expected a str"):
+        tw.Backend(none)
 
 
 def test_a_backend_in_a_cycle_with_its_arrays_is_collected() -> None:
