@@ -103,6 +103,14 @@ def has_own_dtype(given: Any) -> bool:
     return isinstance(given, np.generic) or not isinstance(given, (int, float))
 
 
+def check_made(call: str, name: str, array: Array) -> None:
+    """Refuses an Array of a class whose __init__ did not call this one's."""
+    try:
+        _ = array.backend
+    except AttributeError:
+        invalid(call, f"{name} is of type {type(array).__name__}, which was never initialised")
+
+
 def read_host(call: str, name: str, given: Any) -> npt.NDArray[Any]:
     """What NumPy makes of it, without a copy where it can."""
     try:
@@ -146,6 +154,7 @@ class Operands(_core.Backend):
         return array
 
     def _own(self, call: str, name: str, array: Array) -> None:
+        check_made(call, name, array)
         if array.backend is not self:
             invalid(call, f"{name} is an Array of another backend ({array.backend!r})")
 
@@ -219,6 +228,7 @@ class Operands(_core.Backend):
         """
         wanted = None if dtype is None else to_dtype("array", dtype)
         if isinstance(x, Array):
+            check_made("array", "x", x)
             if x.backend is not self or wanted not in (None, x.dtype):
                 return self.array(x.numpy(), wanted or x.dtype)
             copied = self._new(x.shape, x.dtype)

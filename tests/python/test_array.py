@@ -226,3 +226,7 @@ def test_an_array_without_init_is_refused(be: tw.Backend) -> None:
         be.unary("relu", hollow, hollow, 1)
     with pytest.raises((TypeError, AttributeError)):
         _ = hollow.handle
+    with pytest.raises(tw.InvalidArgument, match="add: b is of type Array, which was never init"):
+        be.add(1, hollow)
+    with pytest.raises(tw.InvalidArgument, match="array: x is of type Array, which was never init"):
+        be.array(hollow)
