@@ -47,11 +47,12 @@ const DeviceInfo& best(std::span<const DeviceInfo> devices, bool allow_software,
 
 const DeviceInfo& choose_device(std::span<const DeviceInfo> devices,
                                 std::span<const std::string> backends, std::string_view preference,
-                                bool allow_software, std::string_view power_preference) {
+                                bool allow_software, std::string_view power_preference,
+                                std::string_view asked_by) {
   if (preference == "auto") return best(devices, allow_software, power_preference, "");
   const std::string_view backend = preference.substr(0, preference.find(':'));
   if (std::find(backends.begin(), backends.end(), backend) == backends.end()) {
-    throw InvalidArgument(text("preference is \"", preference, "\", expected auto, a backend (",
+    throw InvalidArgument(text(asked_by, " is \"", preference, "\", expected auto, a backend (",
                                joined(backends), ") or a device id such as cpu:0"));
   }
   if (backend == preference) return best(devices, allow_software, power_preference, backend);
@@ -64,7 +65,7 @@ const DeviceInfo& choose_device(std::span<const DeviceInfo> devices,
     }
     ids += (ids.empty() ? "" : ", ") + device.id;
   }
-  throw BackendUnavailable(text("preference is \"", preference, "\", but the devices of ", backend,
+  throw BackendUnavailable(text(asked_by, " is \"", preference, "\", but the devices of ", backend,
                                 " are: ", ids.empty() ? "none" : ids));
 }
 

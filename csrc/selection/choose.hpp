@@ -10,9 +10,10 @@ namespace tilewright {
 
 /// The device that a preference ("auto", a backend's name, a device's id) means. `devices` are in
 /// the backends' order of priority. Throws InvalidArgument for a name that no backend has, and
-/// BackendUnavailable with the reasons where nothing fits.
+/// BackendUnavailable with the reasons where nothing fits; they call the preference `asked_by`.
 const DeviceInfo& choose_device(std::span<const DeviceInfo> devices,
                                 std::span<const std::string> backends, std::string_view preference,
-                                bool allow_software, std::string_view power_preference = "");
+                                bool allow_software, std::string_view power_preference = "",
+                                std::string_view asked_by = "preference");
 
 }  // namespace tilewright

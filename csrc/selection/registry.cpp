@@ -57,26 +57,28 @@ std::shared_ptr<Backend> make_backend(std::string_view name, const Config& confi
 
 std::shared_ptr<Backend> init_backend(std::string_view preference, const Config& config) {
   std::string wanted(preference);
+  std::string_view asked_by = "preference";
   if (wanted == "auto") {
     if (const auto set = environment("TILEWRIGHT_DEVICE")) {
-      log(LogLevel::info, text("TILEWRIGHT_DEVICE asks for ", *set));
       wanted = *set;
+      asked_by = "TILEWRIGHT_DEVICE";
+      log(LogLevel::info, text(asked_by, " asks for ", wanted));
     }
   }
   if (config.adapter_index) {
     // An index counts a backend's devices, so it needs one, and says nothing beside a device's id.
     if (wanted == "auto" || wanted.find(':') != std::string::npos) {
-      throw InvalidArgument(text("init_backend: adapter_index is ", *config.adapter_index,
-                                 ", but preference is \"", wanted,
+      throw InvalidArgument(text("init_backend: adapter_index is ", *config.adapter_index, ", but ",
+                                 asked_by, " is \"", wanted,
                                  "\"; name a backend with it, or leave it out"));
     }
     make_backend(wanted, config);  // refuses what is wrong in config before a device is looked for
     wanted += text(":", *config.adapter_index);
   }
   const std::vector<DeviceInfo> all = devices_of(wanted);
-  const DeviceInfo* const chosen =
-      &choose_device(all, backend_names(), wanted,
-                     environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false), config.power_preference);
+  const DeviceInfo* const chosen = &choose_device(
+      all, backend_names(), wanted, environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false),
+      config.power_preference, asked_by);
   Config chosen_config = config;
   chosen_config.adapter_index = index_of(*chosen);
   log(LogLevel::info, text(preference, ": chose ", chosen->id, " (", chosen->name, ")"));

@@ -57,7 +57,11 @@ ASK = "import tilewright as tw; print(tw.init_backend({}).device.id)"
 
 def test_the_environment_replaces_auto_only(run_python: Run) -> None:
     assert run_python(ASK.format(""), TILEWRIGHT_DEVICE="cpu:0").stdout == "cpu:0\n"
-    assert "no such" in run_python(ASK.format(""), TILEWRIGHT_DEVICE="no such").stderr
+    for name in ("no such", "cpu:7"):
+        said = run_python(ASK.format(""), TILEWRIGHT_DEVICE=name).stderr
+        assert f'TILEWRIGHT_DEVICE is "{name}", ' in said
+    said = run_python(ASK.format("adapter_index=0"), TILEWRIGHT_DEVICE="cpu:0").stderr
+    assert 'adapter_index is 0, but TILEWRIGHT_DEVICE is "cpu:0"' in said
     assert run_python(ASK.format("'cpu'"), TILEWRIGHT_DEVICE="no such").stdout == "cpu:0\n"
 
 
