@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
-from collections.abc import Iterable
+import zlib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-DEVICES = ("tgllp", "dg2-g10", "pvc")
+KERNELS = Path(__file__).parents[2] / "csrc" / "kernels" / "opencl"
+# Those whose registers hold half as much, and those that hold more.
+NARROW = ("tgllp", "dg2-g10")
+WIDE = "pvc"
+DEVICES = (*NARROW, WIDE)
 # The Level Zero backend's own, by device.
 FLAGS = {"pvc": "-ze-intel-enable-auto-large-GRF-mode"}
 ALWAYS = "-cl-fp32-correctly-rounded-divide-sqrt"
+# What specialization constants are in launches; modules as they come have 1 for each.
+CONSTANTS = {
+    "CAUSAL": (0, 1),
+    "COLUMNS": (32, 64),
+    "GROUP": (256,),
+    "LANES": (8, 32),
+    "OP": range(7),
+    "PAIRS": (0, 1),
+    "ROUND": (0, 1, 2),
+    "ROWS": (0, 1),
+    "SMALL": (0, 1),
+    "TA": (0, 1),
+    "VECTORS": (2, 8),
+    "WALKERS": (16, 128),
+    "WHOLE": (0, 1),
+}
 
 
 @dataclass(frozen=True)
@@ -46,8 +68,28 @@ class Module:
     def choices(self) -> tuple[str, ...]:
         return tuple(self.path.name.split(".")[1:-1])
 
+    @property
+    def turn(self) -> int:
+        """A number that is the same in every run, for choices that modules share out."""
+        return zlib.crc32(str(self).encode())
+
+    @property
+    def constants(self) -> dict[str, int]:
+        """Values of its specialization constants, in their order."""
+        source = (KERNELS / f"{self.kernel}.cl").read_text()
+        names = re.findall(r"^//! (\w+): constant", source, re.MULTILINE)
+        all_values = list(itertools.product(*(CONSTANTS[name] for name in names)))
+        return dict(zip(names, all_values[self.turn % len(all_values)], strict=True))
+
+    def runs_on(self, device: str) -> bool:
+        """All do but one: with subgroups, which all of these have, attention has another form."""
+        return device != WIDE or self.kernel != "attention" or "SUBGROUP=16" in self.choices
+
     def __str__(self) -> str:
         return ".".join([self.kernel, *self.choices])
+
+
+Job = tuple[Module, str]
 
 
 def environment(driver: Path) -> dict[str, str]:
@@ -56,24 +98,23 @@ def environment(driver: Path) -> dict[str, str]:
     return {**os.environ, "LD_LIBRARY_PATH": str(library)}
 
 
-def compiled(driver: Path, module: Module, device: str, folder: Path) -> Compiled:
-    done = subprocess.run(
-        [
-            driver / "usr/bin/ocloc", "compile", "-q", "-spirv_input", "-file", module.path,
-            "-device", device, "-options", f"{ALWAYS} {FLAGS.get(device, '')}".strip(),
-            "--format", "zebin", "-output_no_suffix", "-output", str(module), "-out_dir", folder,
-        ],
-        env=environment(driver), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise RuntimeError(f"{module} for {device}:\n{done.stdout}{done.stderr}")
-    (binary,) = (p for p in folder.iterdir() if p.name in (str(module), f"{module}.bin"))
-    # The binary's section .ze_info is text.
+def specialized(module: Module, folder: Path) -> Path:
+    values = " ".join(f"{id}:{value}" for id, value in enumerate(module.constants.values()))
+    if not values:
+        return module.path
+    path = folder / module.path.name
+    option = f"--set-spec-const-default-value={values}"
+    subprocess.run(["spirv-opt", option, module.path, "-o", path], check=True)
+    return path
+
+
+def figures_of(binary: Path) -> Compiled:
+    # Its section .ze_info is text.
     text = binary.read_bytes().decode("latin-1")
     info = text[text.index("\nkernels:") :].split("kernels_misc_info:")[0]
     local = re.search(r"slm_size: +(\d+)", info)
     simd = re.search(r"simd_size: +(\d+)", info)
-    assert simd is not None, f"{module} for {device} has no SIMD width"
+    assert simd is not None, f"{binary} has no SIMD width"
     # Some memory is given for each work-item.
     buffer = r"usage: +\w+_space\s+size: +(\d+)(\s+is_simt_thread: +true)?"
     spilled = sum(
@@ -95,14 +136,54 @@ def representatives(folder: Path) -> list[Module]:
     return sorted(chosen, key=str)
 
 
-def all_compiled(
-    driver: Path, modules: Iterable[Module], folder: Path
-) -> dict[tuple[Module, str], Compiled]:
-    def one(job: tuple[Module, str]) -> Compiled:
-        place = folder / job[1]
-        place.mkdir(parents=True, exist_ok=True)
-        return compiled(driver, *job, place)
+def on_all_devices(folder: Path) -> list[Job]:
+    """The representatives on each device that runs them."""
+    chosen = representatives(folder)
+    return [(m, device) for m in chosen for device in DEVICES if m.runs_on(device)]
 
-    jobs = [(module, device) for module in modules for device in DEVICES]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip(jobs, pool.map(one, jobs), strict=True))
+
+def every_module(folder: Path) -> list[Job]:
+    """Each module where its registers run out first: with subgroups of 16, on a narrow device;
+    else on the wide one, whose compiler takes 32 work-items at a time where those of the others go
+    down to 8. Representatives of the latter are there on a narrow one as well."""
+    also_narrow = set(representatives(folder))
+    jobs = []
+    for path in sorted(folder.glob("*.spv")):
+        module = Module(path)
+        wide = "SUBGROUP=16" not in module.choices and module.runs_on(WIDE)
+        if wide:
+            jobs.append((module, WIDE))
+        if not wide or module in also_narrow:
+            jobs.append((module, NARROW[module.turn % len(NARROW)]))
+    return jobs
+
+
+def compile_all(driver: Path, jobs: Sequence[Job], folder: Path) -> dict[Job, Compiled]:
+    """By one process: half of what one takes for each module is its start."""
+    folder.mkdir()
+    lines = [
+        f'-q -spirv_input -file "{specialized(module, folder)}" -device {device} '
+        f'-options "{ALWAYS} {FLAGS.get(device, "")}" --format zebin '
+        f'-output_no_suffix -output {device} -out_dir "{folder / str(module)}"\n'
+        for module, device in jobs
+    ]
+    listed = folder / "jobs.txt"
+    listed.write_text("".join(lines))
+    ocloc = driver / "usr/bin/ocloc"
+    done = subprocess.run(
+        [ocloc, "multi", listed],
+        env=environment(driver), cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise RuntimeError(f"{done.stdout}{done.stderr}")
+    return {(m, device): figures_of(folder / str(m) / device) for m, device in jobs}
+
+
+def all_compiled(driver: Path, jobs: Sequence[Job], folder: Path) -> dict[Job, Compiled]:
+    count = os.cpu_count() or 1
+    with ThreadPoolExecutor(count) as pool:
+        shares = pool.map(
+            lambda i: compile_all(driver, jobs[i::count], folder / str(i)), range(count)
+        )
+    results = {job: figures for share in shares for job, figures in share.items()}
+    return {job: results[job] for job in jobs}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from pathlib import Path
 
-from compiler import DEVICES, FLAGS, all_compiled, representatives
+from compiler import DEVICES, FLAGS, all_compiled, on_all_devices
 
 PAGE = Path(__file__).parents[2] / "docs" / "level-zero-kernels.md"
 HEAD = """# What Intel's compiler makes of the kernels
@@ -14,20 +15,21 @@ HEAD = """# What Intel's compiler makes of the kernels
 Written by `./dev ocloc`, which compiles the SPIR-V modules of the build with Intel's offline
 compiler ({version}) for an integrated Xe GPU (`tgllp`), Arc (`dg2-g10`) and
 Data Center GPU Max (`pvc`, with `{flag}` as the backend has
-it). Of each kernel there are so many modules that each value of each of its choices is met. A cell
-is the SIMD width; the bytes that a hardware thread spills to memory (rounded up to a power of two
-by the compiler), where it spills; and the workgroup memory. `tests/intel_gpu/test_compiler.py`
-lets none of them spill.
+it). Of each kernel there are so many modules that each value of each of its choices is met, with
+one choice of values for the constants that a launch sets. A cell is the SIMD width; the bytes that
+a hardware thread spills to memory (rounded up to a power of two by the compiler), where it spills;
+and the workgroup memory. It is empty where that device takes another form of the kernel.
+`tests/intel_gpu/test_compiler.py` lets no module spill.
 
-| kernel | choices | {devices} |
-|---|---|{rules}|
+| kernel | choices | constants | {devices} |
+|---|---|---|{rules}|
 """
 
 
 def main(modules: Path, driver: Path) -> None:
-    chosen = representatives(modules)
+    jobs = on_all_devices(modules)
     with tempfile.TemporaryDirectory() as folder:
-        results = all_compiled(driver, chosen, Path(folder))
+        results = all_compiled(driver, jobs, Path(folder))
     package = next((driver / "archives").glob("intel-opencl-icd_*")).name.split("_")[1]
     page = HEAD.format(
         version=f"`ocloc` {package}",
@@ -35,10 +37,11 @@ def main(modules: Path, driver: Path) -> None:
         devices=" | ".join(f"`{device}`" for device in DEVICES),
         rules="|".join("---" for _ in DEVICES),
     )
-    for module in chosen:
-        cells = " | ".join(str(results[module, device]) for device in DEVICES)
-        page += f"| {module.kernel} | {' '.join(module.choices)} | {cells} |\n"
-    PAGE.write_text(page.replace("|  |", "| |"))
+    for module in dict.fromkeys(module for module, _ in jobs):
+        cells = " | ".join(str(results.get((module, device), "")) for device in DEVICES)
+        constants = " ".join(f"{name}={value}" for name, value in module.constants.items())
+        page += f"| {module.kernel} | {' '.join(module.choices)} | {constants} | {cells} |\n"
+    PAGE.write_text(re.sub(r"\|  +(?=\|)", "| ", page))
 
 
 main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -55,7 +55,7 @@ kernel void norm_rows(
   const float centre = join(sums, across(sum), first, walker) / n;
   // What the centre is off by keeps the digits of rows far from zero.
   float4 rest = 0;
-  FOR_VECTORS(v) {
+  FOR_VECTORS_IN_TURN(v) {
     x[v] = within(x[v] - centre, v, left);
     rest += x[v];
   }

@@ -2,6 +2,9 @@
 // items.h. `own` is where a walker's share of a row begins; from there the row has `left` ITEMs.
 #define MOST_VECTORS 16
 #define FOR_VECTORS(v) UNROLL for (uint v = 0; v < MOST_VECTORS; ++v) if (v < VECTORS)
+/// The same, one after the other: each vector has an item of some row, but no compiler knows, and
+/// Intel's would otherwise begin with all of them at once, in registers that it does not have.
+#define FOR_VECTORS_IN_TURN(v) FOR_VECTORS(v) if (v * WALKERS < row_size)
 
 /// Vector v of a walker's share; `past` where the row has ended.
 static inline float4 share_of(global const ITEM* own, uint v, uint left, float past) {

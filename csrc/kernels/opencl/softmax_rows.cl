@@ -49,7 +49,7 @@ kernel void softmax_rows(
   const float top = join_tops(
       tops, fmax(fmax(highest.x, highest.y), fmax(highest.z, highest.w)), first, walker);
   float4 sum = 0;
-  FOR_VECTORS(v) {
+  FOR_VECTORS_IN_TURN(v) {
     x[v] = exp(x[v] - top);
     sum += x[v];
   }
