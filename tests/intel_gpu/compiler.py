@@ -94,14 +94,14 @@ Job = tuple[Module, str]
 
 def environment(driver: Path) -> dict[str, str]:
     """For programs of the unpacked driver."""
-    library = driver / "usr" / "lib" / "x86_64-linux-gnu"
+    library = (driver / "usr" / "lib" / "x86_64-linux-gnu").resolve()
     return {**os.environ, "LD_LIBRARY_PATH": str(library)}
 
 
 def specialized(module: Module, folder: Path) -> Path:
     values = " ".join(f"{id}:{value}" for id, value in enumerate(module.constants.values()))
     if not values:
-        return module.path
+        return module.path.resolve()
     path = folder / module.path.name
     option = f"--set-spec-const-default-value={values}"
     subprocess.run(["spirv-opt", option, module.path, "-o", path], check=True)
@@ -169,7 +169,7 @@ def compile_all(driver: Path, jobs: Sequence[Job], folder: Path) -> dict[Job, Co
     ]
     listed = folder / "jobs.txt"
     listed.write_text("".join(lines))
-    ocloc = driver / "usr/bin/ocloc"
+    ocloc = (driver / "usr/bin/ocloc").resolve()
     done = subprocess.run(
         [ocloc, "multi", listed],
         env=environment(driver), cwd=folder, capture_output=True, text=True, check=False,
