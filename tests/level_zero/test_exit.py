@@ -19,7 +19,7 @@ import threading, time
 def forever():
     while True: {0}
 for _ in range(4): threading.Thread(target=forever, daemon=True).start()
-time.sleep(0.2)
+time.sleep({1})
 """
 
 
@@ -36,15 +36,23 @@ time.sleep(0.2)
         "import atexit; atexit.register(work)",
         "class Late:\n    def __del__(self): work()\nlate = Late()",
         "be.begin_profile(); work()",
-        THREADS.format("work()"),
-        THREADS.format("be.copy_htod(x, np.ones(1 << 16, np.float32)); be.synchronize()"),
-        THREADS.format("x.numpy()"),
-        THREADS.format("kernel(be, 'rounds')"),
-        THREADS.format("tw.init_backend(DEVICE).close()"),
+        THREADS.format("work()", 0.2),
+        THREADS.format("be.copy_htod(x, np.ones(1 << 16, np.float32)); be.synchronize()", 0.2),
+        THREADS.format("x.numpy()", 0.2),
+        THREADS.format("kernel(be, 'rounds')", 0.2),
+        THREADS.format("tw.init_backend(DEVICE).close()", 0.2),
     ],
 )
 def test_an_interpreter_ends_quietly(succeeds: Callable[..., str], left: str) -> None:
     assert succeeds(START + left) == ""
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.4])
+def test_it_ends_quietly_while_the_driver_compiles(
+    succeeds: Callable[..., str], seconds: float
+) -> None:
+    start = "be = tw.init_backend(DEVICE); x = be.zeros((512, 512))"
+    assert succeeds(start + THREADS.format("be.matmul(x, x).numpy()", seconds)) == ""
 
 
 @pytest.mark.parametrize(("signal", "code"), [("SIGTERM", -15), ("SIGINT", -2)])
