@@ -192,21 +192,28 @@ fn op_gelu_tanh(x: vec4<f32>) -> vec4<f32> {
   return times_sigmoid(x, x * (1.5957691 + 0.071354814 * (x * x)));
 }
 fn op_gelu(x: vec4<f32>) -> vec4<f32> {
-  // |x| * Phi(-|x|) = |x| / 2 * e^(-x^2 / 2) * erfcx(|x| / sqrt 2), scaled last. The square is
-  // taken in two parts, the first exact.
-  let a = min(abs(x), sqrt(-2.0 * least_exponent()));
-  let high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(a) & vec4<u32>(0xfffff000u));
-  let e = exp_less_one_parts(high * high * -0.5, (a - high) * (a + high) * -0.5);
-  let t = 1.0 / fma(a, splat(0.28284273), splat(1.0));
-  var p = fma(t, splat(-0.029207608), splat(0.19591293));
-  p = fma(p, t, splat(-0.4938728));
-  p = fma(p, t, splat(0.5408496));
-  p = fma(p, t, splat(-0.27888978));
-  p = fma(p, t, splat(0.26912692));
-  p = fma(p, t, splat(0.13069545));
-  p = fma(p, t, splat(0.2147015));
-  p = fma(p, t, splat(0.2249782));
-  p = fma(p, t, splat(0.22570556));
-  let tail = scaled(a * ((e.fraction + 1.0) * (t * p * 0.5)), e.exponent);
+  // max(x, 0) - a * Phi(-a) for a = |x|, whose error counts beside x. So the polynomial for
+  // log2 Phi(-a) has the digits that this takes near 0, less beyond, and 14 bits of Phi at a = 6.
+  let a = min(abs(x), splat(12.938));
+  var p = fma(a, splat(-6.743346e-09), splat(2.8344232e-07));
+  p = fma(p, a, splat(-4.8011115e-06));
+  p = fma(p, a, splat(4.1311076e-05));
+  p = fma(p, a, splat(-0.00016437388));
+  p = fma(p, a, splat(-0.00022098493));
+  p = fma(p, a, splat(0.0071885982));
+  p = fma(p, a, splat(-0.05258246));
+  p = fma(p, a, splat(-0.4591826));
+  p = fma(p, a, splat(-1.1511075));
+  p = fma(p, a, splat(-1.0));
+  let lifted = p + same_as(splat(12582912.0));
+  let f = p - (lifted - 12582912.0);
+  var q = fma(f, splat(0.0013264727), splat(0.009671513));
+  q = fma(q, f, splat(0.055507336));
+  q = fma(q, f, splat(0.24022242));
+  q = fma(q, f, splat(0.693147));
+  q = fma(q, f, splat(1.0));
+  // The whole part of p goes where the exponent is.
+  let exponent = bitcast<vec4<i32>>(lifted) << vec4<u32>(23u);
+  let tail = a * bitcast<vec4<f32>>(bitcast<vec4<i32>>(q) + exponent);
   return select(select(x - tail, -tail, x < splat(0.0)), x, is_nan(x));
 }
