@@ -83,6 +83,14 @@ std::uint64_t GpuBackend::do_memory_limit() const {
   return memory == 0 ? ~std::uint64_t{0} : memory;
 }
 
+std::uint64_t GpuBackend::scratch_limit() const {
+  std::uint64_t bytes = do_memory_limit();
+  if (config().memory_limit) {
+    bytes = std::min(bytes, static_cast<std::uint64_t>(*config().memory_limit));
+  }
+  return bytes / 4;
+}
+
 std::uint64_t GpuBackend::do_cached_bytes() const { return memory_->cached_bytes(); }
 
 void GpuBackend::require(std::string_view op, DType dtype) const {

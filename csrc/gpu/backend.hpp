@@ -17,6 +17,8 @@
 namespace tilewright::gpu {
 
 struct ConvProduct;
+struct GemmOperand;
+struct GemmPackings;
 struct GemmTarget;
 struct RowPlan;
 
@@ -128,12 +130,17 @@ class GpuBackend final : public Backend {
   }
 
   /// By tiles, or without one where C has few rows or columns.
-  void multiply(const GemmRequest& request, std::optional<std::size_t> tile, const Binding& a,
-                const Binding& b, const Binding& c);
-  void multiply_tiles(const GemmRequest& request, std::size_t tile, const Binding& a,
-                      const Binding& b, const GemmTarget& target);
+  void multiply(const GemmRequest& request, std::optional<std::size_t> tile, const GemmOperand& a,
+                const GemmOperand& b, const Binding& c);
+  void multiply_tiles(const GemmRequest& request, std::size_t tile, const GemmOperand& a,
+                      const GemmOperand& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,
                      const GemmTarget& target);
+  /// Makes a and b what the scratch memory returned then holds of them.
+  AllocationRef pack(const GemmPackings& packings, const GemmRequest& request, GemmOperand& a,
+                     GemmOperand& b);
+  /// Bytes that an op may take for itself where it can do without.
+  std::uint64_t scratch_limit() const;
   /// heads x rows products of matrix rows with vectors; some heads may share a matrix.
   struct RowsByVector {
     AllocationRef matrix, vector, out;

@@ -86,6 +86,8 @@ struct DeviceLimits {
   std::uint32_t block_subgroup = 0;  ///< size of subgroups that read blocks; 0 where there are none
   std::uint32_t product_subgroup = 0;  ///< the same for matrix products; 0 also on a CPU, which is
                                        ///< quicker at what it has copied to workgroup memory
+  /// Products of matrices whose rows are no whole vec4 are so slow that it can pay to pack them.
+  bool packs_float32 = false, packs_float16 = false;
   bool float16 = false;
 };
 

@@ -18,8 +18,8 @@ namespace tilewright::gpu {
 // clang-format off
 #define TILEWRIGHT_KERNELS(X)                                                                     \
   X(copy_bytes) X(write_bytes) X(unary) X(binary) X(cast) X(reduce_rows) X(reduce_columns)        \
-  X(softmax) X(softmax_rows) X(norm) X(norm_rows) X(rope) X(gather) X(scatter)                    \
-  X(scatter_winners) X(fill) X(gemm) X(gemm_thin) X(gemm_join) X(matmul_vec) X(weighted_sum)      \
+  X(softmax) X(softmax_rows) X(norm) X(norm_rows) X(rope) X(gather) X(scatter) X(scatter_winners) \
+  X(fill) X(gemm) X(gemm_thin) X(gemm_join) X(gemm_pack) X(matmul_vec) X(weighted_sum)            \
   X(conv2d_forward) X(conv2d_backward_data) X(conv2d_backward_filter) X(conv2d_taps)              \
   X(conv2d_pack) X(conv2d_winograd_filter) X(conv2d_winograd_input) X(conv2d_winograd_output)     \
   X(attention) X(attention_rows) X(attention_join)

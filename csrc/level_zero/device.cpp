@@ -149,6 +149,8 @@ void Device::read_limits() {
     };
     limits_.block_subgroup = unless_set(true);
     limits_.product_subgroup = unless_set(adapter_.properties.type == ZE_DEVICE_TYPE_GPU);
+    // The only rows that blocks cannot be read from.
+    limits_.packs_float16 = limits_.product_subgroup != 0;
   }
   info_.limits["block_subgroup_size"] = limits_.block_subgroup;
   info_.limits["product_subgroup_size"] = limits_.product_subgroup;

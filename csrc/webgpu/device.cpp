@@ -111,6 +111,7 @@ void Device::open(WGPUAdapter adapter) {
   has_subgroups_ = api().DeviceHasFeature(
                        device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup)) != 0;
   limits_.memory_bytes = info_.memory_bytes;
+  limits_.packs_float32 = limits_.packs_float16 = true;
   limits_.float16 = api().DeviceHasFeature(device_, WGPUFeatureName_ShaderF16) != 0;
 }
 

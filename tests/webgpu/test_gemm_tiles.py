@@ -1,4 +1,4 @@
-"""Every tile of the matrix products, also where the rule takes another one."""
+"""Every way to compute a matrix product, also where the rule takes another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tilewright
-from conformance.products import Product
+from conformance.products import TYPES, Product
 from conformance.workspace import Workspace
 from tilewright import _core
 
@@ -64,3 +64,38 @@ def test_every_tile(
                 )
     finally:
         choices.force("gemm", "")
+
+
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("trans_b", ["none", "transpose"])
+@pytest.mark.parametrize("trans_a", ["none", "transpose"])
+def test_packed_rows(
+    backend: tilewright.Backend, trans_a: str, trans_b: str, types: tuple[str, str]
+) -> None:
+    """One and both of A and B packed, with every tile moved or cut at the edges."""
+    choices = _core._choices_of(backend)
+    assert choices is not None
+    rng = np.random.default_rng(11)
+    choices.force("gemm_rows", "packed")
+    try:
+        for count, m, n, k in [(3, 131, 133, 129), (1, 257, 128, 130), (1, 128, 259, 132)]:
+            product = Product(m, n, k, trans_a, trans_b, 0.5, -1.0, *types, count=count)
+            with Workspace(backend) as ws, backend.profile() as profile:
+                product.check(ws, rng, multiply(backend))
+            launched = [record.kernel for record in profile.records]
+            loose = any(product.ld(name) % 4 != 0 for name in "ab")
+            assert launched.count("gemm_pack") == loose
+    finally:
+        choices.force("gemm_rows", "")
+
+
+def test_without_room_nothing_is_packed() -> None:
+    rng = np.random.default_rng(12)
+    with tilewright.init_backend(DEVICE, memory_limit=800_000) as backend:
+        choices = _core._choices_of(backend)
+        assert choices is not None
+        choices.force("gemm_rows", "packed")
+        product = Product(131, 133, 257)
+        with Workspace(backend) as ws, backend.profile() as profile:
+            product.check(ws, rng, multiply(backend))
+        assert [record.kernel for record in profile.records] == ["gemm"]

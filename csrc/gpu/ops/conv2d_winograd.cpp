@@ -74,10 +74,7 @@ Size GpuBackend::winograd_columns(const Conv2dRequest& r) const {
   const auto column = [](Size lines) {
     return static_cast<std::uint64_t>(factors * lines) * sizeof(float);
   };
-  std::uint64_t scratch = std::min(most_scratch, do_memory_limit() / 4);
-  if (config().memory_limit) {
-    scratch = std::min(scratch, static_cast<std::uint64_t>(*config().memory_limit) / 4);
-  }
+  const std::uint64_t scratch = std::min(most_scratch, scratch_limit());
   const Size rows = whole(r.filters);
   const std::uint64_t most = std::min(scratch / column(rows + r.channels),
                                       std::min(limits.max_binding_bytes, limits.max_buffer_bytes) /

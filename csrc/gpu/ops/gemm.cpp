@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -15,6 +16,8 @@ namespace tilewright::gpu {
 namespace {
 
 constexpr auto tile_names = names_of(gemm_tiles);
+/// Matrices whose rows are no whole vec4: read one by one as they are, or packed first.
+constexpr std::string_view row_names[] = {"loose", "packed"};
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
@@ -30,7 +33,9 @@ bool vectors_of_b(const GemmRequest& r) {
   return whole_vectors(r.trans_b ? r.k : r.n, r.ldb, r.stride_b);
 }
 
-bool in_vectors(const GemmRequest& r) { return vectors_of_a(r) && vectors_of_b(r); }
+GemmWork work_of(const GemmRequest& r, bool vectors) {
+  return {r.m, r.n, r.k, r.batch_count, r.dtype == DType::float16, vectors};
+}
 
 /// What a piece of k is at least worth, and what its length is a multiple of.
 constexpr Size least_piece = 128;
@@ -41,21 +46,18 @@ Size pieces_to_fill(Size groups, Size fill, Size k) {
   return std::clamp<Size>(fill / std::max<Size>(groups, 1), 1, std::max<Size>(k / least_piece, 1));
 }
 
-Size groups_of(const GemmRequest& r, const GemmTile& tile, Size rows) {
-  return count(rows, tile.bm) * count(r.n, tile.bn) * r.batch_count;
+Size groups_of(const GemmWork& w, const GemmTile& tile, Size rows) {
+  return count(rows, tile.bm) * count(w.n, tile.bn) * w.batch_count;
 }
 
 /// Microseconds on the measured GPU for the first `rows` of C: whole waves of workgroups, and a
 /// last one that takes less where fewer of them share a processor.
-double cost(const GemmRequest& r, const GemmTile& tile, Size rows, Size pieces) {
-  const bool vectors = in_vectors(r);
-  const double work = 2.0 * static_cast<double>(tile.bm * tile.bn) * static_cast<double>(r.k) /
+double cost(const GemmWork& w, const GemmTile& tile, Size rows, Size pieces) {
+  const double work = 2.0 * static_cast<double>(tile.bm * tile.bn) * static_cast<double>(w.k) /
                       static_cast<double>(pieces);
-  const double speed = !vectors                    ? tile.loose_speed
-                       : r.dtype == DType::float16 ? tile.half_speed
-                                                   : tile.speed;
+  const double speed = !w.vectors ? tile.loose_speed : w.half ? tile.half_speed : tile.speed;
   const double wave = static_cast<double>(tile.fill()) * work / (speed * 1e6);
-  const Size groups = groups_of(r, tile, rows) * pieces;
+  const Size groups = groups_of(w, tile, rows) * pieces;
   const Size left = groups % tile.fill();
   const double sharing =
       static_cast<double>(count(left, gpu_processors)) / static_cast<double>(tile.resident);
@@ -64,48 +66,84 @@ double cost(const GemmRequest& r, const GemmTile& tile, Size rows, Size pieces) 
   const double time = launch + (static_cast<double>(groups / tile.fill()) + last) * wave;
   if (pieces == 1) return time;
   constexpr double join = 3.5;
-  const double bytes_per_microsecond = vectors ? 6e6 : 1.5e6;
-  const double joined = static_cast<double>(rows * r.n * r.batch_count * pieces) * 8;
+  const double bytes_per_microsecond = w.vectors ? 6e6 : 1.5e6;
+  const double joined = static_cast<double>(rows * w.n * w.batch_count * pieces) * 8;
   return time + join + joined / bytes_per_microsecond;
 }
 
-Size tile_pieces(const GemmRequest& r, const GemmTile& tile, Size rows) {
-  const Size pieces = pieces_to_fill(groups_of(r, tile, rows), tile.fill(), r.k);
-  return pieces > 1 && cost(r, tile, rows, pieces) < cost(r, tile, rows, 1) ? pieces : 1;
+Size tile_pieces(const GemmWork& w, const GemmTile& tile, Size rows) {
+  const Size pieces = pieces_to_fill(groups_of(w, tile, rows), tile.fill(), w.k);
+  return pieces > 1 && cost(w, tile, rows, pieces) < cost(w, tile, rows, 1) ? pieces : 1;
 }
 
-double least_cost(const GemmRequest& r, const GemmTile& tile, Size rows) {
-  return cost(r, tile, rows, tile_pieces(r, tile, rows));
+double least_cost(const GemmWork& w, const GemmTile& tile, Size rows) {
+  return cost(w, tile, rows, tile_pieces(w, tile, rows));
 }
 
 /// Rows of C that fill whole waves, where it pays to cut the products of the others along k.
-Size rows_ahead(const GemmRequest& r, const GemmTile& tile) {
-  const Size across = count(r.n, tile.bn);
-  const Size waves = across * count(r.m, tile.bm) / tile.fill();
+Size rows_ahead(const GemmWork& w, const GemmTile& tile) {
+  const Size across = count(w.n, tile.bn);
+  const Size waves = across * count(w.m, tile.bm) / tile.fill();
   const Size rows = waves * tile.fill() / across * tile.bm;
-  if (r.batch_count > 1 || rows == 0 || rows >= r.m) return 0;
-  const double apart = least_cost(r, tile, rows) + least_cost(r, tile, r.m - rows);
-  return apart < least_cost(r, tile, r.m) ? rows : 0;
+  if (w.batch_count > 1 || rows == 0 || rows >= w.m) return 0;
+  const double apart = least_cost(w, tile, rows) + least_cost(w, tile, w.m - rows);
+  return apart < least_cost(w, tile, w.m) ? rows : 0;
 }
 
 bool can_run(std::size_t tile, const DeviceLimits& limits) {
   return gemm_tiles[tile].memory(0) <= limits.local_memory_bytes;
 }
 
-std::size_t choose_tile(const GemmRequest& r, const DeviceLimits& limits) {
-  std::size_t chosen = 0;
-  double least = 0;
+struct TileChoice {
+  std::size_t tile;
+  double cost;
+};
+
+TileChoice choose_tile(const GemmWork& w, const DeviceLimits& limits) {
+  TileChoice chosen{0, std::numeric_limits<double>::infinity()};
   for (std::size_t i = 0; i < std::size(gemm_tiles); ++i) {
     if (!can_run(i, limits)) continue;
     const GemmTile& tile = gemm_tiles[i];
-    const Size ahead = rows_ahead(r, tile);
-    const double now = least_cost(r, tile, r.m - ahead) + (ahead > 0 ? cost(r, tile, ahead, 1) : 0);
-    if (i == 0 || now < least) {
-      chosen = i;
-      least = now;
-    }
+    const Size ahead = rows_ahead(w, tile);
+    const double now = least_cost(w, tile, w.m - ahead) + (ahead > 0 ? cost(w, tile, ahead, 1) : 0);
+    if (now < chosen.cost) chosen = {i, now};
   }
   return chosen;
+}
+
+/// Along k both matrices end alike.
+GemmPackings packings_of(const GemmRequest& r) {
+  constexpr Size largest_tile = 128;
+  const auto to_multiple = [](Size size, Size step) { return count(size, step) * step; };
+  const bool deep_rows = !r.trans_a || r.trans_b;
+  const Size k = deep_rows ? to_multiple(r.k, 4) : r.k;
+  GemmPackings all{std::nullopt, std::nullopt, k};
+  if (!vectors_of_a(r) || k != r.k) {
+    all.a = r.trans_a ? GemmPacking{r.k, r.m, k, to_multiple(r.m, largest_tile), true}
+                      : GemmPacking{r.m, r.k, r.m, k, false};
+  }
+  if (!vectors_of_b(r) || k != r.k) {
+    all.b = r.trans_b ? GemmPacking{r.n, r.k, r.n, k, false}
+                      : GemmPacking{r.k, r.n, k, to_multiple(r.n, largest_tile), true};
+  }
+  return all;
+}
+
+/// Whether there is something to pack, and room for it.
+bool can_pack(const GemmRequest& r, const GemmPackings& packings, const DeviceLimits& limits,
+              std::uint64_t scratch_limit) {
+  constexpr Size least = 128;  // the largest tile
+  const bool packs = r.dtype == DType::float16 ? limits.packs_float16 : limits.packs_float32;
+  return packs && r.alpha != 0 && std::min({r.m, r.n, r.k}) >= least &&
+         (packings.a || packings.b) &&
+         packings.bytes(r) <=
+             std::min({scratch_limit, limits.max_binding_bytes, limits.max_buffer_bytes});
+}
+
+/// Microseconds on the measured GPU.
+double packing_cost(std::uint64_t bytes) {
+  constexpr double launch = 2.5, bytes_per_microsecond = 2.5e6;
+  return launch + 2 * static_cast<double>(bytes) / bytes_per_microsecond;
 }
 
 /// Workgroups of the thin kernel, and those that fill a GPU.
@@ -138,6 +176,8 @@ std::uint32_t bits(std::initializer_list<bool> flags) {
 
 constinit const ChoicePoint gemm_choice{
     "gemm", tile_names, {"trans_a", "trans_b", "float16", "to_float16"}};
+constinit const ChoicePoint gemm_rows_choice{
+    "gemm_rows", row_names, {"trans_a", "trans_b", "float16"}};
 
 void GpuBackend::do_gemm(const GemmRequest& r) {
   require(r.op, r.dtype);
@@ -151,39 +191,57 @@ void GpuBackend::do_gemm(const GemmRequest& r) {
                                   r.dtype));
   const Binding c =
       bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype));
-  if (is_thin(r)) return multiply(r, std::nullopt, a, b, c);
+  GemmOperand left{a, r.lda, r.stride_a, vectors_of_a(r), false};
+  GemmOperand right{b, r.ldb, r.stride_b, vectors_of_b(r), false};
+  if (is_thin(r)) return multiply(r, std::nullopt, left, right, c);
+  TileChoice rule = choose_tile(work_of(r, left.vectors && right.vectors), device_->limits());
+  GemmRequest request = r;
+  AllocationRef packed;
+  const GemmPackings packings = packings_of(r);
+  if (can_pack(r, packings, device_->limits(), scratch_limit())) {
+    request.k = packings.k;
+    const TileChoice then = choose_tile(work_of(request, true), device_->limits());
+    const bool pays = packing_cost(packings.bytes(r)) + then.cost < rule.cost;
+    if (choices_->pick(gemm_rows_choice, {r.m, r.n, r.k, r.batch_count},
+                       {r.trans_a, r.trans_b, r.dtype == DType::float16}, pays ? 1 : 0) == 1) {
+      packed = pack(packings, r, left, right);
+      rule = then;
+    } else {
+      request.k = r.k;
+    }
+  }
   const std::size_t tile = choices_->pick(
       gemm_choice, {r.m, r.n, r.k, r.batch_count},
       {r.trans_a, r.trans_b, r.dtype == DType::float16, r.output_dtype == DType::float16},
-      choose_tile(r, device_->limits()),
-      [&](std::size_t candidate) { return can_run(candidate, device_->limits()); });
-  const Size ahead = rows_ahead(r, gemm_tiles[tile]);
-  const std::uint64_t passed_a = bytes_of(r.trans_a ? ahead : ahead * r.lda, r.dtype);
+      rule.tile, [&](std::size_t candidate) { return can_run(candidate, device_->limits()); });
+  const Size ahead = rows_ahead(work_of(request, left.vectors && right.vectors), gemm_tiles[tile]);
+  const std::uint64_t passed_a = bytes_of(r.trans_a ? ahead : ahead * left.ld, r.dtype);
   const std::uint64_t passed_c = bytes_of(ahead * r.ldc, r.output_dtype);
   if (ahead == 0 || (passed_a | passed_c) % device_->limits().binding_alignment != 0) {
-    return multiply(r, tile, a, b, c);
+    return multiply(request, tile, left, right, c);
   }
   const auto after = [](const Binding& binding, std::uint64_t bytes) {
     return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
   };
-  GemmRequest part = r;
-  part.m = ahead;
-  multiply(part, tile, a, b, c);
-  part.m = r.m - ahead;
-  multiply(part, tile, after(a, passed_a), b, after(c, passed_c));
+  request.m = ahead;
+  multiply(request, tile, left, right, c);
+  request.m = r.m - ahead;
+  left.binding = after(left.binding, passed_a);
+  multiply(request, tile, left, right, after(c, passed_c));
 }
 
-void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile, const Binding& a,
-                          const Binding& b, const Binding& c) {
+void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
+                          const GemmOperand& a, const GemmOperand& b, const Binding& c) {
   const Size k = r.alpha == 0 ? 0 : r.k;
-  const Size wanted = tile ? tile_pieces(r, gemm_tiles[*tile], r.m) : thin_pieces(r);
+  const GemmWork work = work_of(r, a.vectors && b.vectors);
+  const Size wanted = tile ? tile_pieces(work, gemm_tiles[*tile], r.m) : thin_pieces(r);
   const Size piece = std::max<Size>(count(count(k, wanted), piece_step) * piece_step, piece_step);
   const Size pieces = std::max<Size>(count(k, piece), 1);
   const auto multiply_into = [&](const GemmTarget& target) {
     if (tile) {
       multiply_tiles(r, *tile, a, b, target);
     } else {
-      multiply_thin(r, a, b, target);
+      multiply_thin(r, a.binding, b.binding, target);
     }
   };
   if (pieces == 1) {
@@ -207,19 +265,17 @@ void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
       });
 }
 
-void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, const Binding& a,
-                                const Binding& b, const GemmTarget& target) {
+void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, const GemmOperand& a,
+                                const GemmOperand& b, const GemmTarget& target) {
   const GemmTile& tile = gemm_tiles[tile_index];
   const Size tiles_m = count(r.m, tile.bm);
   const Size tiles_n = count(r.n, tile.bn);
-  const bool vector_a = vectors_of_a(r);
-  const bool vector_b = vectors_of_b(r);
   const bool vector_c = whole_vectors(r.n, target.ld, target.stride);
   const bool small = r.m < tile.bm || r.n < tile.bn;
-  const bool blocks = !small && (r.dtype == DType::float32 || r.trans_b || vector_b);
+  const bool blocks = !small && (r.dtype == DType::float32 || r.trans_b || b.vectors);
   const std::uint32_t variant =
       (static_cast<std::uint32_t>(tile_index) * 4 + rounding_of(r)) * 256 +
-      bits({r.trans_a, r.trans_b, vector_a, vector_b, vector_c, small, r.dtype == DType::float16,
+      bits({r.trans_a, r.trans_b, a.vectors, b.vectors, vector_c, small, r.dtype == DType::float16,
             target.dtype == DType::float16});
   const auto fill = [&](TemplateVariables& v) {
     const bool pad = tile.memory(1) <= device_->limits().local_memory_bytes;
@@ -232,8 +288,8 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
          {"TB", std::int64_t{r.trans_b}},
          {"T", type_name(r.dtype)},
          {"TC", type_name(target.dtype)},
-         {"VECTOR_A", std::int64_t{vector_a}},
-         {"VECTOR_B", std::int64_t{vector_b}},
+         {"VECTOR_A", std::int64_t{a.vectors}},
+         {"VECTOR_B", std::int64_t{b.vectors}},
          {"VECTOR_C", std::int64_t{vector_c}},
          {"SMALL", std::int64_t{small}},
          {"SLICES", tile.slices},
@@ -243,25 +299,26 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
   };
   struct {
     std::uint32_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, tiles_m, tiles_n, pieces,
-        piece, first;
+        piece, first, whole_tiles;
     float alpha, beta;
   } params{u32(r.m),
            u32(r.n),
            u32(r.alpha == 0 ? 0 : r.k),
-           u32(r.lda),
-           u32(r.ldb),
+           u32(a.ld),
+           u32(b.ld),
            u32(target.ld),
-           u32(r.stride_a),
-           u32(r.stride_b),
+           u32(a.stride),
+           u32(b.stride),
            u32(target.stride),
            u32(tiles_m),
            u32(tiles_n),
            u32(target.pieces),
            u32(target.piece),
            0,
+           bits({b.whole_tiles, a.whole_tiles}),
            target.alpha,
            target.beta};
-  const std::array<Binding, 3> bindings{a, b, target.binding};
+  const std::array<Binding, 3> bindings{a.binding, b.binding, target.binding};
   const auto tiles = cover(static_cast<std::uint64_t>(tiles_m * tiles_n), 1);
   const Size products = r.batch_count * target.pieces;
   const Size most = device_->limits().max_groups;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/requests.hpp"
@@ -42,6 +44,44 @@ inline constexpr GemmTile gemm_tiles[] = {
 
 /// The rows or columns of C up to which no tile is used.
 inline constexpr Size most_thin = 4;
+
+/// What the time of a product depends on.
+struct GemmWork {
+  Size m, n, k, batch_count;
+  bool half, vectors;  ///< float16; rows of A and B are whole vec4
+};
+
+/// A or B as the kernels read it.
+struct GemmOperand {
+  Binding binding;
+  Size ld, stride;
+  bool vectors;      ///< rows start and end on whole vec4
+  bool whole_tiles;  ///< what is beyond m and n may be read up to the end of the last tile
+};
+
+/// How a matrix is laid out anew so that its rows are whole vec4, with zeros where it grows.
+struct GemmPacking {
+  Size rows, columns;
+  Size packed_rows, packed_columns;
+  bool whole_tiles;  ///< columns lie along m or n and reach to the end of every tile
+
+  /// With room up to where another one may begin.
+  std::uint64_t bytes(const GemmRequest& r) const {
+    constexpr std::uint64_t step = 256;
+    const auto elements = static_cast<std::uint64_t>(packed_rows * packed_columns * r.batch_count);
+    return (elements * size_of(r.dtype) + step - 1) / step * step;
+  }
+};
+
+/// What of A and B is packed, side by side, for a product that goes on along k to `k`.
+struct GemmPackings {
+  std::optional<GemmPacking> a, b;
+  Size k;
+
+  std::uint64_t bytes(const GemmRequest& r) const {
+    return (a ? a->bytes(r) : 0) + (b ? b->bytes(r) : 0);
+  }
+};
 
 /// Where the products of the pieces go: into C, or side by side to be joined.
 struct GemmTarget {

@@ -46,7 +46,7 @@
 
 typedef struct {
   uint m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c;
-  uint tiles_m, tiles_n, pieces, piece, first;
+  uint tiles_m, tiles_n, pieces, piece, first, whole_tiles;
   float alpha, beta;
 } Params;
 
@@ -87,14 +87,16 @@ kernel void gemm(global const T* a, global const T* b, global TC* c, const Param
   const uint start = product % params.pieces * params.piece;
   const uint depth = inside ? min(params.k - min(start, params.k), params.piece) : 0;
   const uint first_col = tile % params.tiles_n * BN;
-  const uint left = SMALL ? first_col : min(first_col, params.n - BN);
+  const bool stays = SMALL || (params.whole_tiles & 2) != 0;
+  const uint left = stays ? first_col : min(first_col, params.n - BN);
   a += (size_t)batch * params.stride_a;
   b += (size_t)batch * params.stride_b;
   c += (size_t)product * params.stride_c;
 
   for (uint part = 0; part < PARTS; ++part) {
     const uint first_row = tile / params.tiles_n * BM + part * PART;
-    const uint top = SMALL ? first_row : min(first_row, params.m - PART);
+    const bool stays_down = SMALL || (params.whole_tiles & 1) != 0;
+    const uint top = stays_down ? first_row : min(first_row, params.m - PART);
     const Place at = {top, left, start, depth};
     Sums sums[ROWS] = {};
     if (part > 0) local_barrier();

@@ -6,7 +6,7 @@
 // and of columns of B; the next tile is read from memory while this one is used. No load of the
 // loop looks for an end: where k is no multiple of a step the first tile is the short one, and the
 // last tiles of m and n are moved back to end where the matrix does, with what others store left
-// out. k may be cut in `pieces`: the product of each is a matrix of its own in c.
+// out, unless whole_tiles says that A (1) or B (2) may be read beyond. k may be cut in `pieces`: the product of each is a matrix of its own in c.
 // Variables: BM BN BK TM TN SLICES; TA TB (1: stored transposed); T, TC (f32 or f16); VECTOR_A,
 // VECTOR_B, VECTOR_C (1: rows start and end on whole vec4); SMALL (1: C is smaller than a tile,
 // whose loads then stay inside by reading the last row or column again); ROUND (of a and b, see
@@ -45,7 +45,7 @@ enable f16;
 struct Params {
   m: u32, n: u32, k: u32, lda: u32, ldb: u32, ldc: u32,
   stride_a: u32, stride_b: u32, stride_c: u32,
-  tiles_m: u32, tiles_n: u32, pieces: u32, piece: u32, first: u32,
+  tiles_m: u32, tiles_n: u32, pieces: u32, piece: u32, first: u32, whole_tiles: u32,
   alpha: f32, beta: f32,
 }
 var<immediate> params: Params;
@@ -87,8 +87,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let top = first_row;
   let left = first_col;
 #else
-  let top = min(first_row, params.m - ${BM}u);
-  let left = min(first_col, params.n - ${BN}u);
+  let top = select(min(first_row, params.m - ${BM}u), first_row, (params.whole_tiles & 1u) != 0u);
+  let left = select(min(first_col, params.n - ${BN}u), first_col, (params.whole_tiles & 2u) != 0u);
 #end
   let product = params.first + group.y;
   let batch = product / params.pieces;
@@ -334,6 +334,48 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 
   let base_c = product * params.stride_c;
+#if SLICES == 2 && !VECTOR_C
+  // Elements that lie side by side are stored by neighbours, who find them in workgroup memory: the
+  // upper half of C's tile where A was, the lower where B was.
+  workgroupBarrier();
+  let into = ty * ${BN}u + tx;
+  if (slice == 0u) {
+#for i in 0..ROWS
+#for j in 0..TN/4
+    tile_a[into + ${(i / 4 * NY * 4 + i % 4) * BN / 4 + j * NX}u] = sum${i}_${j};
+#end
+#end
+  } else {
+#for i in 0..ROWS
+#for j in 0..TN/4
+    tile_b[into + ${(i / 4 * NY * 4 + i % 4) * BN / 4 + j * NX}u] = sum${i}_${j};
+#end
+#end
+  }
+  workgroupBarrier();
+  let col = left + t % ${BN}u;
+  if (col < first_col || col >= params.n) { return; }
+  let line = t / ${BN}u;
+  let taken = line * ${BN / 4}u + t % ${BN}u / 4u;
+#for half in 0..2
+#let TILE = "tile_a"
+#if half == 1
+#let TILE = "tile_b"
+#end
+#for i in 0..BM * BN / 2 / THREADS
+#let LINE = i * THREADS / BN
+  {
+    let row = top + ${half * BM / 2 + LINE}u + line;
+    if (row >= first_row && row < params.m) {
+      let at = base_c + row * params.ldc + col;
+      var result = params.alpha * ${TILE}[taken + ${LINE * BN / 4}u][t % 4u];
+      if (params.beta != 0.0) { result += params.beta * f32(c[at]); }
+      c[at] = ${TC}(result);
+    }
+  }
+#end
+#end
+#else
 #for i in 0..ROWS
   {
     let row = top + ${i / 4 * NY * 4 + i % 4}u + slice * ${ROWS * NY}u + ty * 4u;
@@ -358,5 +400,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
     }
   }
+#end
 #end
 }
