@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,6 +27,14 @@ PRODUCTS = [
     Product(130, 131, 31, "none", "none", 1.0, 0.0, "float16", "float32", count=2, gap=5),
 ]
 
+LOOSE_PRODUCTS = [
+    Product(128, 131, 129),
+    Product(131, 128, 130, "transpose", "none", 0.5, -0.75, pad_c=5),
+    Product(133, 129, 140, "transpose", "transpose", pad_b=1),
+    Product(129, 130, 128, "none", "transpose", 1.0, 0.0, "float16", "float16", pad_a=2),
+    Product(257, 133, 128, "none", "none", 1.0, 0.0, "float16", "float32", count=2, gap=5),
+]
+
 WINDOWS = [
     Conv((1, 33, 1, 1), (1, 33, 3, 3), pad=(1, 1)),
     Conv((1, 35, 7, 9), (6, 35, 3, 3)),
@@ -36,8 +45,10 @@ WINDOWS = [
 ]
 
 
-def check_gemm(be: Backend, rng: np.random.Generator) -> Iterator[None]:
-    for product in PRODUCTS:
+def check_products(
+    products: Sequence[Product], be: Backend, rng: np.random.Generator
+) -> Iterator[None]:
+    for product in products:
         with Workspace(be) as ws:
             product.check(ws, rng, batched_gemm(be))
             yield
@@ -73,7 +84,8 @@ NEEDS = {("attention", "64x64"): 28672, ("attention", "128x64"): 42240}
 
 # By point: calls that come by it, each ended by a yield.
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
-    "gemm": check_gemm,
+    "gemm": partial(check_products, PRODUCTS),
+    "gemm_rows": partial(check_products, LOOSE_PRODUCTS),
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
 }

@@ -133,17 +133,21 @@ GemmPackings packings_of(const GemmRequest& r) {
 bool can_pack(const GemmRequest& r, const GemmPackings& packings, const DeviceLimits& limits,
               std::uint64_t scratch_limit) {
   constexpr Size least = 128;  // the largest tile
-  const bool packs = r.dtype == DType::float16 ? limits.packs_float16 : limits.packs_float32;
-  return packs && r.alpha != 0 && std::min({r.m, r.n, r.k}) >= least &&
-         (packings.a || packings.b) &&
+  return r.alpha != 0 && std::min({r.m, r.n, r.k}) >= least && (packings.a || packings.b) &&
          packings.bytes(r) <=
              std::min({scratch_limit, limits.max_binding_bytes, limits.max_buffer_bytes});
 }
 
-/// Microseconds on the measured GPU.
-double packing_cost(std::uint64_t bytes) {
+/// The rule for a product of `loose_cost`; on the measured GPU, like all costs.
+bool pays_to_pack(const GemmRequest& r, const GemmPackings& packings, double loose_cost,
+                  const DeviceLimits& limits) {
+  if (!(r.dtype == DType::float16 ? limits.packs_float16 : limits.packs_float32)) return false;
   constexpr double launch = 2.5, bytes_per_microsecond = 2.5e6;
-  return launch + 2 * static_cast<double>(bytes) / bytes_per_microsecond;
+  const double packing =
+      launch + 2 * static_cast<double>(packings.bytes(r)) / bytes_per_microsecond;
+  GemmWork packed = work_of(r, true);
+  packed.k = packings.k;
+  return packing + choose_tile(packed, limits).cost < loose_cost;
 }
 
 /// Workgroups of the thin kernel, and those that fill a GPU.
@@ -199,15 +203,12 @@ void GpuBackend::do_gemm(const GemmRequest& r) {
   AllocationRef packed;
   const GemmPackings packings = packings_of(r);
   if (can_pack(r, packings, device_->limits(), scratch_limit())) {
-    request.k = packings.k;
-    const TileChoice then = choose_tile(work_of(request, true), device_->limits());
-    const bool pays = packing_cost(packings.bytes(r)) + then.cost < rule.cost;
+    const bool pays = pays_to_pack(r, packings, rule.cost, device_->limits());
     if (choices_->pick(gemm_rows_choice, {r.m, r.n, r.k, r.batch_count},
                        {r.trans_a, r.trans_b, r.dtype == DType::float16}, pays ? 1 : 0) == 1) {
       packed = pack(packings, r, left, right);
-      rule = then;
-    } else {
-      request.k = r.k;
+      request.k = packings.k;
+      rule = choose_tile(work_of(request, true), device_->limits());
     }
   }
   const std::size_t tile = choices_->pick(

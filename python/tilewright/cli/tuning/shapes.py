@@ -10,7 +10,7 @@ from ..catalog.case import by
 
 CASES_BY_NAME = {case.name: case for case in CASES}
 
-_SQUARES = [(n, n, n) for n in (1024, 256, 512, 2048, 4096)]
+_SQUARES = [(n, n, n) for n in (1024, 256, 512, 2048, 4096, 1023, 2047)]
 _LAYERS = [(m, n, k) for m in (128, 512, 2048) for n, k in ((4096, 4096), (11008, 4096))]
 _HEADS = [(1, 32, 2048, 128), (1, 8, 1024, 64), (1, 16, 512, 64), (1, 32, 4096, 128)]
 
