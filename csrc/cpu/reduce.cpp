@@ -59,14 +59,19 @@ void reduce_rows(const Reduction& reduction, const T* x, T* output, std::size_t 
                  std::size_t length) {
   constexpr std::size_t most_at_once = 64;
   const std::size_t at_once = std::clamp<std::size_t>(element_grain / length, 1, most_at_once);
+  const bool one_chunk = Chunks(length).count == 1;
   for_rows((rows + at_once - 1) / at_once, at_once * length, [&](std::size_t unit) {
     float results[most_at_once];
     const std::size_t first = unit * at_once, count = std::min(at_once, rows - first);
     for (std::size_t i = 0; i < count; ++i) {
       const T* row = x + (first + i) * length;
-      results[i] = reduction.result(join_chunks(
-          length, [&](std::size_t begin, std::size_t n) { return reduction.of(row + begin, n); },
-          [&](auto a, auto b) { return reduction.join(a, b); }));
+      results[i] = reduction.result(
+          one_chunk
+              ? reduction.of(row, length)
+              : join_chunks(
+                    length,
+                    [&](std::size_t begin, std::size_t n) { return reduction.of(row + begin, n); },
+                    [&](auto a, auto b) { return reduction.join(a, b); }));
     }
     store_results(results, output + first, count);
   });

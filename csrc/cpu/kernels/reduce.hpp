@@ -7,9 +7,13 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 static inline Doubles widened_sum(Floats x) { return widen_low(x) + widen_high(x); }
 
 static inline double sum_of(Doubles x) {
-  double sum = 0;
-  for (std::size_t i = 0; i < lanes / 2; ++i) sum += x[i];
-  return sum;
+#if defined(__AVX512F__)
+  x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+  x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+#elif defined(__AVX2__)
+  x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+#endif
+  return x[0] + x[1];
 }
 
 /// The sum of value() over the n elements of x, where value(fill) is 0. Short runs are added in
@@ -30,6 +34,7 @@ static inline double accumulate(const T* x, std::size_t n, Value value, float fi
     }
     total += widened_sum((a + b) + (c + d));
   }
+  if (i == n) return sum_of(total);
   Floats rest{};
   for (; i + lanes <= n; i += lanes) rest += value(load(x + i));
   if (i < n) rest += value(load(x + i, n - i, fill));
