@@ -27,10 +27,10 @@ static inline double accumulate(const T* x, std::size_t n, Value value, float fi
     const std::size_t end = i + run < n ? i + run : n;
     Floats a{}, b{}, c{}, d{};
     for (; i + step <= end; i += step) {
-      a += value(load(x + i));
-      b += value(load(x + i + lanes));
-      c += value(load(x + i + 2 * lanes));
-      d += value(load(x + i + 3 * lanes));
+      a += value(load_streamed(x + i));
+      b += value(load_streamed(x + i + lanes));
+      c += value(load_streamed(x + i + 2 * lanes));
+      d += value(load_streamed(x + i + 3 * lanes));
     }
     total += widened_sum((a + b) + (c + d));
   }
@@ -99,10 +99,10 @@ static inline float pick(const T* x, std::size_t n, Choose choose) {
     Ints other = size;
     std::size_t i = 0;
     for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      see(load(x + i), a, size);
-      see(load(x + i + lanes), b, other);
-      see(load(x + i + 2 * lanes), c, size);
-      see(load(x + i + 3 * lanes), d, other);
+      see(load_streamed(x + i), a, size);
+      see(load_streamed(x + i + lanes), b, other);
+      see(load_streamed(x + i + 2 * lanes), c, size);
+      see(load_streamed(x + i + 3 * lanes), d, other);
     }
     for (; i + lanes <= n; i += lanes) see(load(x + i), b, other);
     see(load(x + n - lanes), a, size);

@@ -199,6 +199,16 @@ static inline Vector load_bits(const void* from) {
 }
 
 static inline Floats load(const float* from) { return load_bits<Floats>(from); }
+/// For what comes from memory and is used once: two loads of a line bring in the next ones sooner
+/// than one does, as measured.
+static inline Floats load_streamed(const float* from) {
+#if defined(__AVX512F__)
+  const __m512 low = _mm512_castps256_ps512(_mm256_loadu_ps(from));
+  return (Floats)_mm512_insertf32x8(low, _mm256_loadu_ps(from + 8), 1);
+#else
+  return load(from);
+#endif
+}
 
 static inline Floats load(const Half* from) {
 #if defined(__AVX512F__)
@@ -211,6 +221,7 @@ static inline Floats load(const Half* from) {
   return widen(load_bits<Halves>(from));
 #endif
 }
+static inline Floats load_streamed(const Half* from) { return load(from); }
 
 static inline Halves to_halves(Floats x) {
 #if defined(__AVX512F__)
