@@ -35,8 +35,8 @@ struct alignas(64) Share {
   std::atomic<std::uint32_t> end{0};
 };
 
-/// One job at a time. Its tasks are dealt out in equal shares; who is done with his own takes from
-/// those of others.
+/// One job at a time. Its tasks are dealt out in equal shares; a thread that is done with its own
+/// takes from those of others.
 class ThreadPool {
  public:
   explicit ThreadPool(std::size_t threads) : shares_(threads) {

@@ -175,7 +175,7 @@ void Device::check_launch(const gpu::Launch& launch) const {
       if (launch.bindings[i].buffer == launch.bindings[j].buffer &&
           info.bindings[i].writable != info.bindings[j].writable) {
         throw DeviceError(text("webgpu: ", info.name, ": its buffers ", j, " and ", i,
-                               " are one, but it writes to only one of them"));
+                               " are one, but it writes to only one of them; give it two"));
       }
     }
   }

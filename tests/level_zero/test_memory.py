@@ -97,3 +97,34 @@ with tw.init_backend(DEVICE) as be:
 """,
         ZE_CPU_SHUFFLE="3",
     )
+
+
+def test_a_product_without_room_to_pack_reads_its_rows_as_they_are(
+    succeeds: Callable[..., str],
+) -> None:
+    code = """
+m, n, k = 131, 129, 133
+be = tw.init_backend(DEVICE)
+tw._core._choices_of(be).force("gemm_rows", "packed")
+a, b, c = (be.alloc(4 * size) for size in (m * k, k * n, m * n))
+be.copy_htod(a, np.ones(m * k, np.float32))
+be.copy_htod(b, np.ones(k * n, np.float32))
+def launched():
+    with be.profile() as profile:
+        be.gemm("none", "none", m, n, k, 1.0, a, k, b, n, 0.0, c, n)
+    out = np.empty(m * n, np.float32)
+    be.copy_dtoh(out, c)
+    assert (out == k).all()
+    return [record.kernel for record in profile.records]
+with_room = launched()
+be.trim()
+held = []
+for size in (1 << 20, 1 << 16, 1 << 12):
+    try:
+        while True: held.append(be.alloc(size))
+    except tw.OutOfMemory:
+        pass
+print(with_room, launched())
+"""
+    said = succeeds(code, ZE_CPU_MEMORY=str(16 << 20))
+    assert said == "['gemm_pack', 'gemm'] ['gemm']\n"

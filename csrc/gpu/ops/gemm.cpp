@@ -206,9 +206,13 @@ void GpuBackend::do_gemm(const GemmRequest& r) {
     const bool pays = pays_to_pack(r, packings, rule.cost, device_->limits());
     if (choices_->pick(gemm_rows_choice, {r.m, r.n, r.k, r.batch_count},
                        {r.trans_a, r.trans_b, r.dtype == DType::float16}, pays ? 1 : 0) == 1) {
-      packed = pack(packings, r, left, right);
-      request.k = packings.k;
-      rule = choose_tile(work_of(request, true), device_->limits());
+      try {
+        packed = pack(packings, r, left, right);
+        request.k = packings.k;
+        rule = choose_tile(work_of(request, true), device_->limits());
+      } catch (const OutOfMemory&) {
+        // The matrices are read as they are, which is only slower.
+      }
     }
   }
   const std::size_t tile = choices_->pick(

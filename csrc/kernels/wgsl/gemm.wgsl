@@ -6,7 +6,8 @@
 // and of columns of B; the next tile is read from memory while this one is used. No load of the
 // loop looks for an end: where k is no multiple of a step the first tile is the short one, and the
 // last tiles of m and n are moved back to end where the matrix does, with what others store left
-// out, unless whole_tiles says that A (1) or B (2) may be read beyond. k may be cut in `pieces`: the product of each is a matrix of its own in c.
+// out, unless whole_tiles says that A (1) or B (2) may be read beyond. k may be cut in `pieces`:
+// the product of each is a matrix of its own in c.
 // Variables: BM BN BK TM TN SLICES; TA TB (1: stored transposed); T, TC (f32 or f16); VECTOR_A,
 // VECTOR_B, VECTOR_C (1: rows start and end on whole vec4); SMALL (1: C is smaller than a tile,
 // whose loads then stay inside by reading the last row or column again); ROUND (of a and b, see
