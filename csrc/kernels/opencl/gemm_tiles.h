@@ -16,7 +16,8 @@ static inline void read_tile(local float* to, uint along_step, uint deep_step, g
   const size_t lane = get_local_id(0);
   const uint team = get_local_id(1);
   if (deep_first) {
-    const uint here = min(width, extent - first);
+    // None where a part of a tile begins past the end.
+    const uint here = min(width, max(extent, first) - first);
     for (uint along = team; along < here; along += TEAMS) {
       global const T* line = from + (size_t)(first + along) * ld + deep;
       const float value = lane < length ? (float)line[lane] : 0;
