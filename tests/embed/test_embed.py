@@ -21,10 +21,10 @@ def build_and_run(source: Path, folder: Path, *options: str) -> None:
 
 @pytest.fixture(scope="module")
 def source_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The parent project that has tilewright as a folder, built."""
+    """The parent project that has tilewright as a folder, built. It names no kind of build, which
+    compiles in half the time of an optimised one."""
     folder = tmp_path_factory.mktemp("subdirectory")
-    python = f"-DPython_EXECUTABLE={sys.executable}"
-    build_and_run(HERE / "subdirectory", folder, "-DCMAKE_BUILD_TYPE=Release", python)
+    build_and_run(HERE / "subdirectory", folder, f"-DPython_EXECUTABLE={sys.executable}")
     return folder
 
 

@@ -15,6 +15,10 @@ from project import BUILD_FOLDER, Environment
 from shell import BUILD, say, succeeds
 
 RESULTS = BUILD / "test-results"
+# Processes that share out the Python tests: more wait for one GPU, and each holds large arrays.
+WORKERS = min(4, os.cpu_count() or 1)
+# In any order that nothing forbids, so that a missing barrier shows.
+SHUFFLED = {"ZE_CPU_SHUFFLE": "1"}
 
 
 @dataclass
@@ -111,9 +115,10 @@ def ctest(environment: Environment, folder: Path, env: dict[str, str] | None = N
 
 def pytest(environment: Environment, rest: list[str], env: dict[str, str]) -> Count:
     results = results_file("pytest.xml")
-    arguments = ["-m", "pytest", f"--junitxml={results}", *rest]
-    both = env | intel_gpu.variables()
-    code = environment.run("python", *arguments, env=both, check=False)
+    shared_out = [] if rest else [f"--numprocesses={WORKERS}", "--dist=worksteal"]
+    arguments = ["-m", "pytest", f"--junitxml={results}", *shared_out, *rest]
+    variables = env | SHUFFLED | intel_gpu.variables()
+    code = environment.run("python", *arguments, env=variables, check=False)
     return counted(results, code)
 
 

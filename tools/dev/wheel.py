@@ -92,6 +92,7 @@ def build(environment: Environment, arch: str, version: str, native: bool) -> Pa
     folder = build_folder(arch, version).parent
     site = Path(output([environment.python, "-c", "import ziglang; print(ziglang.__path__[0])"]))
     defines = {
+        "CMAKE_DISABLE_PRECOMPILE_HEADERS": "ON",
         "CMAKE_TOOLCHAIN_FILE": ROOT / "cmake/manylinux/toolchain.cmake",
         "TILEWRIGHT_WHEEL_ARCH": arch,
         "TILEWRIGHT_ZIG": site / "zig",
