@@ -2,9 +2,10 @@
 
     python benchmarks/python/elementwise.py [--threads N] [--repeats N] [op ...]
 
-16M float32 elements, far more than the caches hold, seen as 4096 x 4096 by the ops on rows. Every
-side writes to memory that it was given before; the sides take turns, and the best of the repeats
-counts. A ratio above 1 means faster than the faster peer. torch is left out where it is missing.
+16M float32 elements, far more than the caches hold, seen as 4096 x 4096 by the ops on rows. All
+sides read and write the same memory: where its pages lie makes a difference of a tenth and more.
+The sides take turns, and the best of the repeats counts. A ratio above 1 means faster than the
+faster peer. torch is left out where it is missing.
 """
 
 from __future__ import annotations
@@ -26,26 +27,23 @@ Call = Callable[[], object]
 
 
 class Sides:
-    """The same inputs and an output on each side, and for each op a call to make there."""
+    """The inputs and an output, and for each op a call to make on each side."""
 
     def __init__(self, torch: Any, backend: Any) -> None:
         self.torch, self.backend = torch, backend
         random = np.random.default_rng(0)
-        self.x = random.standard_normal(COUNT, dtype=np.float32)
-        self.y = random.standard_normal(COUNT, dtype=np.float32)
-        self.positive = np.abs(self.x) + np.float32(0.1)
-        self.weight = random.standard_normal(COLUMNS, dtype=np.float32)
-        self.out = np.empty_like(self.x)
-        self.row_out = np.empty(COLUMNS, dtype=np.float32)
-        self.handles = {
-            name: self._upload(getattr(self, name))
-            for name in ("x", "y", "positive", "weight", "out", "row_out")
+        x = random.standard_normal(COUNT, dtype=np.float32)
+        self.arrays = {
+            "x": backend.array(x),
+            "y": backend.array(random.standard_normal(COUNT, dtype=np.float32)),
+            "positive": backend.array(np.abs(x) + np.float32(0.1)),
+            "weight": backend.array(random.standard_normal(COLUMNS, dtype=np.float32)),
+            "out": backend.zeros(COUNT),
+            "row_out": backend.zeros(COLUMNS),
         }
-
-    def _upload(self, values: np.ndarray[Any, Any]) -> Any:
-        handle = self.backend.alloc(values.nbytes)
-        self.backend.copy_htod(handle, values)
-        return handle
+        self.x, self.y, self.positive, self.weight, self.out, self.row_out = map(
+            np.from_dlpack, self.arrays.values()
+        )
 
     def tensor(self, name: str, *shape: int) -> Any:
         tensor = self.torch.from_numpy(getattr(self, name))
@@ -55,7 +53,7 @@ class Sides:
         self, op: str, numpy: Call | None, torch: str, **options: object
     ) -> list[Call | None]:
         source = "positive" if op == "log" else "x"
-        x, out = self.handles[source], self.handles["out"]
+        x, out = self.arrays[source], self.arrays["out"]
         peer = None
         if self.torch:
             function = getattr(self.torch.ops.aten, torch).out
@@ -65,7 +63,7 @@ class Sides:
 
     def binary(self, op: str, numpy: np.ufunc) -> list[Call | None]:
         first = "positive" if op == "pow" else "x"
-        a, b, out = self.handles[first], self.handles["y"], self.handles["out"]
+        a, b, out = self.arrays[first], self.arrays["y"], self.arrays["out"]
         peer = None
         if self.torch:
             function = getattr(self.torch, {"max": "maximum"}.get(op, op))
@@ -78,7 +76,7 @@ class Sides:
         ]
 
     def reduce(self, op: str, axis: int | None) -> list[Call | None]:
-        x, out = self.handles["x"], self.handles["row_out"]
+        x, out = self.arrays["x"], self.arrays["row_out"]
         shape, at = ([COUNT], 0) if axis is None else ([ROWS, COLUMNS], axis)
         values = self.x.reshape(shape)
         result = self.row_out[:1].reshape(()) if axis is None else self.row_out
@@ -95,7 +93,7 @@ class Sides:
         ]
 
     def softmax(self) -> list[Call | None]:
-        x, out = self.handles["x"], self.handles["out"]
+        x, out = self.arrays["x"], self.arrays["out"]
         values, result = self.x.reshape(ROWS, COLUMNS), self.out.reshape(ROWS, COLUMNS)
 
         def numpy() -> None:
@@ -110,7 +108,7 @@ class Sides:
         return [lambda: self.backend.softmax(x, out, [ROWS, COLUMNS], 1), numpy, peer]
 
     def layer_norm(self) -> list[Call | None]:
-        x, w, out = (self.handles[name] for name in ("x", "weight", "out"))
+        x, w, out = (self.arrays[name] for name in ("x", "weight", "out"))
         peer = None
         if self.torch:
             given, weight = self.tensor("x", ROWS, COLUMNS), self.tensor("weight")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -120,6 +121,10 @@ def _group(size: int, groups: int) -> list[slice]:
     return [slice(g * each, (g + 1) * each) for g in range(groups)]
 
 
+# As matrix products.
+_einsum = functools.partial(np.einsum, optimize=True)
+
+
 def conv2d(
     x: Array, w: Array, bias: Array | None, stride: Pair, pad: Pair, dilation: Pair, groups: int
 ) -> Array:
@@ -130,7 +135,7 @@ def conv2d(
         for s in range(w.shape[3]):
             seen = _windows(padded, out.shape, r, s, stride, dilation)
             for c, k in zip(_group(x.shape[1], groups), _group(w.shape[0], groups), strict=True):
-                out[:, k] += np.einsum("ncpq,kc->nkpq", seen[:, c], w[k, :, r, s])
+                out[:, k] += _einsum("ncpq,kc->nkpq", seen[:, c], w[k, :, r, s])
     return out if bias is None else out + bias.astype(np.float64)[:, None, None]
 
 
@@ -143,7 +148,7 @@ def conv2d_backward_data(
         for s in range(w.shape[3]):
             seen = _windows(padded, g.shape, r, s, stride, dilation)
             for c, k in zip(_group(x_shape[1], groups), _group(w.shape[0], groups), strict=True):
-                seen[:, c] += np.einsum("nkpq,kc->ncpq", g[:, k], w[k, :, r, s])
+                seen[:, c] += _einsum("nkpq,kc->ncpq", g[:, k], w[k, :, r, s])
     height, width = x_shape[2:]
     return padded[:, :, pad[0] : pad[0] + height, pad[1] : pad[1] + width]
 
@@ -158,7 +163,7 @@ def conv2d_backward_filter(
         for s in range(w_shape[3]):
             seen = _windows(padded, g.shape, r, s, stride, dilation)
             for c, k in zip(_group(x.shape[1], groups), _group(w_shape[0], groups), strict=True):
-                out[k, :, r, s] = np.einsum("ncpq,nkpq->kc", seen[:, c], g[:, k])
+                out[k, :, r, s] = _einsum("ncpq,nkpq->kc", seen[:, c], g[:, k])
     return out
 
 

@@ -19,15 +19,6 @@ def build_and_run(source: Path, folder: Path, *options: str) -> None:
         assert backend == "auto" or f"on {backend}" in said
 
 
-@pytest.fixture(scope="module")
-def source_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The parent project that has tilewright as a folder, built. It names no kind of build, which
-    compiles in half the time of an optimised one."""
-    folder = tmp_path_factory.mktemp("subdirectory")
-    build_and_run(HERE / "subdirectory", folder, f"-DPython_EXECUTABLE={sys.executable}")
-    return folder
-
-
 def test_find_package_of_the_installed_wheel(tmp_path: Path) -> None:
     build_and_run(HERE / "program", tmp_path, f"-Dtilewright_DIR={installed('cmake-dir')}")
 
@@ -47,21 +38,24 @@ def test_a_consumer_needs_nothing_but_the_library(tmp_path: Path) -> None:
         assert f"on {device}" in run(program, device)
 
 
-def test_add_subdirectory(source_build: Path) -> None:
-    """Built, run and left alone: nothing of tilewright is among what the parent installs."""
-    prefix = source_build / "prefix"
-    run(tool("cmake"), "--install", source_build, "--prefix", prefix)
+def test_add_subdirectory(tmp_path: Path) -> None:
+    """A parent project that has tilewright as a folder. It names no kind of build, which compiles in
+    half the time of an optimised one."""
+    build_folder = tmp_path / "build"
+    build_and_run(HERE / "subdirectory", build_folder, f"-DPython_EXECUTABLE={sys.executable}")
+
+    # Nothing of tilewright is among what the parent installs.
+    prefix = tmp_path / "parents"
+    run(tool("cmake"), "--install", build_folder, "--prefix", prefix)
     files = [path for path in prefix.rglob("*") if path.is_file()]
     assert [path.name for path in files] == ["perceptron"]
 
-
-def test_find_package_of_an_install_prefix(source_build: Path, tmp_path: Path) -> None:
-    """Asked for, tilewright's install rules give a prefix that stands by itself."""
-    prefix = tmp_path / "prefix"
-    configure(HERE / "subdirectory", source_build, "-DTILEWRIGHT_INSTALL=ON")
-    run(tool("cmake"), "--install", source_build, "--prefix", prefix)
+    # Asked for, tilewright's install rules give a prefix that stands by itself.
+    prefix = tmp_path / "ours"
+    configure(HERE / "subdirectory", build_folder, "-DTILEWRIGHT_INSTALL=ON")
+    run(tool("cmake"), "--install", build_folder, "--prefix", prefix)
     for file in (prefix / "lib" / "cmake" / "tilewright").iterdir():
-        assert str(source_build) not in file.read_text()
+        assert str(build_folder) not in file.read_text()
     build_and_run(HERE / "program", tmp_path / "program", f"-DCMAKE_PREFIX_PATH={prefix}")
 
 

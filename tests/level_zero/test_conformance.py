@@ -3,26 +3,49 @@ as far as nothing orders them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from suite import passed
 
 CONFORMANCE = Path(__file__).parents[1] / "conformance"
-# The only ops whose kernels differ between a GPU with subgroups and this device.
-PRODUCTS = ("test_gemm.py", "test_batched_gemm.py", "test_mixed_precision.py", "test_choices.py")
+KERNELS = Path(__file__).parents[2] / "csrc" / "kernels" / "opencl"
 DEVICE = "level-zero:0"
+
+PRODUCTS = ["gemm", "batched_gemm", "mixed_precision"]
+# The tests of each kernel that has a form for subgroups.
+TESTS = {
+    "attention": ["attention"],
+    "gemm": PRODUCTS,
+    "gemm_thin": PRODUCTS,
+    "matmul_vec": ["matmul_vec", "weighted_sum", "attention_scores"],
+    "norm_rows": ["layer_norm", "rmsnorm"],
+    "reduce_rows": ["reduce"],
+    "softmax_rows": ["softmax"],
+}
+
+
+def files(names: Iterable[str]) -> list[Path]:
+    return [CONFORMANCE / f"test_{name}.py" for name in dict.fromkeys(names)]
+
+
+def test_every_kernel_with_a_form_for_subgroups_is_known() -> None:
+    choice = re.compile(r"^//! SUBGROUP: ", re.MULTILINE)
+    assert set(TESTS) == {p.stem for p in KERNELS.glob("*.cl") if choice.search(p.read_text())}
 
 
 def test_essential_tests_pass_without_subgroups() -> None:
     setting = {"TILEWRIGHT_ZE_SUBGROUPS": "0", "ZE_CPU_SHUFFLE": "2"}
-    assert passed(DEVICE, CONFORMANCE, "-m", "essential", **setting) > 500
+    tests = files(name for names in TESTS.values() for name in names)
+    assert passed(DEVICE, *tests, "-m", "essential", **setting) > 500
 
 
 def test_products_that_read_blocks_pass() -> None:
+    """Their kernels alone differ between a GPU with subgroups and this device."""
     setting = {"TILEWRIGHT_ZE_SUBGROUPS": "1", "ZE_CPU_SHUFFLE": "3"}
-    assert passed(DEVICE, *(CONFORMANCE / file for file in PRODUCTS), **setting) > 300
+    assert passed(DEVICE, *files([*PRODUCTS, "choices"]), **setting) > 300
 
 
 @pytest.mark.parametrize(("value", "sizes"), [("", "16 0"), ("0", "0 0"), ("1", "16 16")])
