@@ -5,6 +5,11 @@
 namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 static inline Doubles widened_sum(Floats x) { return widen_low(x) + widen_high(x); }
+#if defined(__AVX512F__)
+static inline Doubles widened_sum(Streamed<float>::Vector x) {
+  return (Doubles)_mm512_cvtps_pd((__m256)x);
+}
+#endif
 
 static inline double sum_of(Doubles x) {
 #if defined(__AVX512F__)
@@ -16,21 +21,21 @@ static inline double sum_of(Doubles x) {
   return x[0] + x[1];
 }
 
-/// The sum of value() over the n elements of x, where value(fill) is 0. Short runs are added in
-/// float32 and the runs in float64, so that the error does not grow with n.
-template <class T, class Value>
+/// The sum of value() over the n elements of x, where value(fill) is 0, by vectors of this kind.
+/// Short runs are added in float32 and the runs in float64, so that the error does not grow with n.
+template <class Vector, class T, class Value>
 static inline double accumulate(const T* x, std::size_t n, Value value, float fill = 0) {
-  constexpr std::size_t step = 4 * lanes, run = 16 * step;
+  constexpr std::size_t width = sizeof(Vector) / sizeof(float), step = 4 * width, run = 16 * step;
   Doubles total{};
   std::size_t i = 0;
   while (i + step <= n) {
     const std::size_t end = i + run < n ? i + run : n;
-    Floats a{}, b{}, c{}, d{};
+    Vector a{}, b{}, c{}, d{};
     for (; i + step <= end; i += step) {
-      a += value(load_streamed(x + i));
-      b += value(load_streamed(x + i + lanes));
-      c += value(load_streamed(x + i + 2 * lanes));
-      d += value(load_streamed(x + i + 3 * lanes));
+      a += value(load_as<Vector>(x + i));
+      b += value(load_as<Vector>(x + i + width));
+      c += value(load_as<Vector>(x + i + 2 * width));
+      d += value(load_as<Vector>(x + i + 3 * width));
     }
     total += widened_sum((a + b) + (c + d));
   }
@@ -43,12 +48,12 @@ static inline double accumulate(const T* x, std::size_t n, Value value, float fi
 
 template <class T>
 static double sum(const T* x, std::size_t n) {
-  return accumulate(x, n, [](Floats value) { return value; });
+  return accumulate<typename Streamed<T>::Vector>(x, n, [](auto value) { return value; });
 }
 
 template <class T>
 static double sum_of_squares(const T* x, std::size_t n) {
-  return accumulate(x, n, [](Floats value) { return value * value; });
+  return accumulate<typename Streamed<T>::Vector>(x, n, [](auto value) { return value * value; });
 }
 
 template <class T>
@@ -86,42 +91,47 @@ static Deviations deviations(const T* x, std::size_t n, float centre) {
 /// may be looked at twice, so the end needs no mask.
 template <class T, class Choose>
 static inline float pick(const T* x, std::size_t n, Choose choose) {
+  using Vector = typename Streamed<T>::Vector;
+  using Bits = typename Streamed<T>::Bits;
+  constexpr std::size_t width = sizeof(Vector) / sizeof(float);
   constexpr std::int32_t magnitude = 0x7fffffff, infinite = 0x7f800000;
-  const auto see = [=](Floats value, Floats& best, Ints& size) {
-    const Ints own = (Ints)value & magnitude;
+  const auto first_of = [=](auto best, auto size) {
+    if (any(size > infinite)) return __builtin_nanf("");
+    float first = best[0];
+    for (std::size_t j = 1; j < sizeof(best) / sizeof(float); ++j) first = choose(best[j], first);
+    return first;
+  };
+  if (n < width) {
+    const Floats few = load(x, n, load(x, 1)[0]);
+    return first_of(few, (Ints)few & magnitude);
+  }
+  const auto see = [=](Vector value, Vector& best, Bits& size) {
+    const Bits own = (Bits)value & magnitude;
     best = choose(value, best);
     size = own > size ? own : size;
   };
-  Floats a = n < lanes ? load(x, n, load(x, 1)[0]) : load(x);
-  Ints size = (Ints)a & magnitude;
-  if (n > lanes) {
-    Floats b = a, c = a, d = a;
-    Ints other = size;
-    std::size_t i = 0;
-    for (; i + 4 * lanes <= n; i += 4 * lanes) {
-      see(load_streamed(x + i), a, size);
-      see(load_streamed(x + i + lanes), b, other);
-      see(load_streamed(x + i + 2 * lanes), c, size);
-      see(load_streamed(x + i + 3 * lanes), d, other);
-    }
-    for (; i + lanes <= n; i += lanes) see(load(x + i), b, other);
-    see(load(x + n - lanes), a, size);
-    a = choose(choose(a, b), choose(c, d));
-    size = other > size ? other : size;
+  Vector a = load_as<Vector>(x), b = a, c = a, d = a;
+  Bits size = (Bits)a & magnitude, other = size;
+  std::size_t i = 0;
+  for (; i + 4 * width <= n; i += 4 * width) {
+    see(load_as<Vector>(x + i), a, size);
+    see(load_as<Vector>(x + i + width), b, other);
+    see(load_as<Vector>(x + i + 2 * width), c, size);
+    see(load_as<Vector>(x + i + 3 * width), d, other);
   }
-  if (any(size > infinite)) return __builtin_nanf("");
-  for (std::size_t j = 1; j < lanes; ++j) a = choose(splat(a[j]), a);
-  return a[0];
+  for (; i + width <= n; i += width) see(load_as<Vector>(x + i), b, other);
+  see(load_as<Vector>(x + n - width), a, size);
+  return first_of(choose(choose(a, b), choose(c, d)), other > size ? other : size);
 }
 
 template <class T>
 static float max(const T* x, std::size_t n) {
-  return pick(x, n, [](Floats a, Floats b) { return a > b ? a : b; });
+  return pick(x, n, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 template <class T>
 static float min(const T* x, std::size_t n) {
-  return pick(x, n, [](Floats a, Floats b) { return a < b ? a : b; });
+  return pick(x, n, [](auto a, auto b) { return a < b ? a : b; });
 }
 
 /// Calls body(j, read) for the vectors of a row of `width`.

@@ -6,7 +6,7 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 template <class T>
 static double sum_of_exp(const T* x, std::size_t n, float shift) {
-  return accumulate(x, n, [=](Floats value) { return exp(value - shift); }, -infinity);
+  return accumulate<Floats>(x, n, [=](Floats value) { return exp(value - shift); }, -infinity);
 }
 
 template <class T>
