@@ -39,8 +39,8 @@ def test_a_consumer_needs_nothing_but_the_library(tmp_path: Path) -> None:
 
 
 def test_add_subdirectory(tmp_path: Path) -> None:
-    """A parent project that has tilewright as a folder. It names no kind of build, which compiles in
-    half the time of an optimised one."""
+    """A parent project that has tilewright as a folder. It names no kind of build: half the time of
+    an optimised one."""
     build_folder = tmp_path / "build"
     build_and_run(HERE / "subdirectory", build_folder, f"-DPython_EXECUTABLE={sys.executable}")
 

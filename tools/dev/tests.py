@@ -17,8 +17,9 @@ from shell import BUILD, say, succeeds
 RESULTS = BUILD / "test-results"
 # Processes that share out the Python tests: more wait for one GPU, and each holds large arrays.
 WORKERS = min(4, os.cpu_count() or 1)
-# In any order that nothing forbids, so that a missing barrier shows.
-SHUFFLED = {"ZE_CPU_SHUFFLE": "1"}
+# Commands in any order that nothing forbids, so that a missing barrier shows; and what is read or
+# written beyond an allocation ends the process.
+WATCHED = {"ZE_CPU_SHUFFLE": "1", "ZE_CPU_GUARD_PAGES": "1"}
 
 
 @dataclass
@@ -117,7 +118,7 @@ def pytest(environment: Environment, rest: list[str], env: dict[str, str]) -> Co
     results = results_file("pytest.xml")
     shared_out = [] if rest else [f"--numprocesses={WORKERS}", "--dist=worksteal"]
     arguments = ["-m", "pytest", f"--junitxml={results}", *shared_out, *rest]
-    variables = env | SHUFFLED | intel_gpu.variables()
+    variables = env | WATCHED | intel_gpu.variables()
     code = environment.run("python", *arguments, env=variables, check=False)
     return counted(results, code)
 

@@ -1,7 +1,10 @@
 #include "memory.hpp"
 
+#include <signal.h>
+
 #include <atomic>
-#include <cstdlib>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -16,7 +19,6 @@
 namespace ze_cpu {
 namespace {
 
-constexpr size_t kGuard = 256;
 constexpr unsigned char kGuardByte = 0xa5;
 // Not a number as half, float or double, and a large integer: stale reads show.
 constexpr unsigned char kPoison = 0xff;
@@ -49,7 +51,51 @@ Map::iterator containing(Map& map, uintptr_t address) {
   return address < after->first + after->second->size ? after : map.end();
 }
 
-size_t rounded_up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+std::atomic<const char*> running{nullptr};
+struct sigaction before_ours;
+
+/// The sentence for a touch of memory that is nobody's, by the allocation next to it.
+void describe_fault(const Map& live, uintptr_t address) {
+  const auto next = live.upper_bound(address);
+  const Allocation* nearest = nullptr;
+  size_t distance = SIZE_MAX;
+  const char* where = "past the end";
+  if (next != live.begin()) {
+    const auto& [start, allocation] = *std::prev(next);
+    nearest = allocation.get();
+    distance = address - start - allocation->size;
+  }
+  if (next != live.end() && next->first - address - 1 < distance) {
+    nearest = next->second.get();
+    distance = next->first - address - 1;
+    where = "before the start";
+  }
+  if (nearest == nullptr) return;
+  const char* const name = running;
+  std::fprintf(stderr, "ze_cpu: %s touched memory %zu bytes %s of allocation %llu of %zu bytes\n",
+               name == nullptr ? "the program" : name, distance, where,
+               static_cast<unsigned long long>(nearest->number), nearest->size);
+}
+
+/// The process ends all the same: by the same instruction, which runs again without this.
+void on_fault(int signal, siginfo_t* info, void*) {
+  Memory& all = memory();
+  if (all.mutex.try_lock_shared()) {
+    describe_fault(all.live, reinterpret_cast<uintptr_t>(info->si_addr));
+    all.mutex.unlock_shared();
+  }
+  sigaction(signal, &before_ours, nullptr);
+}
+
+void report_faults() {
+  static const bool done = [] {
+    struct sigaction ours = {};
+    ours.sa_sigaction = on_fault;
+    ours.sa_flags = SA_SIGINFO;
+    return sigaction(SIGSEGV, &ours, &before_ours) == 0;
+  }();
+  static_cast<void>(done);
+}
 
 bool is_power_of_two(size_t value) { return (value & (value - 1)) == 0; }
 
@@ -81,8 +127,16 @@ void* allocate(ze_context_handle_t context, ze_memory_type_t type, ze_device_han
            settings().memory_limit, " in use");
     }
   }
-  const auto made =
-      std::make_shared<Allocation>(parent, type, device, size, std::max(alignment, kAlignment));
+  std::shared_ptr<Allocation> made;
+  try {
+    made =
+        std::make_shared<Allocation>(parent, type, device, size, std::max(alignment, kAlignment));
+  } catch (const std::bad_alloc&) {
+    fail(type == ZE_MEMORY_TYPE_HOST ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+                                     : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
+         "the system has no ", size, " bytes");
+  }
+  if (settings().guard_pages) report_faults();
   made->begin_life();
   if (type != ZE_MEMORY_TYPE_HOST) all.device_bytes += size;
   const std::unique_lock lock(all.mutex);
@@ -94,14 +148,14 @@ void* allocate(ze_context_handle_t context, ze_memory_type_t type, ze_device_han
 void retire(Memory& all, std::shared_ptr<Allocation> allocation) {
   std::vector<std::shared_ptr<Allocation>> released;
   const std::unique_lock lock(all.mutex);
-  if (allocation->size > kQuarantine) return;
+  if (allocation->footprint() > kQuarantine) return;
   const auto address = reinterpret_cast<uintptr_t>(allocation->data());
-  all.freed_bytes += allocation->size;
+  all.freed_bytes += allocation->footprint();
   all.freed_order.push_back(address);
   all.freed.emplace(address, std::move(allocation));
   while (all.freed_bytes > kQuarantine) {
     const auto oldest = all.freed.find(all.freed_order.front());
-    all.freed_bytes -= oldest->second->size;
+    all.freed_bytes -= oldest->second->footprint();
     released.push_back(std::move(oldest->second));
     all.freed.erase(oldest);
     all.freed_order.pop_front();
@@ -152,40 +206,33 @@ Allocation::Allocation(std::shared_ptr<Object> context, ze_memory_type_t type,
       type(type),
       device(device),
       size(size),
-      number(memory().next++) {
-  const size_t front = rounded_up(kGuard, alignment);
-  block_ = static_cast<char*>(
-      std::aligned_alloc(alignment, rounded_up(front + size + kGuard, alignment)));
-  if (block_ == nullptr) {
-    fail(type == ZE_MEMORY_TYPE_HOST ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
-                                     : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-         "the system has no ", size, " bytes");
-  }
-  data_ = block_ + front;
-  std::memset(data_ - kGuard, kGuardByte, kGuard);
-  std::memset(data_ + size, kGuardByte, kGuard);
-  if (settings().poison) std::memset(data_, kPoison, size);
+      number(memory().next++),
+      block_(size, alignment) {
+  std::memset(data() - block_.band_before(), kGuardByte, block_.band_before());
+  std::memset(data() + size, kGuardByte, block_.band_after());
+  if (settings().poison) std::memset(data(), kPoison, size);
 }
-
-Allocation::~Allocation() { std::free(block_); }
 
 std::string Allocation::damage() {
   // Kept to the end of the process, in which queued kernels still come here.
-  static const auto* whole = new std::string(kGuard, char(kGuardByte));
-  const bool before = std::memcmp(data_ - kGuard, whole->data(), kGuard) != 0;
-  const bool after = std::memcmp(data_ + size, whole->data(), kGuard) != 0;
+  static const auto* whole = new std::string(Block::kBand, char(kGuardByte));
+  const size_t front = block_.band_before();
+  const bool before = std::memcmp(data() - front, whole->data(), front) != 0;
+  const bool after = std::memcmp(data() + size, whole->data(), block_.band_after()) != 0;
   if ((!before && !after) || reported_) return {};
   reported_ = true;
   size_t distance = 0;
   if (after) {
-    while (data_[size + distance] == char(kGuardByte)) ++distance;
+    while (data()[size + distance] == char(kGuardByte)) ++distance;
   } else {
-    while (data_[-1 - ptrdiff_t(distance)] == char(kGuardByte)) ++distance;
+    while (data()[-1 - ptrdiff_t(distance)] == char(kGuardByte)) ++distance;
   }
   return text("memory was written ", distance, " bytes ",
               after ? "past the end" : "before the start", " of allocation ", number, " of ", size,
               " bytes");
 }
+
+void set_running(const char* name) { running = name; }
 
 std::shared_ptr<Allocation> find_memory(const void* pointer, size_t bytes, const char* what) {
   Memory& all = memory();

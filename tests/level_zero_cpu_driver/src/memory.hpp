@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "block.hpp"
 #include "device.hpp"
 #include "object.hpp"
 
@@ -16,9 +17,10 @@ class Allocation : public Object {
 
   Allocation(std::shared_ptr<Object> context, ze_memory_type_t type, ze_device_handle_t device,
              size_t size, size_t alignment);
-  ~Allocation() override;
 
-  char* data() const { return data_; }
+  char* data() const { return block_.data(); }
+  /// What the system gives for it, guard bands and all.
+  size_t footprint() const { return block_.bytes(); }
   /// Says what is wrong with the guard bands, once; empty if nothing is.
   std::string damage();
 
@@ -28,10 +30,12 @@ class Allocation : public Object {
   const uint64_t number;
 
  private:
-  char* block_;
-  char* data_;
+  Block block_;
   bool reported_ = false;
 };
+
+/// What runs now, for a report of a touch of memory that is nobody's; null for nothing.
+void set_running(const char* name);
 
 /// The allocation that all of [pointer, pointer + bytes) lies in. Null if the pointer is in none;
 /// throws INVALID_ARGUMENT if it is in freed memory or the end is past the allocation.

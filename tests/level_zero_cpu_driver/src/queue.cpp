@@ -178,11 +178,13 @@ void Worker::execute(const Command& command) {
   std::optional<Failure> failure;
   const uint64_t start = now();
   if (!lost && command.run) {
+    set_running(command.name.c_str());
     try {
       command.run(*this);
     } catch (const Failure& thrown) {
       failure = Failure{thrown.result, text(command.name, ": ", thrown.message)};
     }
+    set_running(nullptr);
   }
   const uint64_t end = now();
   for (const auto& allocation : command.memory) {

@@ -74,6 +74,7 @@ Settings from_environment() {
   settings.integrated = flag_of("ZE_CPU_INTEGRATED", true);
   settings.memory_limit = number_of("ZE_CPU_MEMORY").value_or(physical_memory() / 2);
   settings.poison = flag_of("ZE_CPU_POISON", true);
+  settings.guard_pages = flag_of("ZE_CPU_GUARD_PAGES", false);
   settings.validate_spirv = flag_of("ZE_CPU_VALIDATE_SPIRV", true);
   settings.shuffle_seed = number_of("ZE_CPU_SHUFFLE");
   settings.lose_after = number_of("ZE_CPU_LOSE_AFTER");

@@ -18,6 +18,7 @@ struct Settings {
   bool integrated;
   uint64_t memory_limit;
   bool poison;
+  bool guard_pages;
   bool validate_spirv;
   std::optional<uint64_t> shuffle_seed;
   std::optional<uint64_t> lose_after;

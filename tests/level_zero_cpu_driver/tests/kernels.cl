@@ -81,6 +81,10 @@ __kernel void plus_one(__global int* value) { value[0] += 1; }
 
 __kernel void write_at(__global char* out, long index) { out[index] = 1; }
 
+__kernel void read_at(__global const char* in, __global char* out, long index) {
+  out[0] = in[index];
+}
+
 __kernel void count_to(__global ulong* out, ulong n) {
   volatile ulong i = 0;
   while (i < n) i++;

@@ -1,7 +1,52 @@
 // Allocations: what they say, and how misuse of them shows.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 
 #include "fixture.hpp"
+
+namespace {
+
+struct Ended {
+  int status;
+  std::string said;
+};
+
+/// A process of its own, with guard pages, that reads one byte of 1,000 at this index.
+Ended read_between_guard_pages(int64_t index) {
+  std::array<int, 2> pipe_ends{};
+  REQUIRE(pipe(pipe_ends.data()) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(pipe_ends[1], STDERR_FILENO);
+    setenv("ZE_CPU_GUARD_PAGES", "1", 1);
+    Fixture f;
+    const auto list = f.immediate();
+    const auto kernel = f.kernel("read_at");
+    auto* const memory = f.device_memory<unsigned char>(1000);
+    auto* const result = f.device_memory<unsigned char>(1);
+    memory[999] = 7;
+    const bool read = set_argument(kernel, 0, memory) == ZE_RESULT_SUCCESS &&
+                      set_argument(kernel, 1, result) == ZE_RESULT_SUCCESS &&
+                      set_argument(kernel, 2, index) == ZE_RESULT_SUCCESS &&
+                      f.launch(list, kernel) == ZE_RESULT_SUCCESS &&
+                      f.finish(list) == ZE_RESULT_SUCCESS;
+    _exit(read ? result[0] : 1);
+  }
+  close(pipe_ends[1]);
+  Ended ended{};
+  std::array<char, 4096> part{};
+  for (ssize_t n; (n = read(pipe_ends[0], part.data(), part.size())) > 0;) {
+    ended.said.append(part.data(), size_t(n));
+  }
+  close(pipe_ends[0]);
+  REQUIRE(waitpid(child, &ended.status, 0) == child);
+  return ended;
+}
+
+}  // namespace
 
 TEST_CASE("allocations of the three kinds know what they are") {
   Fixture f;
@@ -74,6 +119,22 @@ TEST_CASE("a kernel that writes past an allocation is named at the next wait") {
   REQUIRE_OK(set_argument(kernel, 1, int64_t(99)));
   REQUIRE_OK(f.launch(list, kernel));
   CHECK_OK(f.finish(list));
+}
+
+TEST_CASE("a kernel that reads beyond guard pages ends the process and is named") {
+  const Ended inside = read_between_guard_pages(999);
+  CHECK(WIFEXITED(inside.status));
+  CHECK(WEXITSTATUS(inside.status) == 7);
+  for (const int64_t index : {int64_t(1024), int64_t(1'000'000), int64_t(-5000)}) {
+    const Ended outside = read_between_guard_pages(index);
+    REQUIRE(WIFSIGNALED(outside.status));
+    CHECK(WTERMSIG(outside.status) == SIGSEGV);
+    const std::string where = index > 0 ? std::to_string(index - 1000) + " bytes past the end"
+                                        : std::to_string(-1 - index) + " bytes before the start";
+    CHECK_MESSAGE(outside.said.find("kernel read_at touched memory " + where +
+                                    " of allocation 1 of 1000 bytes") != std::string::npos,
+                  outside.said);
+  }
 }
 
 TEST_CASE("a host that writes past an allocation hears of it when it frees") {
