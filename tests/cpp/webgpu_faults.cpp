@@ -36,6 +36,7 @@ struct Buffers {
     std::vector<std::uint32_t> host(n);
     for (std::uint32_t i = 0; i < n; ++i) host[i] = i + 1;
     device->upload(*x, 0, std::as_bytes(std::span(host)));
+    device->wait();  // what is refused later takes with it what still waits to go out
   }
 
   std::unique_ptr<Device> device;
