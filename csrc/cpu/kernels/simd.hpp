@@ -213,7 +213,7 @@ static inline Floats load(const Half* from) {
 }
 
 /// What elements are read into that come from memory and are used once. Of float32 with AVX-512 it
-/// is half a vector: two loads of a line bring in the next ones sooner than one does, by a tenth.
+/// is half a vector: two loads of a line bring in the next ones sooner than one does, as measured.
 template <class T>
 struct Streamed {
   using Vector = Floats;

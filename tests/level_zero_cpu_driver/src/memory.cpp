@@ -70,7 +70,9 @@ void describe_fault(const Map& live, uintptr_t address) {
     distance = next->first - address - 1;
     where = "before the start";
   }
-  if (nearest == nullptr) return;
+  // Farther away it is another fault, that has nothing to do with allocations.
+  constexpr size_t near = size_t(1) << 30;
+  if (nearest == nullptr || distance > near) return;
   const char* const name = running;
   std::fprintf(stderr, "ze_cpu: %s touched memory %zu bytes %s of allocation %llu of %zu bytes\n",
                name == nullptr ? "the program" : name, distance, where,
@@ -134,7 +136,9 @@ void* allocate(ze_context_handle_t context, ze_memory_type_t type, ze_device_han
   } catch (const std::bad_alloc&) {
     fail(type == ZE_MEMORY_TYPE_HOST ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
                                      : ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-         "the system has no ", size, " bytes");
+         "the system has no ", size, " bytes",
+         settings().guard_pages ? ", or no place for more guard pages (raise vm.max_map_count)"
+                                : "");
   }
   if (settings().guard_pages) report_faults();
   made->begin_life();
