@@ -93,6 +93,9 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
       py::arg("preference") = "auto", py::pos_only());
   m.def("devices", [] { return without_gil([] { return devices(); }); });
   m.def("backend_names", &backend_names);
+  m.def(
+      "_shown", [](const py::object& value) { return to_str(shown(value)); }, py::arg("value"),
+      "The value as in the messages of the trait's calls.");
 }
 
 void bind_memory(BackendClass& cls) {
@@ -107,9 +110,10 @@ void bind_memory(BackendClass& cls) {
       "copy_htod",
       [](Self<Backend> self, Given<Buffer> dst, py::handle src, Given<Size> offset) {
         const Buffer to = to_buffer(dst.object, {"copy_htod", "dst", self.object});
-        const HostBuffer from(src, {"copy_htod", "src"}, HostBuffer::Access::read);
+        HostBuffer from(src, {"copy_htod", "src"}, HostBuffer::Access::read);
         const Size at = to_size(offset.object, {"copy_htod", "offset"});
-        without_gil([&] { self->copy_htod(to, from.bytes(), at); });
+        const auto bytes = from.bytes_within([&] { return self->buffer_bytes(to); });
+        without_gil([&] { self->copy_htod(to, bytes, at); });
       },
       py::arg("dst"), py::arg("src"), py::arg("offset") = 0,
       "Copies all of src, anything with the buffer protocol, to dst at offset bytes.");
@@ -119,7 +123,8 @@ void bind_memory(BackendClass& cls) {
         HostBuffer to(dst, {"copy_dtoh", "dst"}, HostBuffer::Access::write);
         const Buffer from = to_buffer(src.object, {"copy_dtoh", "src", self.object});
         const Size at = to_size(offset.object, {"copy_dtoh", "offset"});
-        without_gil([&] { self->copy_dtoh(to.bytes(), from, at); });
+        const auto bytes = to.bytes_within([&] { return self->buffer_bytes(from); });
+        without_gil([&] { self->copy_dtoh(bytes, from, at); });
         to.write_back();
       },
       py::arg("dst"), py::arg("src"), py::arg("offset") = 0,

@@ -14,26 +14,26 @@ namespace tilewright::bindings {
 namespace {
 
 constexpr std::size_t longest_shown = 80;
+constexpr Py_ssize_t most_items_shown = 1000;
 
-/// The object as a person would write it, cut short; only its type where it cannot say.
-std::string shown(py::handle object) {
-  const std::string type = Py_TYPE(object.ptr())->tp_name;
-  if (object.is_none()) return "None";
-  const auto repr = py::reinterpret_steal<py::object>(PyObject_Repr(object.ptr()));
-  const char* utf8 = repr ? PyUnicode_AsUTF8(repr.ptr()) : nullptr;
-  if (utf8 == nullptr) {
-    PyErr_Clear();
-    return "of type " + type;
+/// Takes what the object holds, and what that holds, off `left`; false where it is more. Only of
+/// Python's own types, whose repr() is as long as what they hold.
+bool is_short(PyObject* object, Py_ssize_t& left) {
+  left -= 1;
+  if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) ||
+      PyAnySet_Check(object)) {
+    left -= PyObject_Size(object);
+  } else if (PyList_Check(object) || PyTuple_Check(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+      if (!is_short(PySequence_Fast_GET_ITEM(object, i), left)) return false;
+    }
+  } else if (PyDict_Check(object)) {
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(object, &at, &key, &value) != 0;) {
+      if (!is_short(key, left) || !is_short(value, left)) return false;
+    }
   }
-  std::string text(utf8);
-  if (text.size() > longest_shown) {
-    std::size_t end = longest_shown;
-    // Not in the middle of a character.
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-    text = text.substr(0, end) + "...";
-  }
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text + " (" + type + ")";
+  return left >= 0;
 }
 
 bool is_bool(py::handle given) {
@@ -60,6 +60,30 @@ py::str to_str(std::string_view text) {
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   if (decoded == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::str>(decoded);
+}
+
+std::string shown(py::handle object) {
+  const std::string type = Py_TYPE(object.ptr())->tp_name;
+  if (object.is_none()) return "None";
+  Py_ssize_t left = most_items_shown;
+  if (!is_short(object.ptr(), left)) {
+    return tilewright::text("of type ", type, ", ", PyObject_Size(object.ptr()), " long");
+  }
+  const auto repr = py::reinterpret_steal<py::object>(PyObject_Repr(object.ptr()));
+  const char* utf8 = repr ? PyUnicode_AsUTF8(repr.ptr()) : nullptr;
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    return "of type " + type;
+  }
+  std::string text(utf8);
+  if (text.size() > longest_shown) {
+    std::size_t end = longest_shown;
+    // Not in the middle of a character.
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text = text.substr(0, end) + "...";
+  }
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text + " (" + type + ")";
 }
 
 void Argument::refuse(py::handle given, std::string_view expected) const {
@@ -129,19 +153,21 @@ Buffer to_buffer(py::handle given, const Argument& argument) {
 }
 
 std::vector<Size> to_sizes(py::handle given, const Argument& argument, Py_ssize_t count) {
-  const std::string expected =
-      count < 0 ? "a sequence of integers" : text("a sequence of ", count, " integers");
-  if (!PySequence_Check(given.ptr()) || PyUnicode_Check(given.ptr()) ||
-      PyBytes_Check(given.ptr())) {
+  const std::string expected = count < 0 ? text("a sequence of at most ", max_rank, " integers")
+                                         : text("a sequence of ", count, " integers");
+  const bool is_sequence =
+      PySequence_Check(given.ptr()) && !PyUnicode_Check(given.ptr()) && !PyBytes_Check(given.ptr());
+  const Py_ssize_t size = is_sequence ? PySequence_Size(given.ptr()) : -1;
+  if (size < 0) PyErr_Clear();
+  // Before the items are made, which a range does one by one.
+  if (size < 0 || (count < 0 ? size > static_cast<Py_ssize_t>(max_rank) : size != count)) {
     argument.refuse(given, expected);
   }
   const auto items = py::reinterpret_steal<py::object>(PySequence_Fast(given.ptr(), ""));
-  if (!items) {
+  if (!items || PySequence_Fast_GET_SIZE(items.ptr()) != size) {
     PyErr_Clear();
     argument.refuse(given, expected);
   }
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.ptr());
-  if (count >= 0 && size != count) argument.refuse(given, expected);
   std::vector<Size> sizes(static_cast<std::size_t>(size));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()) && i < size; ++i) {
     const auto item = py::reinterpret_borrow<py::object>(PySequence_Fast_GET_ITEM(items.ptr(), i));

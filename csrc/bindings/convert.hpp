@@ -19,6 +19,10 @@ namespace tilewright::bindings {
 /// A str; bytes that are no UTF-8, as some drivers give, become replacement characters.
 pybind11::str to_str(std::string_view text);
 
+/// The object as a person would write it, cut short; only its type and length where that is long,
+/// and only its type where it cannot say.
+std::string shown(pybind11::handle object);
+
 /// Where an argument stands: the call, its name, and the backend that buffers must be of.
 struct Argument {
   const char* call;
@@ -38,7 +42,7 @@ std::uint64_t to_handle(pybind11::handle given, const Argument& argument,
                         std::string_view expected);
 Buffer to_buffer(pybind11::handle given, const Argument& argument);
 Kernel to_kernel(pybind11::handle given, const Argument& argument);
-/// Any sequence of integers; `count` is how many there must be, or -1.
+/// Any sequence of integers; `count` is how many there must be, or -1 for up to max_rank.
 std::vector<Size> to_sizes(pybind11::handle given, const Argument& argument, Py_ssize_t count = -1);
 /// The position of a name among `names`, given as str or as a member of `enum_class`.
 std::size_t to_enum(pybind11::handle given, const Argument& argument, std::string_view kind,

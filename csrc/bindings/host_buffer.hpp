@@ -6,7 +6,9 @@
 #include <memory>
 #include <span>
 
+#include "bindings/call.hpp"
 #include "bindings/convert.hpp"
+#include "tilewright/error.hpp"
 
 namespace tilewright::bindings {
 
@@ -21,14 +23,29 @@ class HostBuffer {
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
 
-  std::span<std::byte> bytes() const { return bytes_; }
+  /// The piece. Where it had to be copied but is longer than room(), which asks the core, it stands
+  /// on no memory: the core refuses it by its length.
+  template <class Room>
+  std::span<std::byte> bytes_within(Room&& room) {
+    if (is_contiguous()) return {static_cast<std::byte*>(view_.buf), size()};
+    try {
+      if (size() <= static_cast<std::size_t>(without_gil(room))) return copied();
+    } catch (const Error&) {
+      // The call that the bytes are for fails alike, and under its own name.
+    }
+    return {static_cast<std::byte*>(nullptr), size()};
+  }
   /// Brings what was written to bytes() into an object that is not contiguous.
   void write_back();
 
  private:
+  bool is_contiguous() const { return PyBuffer_IsContiguous(&view_, 'C') != 0; }
+  std::size_t size() const { return static_cast<std::size_t>(view_.len); }
+  std::span<std::byte> copied();
+
   Py_buffer view_;
+  Access access_;
   std::unique_ptr<std::byte[]> copy_;
-  std::span<std::byte> bytes_;
 };
 
 }  // namespace tilewright::bindings

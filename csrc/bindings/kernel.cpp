@@ -73,9 +73,10 @@ void launch_kernel(Self<Backend> self, Given<Kernel> kernel, Given<Buffers> buff
   constexpr const char* call = "launch_kernel";
   const Kernel handle = to_kernel(kernel.object, {call, "kernel", self.object});
   const std::vector<Buffer> bound = to_buffers(buffers.object, {call, "buffers", self.object});
-  const HostBuffer bytes(params.object, {call, "params"}, HostBuffer::Access::read);
+  HostBuffer data(params.object, {call, "params"}, HostBuffer::Access::read);
   const auto groups = Convert<std::array<Size, 3>>::from(grid.object, {call, "grid"});
-  without_gil([&] { self->launch_kernel(handle, bound, bytes.bytes(), groups); });
+  const auto bytes = data.bytes_within([&] { return self->kernel_info(handle).params_bytes; });
+  without_gil([&] { self->launch_kernel(handle, bound, bytes, groups); });
 }
 
 /// Waits until no thread compiles, but not for ever. The GIL is kept, so that none of Python's

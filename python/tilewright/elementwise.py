@@ -204,6 +204,8 @@ class ElementwiseOps(Operands):
             axes = list(range(len(shape)))
         else:
             given = axis if isinstance(axis, (tuple, list)) else (axis,)
+            if len(given) > len(shape):
+                invalid(op, f"axis is {shown(axis)}, expected at most {len(shape)} axes")
             axes = sorted(to_axis(op, one, shape) for one in given)
             if len(set(axes)) != len(axes):
                 invalid(op, f"axis is {shown(axis)}, expected different axes")

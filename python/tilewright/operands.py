@@ -25,6 +25,8 @@ FLOAT32 = np.dtype(np.float32)
 FLOAT16 = np.dtype(np.float16)
 INT32 = np.dtype(np.int32)
 
+shown = _core._shown
+
 MOST_ELEMENTS = 1 << 61  # from here on the bytes of an array overflow 64 bits
 # What NumPy's arrays may have.
 MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
@@ -32,16 +34,6 @@ MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
 
 def invalid(call: str, what: str) -> NoReturn:
     raise _core.InvalidArgument(f"{call}: {what}")
-
-
-def shown(value: object) -> str:
-    """The value as in the messages of the trait's calls."""
-    kind = type(value).__name__
-    try:
-        text = repr(value).replace("\n", " ")
-    except Exception:
-        return f"of type {kind}"
-    return f"{text if len(text) <= 80 else text[:80] + '...'} ({kind})"
 
 
 def to_dtype(call: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
@@ -66,18 +58,18 @@ def to_integer(call: str, name: str, value: Any) -> int:
 
 def to_shape(call: str, shape: int | Sequence[int]) -> tuple[int, ...]:
     """Sizes that are not negative; an integer is a shape of one."""
-    if hasattr(shape, "__index__"):
+    if hasattr(shape, "__index__") and not (isinstance(shape, np.ndarray) and shape.ndim):
         shape = (cast("int", shape),)
     if not isinstance(shape, (tuple, list, np.ndarray)):
         invalid(call, f"shape is {shown(shape)}, expected a tuple of integers")
+    if len(shape) > MOST_DIMENSIONS:
+        invalid(call, f"shape has {len(shape)} dimensions, expected at most {MOST_DIMENSIONS}")
     sizes = tuple(to_integer(call, f"shape[{i}]", size) for i, size in enumerate(shape))
     for i, size in enumerate(sizes):
         if size < 0:
             invalid(call, f"shape[{i}] is {size}, expected 0 or more")
     if math.prod(size or 1 for size in sizes) >= MOST_ELEMENTS:
         invalid(call, f"shape is {shown(sizes)}, more bytes than 64 bits count")
-    if len(sizes) > MOST_DIMENSIONS:
-        invalid(call, f"shape has {len(sizes)} dimensions, expected at most {MOST_DIMENSIONS}")
     return sizes
 
 
@@ -98,6 +90,8 @@ def check_rank(call: str, name: str, array: Array, *ranks: int) -> None:
 def has_own_dtype(given: Any) -> bool:
     """Python numbers, and lists of them, have no dtype of their own: they take that of the other
     operands, float32 where there is none."""
+    if isinstance(given, range):
+        return False
     if isinstance(given, (list, tuple)):
         return any(has_own_dtype(item) for item in given)
     return isinstance(given, np.generic) or not isinstance(given, (int, float))
@@ -113,6 +107,8 @@ def check_made(call: str, name: str, array: Array) -> None:
 
 def read_host(call: str, name: str, given: Any) -> npt.NDArray[Any]:
     """What NumPy makes of it, without a copy where it can."""
+    if isinstance(given, (str, bytes, bytearray)):
+        invalid(call, f"{name} is {shown(given)}, expected numbers")
     try:
         if hasattr(given, "__dlpack__") and not hasattr(given, "__array_interface__"):
             return np.from_dlpack(given)

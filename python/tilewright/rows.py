@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from tilewright import _core
 from tilewright.array import Array
 from tilewright.forms import also_trait_call
 from tilewright.operands import INT32, Operands, invalid, read_host, to_axis
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tilewright.operands import ArrayLike, BufferLike
+
+MOST_INT32 = np.iinfo(np.int32).max
 
 
 class RowOps(Operands):
@@ -133,12 +136,23 @@ class RowOps(Operands):
                 call,
                 f"indices is {values.dtype}, expected integers; write indices.astype(np.int32)",
             )
-        wrong = np.argwhere((values < -rows) | (values >= rows))
+        # In a type that counts the rows too. Of uint64, what int64 does not count is too large.
+        if values.dtype == np.uint64:
+            wide = np.minimum(values, np.uint64(rows)).astype(np.int64)
+        else:
+            wide = values.astype(np.int64, copy=False)
+        wrong = np.argwhere((wide < -rows) | (wide >= rows))
         if len(wrong):
             at = tuple(int(i) for i in wrong[0])
             place = f"indices{list(at)}" if at else "indices"
             invalid(call, f"{place} is {values[at]}, expected {-rows} to {rows - 1}")
-        return self._upload(np.where(values < 0, values + rows, values).astype(INT32))
+        from_front = np.where(wide < 0, wide + rows, wide)
+        if rows > MOST_INT32 and from_front.max(initial=0) > MOST_INT32:
+            raise _core.Unsupported(
+                f"{call}: indices reach row {from_front.max()}; the device counts rows in int32, "
+                f"to {MOST_INT32}"
+            )
+        return self._upload(from_front.astype(INT32))
 
     @overload
     def gather(
