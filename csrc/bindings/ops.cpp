@@ -20,8 +20,9 @@ void bind_linear_algebra(BackendClass& cls) {
   def_call(cls, "batched_gemm", &Backend::batched_gemm,
            "batch_count products; matrix i starts i * stride elements into its buffer.",
            arg("trans_a"), arg("trans_b"), arg("m"), arg("n"), arg("k"), arg("alpha"), arg("a"),
-           arg("lda"), arg("b"), arg("ldb"), arg("beta"), arg("c"), arg("ldc"), arg("stride_a"),
-           arg("stride_b"), arg("stride_c"), arg("batch_count"), dtype(), optional("output_dtype"));
+           arg("lda"), arg("stride_a"), arg("b"), arg("ldb"), arg("stride_b"), arg("beta"),
+           arg("c"), arg("ldc"), arg("stride_c"), arg("batch_count"), dtype(),
+           optional("output_dtype"));
   def_call(cls, "gemm_f16", &Backend::gemm_f16, "gemm_mixed_precision with \"float16\".",
            arg("trans_a"), arg("trans_b"), arg("m"), arg("n"), arg("k"), arg("alpha"), arg("a"),
            arg("lda"), arg("b"), arg("ldb"), arg("beta"), arg("c"), arg("ldc"));

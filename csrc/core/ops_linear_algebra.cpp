@@ -111,8 +111,8 @@ void Backend::gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k,
 }
 
 void Backend::batched_gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k,
-                           double alpha, Buffer a, Size lda, Buffer b, Size ldb, double beta,
-                           Buffer c, Size ldc, Size stride_a, Size stride_b, Size stride_c,
+                           double alpha, Buffer a, Size lda, Size stride_a, Buffer b, Size ldb,
+                           Size stride_b, double beta, Buffer c, Size ldc, Size stride_c,
                            Size batch_count, DType dtype, std::optional<DType> output_dtype) {
   Call call(*state_, "batched_gemm");
   GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};

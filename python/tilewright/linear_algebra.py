@@ -137,8 +137,8 @@ class LinearAlgebraOps(Operands):
         left, stride_a = self._batch_of(left, p.batch)
         right, stride_b = self._batch_of(right, p.batch)
         self.batched_gemm(
-            p.trans_a, p.trans_b, p.m, p.n, p.k, alpha, left, p.lda, right, p.ldb,
-            beta, result, max(1, p.n), stride_a, stride_b, p.m * p.n, count, dtype, out_dtype,
+            p.trans_a, p.trans_b, p.m, p.n, p.k, alpha, left, p.lda, stride_a,
+            right, p.ldb, stride_b, beta, result, max(1, p.n), p.m * p.n, count, dtype, out_dtype,
         )  # fmt: skip
 
     def _batch_of(self, operand: Array, batch: tuple[int, ...]) -> tuple[Array, int]:

@@ -101,12 +101,21 @@ _product: Call = {
 }
 
 _batch: Call = {
-    **_product,
+    "trans_a": Name("none"),
+    "trans_b": Name("transpose"),
+    "m": Size(2),
+    "n": Size(3),
+    "k": Size(4),
+    "alpha": Number(1.0),
     "a": In(4 * 29),
-    "b": In(4 * 14),
-    "c": Out(4 * 27),
+    "lda": Size(5, positive=True),
     "stride_a": Size(10),
+    "b": In(4 * 14),
+    "ldb": Size(5, positive=True),
     "stride_b": Size(0),
+    "beta": Number(0.0),
+    "c": Out(4 * 27),
+    "ldc": Size(4, positive=True),
     "stride_c": Size(10, positive=True),
     "batch_count": Size(3),
 }

@@ -13,8 +13,8 @@ from .workspace import Workspace, integers
 def batched_gemm(be: Backend) -> Any:
     def call(p: Product, a: Any, b: Any, c: Any) -> None:
         be.batched_gemm(
-            *p.sizes(), a, p.ld("a"), b, p.ld("b"), p.beta, c, p.ld("c"),
-            p.stride("a"), p.stride("b"), p.stride("c"), p.count, p.dtype, p.output_dtype,
+            *p.sizes(), a, p.ld("a"), p.stride("a"), b, p.ld("b"), p.stride("b"),
+            p.beta, c, p.ld("c"), p.stride("c"), p.count, p.dtype, p.output_dtype,
         )  # fmt: skip
 
     return call
@@ -39,6 +39,22 @@ def test_every_layout(
                 m, n, k, trans_a, trans_b, 0.5, -1.0, *types, 3, 1, 2,
                 count=count, gap=5, share_a=shared[0], share_b=shared[1],
             ).check(ws, rng, batched_gemm(be))  # fmt: skip
+
+
+def test_the_order_of_the_arguments(ws: Workspace, dtype: str) -> None:
+    """Each matrix's stride stands behind its leading dimension. No two of these are alike."""
+    a = ws.input(np.array([1, 2, 3, -1, -1, 4, 5, 6], dtype))
+    b = ws.input(np.array([7, 8, -1, 9, 10, -1, 11, 12], dtype))
+    by_position, by_name = (ws.output(np.full(7, -7, dtype)) for _ in range(2))
+    ws.be.batched_gemm(
+        "none", "none", 1, 2, 3, 2.0, a, 4, 5, b, 3, 0, 3.0, by_position, 6, 5, 2, dtype
+    )
+    ws.be.batched_gemm(
+        trans_a="none", trans_b="none", m=1, n=2, k=3, alpha=2.0, a=a, lda=4, stride_a=5,
+        b=b, ldb=3, stride_b=0, beta=3.0, c=by_name, ldc=6, stride_c=5, batch_count=2, dtype=dtype,
+    )  # fmt: skip
+    for c in (by_position, by_name):
+        assert ws.read(c).tolist() == [116 - 21, 128 - 21, -7, -7, -7, 278 - 21, 308 - 21]
 
 
 @pytest.mark.parametrize("types", TYPES)

@@ -68,8 +68,8 @@ def test_batched_identity(ws: Workspace, dtype: str) -> None:
     x = np.arange(75).reshape(3, 5, 5).astype(dtype)
     c = ws.room(x.shape, dtype)
     ws.be.batched_gemm(
-        "none", "none", 5, 5, 5, 1.0, ws.input(eyes), 5, ws.input(x), 5, 0.0, c, 5,
-        25, 25, 25, 3, dtype,
+        "none", "none", 5, 5, 5, 1.0, ws.input(eyes), 5, 25, ws.input(x), 5, 25, 0.0, c, 5, 25, 3,
+        dtype,
     )  # fmt: skip
     np.testing.assert_array_equal(ws.read(c), x)
 

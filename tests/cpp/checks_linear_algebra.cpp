@@ -133,7 +133,7 @@ TEST_CASE("batched_gemm: strides, sharing and batches") {
   RecordingBackend be;
   const Buffer a = be.floats(8 * 3), b = be.floats(12), c = be.floats(6 * 3);
   const auto batched = [&](Size stride_a, Size stride_b, Size stride_c, Size count) {
-    be.batched_gemm(none, none, 2, 3, 4, 1, a, 4, b, 3, 0, c, 3, stride_a, stride_b, stride_c,
+    be.batched_gemm(none, none, 2, 3, 4, 1, a, 4, stride_a, b, 3, stride_b, 0, c, 3, stride_c,
                     count);
   };
   batched(8, 0, 6, 3);

@@ -82,7 +82,7 @@ TEST_CASE("cpu: matrix products") {
   check_close(cpu.get(c), expected, 5e-3f);
   cpu->gemm_mixed_precision(Precision::bfloat16, none, none, m, n, k, 1, da, k, db, n, 0, c, n);
   check_close(cpu.get(c), expected, 4e-2f);
-  cpu->batched_gemm(none, none, 3, n, k, 1, da, k, db, n, 0, c, n, 3 * k, 0, 3 * n, 5);
+  cpu->batched_gemm(none, none, 3, n, k, 1, da, k, 3 * k, db, n, 0, 0, c, n, 3 * n, 5);
   Floats batches = cpu.get(c);
   batches.resize(15 * n);
   check_close(batches, Floats(expected.begin(), expected.begin() + 15 * n));

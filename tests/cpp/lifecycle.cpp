@@ -142,7 +142,7 @@ void check_closed(Backend& be) {
   refused("trim", [&] { be.trim(); });
   refused("gemm", [&] { be.gemm(none, none, 1, 1, 1, 1, x, 1, y, 1, 0, z, 1); });
   refused("batched_gemm",
-          [&] { be.batched_gemm(none, none, 1, 1, 1, 1, x, 1, y, 1, 0, z, 1, 1, 1, 1, 1); });
+          [&] { be.batched_gemm(none, none, 1, 1, 1, 1, x, 1, 1, y, 1, 1, 0, z, 1, 1, 1); });
   refused("gemm_f16", [&] { be.gemm_f16(none, none, 1, 1, 1, 1, x, 1, y, 1, 0, z, 1); });
   refused("gemm_mixed_precision", [&] {
     be.gemm_mixed_precision(Precision::float16, none, none, 1, 1, 1, 1, x, 1, y, 1, 0, z, 1);

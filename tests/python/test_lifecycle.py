@@ -31,7 +31,7 @@ CALLS = {
     "capabilities": (),
     "performance_hints": (),
     "gemm": ("none", "none", 1, 1, 1, 1.0, 1, 1, 2, 1, 0.0, 3, 1),
-    "batched_gemm": ("none", "none", 1, 1, 1, 1.0, 1, 1, 2, 1, 0.0, 3, 1, 1, 1, 1, 1),
+    "batched_gemm": ("none", "none", 1, 1, 1, 1.0, 1, 1, 1, 2, 1, 1, 0.0, 3, 1, 1, 1),
     "gemm_f16": ("none", "none", 1, 1, 1, 1.0, 1, 1, 2, 1, 0.0, 3, 1),
     "gemm_mixed_precision": ("bfloat16", "none", "none", 1, 1, 1, 1.0, 1, 1, 2, 1, 0.0, 3, 1),
     "matmul_vec": (1, 1, 1, 2, 3),

@@ -31,8 +31,8 @@ def tile_names() -> list[str]:
 def multiply(backend: tilewright.Backend) -> Any:
     def call(p: Product, a: Any, b: Any, c: Any) -> None:
         backend.batched_gemm(
-            *p.sizes(), a, p.ld("a"), b, p.ld("b"), p.beta, c, p.ld("c"),
-            p.stride("a"), p.stride("b"), p.stride("c"), p.count, p.dtype, p.output_dtype,
+            *p.sizes(), a, p.ld("a"), p.stride("a"), b, p.ld("b"), p.stride("b"),
+            p.beta, c, p.ld("c"), p.stride("c"), p.count, p.dtype, p.output_dtype,
         )  # fmt: skip
 
     return call

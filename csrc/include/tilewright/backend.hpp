@@ -135,8 +135,8 @@ class TILEWRIGHT_API Backend {
   /// batch_count products; matrix i starts i * stride elements into its buffer. stride_a or
   /// stride_b 0 shares that matrix; the C matrices must not overlap.
   void batched_gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k, double alpha,
-                    Buffer a, Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc,
-                    Size stride_a, Size stride_b, Size stride_c, Size batch_count,
+                    Buffer a, Size lda, Size stride_a, Buffer b, Size ldb, Size stride_b,
+                    double beta, Buffer c, Size ldc, Size stride_c, Size batch_count,
                     DType dtype = DType::float32, std::optional<DType> output_dtype = std::nullopt);
 
   /// gemm_mixed_precision with Precision::float16.

@@ -56,14 +56,13 @@ def _gemm_to_float32(draw: Draw, m: int, n: int, k: int) -> Problem:
 
 
 def _batched_gemm(draw: Draw, batch: int, m: int, n: int, k: int) -> Problem:
-    strides = (m * k, k * n, m * n)
     return Problem(
         shape=by(batch, m, n, k),
         inputs=[draw.normal(batch, m, k), draw.normal(batch, k, n)],
         output=draw.zeros(batch, m, n),
         call=lambda be, x, c: be.batched_gemm(
-            *("none", "none", m, n, k, 1.0, x[0], k, x[1], n, 0.0, c, n),
-            *(*strides, batch, draw.dtype),
+            *("none", "none", m, n, k, 1.0, x[0], k, m * k, x[1], n, k * n),
+            *(0.0, c, n, m * n, batch, draw.dtype),
         ),
         numpy=np.matmul,
         flops=2.0 * batch * m * n * k,
