@@ -23,7 +23,7 @@ void bind_linear_algebra(BackendClass& cls) {
            arg("lda"), arg("stride_a"), arg("b"), arg("ldb"), arg("stride_b"), arg("beta"),
            arg("c"), arg("ldc"), arg("stride_c"), arg("batch_count"), dtype(),
            optional("output_dtype"));
-  def_call(cls, "gemm_f16", &Backend::gemm_f16, "gemm_mixed_precision with \"float16\".",
+  def_call(cls, "gemm_f16", &Backend::gemm_f16, "gemm on float16 buffers, summed in float32.",
            arg("trans_a"), arg("trans_b"), arg("m"), arg("n"), arg("k"), arg("alpha"), arg("a"),
            arg("lda"), arg("b"), arg("ldb"), arg("beta"), arg("c"), arg("ldc"));
   def_call(cls, "gemm_mixed_precision", &Backend::gemm_mixed_precision,

@@ -131,7 +131,7 @@ void Backend::gemm_f16(Transpose trans_a, Transpose trans_b, Size m, Size n, Siz
                        Buffer a, Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc) {
   Call call(*state_, "gemm_f16");
   GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
-  x.rounding = Precision::float16;
+  x.dtype = x.output_dtype = DType::float16;
   const GemmRequest request = check_gemm(call, x);
   call.checked();
   if (!empty(request)) do_gemm(request);

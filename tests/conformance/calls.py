@@ -154,7 +154,7 @@ CALLS: dict[str, Call] = {
     "trim": {},
     "gemm": {**_product, **_types},
     "batched_gemm": {**_batch, **_types},
-    "gemm_f16": _product,
+    "gemm_f16": {**_product, "a": In(2 * 9), "b": In(2 * 14), "c": Out(2 * 7)},
     "gemm_mixed_precision": {"precision": Name("bfloat16", also_wrong=("float32",)), **_product},
     "matmul_vec": {
         "matrix": In(4 * 6),

@@ -47,9 +47,23 @@ def test_inputs_are_rounded(
 @pytest.mark.parametrize("trans_a", TRANSPOSES)
 def test_gemm_f16(be: Backend, rng: np.random.Generator, trans_a: str) -> None:
     for m, n, k in [(1, 1, 1), (17, 13, 23), (65, 33, 257), (3, 1, 65537)]:
-        p = Product(m, n, k, trans_a, "none", 1.5, 0.5, pad_a=1, pad_b=2, pad_c=3)
+        types = ("float16", "float16")
+        p = Product(m, n, k, trans_a, "none", 1.5, 0.5, *types, pad_a=1, pad_b=2, pad_c=3)
         with Workspace(be) as ws:
-            p.check(ws, rng, f16(be), rounding="float16")
+            p.check(ws, rng, f16(be))
+
+
+def test_gemm_f16_sums_in_float32(ws: Workspace) -> None:
+    """In float16 the sum would stop at 2048, and pass 65504 on its way."""
+    k = 4096
+    rows = np.ones((2, k), np.float16)
+    rows[1, : k // 2], rows[1, k // 2 :] = 60, -60
+    c = ws.room(2, "float16")
+    ws.be.gemm_f16(
+        "none", "none", 2, 1, k, 1.0, ws.input(rows), k, ws.input(np.ones(k, np.float16)), 1,
+        0.0, c, 1,
+    )  # fmt: skip
+    assert ws.read(c).tolist() == [4096, 0]
 
 
 def one_by_one(ws: Workspace, precision: str, x: float) -> np.float32:
@@ -101,7 +115,9 @@ def test_beta_zero_and_empty_products(
         with Workspace(be) as ws:
             Product(m, n, k, c_is=np.nan).check(ws, rng, mixed(be, precision), rounding=precision)
         with Workspace(be) as ws:
-            Product(m, n, k, c_is=np.nan).check(ws, rng, f16(be), rounding="float16")
+            Product(m, n, k, dtype="float16", output_dtype="float16", c_is=np.nan).check(
+                ws, rng, f16(be)
+            )
 
 
 def test_the_reference_rounds_as_numpy_does(rng: np.random.Generator) -> None:

@@ -159,14 +159,22 @@ TEST_CASE("batched_gemm: strides, sharing and batches") {
   CHECK(be.only<GemmRequest>().batch_count == 1);
 }
 
-TEST_CASE("gemm_f16 and gemm_mixed_precision: rounded inputs in float32 buffers") {
+TEST_CASE("gemm_f16: float16 buffers, nothing rounded") {
+  RecordingBackend be;
+  const Buffer a = be.alloc(16), b = be.alloc(24), c = be.alloc(12), small = be.alloc(11);
+  be.gemm_f16(none, none, 2, 3, 4, 1, a, 4, b, 3, 0, c, 3);
+  const auto& r = be.only<GemmRequest>();
+  CHECK(r.op == "gemm_f16");
+  CHECK_FALSE(r.rounding);
+  CHECK(r.dtype == DType::float16);
+  CHECK(r.output_dtype == DType::float16);
+  CHECK_REFUSED(be, be.gemm_f16(none, none, 2, 3, 4, 1, a, 4, b, 3, 0, small, 3),
+                "gemm_f16: c holds 11 bytes, expected at least 12 (6 elements of float16)");
+}
+
+TEST_CASE("gemm_mixed_precision: rounded inputs in float32 buffers") {
   RecordingBackend be;
   const Buffer a = be.floats(8), b = be.floats(12), c = be.floats(6);
-  be.gemm_f16(none, none, 2, 3, 4, 1, a, 4, b, 3, 0, c, 3);
-  CHECK(be.only<GemmRequest>().op == "gemm_f16");
-  CHECK(be.only<GemmRequest>().rounding == Precision::float16);
-  CHECK(be.only<GemmRequest>().dtype == DType::float32);
-  be.forget();
   const auto mixed = [&](Precision precision) {
     be.gemm_mixed_precision(precision, none, none, 2, 3, 4, 1, a, 4, b, 3, 0, c, 3);
   };

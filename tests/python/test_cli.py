@@ -82,7 +82,7 @@ def test_help(command: list[str]) -> None:
         (["bench", "--device", "cpu:7"], 'device "cpu:7" is unknown'),
         (["bench", "--ops", "softmix"], 'op "softmix" is unknown; did you mean "softmax"?'),
         (["bench", "--dtypes", "int8"], 'dtype "int8" is unknown; there are float32, float16'),
-        (["bench", "--ops", "gemm_f16", "--dtypes", "float16"], "has a case in float16"),
+        (["bench", "--ops", "gemm_f16", "--dtypes", "float32"], "has a case in float32"),
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_2(arguments: list[str], message: str) -> None:

@@ -139,7 +139,7 @@ class TILEWRIGHT_API Backend {
                     double beta, Buffer c, Size ldc, Size stride_c, Size batch_count,
                     DType dtype = DType::float32, std::optional<DType> output_dtype = std::nullopt);
 
-  /// gemm_mixed_precision with Precision::float16.
+  /// gemm whose A, B and C are stored as float16; products are summed in float32.
   void gemm_f16(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k, double alpha,
                 Buffer a, Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc);
 
