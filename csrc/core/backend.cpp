@@ -32,15 +32,20 @@ void check_config(std::string_view name, const Config& config) {
   }
 }
 
-/// [offset, offset + bytes) must lie within the allocation.
-void check_range(const Call& call, std::string_view name, const Allocation& allocation,
-                 std::string_view offset_name, Size offset, std::uint64_t bytes) {
+/// The allocation behind a handle that must hold [offset, offset + bytes); none for the null handle
+/// where there are no bytes.
+AllocationRef range(const Call& call, std::string_view name, Buffer handle,
+                    std::string_view offset_name, Size offset, std::uint64_t bytes) {
   call.not_negative(offset_name, offset);
+  const bool none = bytes == 0 && handle == Buffer::null;
+  AllocationRef allocation = none ? nullptr : call.buffer(name, handle);
+  const std::uint64_t held = none ? 0 : allocation->bytes();
   const auto start = static_cast<std::uint64_t>(offset);
-  if (start > allocation.bytes() || bytes > allocation.bytes() - start) {
-    call.invalid(text(name, " holds ", allocation.bytes(), " bytes, expected at least ", bytes,
-                      " from ", offset_name, " ", offset));
+  if (start > held || bytes > held - start) {
+    call.invalid(text(name, " holds ", held, " bytes, expected at least ", bytes, " from ",
+                      offset_name, " ", offset));
   }
+  return allocation;
 }
 
 std::uint64_t lower(std::uint64_t own, const std::optional<Size>& set) {
@@ -194,16 +199,14 @@ void Backend::release(Buffer buffer) noexcept {
 
 void Backend::copy_htod(Buffer dst, std::span<const std::byte> src, Size offset) {
   Call call(*state_, "copy_htod");
-  const AllocationRef to = call.buffer("dst", dst);
-  check_range(call, "dst", *to, "offset", offset, src.size());
+  const AllocationRef to = range(call, "dst", dst, "offset", offset, src.size());
   call.checked();
   if (!src.empty()) do_copy_htod(*to, src, static_cast<std::uint64_t>(offset));
 }
 
 void Backend::copy_dtoh(std::span<std::byte> dst, Buffer src, Size offset) {
   Call call(*state_, "copy_dtoh");
-  const AllocationRef from = call.buffer("src", src);
-  check_range(call, "src", *from, "offset", offset, dst.size());
+  const AllocationRef from = range(call, "src", src, "offset", offset, dst.size());
   call.checked();
   if (!dst.empty()) do_copy_dtoh(dst, *from, static_cast<std::uint64_t>(offset));
 }
@@ -211,11 +214,9 @@ void Backend::copy_dtoh(std::span<std::byte> dst, Buffer src, Size offset) {
 void Backend::copy_dtod(Buffer dst, Buffer src, Size bytes, Size dst_offset, Size src_offset) {
   Call call(*state_, "copy_dtod");
   call.not_negative("bytes", bytes);
-  const AllocationRef to = call.buffer("dst", dst);
-  const AllocationRef from = call.buffer("src", src);
   const auto size = static_cast<std::uint64_t>(bytes);
-  check_range(call, "dst", *to, "dst_offset", dst_offset, size);
-  check_range(call, "src", *from, "src_offset", src_offset, size);
+  const AllocationRef to = range(call, "dst", dst, "dst_offset", dst_offset, size);
+  const AllocationRef from = range(call, "src", src, "src_offset", src_offset, size);
   if (dst == src && dst_offset < src_offset + bytes && src_offset < dst_offset + bytes) {
     call.invalid(text("the ranges of ", bytes, " bytes from dst_offset ", dst_offset,
                       " and src_offset ", src_offset, " of one buffer overlap"));
@@ -255,6 +256,10 @@ void Backend::trim() {
   Call call(*state_, "trim");
   call.checked();
   do_trim();
+}
+
+void Backend::stand_in(AllocationRef& input) {
+  if (!input) input = do_alloc(1);
 }
 
 }  // namespace tilewright

@@ -77,8 +77,11 @@ class Call {
   /// axis within the shape, counted from the front.
   std::size_t axis(Size axis, std::span<const Size> shape) const;
 
-  /// The allocation behind a handle that must hold `elements` of dtype.
+  /// The allocation behind a handle that must hold `elements` of dtype; none for the null handle
+  /// where there are no elements.
   AllocationRef buffer(std::string_view name, Buffer handle, Size elements, DType dtype) const {
+    if (elements == 0 && handle == Buffer::null) [[unlikely]]
+      return nullptr;
     const AllocationRef& allocation = find(name, handle);
     // So many elements, which no buffer holds, would overflow their bytes.
     constexpr Size too_many = Size{1} << 60;
@@ -92,7 +95,7 @@ class Call {
 
   void distinct(std::string_view output_name, Buffer output, std::string_view name,
                 Buffer input) const {
-    if (output == input) [[unlikely]]
+    if (output == input && output != Buffer::null) [[unlikely]]
       same(output_name, name);
   }
 

@@ -206,7 +206,9 @@ void Backend::reduce(ReduceOp op, Buffer input, Buffer output, std::span<const S
   r.inner = a.inner;
   r.dtype = dtype;
   call.checked();
-  if (results != 0) do_reduce(r);
+  if (results == 0) return;
+  stand_in(r.input);
+  do_reduce(r);
 }
 
 void Backend::cast(Buffer input, DType from, Buffer output, DType to, Size n) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "core/call.hpp"
 #include "core/text.hpp"
@@ -24,20 +25,21 @@ struct GemmArguments {
   std::optional<Precision> rounding = std::nullopt;
 };
 
-/// The elements that a rows x cols matrix spans.
-Size span_of(const Call& call, std::string_view name, Size rows, Size cols, Size ld) {
-  if (ld < std::max<Size>(cols, 1)) {
+/// The elements that a rows x cols matrix spans. The leading dimension of one without elements may
+/// be 0.
+Size span_of(const Call& call, std::string_view name, Size rows, Size cols, Size ld,
+             Size batch_count) {
+  const bool empty = rows == 0 || cols == 0 || batch_count == 0;
+  if (ld < std::max<Size>(cols, 1) && !(empty && ld == 0)) {
     call.invalid(text("ld", name, " is ", ld, ", expected at least ", std::max<Size>(cols, 1),
                       ", the row length of ", name, " as stored"));
   }
-  if (rows == 0 || cols == 0) return 0;
-  return call.spanned(name, rows, ld, cols);
+  return empty ? 0 : call.spanned(name, rows, ld, cols);
 }
 
 Size span_of_batch(const Call& call, std::string_view name, Size one, Size stride,
                    Size batch_count) {
-  if (one == 0 || batch_count == 0) return 0;
-  return call.spanned(name, batch_count, stride, one);
+  return one == 0 ? 0 : call.spanned(name, batch_count, stride, one);
 }
 
 GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
@@ -61,11 +63,13 @@ GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
   r.op = call.op();
   r.trans_a = x.trans_a != Transpose::none;
   r.trans_b = x.trans_b != Transpose::none;
-  const Size one_a =
-      r.trans_a ? span_of(call, "a", x.k, x.m, x.lda) : span_of(call, "a", x.m, x.k, x.lda);
-  const Size one_b =
-      r.trans_b ? span_of(call, "b", x.n, x.k, x.ldb) : span_of(call, "b", x.k, x.n, x.ldb);
-  const Size one_c = span_of(call, "c", x.m, x.n, x.ldc);
+  const auto span = [&](std::string_view name, bool transposed, Size rows, Size cols, Size ld) {
+    if (transposed) std::swap(rows, cols);
+    return span_of(call, name, rows, cols, ld, x.batch_count);
+  };
+  const Size one_a = span("a", r.trans_a, x.m, x.k, x.lda);
+  const Size one_b = span("b", r.trans_b, x.k, x.n, x.ldb);
+  const Size one_c = span("c", false, x.m, x.n, x.ldc);
   if (x.batch_count > 1 && one_c > 0 && x.stride_c < one_c) {
     call.invalid(text("stride_c is ", x.stride_c, ", expected at least ", one_c,
                       ", so that the matrices of c do not overlap"));
@@ -94,9 +98,14 @@ GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
   return r;
 }
 
-bool empty(const GemmRequest& r) { return r.m == 0 || r.n == 0 || r.batch_count == 0; }
-
 }  // namespace
+
+void Backend::run_gemm(GemmRequest& r) {
+  if (r.m == 0 || r.n == 0 || r.batch_count == 0) return;
+  stand_in(r.a);
+  stand_in(r.b);
+  do_gemm(r);
+}
 
 void Backend::gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k, double alpha,
                    Buffer a, Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc,
@@ -105,9 +114,9 @@ void Backend::gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k,
   GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
   x.dtype = dtype;
   x.output_dtype = output_dtype.value_or(dtype);
-  const GemmRequest request = check_gemm(call, x);
+  GemmRequest request = check_gemm(call, x);
   call.checked();
-  if (!empty(request)) do_gemm(request);
+  run_gemm(request);
 }
 
 void Backend::batched_gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k,
@@ -122,9 +131,9 @@ void Backend::batched_gemm(Transpose trans_a, Transpose trans_b, Size m, Size n,
   x.batch_count = batch_count;
   x.dtype = dtype;
   x.output_dtype = output_dtype.value_or(dtype);
-  const GemmRequest request = check_gemm(call, x);
+  GemmRequest request = check_gemm(call, x);
   call.checked();
-  if (!empty(request)) do_gemm(request);
+  run_gemm(request);
 }
 
 void Backend::gemm_f16(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k, double alpha,
@@ -132,9 +141,9 @@ void Backend::gemm_f16(Transpose trans_a, Transpose trans_b, Size m, Size n, Siz
   Call call(*state_, "gemm_f16");
   GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
   x.dtype = x.output_dtype = DType::float16;
-  const GemmRequest request = check_gemm(call, x);
+  GemmRequest request = check_gemm(call, x);
   call.checked();
-  if (!empty(request)) do_gemm(request);
+  run_gemm(request);
 }
 
 void Backend::gemm_mixed_precision(Precision precision, Transpose trans_a, Transpose trans_b,
@@ -144,9 +153,9 @@ void Backend::gemm_mixed_precision(Precision precision, Transpose trans_a, Trans
   call.known("precision", precision);
   GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
   x.rounding = precision;
-  const GemmRequest request = check_gemm(call, x);
+  GemmRequest request = check_gemm(call, x);
   call.checked();
-  if (!empty(request)) do_gemm(request);
+  run_gemm(request);
 }
 
 void Backend::matmul_vec(Buffer matrix, Size rows, Size cols, Buffer vector, Buffer out,
@@ -165,7 +174,10 @@ void Backend::matmul_vec(Buffer matrix, Size rows, Size cols, Buffer vector, Buf
   r.cols = cols;
   r.dtype = dtype;
   call.checked();
-  if (rows != 0) do_matmul_vec(r);
+  if (rows == 0) return;
+  stand_in(r.matrix);
+  stand_in(r.vector);
+  do_matmul_vec(r);
 }
 
 }  // namespace tilewright

@@ -176,6 +176,8 @@ void Backend::conv2d_backward_filter(Buffer input, const Shape4& input_shape, Bu
   call.distinct("grad_filter", grad_filter, "input", input);
   call.distinct("grad_filter", grad_filter, "grad_output", grad_output);
   call.checked();
+  stand_in(r.input);
+  stand_in(r.output);
   do_conv2d_backward_filter(r);
 }
 
@@ -260,6 +262,8 @@ void Backend::weighted_sum(Buffer weights, Buffer rows, Buffer output, Size coun
   r.dim = dim;
   r.dtype = dtype;
   call.checked();
+  stand_in(r.weights);
+  stand_in(r.rows);
   do_weighted_sum(r);
 }
 
@@ -349,7 +353,9 @@ void Backend::gather(Buffer table, Buffer indices, Buffer output, Size table_row
   r.count = count;
   r.dtype = dtype;
   call.checked();
-  if (count != 0 && row_size != 0) do_gather(r);
+  if (count == 0 || row_size == 0) return;
+  stand_in(r.table);
+  do_gather(r);
 }
 
 void Backend::scatter(Buffer source, Buffer indices, Buffer output, Size output_rows, Size row_size,

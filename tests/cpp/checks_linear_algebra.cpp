@@ -63,7 +63,7 @@ TEST_CASE("gemm: leading dimensions are held against the matrices as stored") {
   CHECK_NOTHROW((Gemm{.trans_b = Transpose::conj_transpose, .ldb = 4}(be, a, b, c)));
   CHECK_REFUSED(be, (Gemm{.trans_b = transposed, .ldb = 3}(be, a, b, c)),
                 "ldb is 3, expected at least 4");
-  CHECK_REFUSED(be, (Gemm{.k = 0, .lda = 0}(be, a, b, c)), "lda is 0, expected at least 1");
+  CHECK_REFUSED(be, (Gemm{.k = 0, .lda = -1}(be, a, b, c)), "lda is -1, expected at least 1");
 }
 
 TEST_CASE("gemm: the last row may end with its last element") {
@@ -123,10 +123,29 @@ TEST_CASE("gemm: empty results are nothing to do, an empty k is") {
   const Buffer a = be.floats(8), b = be.floats(12), c = be.floats(6);
   CHECK_NOTHING_TO_DO(be, (Gemm{.m = 0}(be, a, b, c)));
   CHECK_NOTHING_TO_DO(be, (Gemm{.n = 0}(be, a, b, c)));
-  CHECK_REFUSED(be, (Gemm{.m = 0}(be, a, b, Buffer::null)), "c is the null handle");
   be.forget();
   Gemm{.k = 0}(be, a, b, c);
   CHECK(be.only<GemmRequest>().k == 0);
+}
+
+TEST_CASE("gemm: a matrix without elements may be null, with a leading dimension of 0") {
+  RecordingBackend be;
+  constexpr Buffer null = Buffer::null;
+  const Buffer a = be.floats(8), b = be.floats(12), c = be.floats(6);
+  CHECK_NOTHING_TO_DO(be, (Gemm{.m = 0, .lda = 0, .ldc = 0}(be, null, b, null)));
+  CHECK_NOTHING_TO_DO(be, (Gemm{.n = 0, .ldb = 0, .ldc = 0}(be, a, null, null)));
+  CHECK_NOTHING_TO_DO(
+      be, (Gemm{.m = 0, .n = 0, .k = 0, .lda = 0, .ldb = 0, .ldc = 0}(be, null, null, null)));
+  CHECK_REFUSED(be, (Gemm{.m = 0}(be, a, null, c)), "b is the null handle");
+  CHECK_REFUSED(be, (Gemm{.m = 0, .ldb = 0}(be, a, b, c)), "ldb is 0, expected at least 3");
+  CHECK_REFUSED(be, (Gemm{.m = 0, .lda = 1}(be, a, b, c)), "lda is 1, expected at least 4");
+  CHECK_REFUSED(be, (Gemm{.k = 0}(be, null, null, null)), "c is the null handle");
+  CHECK_REFUSED(be, (Gemm{.k = 0}(be, static_cast<Buffer>(5), null, c)), "a is 5");
+  be.forget();
+  Gemm{.k = 0, .lda = 0, .ldb = 0}(be, null, null, c);
+  // What is bound although nothing of it is read.
+  CHECK(be.only<GemmRequest>().a != nullptr);
+  CHECK(be.only<GemmRequest>().b != nullptr);
 }
 
 TEST_CASE("batched_gemm: strides, sharing and batches") {

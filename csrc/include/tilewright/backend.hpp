@@ -68,7 +68,8 @@ struct MemoryStats {
 /// - Matrices and tensors are row-major. Shapes, strides and leading dimensions count elements.
 /// - Ops are queued in order and return at once; copy_dtoh and synchronize wait. An op that throws
 ///   has changed nothing.
-/// - Zero-size work does nothing, but its arguments are still checked.
+/// - Zero-size work does nothing, but its arguments are still checked. A buffer that by the sizes
+///   holds no elements may be Buffer::null, and the leading dimension of such a matrix 0.
 /// - Every method may be called from any thread. Ops before init() or after close() throw
 ///   NotInitialized; a handle that is unknown, freed or of another backend is InvalidArgument; an
 ///   op that the backend lacks throws Unsupported.
@@ -281,8 +282,9 @@ class TILEWRIGHT_API Backend {
   friend TILEWRIGHT_API std::shared_ptr<Choices> choices_of(Backend& backend);
 
   // What an implementation provides. Requests are checked: handles live, ranges inside, nothing of
-  // size zero (but k of gemm, cols of matmul_vec and the axis of reduce may be). An op left out
-  // throws Unsupported, as do kernels and profiles; without do_host_memory there is none.
+  // size zero (but k of gemm, cols of matmul_vec, count of weighted_sum, table_rows of gather, N of
+  // conv2d_backward_filter and the axis of reduce may be). An op left out throws Unsupported, as do
+  // kernels and profiles; without do_host_memory there is none.
   virtual void do_init() = 0;
   virtual void do_close() noexcept = 0;
   virtual DeviceInfo do_device() const = 0;
@@ -326,6 +328,10 @@ class TILEWRIGHT_API Backend {
   virtual void do_launch_kernel(const LaunchRequest& request);
   virtual void do_begin_profile();
   virtual Profile do_end_profile();
+
+  void run_gemm(GemmRequest& request);
+  /// Gives an input of no elements that is null something to bind, where there are results.
+  void stand_in(std::shared_ptr<Allocation>& input);
 
   std::string name_;
   Config config_;
