@@ -54,7 +54,7 @@ class FaultyDriver:
     def __init__(self) -> None:
         self._library = ctypes.CDLL(os.environ["FAULTY_DRIVER"])
 
-    def set(self, switch: str, value: bool = True) -> None:
+    def set(self, switch: str, value: int = True) -> None:
         ctypes.c_int.in_dll(self._library, switch).value = value
 
     def count(self, counter: str) -> int:

@@ -2,6 +2,7 @@
 
 #include "core/dynamic_library.hpp"
 #include "core/environment.hpp"
+#include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -17,6 +18,7 @@ constexpr const char* system_loader = "libze_loader.so.1";
 #endif
 
 Api open() {
+  note_driver();
   const auto set = environment("TILEWRIGHT_ZE_LIBRARY");
   Api api;
   api.path = set ? *set : system_loader;

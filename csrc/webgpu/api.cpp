@@ -2,6 +2,7 @@
 
 #include "core/dynamic_library.hpp"
 #include "core/environment.hpp"
+#include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -27,6 +28,7 @@ LogLevel level_of(WGPULogLevel level) {
 }
 
 Api open() {
+  note_driver();
   const auto set = environment("TILEWRIGHT_WGPU_LIBRARY");
   Api api;
   api.path = set ? *set : own_folder() + TILEWRIGHT_WGPU_NAME;

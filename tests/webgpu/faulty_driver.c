@@ -3,10 +3,12 @@
  * declares the few calls that it stands in for. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef void (*function)(void);
 typedef function (*get_function)(void *owner, const char *name);
@@ -18,6 +20,10 @@ volatile int device_is_lost;
 volatile int device_is_lost_in_a_wait;
 volatile int work_hangs; /* what is submitted never ends */
 volatile int memory_is_full;
+volatile int memory_megabytes; /* what all allocations may hold together; 0: as the driver says */
+
+/* A kernel with one of these constants in its code does this as it is compiled. */
+enum { CRASHES = 0x4fa11ed1, NEVER_ENDS = 0x4fa11ed2 };
 
 /* What it counts. */
 volatile int pipelines_made;
@@ -52,8 +58,83 @@ static void look(void) {
     return real_##name arguments;                         \
   }
 
-CALL(vkAllocateMemory, (void *device, const void *info, const void *allocator, uint64_t *memory),
-     (device, info, allocator, memory), memory_is_full, OUT_OF_DEVICE_MEMORY)
+/* Allocations by their handles, of which tests hold few. */
+enum { MOST_ALLOCATIONS = 4096 };
+static struct {
+  uint64_t memory, bytes;
+} allocations[MOST_ALLOCATIONS];
+static uint64_t allocated;
+static pthread_mutex_t allocations_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static int room_for(uint64_t bytes) {
+  return memory_megabytes == 0 || allocated + bytes <= (uint64_t)memory_megabytes << 20;
+}
+
+static void count_allocation(uint64_t memory, uint64_t bytes) {
+  for (int i = 0; i < MOST_ALLOCATIONS; ++i) {
+    if (allocations[i].memory != 0) continue;
+    allocations[i].memory = memory;
+    allocations[i].bytes = bytes;
+    allocated += bytes;
+    return;
+  }
+}
+
+static void forget_allocation(uint64_t memory) {
+  for (int i = 0; i < MOST_ALLOCATIONS; ++i) {
+    if (allocations[i].memory != memory) continue;
+    allocations[i].memory = 0;
+    allocated -= allocations[i].bytes;
+    return;
+  }
+}
+
+struct allocate_info {
+  uint32_t type;
+  const void *next;
+  uint64_t bytes;
+};
+
+static int (*real_vkAllocateMemory)(void *, const struct allocate_info *, const void *, uint64_t *);
+static int faulty_vkAllocateMemory(void *device, const struct allocate_info *info,
+                                   const void *allocator, uint64_t *memory) {
+  pthread_mutex_lock(&allocations_mutex);
+  int result = OUT_OF_DEVICE_MEMORY;
+  if (!memory_is_full && room_for(info->bytes)) {
+    result = real_vkAllocateMemory(device, info, allocator, memory);
+    if (result == SUCCESS) count_allocation(*memory, info->bytes);
+  }
+  pthread_mutex_unlock(&allocations_mutex);
+  return result;
+}
+
+static void (*real_vkFreeMemory)(void *, uint64_t, const void *);
+static void faulty_vkFreeMemory(void *device, uint64_t memory, const void *allocator) {
+  pthread_mutex_lock(&allocations_mutex);
+  real_vkFreeMemory(device, memory, allocator);
+  if (memory != 0) forget_allocation(memory);
+  pthread_mutex_unlock(&allocations_mutex);
+}
+
+struct module_info {
+  uint32_t type;
+  const void *next;
+  uint32_t flags;
+  size_t bytes;
+  const uint32_t *words;
+};
+
+static int (*real_vkCreateShaderModule)(void *, const struct module_info *, const void *,
+                                        uint64_t *);
+static int faulty_vkCreateShaderModule(void *device, const struct module_info *info,
+                                       const void *allocator, uint64_t *module) {
+  for (size_t i = 0; i < info->bytes / sizeof(uint32_t); ++i) {
+    if (info->words[i] == CRASHES) abort();
+    while (info->words[i] == NEVER_ENDS) pause();
+  }
+  return real_vkCreateShaderModule(device, info, allocator, module);
+}
+
 CALL(vkCreateComputePipelines,
      (void *device, uint64_t cache, uint32_t count, const void *infos, const void *allocator,
       uint64_t *pipelines),
@@ -82,6 +163,8 @@ static function stand_in(const char *name, function real) {
     return (function)(void *)faulty_##call; \
   }
   STAND_IN(vkAllocateMemory, "vkAllocateMemory")
+  STAND_IN(vkFreeMemory, "vkFreeMemory")
+  STAND_IN(vkCreateShaderModule, "vkCreateShaderModule")
   STAND_IN(vkCreateComputePipelines, "vkCreateComputePipelines")
   STAND_IN(vkQueueSubmit, "vkQueueSubmit")
   STAND_IN(vkGetSemaphoreCounterValue, "vkGetSemaphoreCounterValue")

@@ -101,14 +101,11 @@ def test_a_device_that_is_full(
     succeeds(code, **faulty_driver)
 
 
-# Address space is what a software GPU takes its memory from.
-NO_ADDRESS_SPACE = """
-import resource
+SMALL_DEVICE = """
+driver = FaultyDriver()
+driver.set("memory_megabytes", 4096)
 be = tw.init_backend("webgpu:0")
 assert works(be, 1 << 20)
-with open("/proc/self/statm") as statm:
-    used = int(statm.read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 30), -1))
 held = []
 def fill():
     while len(held) < 100:
@@ -127,8 +124,10 @@ assert works(be)
 """
 
 
-def test_allocations_until_the_device_refuses(succeeds: Succeeds) -> None:
-    succeeds(NO_ADDRESS_SPACE)
+def test_allocations_until_the_device_refuses(
+    succeeds: Succeeds, faulty_driver: dict[str, str]
+) -> None:
+    succeeds(SMALL_DEVICE, **faulty_driver)
 
 
 MANY = """

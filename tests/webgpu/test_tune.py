@@ -26,9 +26,18 @@ SIZES = "40x40x40"
 
 # What a kernel does that is no good, as the first lines of its body.
 RETURNS_AT_ONCE = "if (group.x < 1000000u) { return; }"
-WRITES_OUTSIDE = "little[t + 0x10000000u * (group.x + 1u)] = 1u; if (little[0] == 5u) { return; }"
 DOES_NOT_COMPILE = "this is no WGSL"
-NEVER_ENDS = '#include "pipe.wgsl"'  # that nobody writes to
+WRITES_BEYOND = """
+#if VECTOR_C
+if (group.x + t == 0u) { c[params.m * params.ldc / 4u] = vec4<${TC}>(1.0); }
+#else
+if (group.x + t == 0u) { c[params.m * params.ldc] = ${TC}(1.0); }
+#end
+"""
+# What makes faulty_driver.c do so as it compiles the kernel, since what a real GPU does about such
+# code differs.
+CRASHES = "little[t % 4u] = 0x4fa11ed1u;"
+NEVER_ENDS = "little[t % 4u] = 0x4fa11ed2u;"
 
 
 def opened_choices() -> _core._Choices:
@@ -51,7 +60,6 @@ def spoil(folder: Path, bad: dict[str, str]) -> dict[str, str]:
         rows, columns = re.findall(r"\d+", candidate)[:2]
         text += f"#if BM == {rows} && BN == {columns}\n{body}\n#end\n"
     (folder / "gemm.wgsl").write_text(text + KERNEL[main.end() :])
-    os.mkfifo(folder / "pipe.wgsl")
     return {"TILEWRIGHT_KERNEL_DIR": str(folder), "TILEWRIGHT_CACHE_DIR": str(folder / "cache")}
 
 
@@ -82,23 +90,30 @@ def tune(quiet_folder: Path, tmp_path: Path) -> Callable[..., tuple[int, Any]]:
 
 
 def test_bad_candidates_are_left_out_and_the_others_go_on(
-    tune: Callable[..., tuple[int, Any]], tmp_path: Path
+    tune: Callable[..., tuple[int, Any]], tmp_path: Path, faulty_driver: dict[str, str]
 ) -> None:
     rule = tune("--dry-run")[1]["results"][0]["rule"]
     others = [name for name in candidates() if name != rule]
-    wrong, crashing, hanging = others[:3]
+    wrong, beyond, crashing, hanging = others[:4]
     variables = spoil(
-        tmp_path, {wrong: RETURNS_AT_ONCE, crashing: WRITES_OUTSIDE, hanging: NEVER_ENDS}
+        tmp_path,
+        {
+            wrong: RETURNS_AT_ONCE,
+            beyond: WRITES_BEYOND,
+            crashing: CRASHES,
+            hanging: NEVER_ENDS,
+        },
     )
-    code, report = tune("--timeout", "20", **variables)
+    code, report = tune("--timeout", "20", **variables, **faulty_driver)
     assert code == 1
     why = {rejected["candidate"]: rejected["why"] for rejected in report["rejected"]}
-    assert set(why) == {wrong, crashing, hanging}
+    assert set(why) == {wrong, beyond, crashing, hanging}
     assert why[wrong].startswith("wrong result: error ")
+    assert why[beyond] == "it wrote beyond its output"
     assert why[crashing].startswith("its process was ended by SIG")
     assert why[hanging] == "no answer within 20 s"
     (result,) = report["results"]
-    assert set(result["seconds"]) == {rule, *others[3:]}
+    assert set(result["seconds"]) == {rule, *others[4:]}
     assert result["best"] not in why
     kept = Path(report["path"]).read_text()
     assert not any(f" {name} " in kept for name in why)
@@ -117,10 +132,10 @@ def test_a_kernel_that_does_not_compile_is_named_with_its_line(
 
 
 def test_where_the_rule_itself_crashes_nothing_is_kept(
-    tune: Callable[..., tuple[int, Any]], tmp_path: Path
+    tune: Callable[..., tuple[int, Any]], tmp_path: Path, faulty_driver: dict[str, str]
 ) -> None:
-    every = dict.fromkeys(candidates(), WRITES_OUTSIDE)
-    code, report = tune(**spoil(tmp_path, every))
+    every = dict.fromkeys(candidates(), CRASHES)
+    code, report = tune(**spoil(tmp_path, every), **faulty_driver)
     assert code == 1
     assert report["results"] == []
     assert report["written"] is False

@@ -22,6 +22,8 @@ _MOST_SAMPLES = 101
 _MOST_CALLS = 10_000
 _CHUNK = 1 << 16
 """Elements that are compared at once, few enough for the cache."""
+_GUARD = np.full(1 << 16, 0xA5, np.uint8)
+"""What lies behind an output, for a kernel that writes beyond it to change."""
 
 
 @dataclass
@@ -100,6 +102,9 @@ def run(backend: Any, case: Case, size: str, dtype: str, seconds: float) -> Outc
             if not outcome.error <= problem.allowed_error:
                 outcome.status = "wrong"
                 outcome.message = f"error {outcome.error:.1e}, allowed {problem.allowed_error:.1e}"
+            elif on_device.wrote_beyond():
+                outcome.status = "wrong"
+                outcome.message = "it wrote beyond its output"
             elif seconds > 0:
                 outcome.seconds = _time(on_device.call, backend.synchronize, seconds * 0.6)
     except tilewright.Unsupported as error:
@@ -125,9 +130,13 @@ class OnDevice:
 
     def __enter__(self) -> OnDevice:
         try:
-            for array in (*self._problem.inputs, self._problem.output):
+            for array in self._problem.inputs:
                 self._buffers.append(self._backend.alloc(array.nbytes))
                 self._backend.copy_htod(self._buffers[-1], array)
+            output = self._problem.output
+            self._buffers.append(self._backend.alloc(output.nbytes + _GUARD.nbytes))
+            self._backend.copy_htod(self._buffers[-1], output)
+            self._backend.copy_htod(self._buffers[-1], _GUARD, output.nbytes)
         except BaseException:
             self.__exit__()
             raise
@@ -144,6 +153,12 @@ class OnDevice:
         read = np.empty_like(self._problem.output)
         self._backend.copy_dtoh(read, self._buffers[-1])
         return read
+
+    def wrote_beyond(self) -> bool:
+        """Whether something behind the output has changed."""
+        read = np.empty_like(_GUARD)
+        self._backend.copy_dtoh(read, self._buffers[-1], self._problem.output.nbytes)
+        return not np.array_equal(read, _GUARD)
 
     def forget_result(self) -> None:
         """What is not written from here on is NaN."""

@@ -64,7 +64,7 @@ class Worker:
         return {"shape": self._problem.shape, "choices": made}
 
     def check(self, point: str, candidate: str) -> dict[str, Any]:
-        """Whether the candidate gives what the rule's choice gave."""
+        """Whether the candidate gives what the rule's choice gave, and writes nothing else."""
         with self._forced(point, candidate):
             self._run.forget_result()
             self._run.call()
@@ -75,6 +75,8 @@ class Worker:
         allowed = 2 * self._problem.allowed_error
         if not error <= allowed:
             return {"failed": f"wrong result: error {error:.1e}, allowed {allowed:.1e}"}
+        if self._run.wrote_beyond():
+            return {"failed": "it wrote beyond its output"}
         return {}
 
     def sample(self, point: str, candidate: str, calls: int) -> dict[str, Any]:
