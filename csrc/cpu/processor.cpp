@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/environment.hpp"
+#include "core/kept.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
 
@@ -73,7 +74,8 @@ const char* to_string(Isa isa) {
 }
 
 Isa usable_isa() {
-  static const Isa isa = [] {
+  static constinit Kept<Isa> isa;
+  return isa.get([] {
     const Isa detected = detected_isa();
     const auto wanted = environment("TILEWRIGHT_CPU_ISA");
     if (!wanted) return detected;
@@ -87,8 +89,7 @@ Isa usable_isa() {
     }
     throw InvalidArgument(
         text("TILEWRIGHT_CPU_ISA is \"", *wanted, "\", expected baseline, avx2 or avx512"));
-  }();
-  return isa;
+  });
 }
 
 bool is_intel() {

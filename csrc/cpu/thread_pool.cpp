@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/environment.hpp"
+#include "core/kept.hpp"
 #include "cpu/processor.hpp"
 
 #if !defined(_WIN32)
@@ -147,15 +148,17 @@ class ThreadPool {
 // the workers, forgets it and makes its own.
 std::atomic<ThreadPool*> current_pool{nullptr};
 
+std::mutex* creation = new std::mutex;  // for the whole process, also as it ends
+
 #if !defined(_WIN32)
 const int fork_handler = pthread_atfork(nullptr, nullptr, [] {
+  creation = new std::mutex;  // a thread that the child lacks may hold the parent's
   current_pool.store(nullptr);
   inside_task = false;
 });
 #endif
 
 ThreadPool& pool() {
-  static std::mutex* const creation = new std::mutex;
   if (ThreadPool* existing = current_pool.load(std::memory_order_acquire)) return *existing;
   std::lock_guard lock(*creation);
   if (ThreadPool* existing = current_pool.load(std::memory_order_acquire)) return *existing;
@@ -167,13 +170,13 @@ ThreadPool& pool() {
 }  // namespace
 
 std::size_t thread_count() {
-  static const std::size_t count = [] {
+  static constinit Kept<std::size_t> count;
+  return count.get([] {
     if (const auto set = environment_number("TILEWRIGHT_NUM_THREADS", 1, 1024)) {
       return static_cast<std::size_t>(*set);
     }
     return usable_processors();
-  }();
-  return count;
+  });
 }
 
 std::size_t piece_count(std::size_t n, std::size_t grain) {

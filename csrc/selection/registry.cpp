@@ -12,6 +12,8 @@ namespace tilewright {
 
 namespace {
 
+const std::array<BackendEntry, 3> entries{level_zero_entry(), webgpu_entry(), cpu_entry()};
+
 const BackendEntry& entry_of(std::string_view name) {
   std::string names;
   for (const BackendEntry& entry : backend_entries()) {
@@ -38,10 +40,7 @@ Size index_of(const DeviceInfo& device) {
 
 }  // namespace
 
-std::span<const BackendEntry> backend_entries() {
-  static const std::array<BackendEntry, 3> entries{level_zero_entry(), webgpu_entry(), cpu_entry()};
-  return entries;
-}
+std::span<const BackendEntry> backend_entries() { return entries; }
 
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;

@@ -18,13 +18,11 @@ extern const KernelTable table;
 
 const KernelTable& kernels() {
 #if defined(TILEWRIGHT_X86_KERNELS)
-  static const KernelTable& chosen = usable_isa() == Isa::avx512 ? avx512::table
-                                     : usable_isa() == Isa::avx2 ? avx2::table
-                                                                 : baseline::table;
-  return chosen;
-#else
-  return baseline::table;
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::table;
+  if (isa == Isa::avx2) return avx2::table;
 #endif
+  return baseline::table;
 }
 
 }  // namespace tilewright::cpu
