@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import random
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,21 @@ def works(be: tw.Backend, n: int = 1000) -> bool:
     """Whether an upload, a launch and a download do what they should."""
     x = np.arange(n, dtype=np.float32)
     return bool((be.add(x, 1).numpy() == x + 1).all())
+
+
+def any_op(be: tw.Backend) -> None:
+    """One of several ops, each of which compiles kernels at its first use."""
+    x, row = np.ones((20, 20), np.float32), np.ones(20, np.float32)
+    ops: list[Callable[[], tw.Array]] = [
+        lambda: be.exp(x),
+        lambda: be.add(x, 1),
+        lambda: be.sum(x, 0),
+        lambda: be.max(x, 1),
+        lambda: be.softmax(x),
+        lambda: be.matmul(x, x),
+        lambda: be.matmul(x, row),
+    ]
+    random.choice(ops)().numpy()
 
 
 def in_child(body: Callable[[], Any]) -> None:

@@ -72,3 +72,15 @@ def compile_c(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path],
         return library
 
     return build
+
+
+@pytest.fixture(scope="session")
+def on_load(compile_c: Callable[[str, Path], Path]) -> str:
+    """The path of a library that does as ON_LOAD says where it is loaded."""
+    return str(compile_c("libon_load.so", HERE / "on_load.c"))
+
+
+@pytest.fixture(params=[4, pytest.param(40, marks=pytest.mark.exhaustive)])
+def repeats(request: pytest.FixtureRequest) -> int:
+    """How often to do what goes wrong only now and then."""
+    return int(request.param)

@@ -12,6 +12,8 @@
 
 #include "bindings/convert.hpp"
 #include "bindings/log.hpp"
+#include "bindings/native_call.hpp"
+#include "bindings/python_call.hpp"
 #include "bindings/self.hpp"
 #include "tilewright/backend.hpp"
 
@@ -27,19 +29,21 @@ auto without_gil(F&& f) {
   constexpr bool returns_nothing = std::is_void_v<Result>;
   std::exception_ptr failure;
   std::optional<std::conditional_t<returns_nothing, bool, Result>> result;
-  // By hand, not in a destructor: Python ends a thread that waits for the GIL at exit by unwinding
-  // it from here.
-  PyThreadState* const thread = PyEval_SaveThread();
-  try {
-    if constexpr (returns_nothing) {
-      f();
-    } else {
-      result.emplace(f());
+  PyThreadState* thread = nullptr;
+  {
+    const NativeCall inside;
+    thread = PyEval_SaveThread();
+    try {
+      if constexpr (returns_nothing) {
+        f();
+      } else {
+        result.emplace(f());
+      }
+    } catch (...) {
+      failure = std::current_exception();
     }
-  } catch (...) {
-    failure = std::current_exception();
   }
-  PyEval_RestoreThread(thread);
+  call_python([&] { PyEval_RestoreThread(thread); });
   deliver_log();
   if (failure) std::rethrow_exception(failure);
   if constexpr (!returns_nothing) return std::move(*result);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bindings/array.hpp"
+#include "bindings/python_call.hpp"
 #include "bindings/self.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -45,9 +46,10 @@ bool is_bool(py::handle given) {
 /// Objects that count: int and whatever has __index__, such as NumPy's integers. Not bool.
 py::object to_int(py::handle given, const Argument& argument, std::string_view expected) {
   if (is_bool(given) || !PyIndex_Check(given.ptr())) argument.refuse(given, expected);
-  auto number = py::reinterpret_steal<py::object>(PyNumber_Index(given.ptr()));
+  auto number =
+      py::reinterpret_steal<py::object>(call_python([&] { return PyNumber_Index(given.ptr()); }));
   if (!number) {
-    PyErr_Clear();
+    forget_error();
     argument.refuse(given, expected);
   }
   return number;
@@ -69,10 +71,11 @@ std::string shown(py::handle object) {
   if (!is_short(object.ptr(), left)) {
     return tilewright::text("of type ", type, ", ", PyObject_Size(object.ptr()), " long");
   }
-  const auto repr = py::reinterpret_steal<py::object>(PyObject_Repr(object.ptr()));
+  const auto repr =
+      py::reinterpret_steal<py::object>(call_python([&] { return PyObject_Repr(object.ptr()); }));
   const char* utf8 = repr ? PyUnicode_AsUTF8(repr.ptr()) : nullptr;
   if (utf8 == nullptr) {
-    PyErr_Clear();
+    forget_error();
     return "of type " + type;
   }
   std::string text(utf8);
@@ -106,9 +109,9 @@ Size to_size(py::handle given, const Argument& argument) {
 double to_double(py::handle given, const Argument& argument) {
   if (PyFloat_CheckExact(given.ptr())) return PyFloat_AS_DOUBLE(given.ptr());
   if (is_bool(given)) argument.refuse(given, "a number");
-  const double value = PyFloat_AsDouble(given.ptr());
+  const double value = call_python([&] { return PyFloat_AsDouble(given.ptr()); });
   if (value == -1.0 && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
+    forget_error();
     argument.refuse(given, "a number");
   }
   return value;
@@ -124,7 +127,7 @@ std::string to_string(py::handle given, const Argument& argument) {
   Py_ssize_t size = 0;
   const char* utf8 = PyUnicode_AsUTF8AndSize(given.ptr(), &size);
   if (utf8 == nullptr) {
-    PyErr_Clear();
+    forget_error();
     argument.refuse(given, "a str of valid Unicode");
   }
   return {utf8, static_cast<std::size_t>(size)};
@@ -136,7 +139,7 @@ std::uint64_t to_handle(py::handle given, const Argument& argument, std::string_
           ? PyLong_AsUnsignedLongLong(given.ptr())
           : PyLong_AsUnsignedLongLong(to_int(given, argument, expected).ptr());
   if (value == static_cast<std::uint64_t>(-1) && PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
+    forget_error();
     argument.refuse(given, expected);
   }
   return value;
@@ -157,15 +160,17 @@ std::vector<Size> to_sizes(py::handle given, const Argument& argument, Py_ssize_
                                          : text("a sequence of ", count, " integers");
   const bool is_sequence =
       PySequence_Check(given.ptr()) && !PyUnicode_Check(given.ptr()) && !PyBytes_Check(given.ptr());
-  const Py_ssize_t size = is_sequence ? PySequence_Size(given.ptr()) : -1;
-  if (size < 0) PyErr_Clear();
+  const Py_ssize_t size =
+      is_sequence ? call_python([&] { return PySequence_Size(given.ptr()); }) : -1;
+  if (size < 0) forget_error();
   // Before the items are made, which a range does one by one.
   if (size < 0 || (count < 0 ? size > static_cast<Py_ssize_t>(max_rank) : size != count)) {
     argument.refuse(given, expected);
   }
-  const auto items = py::reinterpret_steal<py::object>(PySequence_Fast(given.ptr(), ""));
+  const auto items = py::reinterpret_steal<py::object>(
+      call_python([&] { return PySequence_Fast(given.ptr(), ""); }));
   if (!items || PySequence_Fast_GET_SIZE(items.ptr()) != size) {
-    PyErr_Clear();
+    forget_error();
     argument.refuse(given, expected);
   }
   std::vector<Size> sizes(static_cast<std::size_t>(size));
@@ -194,7 +199,7 @@ std::size_t to_enum(py::handle given, const Argument& argument, std::string_view
         if (names[i] == name) return i;
       }
     } else {
-      PyErr_Clear();
+      forget_error();
     }
   }
   std::string expected = text("a ", kind, ":");

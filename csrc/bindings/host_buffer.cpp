@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "bindings/python_call.hpp"
+
 namespace py = pybind11;
 
 namespace tilewright::bindings {
@@ -18,19 +20,21 @@ HostBuffer::HostBuffer(py::handle object, const Argument& argument, Access acces
     : access_(access) {
   const bool write = access == Access::write;
   const int flags = write ? PyBUF_FULL : PyBUF_FULL_RO;
-  if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) {
-    PyErr_Clear();
+  if (call_python([&] { return PyObject_GetBuffer(object.ptr(), &view_, flags); }) != 0) {
+    forget_error();
     argument.refuse(object,
                     write ? "a writable object with the buffer protocol, such as a NumPy array"
                           : "an object with the buffer protocol, such as a NumPy array");
   }
   if (holds_objects(view_)) {
-    PyBuffer_Release(&view_);
+    call_python([&] { PyBuffer_Release(&view_); });
     argument.refuse(object, "a buffer of numbers, not of objects");
   }
 }
 
-HostBuffer::~HostBuffer() { PyBuffer_Release(&view_); }
+HostBuffer::~HostBuffer() {
+  call_python([&] { PyBuffer_Release(&view_); });
+}
 
 std::span<std::byte> HostBuffer::copied() {
   copy_ = std::make_unique_for_overwrite<std::byte[]>(size());

@@ -1,14 +1,11 @@
 #include "bindings/kernel.hpp"
 
-#include <chrono>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bindings/host_buffer.hpp"
 #include "bindings/self.hpp"
-#include "core/compiling.hpp"
 
 namespace py = pybind11;
 
@@ -79,18 +76,6 @@ void launch_kernel(Self<Backend> self, Given<Kernel> kernel, Given<Buffers> buff
   without_gil([&] { self->launch_kernel(handle, bound, bytes, groups); });
 }
 
-/// Waits until no thread compiles, but not for ever. The GIL is kept, so that none of Python's
-/// threads goes on to the next kernel.
-void finish_compiling() {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::seconds patience{30};
-  const Clock::time_point end = Clock::now() + patience;
-  while (is_compiling() && Clock::now() < end) {
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
 }  // namespace
 
 Kernel to_kernel(py::handle given, const Argument& argument) {
@@ -132,9 +117,6 @@ void bind_kernel(py::module_& m, BackendClass& cls) {
         return launches;
       },
       "The times of all launches since begin_profile().");
-
-  m.def("_finish_compiling", &finish_compiling,
-        "Waits until no thread compiles a kernel; for the end of the process.");
 
   py::class_<OwnedKernel> owned(m, "CompiledKernel", "A kernel that is freed with its last owner.");
   owned.def(py::init([](const std::shared_ptr<Backend>& backend, Given<Code> code,

@@ -2,10 +2,11 @@
 
 #include <atomic>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "bindings/convert.hpp"
+#include "bindings/python_call.hpp"
 #include "tilewright/log.hpp"
 
 namespace py = pybind11;
@@ -51,25 +52,54 @@ Line* take_oldest_first() noexcept {
 
 int python_level(LogLevel level) noexcept { return 10 * (static_cast<int>(level) + 1); }
 
+// Borrowed for the life of the process: threads may log until its end.
+py::handle logger;
+py::handle place_of_failures;
+
+/// Whether Python took the line; else an exception is set.
+bool write(const Line& line) {
+  const auto size = static_cast<Py_ssize_t>(line.message.size());
+  const auto message =
+      py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(line.message.data(), size, "replace"));
+  if (!message) return false;
+  PyObject* const done = call_python([&] {
+    return PyObject_CallMethod(logger.ptr(), "log", "isO", python_level(line.level), "%s",
+                               message.ptr());
+  });
+  Py_XDECREF(done);
+  return done != nullptr;
+}
+
 }  // namespace
 
-void deliver_log() noexcept {
+void deliver_log() {
   if (waiting.load(std::memory_order_relaxed) == nullptr) return;
-  const py::error_scope keep_error;
+  // The first exception that is none of the log's own: a signal's, such as KeyboardInterrupt.
+  std::optional<py::error_already_set> interrupt;
+  const auto keep = [&] {
+    if (!interrupt) interrupt.emplace();
+    PyErr_Clear();
+  };
+  // Signals that came during the call first: what they raise can be anything.
+  if (call_python([] { return PyErr_CheckSignals(); }) != 0) keep();
   Line* line = take_oldest_first();
   while (line != nullptr) {
-    try {
-      const py::object logger = py::module_::import("logging").attr("getLogger")("tilewright");
-      logger.attr("log")(python_level(line->level), "%s", to_str(line->message));
-    } catch (py::error_already_set& error) {
-      error.discard_as_unraisable("tilewright log");
-    } catch (...) {
-      // What is left to fail is memory for the objects: the line is lost, not the call.
+    if (!write(*line)) {
+      if (PyErr_ExceptionMatches(PyExc_Exception) == 0) {
+        keep();
+      } else {
+        call_python([] { PyErr_WriteUnraisable(place_of_failures.ptr()); });
+      }
     }
     delete std::exchange(line, line->next);
   }
+  if (interrupt) throw py::error_already_set(*interrupt);
 }
 
-void bind_log(py::module_&) { set_log_sink(collect); }
+void bind_log(py::module_&) {
+  logger = py::module_::import("logging").attr("getLogger")("tilewright").release();
+  place_of_failures = py::str("tilewright log").release();
+  set_log_sink(collect);
+}
 
 }  // namespace tilewright::bindings

@@ -10,7 +10,8 @@ namespace tilewright::bindings {
 /// They wait in a queue until a call that returns to Python hands them over.
 void bind_log(pybind11::module_& module);
 
-/// Hands waiting lines over; needs the GIL. Never raises, and keeps a Python error that is set.
-void deliver_log() noexcept;
+/// Hands waiting lines over; needs the GIL. What a handler raises is unraisable, so that it fails
+/// no call; what a signal raises, such as the KeyboardInterrupt of Ctrl-C, is thrown.
+void deliver_log();
 
 }  // namespace tilewright::bindings

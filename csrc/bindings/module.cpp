@@ -7,6 +7,7 @@
 #include "bindings/errors.hpp"
 #include "bindings/kernel.hpp"
 #include "bindings/log.hpp"
+#include "bindings/native_call.hpp"
 #include "bindings/structs.hpp"
 #include "tilewright/version.hpp"
 
@@ -23,4 +24,5 @@ PYBIND11_MODULE(_core, m) {
   bind_choices(m);
   bind_kernel(m, backend);
   bind_log(m);
+  bind_native_calls();
 }

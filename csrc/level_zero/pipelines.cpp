@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/compiling.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
 #include "level_zero/objects.hpp"
@@ -145,7 +144,6 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
     std::lock_guard lock(mutex_);
     check_usable();
   }
-  const Compiling compiling;
   check_language(kernel);
   SpirvInterface read = interface_of(kernel);
   check_fits(read, adapter_);

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/compiling.hpp"
 #include "core/text.hpp"
 #include "webgpu/objects.hpp"
 #include "webgpu/wgsl_interface.hpp"
@@ -131,7 +130,6 @@ void Device::check_fits(const KernelInfo& info, std::uint64_t workgroup_bytes) c
 std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& kernel) {
   std::lock_guard lock(mutex_);
   check_usable();
-  const Compiling compiling;
   const std::vector<Token> tokens = tokens_of(kernel.code.text);
   check_text(kernel.code, tokens);
   bool in_uniforms = immediate_bytes_ == 0;

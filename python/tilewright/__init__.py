@@ -1,9 +1,7 @@
 """One compute backend, any GPU: linear algebra and neural-network ops from Python and C++."""
 
-import atexit
 import logging
 
-from tilewright import _core
 from tilewright._core import (
     BackendUnavailable,
     BinaryOp,
@@ -44,8 +42,6 @@ from tilewright.kernel import Kernel
 from tilewright.profile import KernelTotal, Profile
 
 logging.getLogger("tilewright").addHandler(logging.NullHandler())
-# A thread that is in a driver's compiler while that is taken apart crashes.
-atexit.register(_core._finish_compiling)
 
 __all__ = [
     "Array",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -53,6 +54,15 @@ def test_it_ends_quietly_while_the_driver_compiles(
 ) -> None:
     start = "be = tw.init_backend(DEVICE); x = be.zeros((512, 512))"
     assert succeeds(start + THREADS.format("be.matmul(x, x).numpy()", seconds)) == ""
+
+
+def test_it_ends_quietly_while_threads_compile(
+    succeeds: Callable[..., str], tmp_path: Path, repeats: int
+) -> None:
+    for i in range(repeats):
+        start = "be = tw.init_backend(DEVICE)\n"
+        threads = THREADS.format("any_op(be)", 0.05 + i % 8 * 0.05)
+        assert succeeds(start + threads, TILEWRIGHT_CACHE_DIR=str(tmp_path / str(i))) == ""
 
 
 @pytest.mark.parametrize(("signal", "code"), [("SIGTERM", -15), ("SIGINT", -2)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
 
 import pytest
 import tilewright as tw
@@ -110,6 +111,125 @@ def test_an_interpreter_ends_quietly(run_python: Run, left: str) -> None:
     start = "import numpy as np\nimport tilewright as tw\nbe = tw.init_backend('cpu')\n"
     done = run_python(start + left)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+LOGGING_THREADS = """
+import logging, sys, threading, time
+import tilewright as tw
+class Silent(logging.Handler):
+    def emit(self, record): self.format(record)
+logging.basicConfig(level=1, handlers=[Silent()])
+def work():
+    while True: tw.CpuBackend().init()
+for _ in range(4): threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+def test_an_interpreter_ends_quietly_while_threads_log(run_python: Run, repeats: int) -> None:
+    for _ in range(repeats):
+        done = run_python(LOGGING_THREADS)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+INTO_THREADS_ARGUMENTS = """
+import threading, time
+import tilewright as tw
+be = tw.init_backend("cpu")
+class Slow:
+    def __index__(self):
+        for _ in range(10_000): pass
+        return 8
+def work():
+    while True: be.free(be.alloc(Slow()))
+for _ in range(4): threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+def test_an_interpreter_ends_quietly_while_threads_are_asked_for_arguments(
+    run_python: Run, repeats: int
+) -> None:
+    for _ in range(repeats):
+        done = run_python(INTO_THREADS_ARGUMENTS)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+INTERRUPTED = """
+import logging, signal, sys
+import tilewright as tw
+logging.basicConfig(level=1, handlers=[logging.NullHandler()])
+class Late(Exception): pass
+def late(number, frame): raise Late
+signal.signal(signal.SIGALRM, late)
+sys.unraisablehook = lambda raised: print("lost:", raised.exc_type.__name__)
+try:
+    tw.init_backend("auto")
+except BaseException as error:
+    print(type(error).__name__)
+assert tw.init_backend("cpu").relu([-1, 2]).numpy().tolist() == [0, 2]
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGINT, "KeyboardInterrupt"), (signal.SIGALRM, "Late")]
+)
+def test_a_signal_while_a_backend_opens_is_not_lost(
+    run_python: Run, on_load: str, number: int, raised: str
+) -> None:
+    at_load = {"TILEWRIGHT_WGPU_LIBRARY": on_load, "ON_LOAD": str(int(number))}
+    done = run_python(INTERRUPTED, **at_load)
+    assert (done.stdout, done.stderr) == (raised + "\n", "")
+
+
+def test_a_signal_while_a_line_is_logged_is_not_lost(run_python: Run) -> None:
+    code = """
+import logging, signal
+import tilewright as tw
+class Interrupting(logging.Filter):
+    def filter(self, record):
+        signal.raise_signal(signal.SIGINT)
+        return True
+logger = logging.getLogger("tilewright")
+logger.setLevel(logging.DEBUG)
+logger.addFilter(Interrupting())
+try:
+    tw.init_backend("cpu")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = run_python(code)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+
+
+@pytest.mark.parametrize(
+    ("method", "call"),
+    [
+        ("__index__", "be.alloc(value)"),
+        ("__repr__", "be.alloc(value)"),
+        ("__float__", "be.rmsnorm(x, y, x, 1, 1, value)"),
+        ("__getitem__", "be.reduce('sum', x, y, value, 0)"),
+    ],
+)
+def test_a_signal_while_an_argument_is_read_is_not_lost(
+    run_python: Run, method: str, call: str
+) -> None:
+    code = f"""
+import signal
+import tilewright as tw
+be = tw.init_backend("cpu")
+x, y = be.alloc(4), be.alloc(4)
+class Interrupting:
+    def __len__(self): return 1
+    def {method}(self, *_): signal.raise_signal(signal.SIGINT)
+value = Interrupting()
+try:
+    {call}
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    done = run_python(code)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
 def test_import_is_light(run_python: Run) -> None:

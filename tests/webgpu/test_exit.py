@@ -46,6 +46,15 @@ def test_an_interpreter_ends_quietly(succeeds: Callable[..., str], left: str) ->
     assert succeeds(start + left) == ""
 
 
+def test_an_interpreter_ends_quietly_while_threads_compile(
+    succeeds: Callable[..., str], repeats: int
+) -> None:
+    for i in range(repeats):
+        start = "be = tw.init_backend('webgpu:0')\n"
+        threads = THREADS.format("any_op(be)").replace("0.2", str(0.05 + i % 8 * 0.05))
+        assert succeeds(start + threads) == ""
+
+
 @pytest.mark.parametrize("signal", ["SIGTERM", "SIGINT"])
 def test_a_signal_ends_it(run_python: Callable[..., str], signal: str) -> None:
     code = f"""
