@@ -84,11 +84,23 @@ Conv2dRequest check_conv2d(const Call& call, const Conv2dArguments& x) {
   request.filter_width = s;
   request.out_height = p;
   request.out_width = q;
-  request.stride = x.stride;
   request.pad = x.pad;
-  request.dilation = x.dilation;
+  // Beyond the whole extent there is one output, or one tap, and no step to a next.
+  const Pair extent{h + 2 * x.pad[0], w + 2 * x.pad[1]};
+  for (std::size_t i = 0; i < 2; ++i) {
+    request.stride[i] = std::min(x.stride[i], extent[i]);
+    request.dilation[i] = std::min(x.dilation[i], extent[i]);
+  }
   request.groups = x.groups;
   request.dtype = x.dtype;
+  if (n == 0) {
+    // No operand has the sizes of images that are not there.
+    request.height = r;
+    request.width = s;
+    request.out_height = request.out_width = 1;
+    request.stride = request.dilation = {1, 1};
+    request.pad = {0, 0};
+  }
   return request;
 }
 

@@ -1,13 +1,12 @@
 #include "cpu/conv2d.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "core/text.hpp"
 #include "cpu/convert.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
-#include "tilewright/error.hpp"
 
 namespace tilewright::cpu {
 
@@ -15,19 +14,22 @@ namespace {
 
 /// Floats of the source that a block should take: they stay in the second-level cache.
 constexpr Size cache_floats = Size{1} << 17;
-/// The most that one task may pack.
-constexpr Size most_floats = Size{1} << 32;
-constexpr Size parallel_threshold = 1 << 18;
+/// What a task packs at most, except where the taps of a few positions take more.
+constexpr Size most_floats = Size{1} << 22;
+constexpr double parallel_threshold = 1 << 18;
 /// Filters that one run computes before its results leave the first-level cache.
 constexpr Size run_filters = 8;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
-Size phase_index(std::vector<Size>& phases, Size phase) {
-  const auto found = std::find(phases.begin(), phases.end(), phase);
-  if (found != phases.end()) return found - phases.begin();
-  phases.push_back(phase);
-  return static_cast<Size>(phases.size()) - 1;
+Size phases_of(const ConvAxis& axis) { return static_cast<Size>(axis.source_phases.size()); }
+
+/// Of packed blocks.
+double floats_of(const ConvAxis& row_axis, const ConvAxis& column_axis, Size channels, Size rows,
+                 Size columns) {
+  return static_cast<double>(channels * phases_of(row_axis) * phases_of(column_axis)) *
+         static_cast<double>(rows + row_axis.span()) *
+         static_cast<double>(columns + column_axis.span());
 }
 
 /// A row of the source from `first` in steps, zeros where the row has nothing.
@@ -102,13 +104,13 @@ std::vector<PhaseTaps> phase_taps(const Correlation<T>& c, const ConvPlanes& pla
 template <class T>
 class Runner {
  public:
-  explicit Runner(const Correlation<T>& c)
+  explicit Runner(Correlation<T>& c)
       : c_(c),
         size_(cut(c)),
         planes_(c.rows, c.columns, size_.rows, size_.columns),
         row_blocks_(ceil_div(c.rows.size(), size_.rows)),
         column_blocks_(ceil_div(c.columns.size(), size_.columns)) {
-    if (reads_directly()) {
+    if (reads_directly(c, size_)) {
       planes_.width = c.columns.source_size;
       planes_.channel_stride = c.rows.source_size * c.columns.source_size;
       direct_ = true;
@@ -117,7 +119,8 @@ class Runner {
     }
     stores_directly_ = sizeof(T) == sizeof(float) && is_identity(c.rows) &&
                        is_identity(c.columns) && planes_.width == c.columns.target_size &&
-                       column_blocks_ == 1 && (direct_ || smallest_run() >= lanes());
+                       column_blocks_ == 1 &&
+                       (direct_ || smallest_run(c, size_, planes_.width) >= lanes());
     phases_ = phase_taps(c, planes_);
     const Size tasks = c.batch * c.groups * row_blocks_ * column_blocks_;
     const Size threads = is_small(c) ? 1 : static_cast<Size>(thread_count());
@@ -137,32 +140,35 @@ class Runner {
 
  private:
   static Size lanes() { return static_cast<Size>(kernels().simd_width); }
-  static Size work(const Correlation<T>& c) {
-    return c.rows.size() * c.columns.size() * c.channels * c.filters;
-  }
   static bool is_small(const Correlation<T>& c) {
-    return work(c) * c.batch * c.groups < parallel_threshold;
+    return static_cast<double>(c.rows.size() * c.columns.size()) *
+               static_cast<double>(c.channels * c.filters) *
+               static_cast<double>(c.batch * c.groups) <
+           parallel_threshold;
   }
   static bool is_identity(const ConvAxis& axis) {
     return axis.target_step == 1 && axis.begin == axis.target_origin &&
            axis.size() == axis.target_size;
   }
-  static ConvBlock cut(const Correlation<T>& c) {
+  static ConvBlock cut(Correlation<T>& c) {
     const Size threads = is_small(c) ? 1 : static_cast<Size>(thread_count());
-    return block_size(c.rows, c.columns, c.channels,
-                      threads == 1 ? 1 : ceil_div(2 * threads, c.batch * c.groups));
+    const Size tasks = threads == 1 ? 1 : ceil_div(2 * threads, c.batch * c.groups);
+    const ConvBlock block = block_size(c.rows, c.columns, c.channels, tasks);
+    if (reads_directly(c, block)) return block;
+    return packed_block_size(c.rows, c.columns, c.channels, tasks);
   }
 
-  Size smallest_run() const {
-    const Size rows = c_.rows.size() - (row_blocks_ - 1) * size_.rows;
-    const Size columns = c_.columns.size() - (column_blocks_ - 1) * size_.columns;
-    return (rows - 1) * planes_.width + columns;
+  /// The positions of the smallest block in rows so long.
+  static Size smallest_run(const Correlation<T>& c, const ConvBlock& size, Size width) {
+    const Size rows = (c.rows.size() - 1) % size.rows, columns = c.columns.size() - 1;
+    return rows * width + columns % size.columns + 1;
   }
 
   /// Whether the source itself can serve as the planes.
-  bool reads_directly() const {
-    return sizeof(T) == sizeof(float) && c_.rows.is_plain() && c_.columns.is_plain() &&
-           column_blocks_ == 1 && smallest_run() >= lanes();
+  static bool reads_directly(const Correlation<T>& c, const ConvBlock& size) {
+    return sizeof(T) == sizeof(float) && c.rows.is_plain() && c.columns.is_plain() &&
+           size.columns == c.columns.size() &&
+           smallest_run(c, size, c.columns.source_size) >= lanes();
   }
 
   void run_task(Size task) const {
@@ -268,40 +274,78 @@ const float* as_float32(const AllocationRef& buffer, Size n, DType dtype, Memory
 }
 
 bool ConvAxis::is_plain() const {
-  return source_step == 1 && begin + min_shift >= source_origin &&
+  return source_step == 1 && source_phases.size() == 1 && begin + min_shift >= source_origin &&
          end - 1 + max_shift - source_origin < source_size;
 }
 
-ConvAxis ConvAxis::forward(Size input, Size filter, Size output, Size stride, Size pad,
-                           Size dilation) {
-  ConvAxis axis{input, stride, pad, output, 1, 0, 0, output, 0, 0, {}, {}};
+bool ConvAxis::part_taps(Size block) {
+  Size taps = 0;
+  for (const TargetPhase& phase : target_phases) taps += static_cast<Size>(phase.taps.size());
+  if (taps * block >= phases_of(*this) * (block + span())) return false;
+  std::vector<Size> parted;
+  for (TargetPhase& phase : target_phases) {
+    for (AxisTap& tap : phase.taps) {
+      const Size at = source_phases[static_cast<std::size_t>(tap.phase)];
+      tap.phase = static_cast<Size>(parted.size());
+      parted.push_back(at + tap.shift * source_step);
+      tap.shift = 0;
+    }
+  }
+  source_phases = std::move(parted);
+  min_shift = max_shift = 0;
+  return true;
+}
+
+ConvAxis ConvAxis::forward(const SlidingAxis& x) {
+  ConvAxis axis{x.input, x.stride, x.pad, x.output, 1, 0, 0, x.output, 0, 0, {}, {}};
+  const Size period = x.stride / std::gcd(x.stride, x.dilation);
   TargetPhase phase{0, {}};
-  for (Size r = 0; r < filter; ++r) {
-    const Size shift = r * dilation / stride;
-    phase.taps.push_back({shift, phase_index(axis.source_phases, r * dilation % stride), r});
-    axis.max_shift = shift;
+  for (Size r = 0; r < x.filter; ++r) {
+    if (r < period) axis.source_phases.push_back(r * x.dilation % x.stride);
+    axis.max_shift = r * x.dilation / x.stride;
+    phase.taps.push_back({axis.max_shift, r % period, r});
   }
   axis.target_phases.push_back(std::move(phase));
   return axis;
 }
 
-ConvAxis ConvAxis::backward(Size input, Size filter, Size output, Size stride, Size pad,
-                            Size dilation) {
-  ConvAxis axis{output, 1, 0,  input, stride, pad, pad / stride, (input - 1 + pad) / stride + 1,
-                0,      0, {}, {}};
-  axis.source_phases.push_back(0);
-  axis.min_shift = -(filter - 1) * dilation / stride;
-  for (Size i = 0; i < std::min(input, stride); ++i) {
-    TargetPhase phase{(i + pad) % stride, {}};
-    for (Size r = 0; r < filter; ++r) {
-      const Size past = r * dilation - phase.offset;
-      if (past % stride == 0 && r * dilation % stride == phase.offset) {
-        phase.taps.push_back({-past / stride, 0, r});
-      }
+ConvAxis ConvAxis::backward(const SlidingAxis& x) {
+  ConvAxis axis{x.output,
+                1,
+                0,
+                x.input,
+                x.stride,
+                x.pad,
+                x.pad / x.stride,
+                (x.input - 1 + x.pad) / x.stride + 1,
+                0,
+                0,
+                {0},
+                {}};
+  axis.min_shift = -(x.filter - 1) * x.dilation / x.stride;
+  const TapFinder finder(x);
+  for (Size i = 0; i < std::min(x.input, x.stride); ++i) {
+    TargetPhase phase{(i + x.pad) % x.stride, {}};
+    const Size first = finder.first_tap(phase.offset);
+    for (Size r = first; first >= 0 && r < x.filter; r += finder.period()) {
+      phase.taps.push_back({-(r * x.dilation - phase.offset) / x.stride, 0, r});
     }
     axis.target_phases.push_back(std::move(phase));
   }
   return axis;
+}
+
+double walked_pairs(const Conv2dRequest& r) {
+  return static_cast<double>(r.out_height * r.out_width) *
+         static_cast<double>(r.filter_height * r.filter_width);
+}
+
+double walked_pairs_backward(const Conv2dRequest& r) {
+  double pairs = 1;
+  for (const SlidingAxis& x : axes_of(r)) {
+    pairs *= static_cast<double>((x.input - 1) / x.stride + 2) * static_cast<double>(x.filter);
+  }
+  return pairs;
 }
 
 ConvPlanes::ConvPlanes(const ConvAxis& row_axis, const ConvAxis& column_axis, Size rows,
@@ -320,31 +364,47 @@ std::ptrdiff_t ConvPlanes::offset(const ConvAxis& row_axis, const ConvAxis& colu
 }
 
 std::size_t packed_size(const ConvPlanes& planes, Size channels) {
-  const double floats = static_cast<double>(planes.channel_stride) * static_cast<double>(channels);
-  if (floats > static_cast<double>(most_floats)) {
-    throw Unsupported(text("conv2d: one row of outputs reads ", floats,
-                           " padded inputs, more than the ", most_floats,
-                           " that the cpu backend can lay out"));
-  }
   return static_cast<std::size_t>(planes.channel_stride * channels) + 64;
 }
 
 ConvBlock block_size(const ConvAxis& row_axis, const ConvAxis& column_axis, Size channels,
                      Size tasks) {
   constexpr Size fewest_rows = 4, fewest_columns = 48;
-  const Size planes = channels * static_cast<Size>(row_axis.source_phases.size() *
-                                                   column_axis.source_phases.size());
-  Size rows = cache_floats / (planes * (column_axis.size() + column_axis.span())) - row_axis.span();
+  const auto floats = [&](Size rows, Size columns) {
+    return floats_of(row_axis, column_axis, channels, rows, columns);
+  };
+  // So many rows, or columns, of a block have room.
+  const auto room = [](Size floats_in_all, double floats_of_one, Size span) {
+    return static_cast<Size>(static_cast<double>(floats_in_all) / floats_of_one) - span;
+  };
+  Size columns = column_axis.size();
+  Size rows = room(cache_floats, floats(1 - row_axis.span(), columns), row_axis.span());
   rows = std::clamp<Size>(rows, std::min(fewest_rows, row_axis.size()), row_axis.size());
   const Size blocks = std::max(ceil_div(row_axis.size(), rows), tasks);
   rows = std::clamp<Size>(ceil_div(row_axis.size(), blocks), std::min(fewest_rows, rows), rows);
-  Size columns = column_axis.size();
-  if (planes * (rows + row_axis.span()) * (columns + column_axis.span()) > 8 * cache_floats) {
-    columns = 8 * cache_floats / (planes * (rows + row_axis.span())) - column_axis.span();
+  if (floats(rows, columns) > static_cast<double>(8 * cache_floats)) {
+    columns = room(8 * cache_floats, floats(rows, 1 - column_axis.span()), column_axis.span());
     columns =
         std::clamp<Size>(columns, std::min(fewest_columns, column_axis.size()), column_axis.size());
   }
   return {0, 0, rows, columns};
+}
+
+ConvBlock packed_block_size(ConvAxis& row_axis, ConvAxis& column_axis, Size channels, Size tasks) {
+  ConvBlock block = block_size(row_axis, column_axis, channels, tasks);
+  const bool parted_rows = row_axis.part_taps(block.rows);
+  const bool parted_columns = column_axis.part_taps(block.columns);
+  if (parted_rows || parted_columns) block = block_size(row_axis, column_axis, channels, tasks);
+  // Smaller blocks take less only where they are more than what lies between their taps.
+  const auto halve = [&](Size& size, Size span) {
+    while (size > span + 1 && floats_of(row_axis, column_axis, channels, block.rows,
+                                        block.columns) > static_cast<double>(most_floats)) {
+      size = ceil_div(size, 2);
+    }
+  };
+  halve(block.rows, row_axis.span());
+  halve(block.columns, column_axis.span());
+  return block;
 }
 
 template <class T>
@@ -377,11 +437,11 @@ template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, c
                           const Half*, Size, float*);
 
 template <class T>
-void correlate(const Correlation<T>& correlation) {
+void correlate(Correlation<T> correlation) {
   Runner<T>(correlation).run();
 }
 
-template void correlate(const Correlation<float>&);
-template void correlate(const Correlation<Half>&);
+template void correlate(Correlation<float>);
+template void correlate(Correlation<Half>);
 
 }  // namespace tilewright::cpu

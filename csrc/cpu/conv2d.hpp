@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/convolution.hpp"
 #include "core/requests.hpp"
 #include "cpu/kernels/table.hpp"
 #include "cpu/memory.hpp"
@@ -39,12 +40,18 @@ struct ConvAxis {
   Size span() const { return max_shift - min_shift; }
   /// Whether positions are steps of one in the source, all taps within it.
   bool is_plain() const;
+  /// Each tap of a forward axis or of a backward one becomes a phase of its own, without a shift,
+  /// where a block of so many positions is then smaller: taps lie far apart. Whether it did.
+  bool part_taps(Size block);
 
-  static ConvAxis forward(Size input, Size filter, Size output, Size stride, Size pad,
-                          Size dilation);
-  static ConvAxis backward(Size input, Size filter, Size output, Size stride, Size pad,
-                           Size dilation);
+  static ConvAxis forward(const SlidingAxis& axis);
+  static ConvAxis backward(const SlidingAxis& axis);
 };
+
+/// Pairs of positions and taps that a convolution walks: of all outputs with all taps, or for the
+/// gradient of its input of the grid with them.
+double walked_pairs(const Conv2dRequest& request);
+double walked_pairs_backward(const Conv2dRequest& request);
 
 /// A part of the grid.
 struct ConvBlock {
@@ -70,14 +77,15 @@ template <class T>
 void pack_planes(const ConvAxis& row_axis, const ConvAxis& column_axis, const ConvPlanes& planes,
                  const ConvBlock& block, const T* source, Size channels, float* to);
 
-/// The floats of packed planes, with room for a whole vector at the end. Throws Unsupported where
-/// they pass what one task may use.
+/// The floats of packed planes, with room for a whole vector at the end.
 std::size_t packed_size(const ConvPlanes& planes, Size channels);
 
 /// The grid in blocks whose part of the source stays in the cache; in at least about `tasks` of
 /// them where that many are worth it.
 ConvBlock block_size(const ConvAxis& row_axis, const ConvAxis& column_axis, Size channels,
                      Size tasks);
+/// The same where blocks are packed. Parts the taps of the axes where that takes less room.
+ConvBlock packed_block_size(ConvAxis& row_axis, ConvAxis& column_axis, Size channels, Size tasks);
 
 /// For each group: target[f] = start[f] + the sum over channels of source[c] with filter [f][c].
 template <class T>
@@ -92,13 +100,16 @@ struct Correlation {
 };
 
 template <class T>
-void correlate(const Correlation<T>& correlation);
+void correlate(Correlation<T> correlation);
+
+/// An op of which few pairs of elements meet, each found by itself.
+void sum_meetings(const ConvSums& sums, MemoryPool& pool);
 
 /// The elements as float32: the buffer's own, or a converted copy that `keep` then holds.
 const float* as_float32(const AllocationRef& buffer, Size n, DType dtype, MemoryPool& pool,
                         AllocationRef& keep);
 
-extern template void correlate(const Correlation<float>&);
-extern template void correlate(const Correlation<Half>&);
+extern template void correlate(Correlation<float>);
+extern template void correlate(Correlation<Half>);
 
 }  // namespace tilewright::cpu

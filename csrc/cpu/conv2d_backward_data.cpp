@@ -10,11 +10,10 @@ template <class T>
 void backward(const Conv2dRequest& r, const float* weights) {
   const Size taps = r.filter_height * r.filter_width;
   const Size channels = r.channels / r.groups, filters = r.filters / r.groups;
+  const auto [rows, columns] = axes_of(r);
   correlate(Correlation<T>{
-      .rows = ConvAxis::backward(r.height, r.filter_height, r.out_height, r.stride[0], r.pad[0],
-                                 r.dilation[0]),
-      .columns = ConvAxis::backward(r.width, r.filter_width, r.out_width, r.stride[1], r.pad[1],
-                                    r.dilation[1]),
+      .rows = ConvAxis::backward(rows),
+      .columns = ConvAxis::backward(columns),
       .batch = r.batch,
       .groups = r.groups,
       .channels = filters,
@@ -33,6 +32,9 @@ void backward(const Conv2dRequest& r, const float* weights) {
 }  // namespace
 
 void CpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
+  if (takes_meetings(r, walked_pairs_backward(r))) {
+    return sum_meetings(sums_of(r, ConvOp::backward_data), *memory_);
+  }
   const Size weights = r.filters * (r.channels / r.groups) * r.filter_height * r.filter_width;
   AllocationRef copy;
   const float* const filter = as_float32(r.filter, weights, r.dtype, *memory_, copy);

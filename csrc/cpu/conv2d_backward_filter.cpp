@@ -27,17 +27,15 @@ class FilterGradient {
  public:
   explicit FilterGradient(const Conv2dRequest& r)
       : r_(r),
-        rows_(ConvAxis::forward(r.height, r.filter_height, r.out_height, r.stride[0], r.pad[0],
-                                r.dilation[0])),
-        columns_(ConvAxis::forward(r.width, r.filter_width, r.out_width, r.stride[1], r.pad[1],
-                                   r.dilation[1])),
+        rows_(ConvAxis::forward(axes_of(r)[0])),
+        columns_(ConvAxis::forward(axes_of(r)[1])),
         channels_(r.channels / r.groups),
         filters_(r.filters / r.groups),
-        size_(block_size(rows_, columns_, channels_, 1)),
+        size_(cut(rows_, columns_, channels_)),
         planes_(rows_, columns_, size_.rows, size_.columns),
         side_by_side_(filters_ > few_filters),
         ones_(static_cast<std::size_t>(channels_), 1.0f) {
-    if (reads_directly()) {
+    if (reads_directly(rows_, columns_, size_)) {
       planes_.width = r.width;
       planes_.channel_stride = r.height * r.width;
     } else {
@@ -74,10 +72,16 @@ class FilterGradient {
   }
 
  private:
+  static ConvBlock cut(ConvAxis& rows, ConvAxis& columns, Size channels) {
+    const ConvBlock block = block_size(rows, columns, channels, 1);
+    if (reads_directly(rows, columns, block)) return block;
+    return packed_block_size(rows, columns, channels, 1);
+  }
+
   /// Whether the input itself can serve as the planes.
-  bool reads_directly() const {
-    return sizeof(T) == sizeof(float) && rows_.is_plain() && columns_.is_plain() &&
-           size_.columns == r_.out_width;
+  static bool reads_directly(const ConvAxis& rows, const ConvAxis& columns, const ConvBlock& size) {
+    return sizeof(T) == sizeof(float) && rows.is_plain() && columns.is_plain() &&
+           size.columns == columns.size();
   }
 
   /// What one task computes.
@@ -239,6 +243,9 @@ class FilterGradient {
 }  // namespace
 
 void CpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
+  if (takes_meetings(r, walked_pairs(r))) {
+    return sum_meetings(sums_of(r, ConvOp::backward_filter), *memory_);
+  }
   r.dtype == DType::float16 ? FilterGradient<Half>(r).run() : FilterGradient<float>(r).run();
 }
 

@@ -14,6 +14,10 @@
 #include "gpu/kernel_library.hpp"
 #include "tilewright/backend.hpp"
 
+namespace tilewright {
+struct ConvSums;
+}
+
 namespace tilewright::gpu {
 
 struct ConvProduct;
@@ -158,6 +162,7 @@ class GpuBackend final : public Backend {
   Size winograd_columns(const Conv2dRequest& request) const;
   void conv_winograd(std::string_view op, const Conv2dRequest& request);
   void conv_product(const Conv2dRequest& request, const ConvProduct& product);
+  void conv_meetings(std::string_view op, const ConvSums& sums);
   /// A tensor as [outer, length, inner], reduced along length.
   struct Extents {
     Size outer, length, inner;

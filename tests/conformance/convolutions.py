@@ -51,6 +51,22 @@ def forward(ws: Workspace, conv: Conv, x: Any, w: Any, bias: Any, dtype: str) ->
     return ws.read(out)
 
 
+def backward_data(ws: Workspace, conv: Conv, g: Any, w: Any, dtype: str) -> Any:
+    out = ws.room(conv.x, dtype)
+    ws.be.conv2d_backward_data(
+        ws.input(g), conv.y, ws.input(w), conv.w, out, conv.x, *conv.window, dtype
+    )
+    return ws.read(out)
+
+
+def backward_filter(ws: Workspace, conv: Conv, x: Any, g: Any, dtype: str) -> Any:
+    out = ws.room(conv.w, dtype)
+    ws.be.conv2d_backward_filter(
+        ws.input(x), conv.x, ws.input(g), conv.y, out, conv.w, *conv.window, dtype
+    )
+    return ws.read(out)
+
+
 def check_forward(
     ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str, numbers: Numbers = normal
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,14 @@ from hypothesis import strategies as st
 from tilewright import Backend
 
 from . import bounds, references
-from .convolutions import Conv, Numbers, check_forward, forward
+from .convolutions import (
+    Conv,
+    Numbers,
+    backward_data,
+    backward_filter,
+    check_forward,
+    forward,
+)
 from .workspace import Workspace, integers, normal
 
 CONVS = [
@@ -42,22 +48,6 @@ CONVS = [
 ]
 
 convs = pytest.mark.parametrize("conv", CONVS, ids=str)
-
-
-def backward_data(ws: Workspace, conv: Conv, g: Any, w: Any, dtype: str) -> Any:
-    out = ws.room(conv.x, dtype)
-    ws.be.conv2d_backward_data(
-        ws.input(g), conv.y, ws.input(w), conv.w, out, conv.x, *conv.window, dtype
-    )
-    return ws.read(out)
-
-
-def backward_filter(ws: Workspace, conv: Conv, x: Any, g: Any, dtype: str) -> Any:
-    out = ws.room(conv.w, dtype)
-    ws.be.conv2d_backward_filter(
-        ws.input(x), conv.x, ws.input(g), conv.y, out, conv.w, *conv.window, dtype
-    )
-    return ws.read(out)
 
 
 def check_backward_data(

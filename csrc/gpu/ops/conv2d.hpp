@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/requests.hpp"
 #include "gpu/kernel_library.hpp"
 #include "tilewright/types.hpp"
 
@@ -21,6 +22,12 @@ struct ConvProduct {
   DType output_dtype;
   std::vector<Binding> bindings;
 };
+
+/// Pairs of the filter's taps and of a plane's places that the kernels walk.
+inline double walked_pairs(const Conv2dRequest& request, Size places) {
+  return static_cast<double>(places) *
+         static_cast<double>(request.filter_height * request.filter_width);
+}
 
 /// Few rows make no tile: each output is then a work-item's, or with a long depth a workgroup's.
 inline constexpr Size least_tile_rows = 8;

@@ -1,3 +1,4 @@
+#include "core/convolution.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/ops/conv2d.hpp"
 #include "gpu/plan.hpp"
@@ -7,6 +8,9 @@ namespace tilewright::gpu {
 void GpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_backward_data";
   require(op, r.dtype);
+  if (takes_meetings(r, walked_pairs(r, r.height * r.width))) {
+    return conv_meetings(op, sums_of(r, ConvOp::backward_data));
+  }
   if (takes_taps(r.channels / r.groups, r.filters / r.groups)) return conv_taps(op, r, true);
   const Size window = r.filter_height * r.filter_width;
   const Size pixels = r.batch * r.height * r.width;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/convolution.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/ops/conv2d.hpp"
 #include "gpu/plan.hpp"
@@ -17,6 +18,9 @@ constexpr Size least_piece = 32 * depth_step;
 void GpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_backward_filter";
   require(op, r.dtype);
+  if (takes_meetings(r, walked_pairs(r, r.out_height * r.out_width))) {
+    return conv_meetings(op, sums_of(r, ConvOp::backward_filter));
+  }
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
   const Size positions = r.batch * r.out_height * r.out_width;
   const Size elements = r.filters * taps;

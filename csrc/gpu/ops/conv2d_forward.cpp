@@ -1,3 +1,4 @@
+#include "core/convolution.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/ops/conv2d.hpp"
 #include "gpu/plan.hpp"
@@ -7,6 +8,9 @@ namespace tilewright::gpu {
 void GpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_forward";
   require(op, r.dtype);
+  if (takes_meetings(r, walked_pairs(r, r.out_height * r.out_width))) {
+    return conv_meetings(op, sums_of(r, ConvOp::forward));
+  }
   if (takes_winograd(r)) return conv_winograd(op, r);
   if (takes_taps(r.filters / r.groups, r.channels / r.groups)) return conv_taps(op, r, false);
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
