@@ -1,7 +1,6 @@
 #include "core/choice_file.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
@@ -16,6 +15,7 @@ namespace tilewright {
 namespace {
 
 constexpr std::string_view format = "tilewright tuning 1";
+constexpr std::size_t most_bytes = 1 << 20;
 
 /// "NVIDIA H200" as "nvidia-h200".
 std::string as_file_name(std::string_view name) {
@@ -89,8 +89,14 @@ void ChoiceFile::warn(const std::string& why) const {
 
 std::optional<std::vector<ChoiceEntry>> ChoiceFile::read() const {
   if (path_.empty()) return std::nullopt;
-  std::ifstream in(path_, std::ios::binary);
-  if (!in) return std::nullopt;
+  std::optional<std::string> content;
+  try {
+    content = read_file(path_, most_bytes);
+  } catch (const UnreadableFile& error) {
+    warn(text("it ", error.what()));
+  }
+  if (!content) return std::nullopt;
+  std::istringstream in(*std::move(content));
   std::string line;
   if (!next_line(in, line) || line != format) {
     warn(text("its first line is not \"", format, "\""));

@@ -1,5 +1,6 @@
 #include "core/dynamic_library.hpp"
 
+#include "core/files.hpp"
 #include "core/text.hpp"
 
 #if defined(_WIN32)
@@ -35,8 +36,11 @@ std::string own_folder() {
 
 #else
 
-DynamicLibrary::DynamicLibrary(const std::string& path)
-    : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+DynamicLibrary::DynamicLibrary(const std::string& path) {
+  // A name without a folder is the system's to find.
+  if (path.find('/') != std::string::npos) error_ = no_file(path);
+  if (!error_.empty()) return;
+  handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle_ == nullptr) {
     const char* reason = dlerror();
     error_ = reason != nullptr ? reason : "no reason given";

@@ -1,10 +1,12 @@
 #include "core/files.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <system_error>
 
 #include "core/text.hpp"
 
@@ -47,9 +49,49 @@ std::string joined(std::string folder, std::string_view name) {
   return folder;
 }
 
-std::string read_file(const std::string& path) {
+std::string no_file(const std::string& path) {
+  std::error_code error;
+  switch (std::filesystem::status(path, error).type()) {
+    case std::filesystem::file_type::directory:
+      return "is a folder";
+    case std::filesystem::file_type::fifo:
+      return "is a named pipe";
+    case std::filesystem::file_type::block:
+    case std::filesystem::file_type::character:
+      return "is a device";
+    case std::filesystem::file_type::socket:
+      return "is a socket";
+    case std::filesystem::file_type::unknown:
+      return "is no file";
+    default:
+      return {};
+  }
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+std::optional<std::string> read_file(const std::string& path, std::size_t most_bytes) {
+  if (!exists(path)) return std::nullopt;
+  if (const std::string why = no_file(path); !why.empty()) throw UnreadableFile(why);
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) throw UnreadableFile("cannot be read");
+  // Files of the system say that they hold nothing, so the size is found out by reading.
+  std::string content;
+  constexpr std::size_t piece = 64 << 10;
+  while (file && content.size() <= most_bytes) {
+    const std::size_t before = content.size();
+    content.resize(before + std::min(piece, most_bytes + 1 - before));
+    file.read(content.data() + before, static_cast<std::streamsize>(content.size() - before));
+    content.resize(before + static_cast<std::size_t>(file.gcount()));
+  }
+  if (file.bad()) throw UnreadableFile("cannot be read");
+  if (content.size() > most_bytes) {
+    throw UnreadableFile(text("is larger than ", most_bytes, " bytes"));
+  }
+  return content;
 }
 
 bool make_folders(const std::string& path) {

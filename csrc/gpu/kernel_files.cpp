@@ -1,12 +1,11 @@
 #include "gpu/kernel_files.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <fstream>
-#include <iterator>
-#include <optional>
+#include <cstddef>
+#include <utility>
 
 #include "core/environment.hpp"
+#include "core/files.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -15,16 +14,7 @@ namespace tilewright::gpu {
 
 namespace {
 
-/// Nothing where there is no such file.
-std::optional<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  try {
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  } catch (const std::exception&) {
-    throw KernelError(text(path, " cannot be read; TILEWRIGHT_KERNEL_DIR names its folder"));
-  }
-}
+constexpr std::size_t most_bytes = 8 << 20;
 
 }  // namespace
 
@@ -33,7 +23,7 @@ void check_kernel_folder() {
   if (!folder) return;
   const auto files = embedded_kernel_files();
   const bool any = std::any_of(files.begin(), files.end(), [&](const KernelFile& file) {
-    return std::ifstream(text(*folder, "/", file.name)).is_open();
+    return exists(text(*folder, "/", file.name));
   });
   if (!any) {
     throw KernelError(text("TILEWRIGHT_KERNEL_DIR is \"", *folder,
@@ -44,7 +34,12 @@ void check_kernel_folder() {
 
 std::string kernel_file(std::string_view name) {
   if (const auto folder = environment("TILEWRIGHT_KERNEL_DIR")) {
-    if (auto content = read_file(text(*folder, "/", name))) return *content;
+    const std::string path = text(*folder, "/", name);
+    try {
+      if (auto content = read_file(path, most_bytes)) return *std::move(content);
+    } catch (const UnreadableFile& error) {
+      throw KernelError(text(path, " ", error.what(), "; TILEWRIGHT_KERNEL_DIR names its folder"));
+    }
   }
   for (const KernelFile& file : embedded_kernel_files()) {
     if (file.name == name) return std::string(file.text);

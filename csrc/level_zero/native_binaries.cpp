@@ -43,7 +43,13 @@ std::string NativeBinaries::path_of(std::string_view head) const {
 std::string NativeBinaries::read(std::string_view key) const {
   if (folder_.empty()) return {};
   const std::string head = head_of(key);
-  std::string content = read_file(path_of(head));
+  std::string content;
+  try {
+    // What is in front of a binary is its head and its fingerprint's line.
+    content = read_file(path_of(head), head.size() + 64 + most_bytes).value_or("");
+  } catch (const UnreadableFile& error) {
+    log(LogLevel::debug, text("level-zero: ", path_of(head), " ", error.what()));
+  }
   if (content.compare(0, head.size(), head) != 0) return {};
   const std::size_t start = content.find('\n', head.size());
   if (start == std::string::npos) return {};

@@ -1,8 +1,11 @@
 #include "core/choices.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <random>
 #include <string>
@@ -154,6 +157,32 @@ TEST_CASE("choices: what is no such file at all is left out") {
     CHECK_FALSE(folder.choices().loaded().has_value());
     CHECK(warnings.size() == 1);
   }
+}
+
+TEST_CASE("choices: what is no file, or has no end, is left out") {
+  char folder[] = "/tmp/tilewright-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const ScopedEnvironment where("TILEWRIGHT_CACHE_DIR", folder);
+  const std::string path = Folder::file().path();
+  const auto left_out = [&](const char* why) {
+    warnings.clear();
+    set_log_sink(
+        [](LogLevel, std::string_view message) noexcept { warnings.emplace_back(message); });
+    CHECK_FALSE(Choices(points, Folder::file()).loaded().has_value());
+    set_log_sink(nullptr);
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find(path + " is left out: it " + why) == 0);
+    std::remove(path.c_str());
+  };
+  REQUIRE(mkdir(path.c_str(), 0700) == 0);
+  left_out("is a folder");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  left_out("is a named pipe");
+  REQUIRE(symlink("/dev/zero", path.c_str()) == 0);
+  left_out("is a device");
+  std::ofstream(path) << "x";
+  REQUIRE(truncate(path.c_str(), off_t{1} << 40) == 0);
+  left_out("is larger than 1048576 bytes");
 }
 
 TEST_CASE("choices: tools force a candidate where it is admitted, and see what was taken") {

@@ -1,6 +1,8 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -55,7 +57,7 @@ TEST_CASE("level-zero binaries: a damaged file is as good as none") {
   const NativeBinaries binaries("device");
   binaries.write("key", binary);
   const std::string path = only_file(folder);
-  const std::string whole = read_file(path);
+  const std::string whole = read_file(path, 1000).value();
   for (std::size_t i = 0; i < whole.size(); ++i) {
     std::string wrong = whole;
     wrong[i] = static_cast<char>(wrong[i] ^ 4);
@@ -66,6 +68,26 @@ TEST_CASE("level-zero binaries: a damaged file is as good as none") {
   }
   std::ofstream(path, std::ios::binary) << whole;
   CHECK(binaries.read("key") == binary);
+  REQUIRE(truncate(path.c_str(), off_t{1} << 40) == 0);
+  CHECK(binaries.read("key").empty());
+}
+
+TEST_CASE("level-zero binaries: what is no file is as good as none") {
+  const std::string folder = new_folder();
+  const ScopedEnvironment set("TILEWRIGHT_CACHE_DIR", folder.c_str());
+  const NativeBinaries binaries("device");
+  binaries.write("key", binary);
+  const std::string path = only_file(folder);
+  std::remove(path.c_str());
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK(binaries.read("key").empty());
+  binaries.write("key", binary);  // takes the pipe's place
+  CHECK(binaries.read("key") == binary);
+  std::remove(path.c_str());
+  REQUIRE(mkdir(path.c_str(), 0700) == 0);
+  CHECK(binaries.read("key").empty());
+  binaries.write("key", binary);
+  CHECK(binaries.read("key").empty());
 }
 
 TEST_CASE("level-zero binaries: where nothing can be kept, nothing is") {

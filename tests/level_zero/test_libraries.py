@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes.util
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,13 @@ def test_a_loader_that_is_no_library(succeeds: Callable[..., str], tmp_path: Pat
     path.write_text("nonsense")
     reason = succeeds(REASON, TILEWRIGHT_ZE_LIBRARY=str(path))
     assert f"{path} cannot be opened" in reason
+
+
+def test_a_loader_that_is_no_file(succeeds: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "libze_loader.so.1"
+    os.mkfifo(path)
+    reason = succeeds(REASON, TILEWRIGHT_ZE_LIBRARY=str(path))
+    assert f"{path} cannot be opened (is a named pipe)" in reason
 
 
 def test_a_library_that_is_no_loader(succeeds: Callable[..., str]) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import signal
+from pathlib import Path
 
 import pytest
 import tilewright as tw
@@ -323,3 +325,18 @@ def test_log_lines_keep_their_order_and_level(caplog: pytest.LogCaptureFixture) 
     assert [m.split(":")[0] for m in messages] == ["cpu", "cpu", "cpu"]
     assert "chose" in messages[0] and "opened" in messages[1] and "closed" in messages[2]
     assert {record.levelname for record in caplog.records} == {"INFO"}
+
+
+def test_an_openblas_that_is_no_file(run_python: Run, tmp_path: Path) -> None:
+    pipe = tmp_path / "openblas.so"
+    os.mkfifo(pipe)
+    code = """
+import tilewright as tw
+try:
+    with tw.init_backend("cpu") as be:
+        be.matmul([[1.0, 2.0]], [[1.0], [2.0]])
+except tw.BackendUnavailable as error:
+    print(error)
+"""
+    done = run_python(code, TILEWRIGHT_OPENBLAS_LIBRARY=str(pipe))
+    assert f"could not be opened from {pipe}: is a named pipe" in done.stdout, done.stderr

@@ -53,6 +53,14 @@ def test_a_gain_in_half_of_the_rounds_does_not_replace_the_rule() -> None:
 # The file -------------------------------------------------------------------------------------
 
 
+def test_comments_of_any_bytes_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.txt"
+    entry = b"gemm 64x64x64x1 - large  # \xff \xe2\x80\xa8 \x0c"
+    path.write_bytes(HEAD.encode() + entry + b"\n")
+    (line,) = results.kept_lines(path, HEAD).values()
+    assert line == entry.decode(errors="replace")
+
+
 def test_only_what_beats_the_rule_has_an_entry() -> None:
     lines = results.merged({}, [finding("large"), finding("small", "8x8x8x1")])
     assert list(lines.values()) == [

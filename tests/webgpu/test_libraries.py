@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -83,6 +84,14 @@ def test_a_file_that_is_no_library(succeeds: Callable[..., str], tmp_path: Path)
     reason = succeeds(UNAVAILABLE, TILEWRIGHT_WGPU_LIBRARY=str(path))
     assert str(path) in reason
     assert "TILEWRIGHT_WGPU_LIBRARY names it: correct or unset it" in reason
+
+
+def test_what_is_no_file(succeeds: Callable[..., str], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.so"
+    os.mkfifo(pipe)
+    for path, why in [(pipe, "is a named pipe"), (tmp_path, "is a folder")]:
+        reason = succeeds(UNAVAILABLE, TILEWRIGHT_WGPU_LIBRARY=str(path))
+        assert f"{path} cannot be opened ({why}); TILEWRIGHT_WGPU_LIBRARY names it" in reason
 
 
 def stand_in(folder: Path, calls: list[str], version: str) -> Path:

@@ -165,14 +165,18 @@ def _kept(arguments: argparse.Namespace) -> int:
         raise WrongUse(f"nothing is kept for {device}")
     path = Path(choices.path)
     there = path.exists()
-    content = path.read_text(encoding="utf-8") if choices.loaded is not None else ""
+    taken = choices.loaded is not None
+    content = path.read_text(encoding="utf-8", errors="replace") if taken else ""
     if arguments.reset:
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise WrongUse(f"cannot remove {path}: {error.strerror}") from error
     if arguments.json:
         print(json.dumps({"path": str(path), "exists": there, "content": content}, indent=2))
     elif arguments.reset:
         print(f"removed {path}" if there else f"there was no {path}")
-    elif choices.loaded is None:
+    elif not taken:
         print(f"{path}: {'of no use here' if there else 'not there'}")
     else:
         print(f"{path}\n\n{content}", end="")

@@ -13,7 +13,8 @@ from .search import Finding, Key
 def kept_lines(path: Path, head: str) -> dict[Key, str]:
     """The entries of a file that the library took, by what they decide."""
     lines: dict[Key, str] = {}
-    for line in path.read_text(encoding="utf-8").removeprefix(head).splitlines():
+    content = path.read_text(encoding="utf-8", errors="replace")
+    for line in content.removeprefix(head).split("\n"):
         words = line.partition("#")[0].split()
         if words:
             point, sizes, flags, _ = words
