@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -21,14 +20,6 @@ class GpuKernel final : public CompiledKernel {
   std::unique_ptr<Pipeline> pipeline_;
 };
 
-/// The code with a place for each of its lines, under the kernel's name.
-ExpandedText as_it_is(const KernelSource& source) {
-  ExpandedText code{source.code, {}};
-  const auto breaks = std::count(source.code.begin(), source.code.end(), '\n');
-  for (int line = 1; line <= breaks + 1; ++line) code.lines.push_back({source.name, line});
-  return code;
-}
-
 }  // namespace
 
 void GpuBackend::try_kernel(const KernelDescription& kernel) {
@@ -47,7 +38,7 @@ void GpuBackend::try_kernel(const KernelDescription& kernel) {
 std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource& source) {
   KernelDescription kernel;
   kernel.name = source.name;
-  kernel.code = as_it_is(source);
+  kernel.code = {source.code, {source.name}, {}};
   kernel.entry = source.entry;
   kernel.trusted = source.trusted;
   // A pipeline from WGSL that fails can take its device with it, and every buffer and queued launch

@@ -24,7 +24,7 @@ std::string compiler_log(std::string_view message, const gpu::ExpandedText& code
   if (start != std::string_view::npos) message.remove_prefix(start);
   const std::size_t end = message.find_last_not_of(blank);
   if (end != std::string_view::npos) message = message.substr(0, end + 1);
-  return gpu::locate_in_sources(message, code.lines);
+  return gpu::locate_in_sources(message, code);
 }
 
 /// The compiler ends the process over matrices of two rows, anywhere, beside a uniform buffer.

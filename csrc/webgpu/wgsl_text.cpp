@@ -137,9 +137,8 @@ void check_text(const gpu::ExpandedText& code, const std::vector<Token>& tokens)
 }
 
 void refuse(const gpu::ExpandedText& code, int line, std::string_view what) {
-  const auto index = static_cast<std::size_t>(line) - 1;
-  if (index >= code.lines.size()) throw KernelError(std::string(what));
-  throw KernelError(text(code.lines[index].file, ":", code.lines[index].line, ": ", what));
+  const std::string place = code.place(static_cast<std::size_t>(line));
+  throw KernelError(place.empty() ? std::string(what) : text(place, ": ", what));
 }
 
 }  // namespace tilewright::webgpu

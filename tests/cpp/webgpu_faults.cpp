@@ -46,11 +46,7 @@ struct Buffers {
 /// And a kernel.
 class Fixture : public Buffers {
  public:
-  Fixture() {
-    gpu::KernelDescription kernel{"times", {code, {}}, "main", false};
-    for (int line = 1; line < 10; ++line) kernel.code.lines.push_back({"times", line});
-    pipeline = device->create_pipeline(kernel);
-  }
+  Fixture() { pipeline = device->create_pipeline({"times", {code, {"times"}, {}}, "main", false}); }
 
   void launch(std::span<const gpu::Binding> bindings, std::span<const std::uint32_t> params,
               std::array<std::uint32_t, 3> grid = {n / 64, 1, 1}) {

@@ -11,8 +11,7 @@ namespace tilewright::webgpu {
 namespace {
 
 WgslInterface read(const std::string& text) {
-  gpu::KernelDescription kernel{"k", {text, {}}, "main", false};
-  for (int line = 1; line < 100; ++line) kernel.code.lines.push_back({"k", line});
+  const gpu::KernelDescription kernel{"k", {text, {"k"}, {}}, "main", false};
   const std::vector<Token> tokens = tokens_of(kernel.code.text);
   check_text(kernel.code, tokens);
   return interface_of(kernel, tokens);

@@ -3,6 +3,7 @@ lets a test break the library's own."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +35,12 @@ BROKEN = {
     "variable": ("#let X = NOWHERE", ["unary.wgsl:{line}: ", "no variable is named NOWHERE"]),
     "circle": ('#include "unary.wgsl"', [".wgsl:1: #include goes round in a circle"]),
     "no file": ('#include "nowhere.wgsl"', ["nowhere.wgsl"]),
+    "signs": (
+        "#if " + "!" * 2_000_000 + "1\n#end",
+        ["unary.wgsl:{line}: ", "64 brackets and signs"],
+    ),
+    "quotient": ("#let X = (0-9223372036854775807-1)/(0-1)", ["unary.wgsl:{line}: ", "too large"]),
+    "loop": ("#for I in 0..100000000000000\n#end", ["unary.wgsl:{line}: ", "too many lines"]),
     "too long": ("#for I in 0..1000000000\n// ${{I}}\n#end", ["unary.wgsl:", "8 MiB"]),
     "binding": (
         "@group(0) @binding(9) var<storage, read> broken: array<f32>;",
@@ -86,11 +93,22 @@ assert tw.init_backend("cpu").relu([-1.0]).item() == 0
     assert str(path) and succeeds(code, TILEWRIGHT_KERNEL_DIR=str(path)) == ""
 
 
-def test_a_folder_in_place_of_a_kernel(succeeds: Succeeds, tmp_path: Path) -> None:
-    (tmp_path / "unary.wgsl").mkdir()
-    code = """
+@pytest.mark.parametrize("kind", ["a folder", "a named pipe", "a device", "larger"])
+def test_what_is_no_kernel_file(succeeds: Succeeds, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "unary.wgsl"
+    if kind == "a folder":
+        path.mkdir()
+    elif kind == "a named pipe":
+        os.mkfifo(path)
+    elif kind == "a device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.write_text("x")
+        os.truncate(path, 1 << 40)
+    code = f"""
 message = raised(tw.KernelError, tw.init_backend, "webgpu:0")
-assert "unary.wgsl cannot be read; TILEWRIGHT_KERNEL_DIR names its folder" in message, message
+assert "unary.wgsl is {kind}" in message, message
+assert "; TILEWRIGHT_KERNEL_DIR names its folder" in message, message
 """
     succeeds(code, TILEWRIGHT_KERNEL_DIR=str(tmp_path))
 
