@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/text.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/plan.hpp"
+#include "tilewright/error.hpp"
 
 namespace tilewright::gpu {
 
@@ -13,6 +15,9 @@ namespace {
 
 enum class Form : std::uint32_t { plain, scalar_a, scalar_b, strided };
 constexpr const char* form_names[] = {"plain", "scalar_a", "scalar_b", "strided"};
+
+/// Dimensions that a launch walks, once those that both inputs walk as one are merged.
+constexpr std::size_t most_walked = 8;
 
 Form form_of(const BinaryRequest& r) {
   if (r.rank != 1) return Form::strided;
@@ -32,6 +37,11 @@ Size reach(const BinaryRequest& r, const std::array<Size, max_rank>& strides) {
 
 void GpuBackend::do_binary(const BinaryRequest& r) {
   require("binary", r.dtype);
+  if (r.rank > most_walked) {
+    throw Unsupported(text("binary_broadcast: the shape and strides come down to ", r.rank,
+                           " dimensions, and a kernel of this backend walks at most ", most_walked,
+                           "; copy the inputs to the output's shape first"));
+  }
   const Form form = form_of(r);
   const bool a_is_output = r.a == r.output;
   const bool b_is_output = r.b == r.output;
@@ -53,7 +63,7 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
   std::vector<Binding> bindings;
   bindings.reserve(3);
   if (form == Form::strided) {
-    std::array<std::uint32_t, 2 + 3 * max_rank> values;
+    std::array<std::uint32_t, 2 + 3 * most_walked> values;
     std::size_t count = 0;
     values[count++] = u32(r.n);
     values[count++] = 0;

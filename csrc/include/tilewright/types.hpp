@@ -50,8 +50,8 @@ enum class ReduceOp : std::uint8_t { sum, max, min, mean };
 using Pair = std::array<Size, 2>;
 using Shape4 = std::array<Size, 4>;
 
-/// The most dimensions a shape may have.
-inline constexpr std::size_t max_rank = 8;
+/// The most dimensions a shape may have, as in NumPy.
+inline constexpr std::size_t max_rank = 64;
 
 constexpr std::size_t size_of(DType dtype) { return dtype == DType::float16 ? 2 : 4; }
 
