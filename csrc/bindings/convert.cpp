@@ -147,8 +147,8 @@ std::uint64_t to_handle(py::handle given, const Argument& argument, std::string_
 
 Buffer to_buffer(py::handle given, const Argument& argument) {
   if (!PyLong_CheckExact(given.ptr())) {
-    if (const Storage* storage = instance_of<Storage>(given)) {
-      if (storage->backend() == argument.backend) return storage->buffer();
+    if (const ArrayObject* array = array_in(given)) {
+      if (array->memory->backend() == argument.backend) return array->buffer();
       argument.refuse(given, "an Array of this backend");
     }
   }

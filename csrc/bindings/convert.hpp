@@ -96,7 +96,7 @@ struct Convert<std::string> {
 
 template <>
 struct Convert<Buffer> {
-  static constexpr auto name = pybind11::detail::const_name("int | Storage");
+  static constexpr auto name = pybind11::detail::const_name("int | ArrayBase");
   static Buffer from(pybind11::handle given, const Argument& argument) {
     return to_buffer(given, argument);
   }

@@ -28,7 +28,7 @@ struct Convert<Code> {
 };
 template <>
 struct Convert<Buffers> {
-  static constexpr auto name = py::detail::const_name("Sequence[int | Storage]");
+  static constexpr auto name = py::detail::const_name("Sequence[int | ArrayBase]");
 };
 template <>
 struct Convert<HostData> {

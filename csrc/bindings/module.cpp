@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/array.hpp"
+#include "bindings/array_ops.hpp"
 #include "bindings/backend.hpp"
 #include "bindings/choices.hpp"
 #include "bindings/enums.hpp"
@@ -8,6 +9,7 @@
 #include "bindings/kernel.hpp"
 #include "bindings/log.hpp"
 #include "bindings/native_call.hpp"
+#include "bindings/operands.hpp"
 #include "bindings/structs.hpp"
 #include "tilewright/version.hpp"
 
@@ -21,6 +23,8 @@ PYBIND11_MODULE(_core, m) {
   BackendClass backend = bind_backend(m);
   bind_ops(backend);
   bind_array(m);
+  bind_operands(backend);
+  bind_array_ops(backend);
   bind_choices(m);
   bind_kernel(m, backend);
   bind_log(m);

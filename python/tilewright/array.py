@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -21,18 +20,15 @@ KDL_CPU = 1
 
 NUMPY_KNOWS_DLPACK_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
-# NumPy works a dtype's name out anew each time it is asked.
-STORED_AS = {np.dtype(name): name for name in ("float32", "float16", "int32")}
 
-
-class Array(_core.Storage):
+class Array(_core.ArrayBase):
     """A tensor in a device buffer: row-major, contiguous, freed with its last owner.
 
     Made by a backend's array(), empty(), ... and by its ops. Operators (+ - * / ** @) are the
     backend's ops. Pass one to a trait call wherever that takes a buffer.
     """
 
-    __slots__ = ("_backend", "_dtype", "_shape", "_stored_as")
+    __slots__ = ()
 
     # NumPy leaves `ndarray + Array` to __radd__ instead of reading the Array back.
     __array_ufunc__ = None
@@ -40,65 +36,38 @@ class Array(_core.Storage):
     def __init__(
         self,
         backend: Backend,
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        shared: _core.Storage | None = None,
+        shape: int | Sequence[int],
+        dtype: npt.DTypeLike,
+        shared: Array | None = None,
     ) -> None:
-        if shared is None:
-            # A buffer cannot be empty, an array can.
-            super().__init__(backend, max(1, math.prod(shape) * dtype.itemsize))
-        else:
-            super().__init__(shared)
-        self._backend = backend
-        self._shape = shape
-        self._dtype = dtype
-        self._stored_as = STORED_AS[dtype]
+        from tilewright.operands import to_dtype, to_shape
 
-    @property
-    def backend(self) -> Backend:
-        return self._backend
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self._dtype
-
-    @property
-    def stored_as(self) -> str:
-        """The dtype as the trait's calls take it."""
-        return self._stored_as
+        super().__init__(backend, to_shape("Array", shape), to_dtype("Array", dtype), shared)
 
     @property
     def ndim(self) -> int:
-        return len(self._shape)
-
-    @property
-    def size(self) -> int:
-        return math.prod(self._shape)
+        return len(self.shape)
 
     @property
     def nbytes(self) -> int:
-        return self.size * self._dtype.itemsize
+        return self.size * self.dtype.itemsize
 
     # To the host ----------------------------------------------------------------------------------
 
     def numpy(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """A copy of the array on the host, in `out` if it is given."""
         if out is None:
-            out = np.empty(self._shape, self._dtype)
+            out = np.empty(self.shape, self.dtype)
         elif not isinstance(out, np.ndarray):
             raise _core.InvalidArgument(
                 f"numpy: out is of type {type(out).__name__}, expected a NumPy array"
             )
-        elif out.shape != self._shape or out.dtype != self._dtype:
+        elif out.shape != self.shape or out.dtype != self.dtype:
             raise _core.InvalidArgument(
                 f"numpy: out is {out.dtype} of shape {out.shape}, "
-                f"expected {self._dtype} of shape {self._shape}"
+                f"expected {self.dtype} of shape {self.shape}"
             )
-        self._backend.copy_dtoh(out, self)
+        self.backend.copy_dtoh(out, self)
         return out
 
     def __array__(
@@ -113,7 +82,7 @@ class Array(_core.Storage):
         """The only element, as a Python number."""
         if self.size != 1:
             raise _core.InvalidArgument(
-                f"item: the array has {self.size} elements (shape {self._shape}), expected 1"
+                f"item: the array has {self.size} elements (shape {self.shape}), expected 1"
             )
         value: float | int = self.numpy().item()
         return value
@@ -145,8 +114,8 @@ class Array(_core.Storage):
                 raise BufferError("the host cannot address this Array's memory; pass copy=None")
             host = self.numpy()
         else:
-            host = memory[: self.nbytes].view(self._dtype)
-            host = host.reshape(self._shape)
+            host = memory[: self.nbytes].view(self.dtype)
+            host = host.reshape(self.shape)
         options: dict[str, Any] = {"stream": stream}
         if max_version is not None and NUMPY_KNOWS_DLPACK_VERSIONS:
             options["max_version"] = max_version
@@ -166,28 +135,28 @@ class Array(_core.Storage):
             if sizes is None:
                 raise TypeError
             # NumPy's own rules, on a shape without elements of its own.
-            new_shape = np.empty(self._shape, np.dtype([])).reshape(sizes).shape
+            new_shape = np.empty(self.shape, np.dtype([])).reshape(sizes).shape
         except Exception as error:
             from tilewright.operands import shown
 
             raise _core.InvalidArgument(
                 f"reshape: shape is {shown(sizes)}, expected one of {self.size} elements "
-                f"like {self._shape}"
+                f"like {self.shape}"
             ) from error
-        return Array(self._backend, new_shape, self._dtype, self)
+        return Array(self.backend, new_shape, self.dtype, self)
 
     def astype(self, dtype: npt.DTypeLike) -> Array:
         """Converted to float32 or float16."""
-        return self._backend.cast(self, dtype)
+        return self.backend.cast(self, dtype)
 
     def __len__(self) -> int:
-        if not self._shape:
+        if not self.shape:
             raise TypeError("an Array without dimensions has no length")
-        return self._shape[0]
+        return self.shape[0]
 
     def __repr__(self) -> str:
-        place = f"shape={self._shape}, dtype={self._dtype}, backend={self._backend.name!r}"
-        if self.size > 1000 or not self._backend.is_initialized:
+        place = f"shape={self.shape}, dtype={self.dtype}, backend={self.backend.name!r}"
+        if self.size > 1000 or not self.backend.is_initialized:
             return f"Array({place})"
         try:
             values = np.array2string(self.numpy(), separator=", ", prefix="Array(")
@@ -199,43 +168,84 @@ class Array(_core.Storage):
     # Operators ------------------------------------------------------------------------------------
 
     def __add__(self, other: ArrayLike) -> Array:
-        return self._backend.add(self, other)
+        return self.backend._binary("add", "add", self, other, None)
 
     def __radd__(self, other: ArrayLike) -> Array:
-        return self._backend.add(other, self)
+        return self.backend._binary("add", "add", other, self, None)
 
     def __sub__(self, other: ArrayLike) -> Array:
-        return self._backend.sub(self, other)
+        return self.backend._binary("sub", "sub", self, other, None)
 
     def __rsub__(self, other: ArrayLike) -> Array:
-        return self._backend.sub(other, self)
+        return self.backend._binary("sub", "sub", other, self, None)
 
     def __mul__(self, other: ArrayLike) -> Array:
-        return self._backend.mul(self, other)
+        return self.backend._binary("mul", "mul", self, other, None)
 
     def __rmul__(self, other: ArrayLike) -> Array:
-        return self._backend.mul(other, self)
+        return self.backend._binary("mul", "mul", other, self, None)
 
     def __truediv__(self, other: ArrayLike) -> Array:
-        return self._backend.div(self, other)
+        return self.backend._binary("div", "div", self, other, None)
 
     def __rtruediv__(self, other: ArrayLike) -> Array:
-        return self._backend.div(other, self)
+        return self.backend._binary("div", "div", other, self, None)
 
     def __pow__(self, other: ArrayLike) -> Array:
-        return self._backend.pow(self, other)
+        return self.backend._binary("pow", "pow", self, other, None)
 
     def __rpow__(self, other: ArrayLike) -> Array:
-        return self._backend.pow(other, self)
+        return self.backend._binary("pow", "pow", other, self, None)
 
     def __matmul__(self, other: ArrayLike) -> Array:
-        return self._backend.matmul(self, other)
+        return self.backend.matmul(self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
-        return self._backend.matmul(other, self)
+        return self.backend.matmul(other, self)
+
+    # Elementwise, as in NumPy, which needs arrays of bool.
+
+    def __eq__(self, other: object) -> NoReturn:
+        self._no_comparison("==")
+
+    def __ne__(self, other: object) -> NoReturn:
+        self._no_comparison("!=")
+
+    def __lt__(self, other: object) -> NoReturn:
+        self._no_comparison("<")
+
+    def __le__(self, other: object) -> NoReturn:
+        self._no_comparison("<=")
+
+    def __gt__(self, other: object) -> NoReturn:
+        self._no_comparison(">")
+
+    def __ge__(self, other: object) -> NoReturn:
+        self._no_comparison(">=")
+
+    def __contains__(self, value: object) -> NoReturn:
+        raise _core.Unsupported("in: no device searches an Array; write `value in x.numpy()`")
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "an Array is not iterated, which would read it piece by piece; "
+            "write `for row in x.numpy()`"
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @staticmethod
+    def _no_comparison(symbol: str) -> NoReturn:
+        raise _core.Unsupported(
+            f"{symbol}: Arrays compare element by element, and no device holds an Array of bool; "
+            f"write `x.numpy() {symbol} y.numpy()`, or `x is y` for one and the same Array"
+        )
 
     def __neg__(self) -> Array:
-        return self._backend.neg(self)
+        return self.backend.neg(self)
 
     def __abs__(self) -> Array:
-        return self._backend.abs(self)
+        return self.backend.abs(self)
+
+
+_core._set_array_class(Array)

@@ -25,32 +25,6 @@ if TYPE_CHECKING:
     from tilewright.operands import ArrayLike, BufferLike
 
 
-def broadcast_shape(call: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """NumPy's rule: from the right, sizes are equal or one of them is 1."""
-    if not a or not b:
-        return a or b
-    rank = max(len(a), len(b))
-    sizes = []
-    for i in range(-rank, 0):
-        size_a = a[i] if -i <= len(a) else 1
-        size_b = b[i] if -i <= len(b) else 1
-        if size_a != size_b and 1 not in (size_a, size_b):
-            invalid(call, f"a of shape {a} and b of shape {b} do not broadcast together")
-        sizes.append(size_b if size_a == 1 else size_a)
-    return tuple(sizes)
-
-
-def broadcast_strides(shape: tuple[int, ...], to: tuple[int, ...]) -> list[int]:
-    """The strides that walk an array of `shape` as one of shape `to`."""
-    strides = [0] * len(to)
-    step = 1
-    for i in range(1, len(shape) + 1):
-        if shape[-i] != 1:
-            strides[-i] = step
-        step *= shape[-i]
-    return strides
-
-
 def runs(axes: Sequence[int]) -> list[tuple[int, int]]:
     """Sorted axes as [first, past the last) of neighbours, the last run first."""
     found: list[tuple[int, int]] = []
@@ -64,12 +38,6 @@ def runs(axes: Sequence[int]) -> list[tuple[int, int]]:
 
 class ElementwiseOps(Operands):
     # One input -----------------------------------------------------------------------------------
-
-    def _unary(self, op: str, x: ArrayLike, out: Array | None) -> Array:
-        (operand,) = self._read(op, x=x)
-        result = self._result(op, out, operand.shape, operand.dtype)
-        self.unary(op, operand, result, operand.size, operand.stored_as)
-        return result
 
     def relu(self, x: ArrayLike, *, out: Array | None = None) -> Array:
         return self._unary("relu", x, out)
@@ -148,29 +116,6 @@ class ElementwiseOps(Operands):
         return result
 
     # Two inputs ----------------------------------------------------------------------------------
-
-    def _binary(self, call: str, op: str, a: ArrayLike, b: ArrayLike, out: Array | None) -> Array:
-        left, right = self._read(call, a=a, b=b)
-        dtype = left.stored_as
-        if left.shape == right.shape:
-            result = self._result(call, out, left.shape, left.dtype)
-            self.binary(op, left, right, result, result.size, dtype)
-            return result
-        shape = broadcast_shape(call, left.shape, right.shape)
-        # An input that is walked out of order must not be written on the way.
-        broadcast = [one for one in (left, right) if one.shape != shape]
-        result = self._result(call, out, shape, left.dtype, *broadcast)
-        self.binary_broadcast(
-            op,
-            left,
-            broadcast_strides(left.shape, shape),
-            right,
-            broadcast_strides(right.shape, shape),
-            result,
-            shape,
-            dtype,
-        )
-        return result
 
     def add(self, a: ArrayLike, b: ArrayLike, *, out: Array | None = None) -> Array:
         return self._binary("add", "add", a, b, out)

@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tilewright.backend import Backend
-
     ArrayLike: TypeAlias = Array | npt.ArrayLike
-    BufferLike: TypeAlias = int | _core.Storage
+    BufferLike: TypeAlias = int | _core.ArrayBase
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT16 = np.dtype(np.float16)
@@ -99,9 +97,7 @@ def has_own_dtype(given: Any) -> bool:
 
 def check_made(call: str, name: str, array: Array) -> None:
     """Refuses an Array of a class whose __init__ did not call this one's."""
-    try:
-        _ = array.backend
-    except AttributeError:
+    if not hasattr(array, "backend"):
         invalid(call, f"{name} is of type {type(array).__name__}, which was never initialised")
 
 
@@ -141,21 +137,13 @@ def check_dtype(
 class Operands(_core.Backend):
     """What every op of the array tier starts and ends with."""
 
-    def _new(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        return Array(cast("Backend", self), shape, dtype)
-
     def _upload(self, values: npt.NDArray[Any]) -> Array:
         array = self._new(values.shape, values.dtype)
         self.copy_htod(array, values)
         return array
 
-    def _own(self, call: str, name: str, array: Array) -> None:
-        check_made(call, name, array)
-        if array.backend is not self:
-            invalid(call, f"{name} is an Array of another backend ({array.backend!r})")
-
-    def _read(self, call: str, **given: Any) -> list[Array]:
-        """The operands as Arrays of this backend, all float32 or all float16."""
+    def _read_each(self, call: str, **given: Any) -> list[Array]:
+        """What _read does where the operands are not all such Arrays already."""
         arrays: list[Any] = []
         dtype: np.dtype[Any] | None = None
         dtype_of = ""
@@ -191,29 +179,6 @@ class Operands(_core.Backend):
                 arrays[i] = self._upload(to_host(call, list(given)[i], one, dtype))
         return arrays
 
-    def _result(
-        self,
-        call: str,
-        out: Array | None,
-        shape: tuple[int, ...],
-        dtype: np.dtype[Any],
-        *inputs: Array,
-    ) -> Array:
-        """Where a result goes: `out` if it fits, which must share no buffer with `inputs`."""
-        if out is None:
-            return self._new(shape, dtype)
-        if not isinstance(out, Array):
-            invalid(call, f"out is {shown(out)}, expected an Array")
-        self._own(call, "out", out)
-        if out.shape != shape or out.dtype != dtype:
-            invalid(
-                call,
-                f"out is {out.dtype} of shape {out.shape}, expected {dtype} of shape {shape}",
-            )
-        if any(out.handle == one.handle for one in inputs):
-            invalid(call, "out shares its buffer with an input, expected another Array")
-        return out
-
     # Creation -------------------------------------------------------------------------------------
 
     def array(self, x: ArrayLike, dtype: npt.DTypeLike | None = None) -> Array:
@@ -225,8 +190,10 @@ class Operands(_core.Backend):
         wanted = None if dtype is None else to_dtype("array", dtype)
         if isinstance(x, Array):
             check_made("array", "x", x)
-            if x.backend is not self or wanted not in (None, x.dtype):
+            if x.backend is not self:
                 return self.array(x.numpy(), wanted or x.dtype)
+            if wanted not in (None, x.dtype):
+                return self.cast(x, wanted)
             copied = self._new(x.shape, x.dtype)
             self.copy_dtod(copied, x, x.nbytes)
             return copied

@@ -10,7 +10,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.forms import also_trait_call
-from tilewright.operands import INT32, Operands, invalid, read_host, to_axis
+from tilewright.operands import INT32, Operands, invalid, read_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,11 +35,7 @@ class RowOps(Operands):
     @also_trait_call("input output shape axis")
     def softmax(self, x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
         """exp(x) / sum(exp(x)) along an axis."""
-        (operand,) = self._read("softmax", x=x)
-        along = to_axis("softmax", axis, operand.shape)
-        result = self._result("softmax", out, operand.shape, operand.dtype)
-        super().softmax(operand, result, operand.shape, along, operand.stored_as)
-        return result
+        return self._softmax(x, axis, out)
 
     @overload
     def rmsnorm(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import math
+import operator
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -230,3 +232,65 @@ def test_an_array_without_init_is_refused(be: tw.Backend) -> None:
         be.add(1, hollow)
     with pytest.raises(tw.InvalidArgument, match="array: x is of type Array, which was never init"):
         be.array(hollow)
+
+
+def test_what_an_array_is_made_of_is_checked(be: tw.Backend) -> None:
+    assert tw.Array(be, (2,), "float16").dtype == np.float16
+    assert tw.Array(be, 2, np.float32).shape == (2,)
+    x = be.array([1.0, 2.0])
+    assert tw.Array(be, (2, 1), x.dtype, x).numpy().tolist() == [[1], [2]]
+    wrong: list[tuple[tuple[Any, ...], str]] = [
+        ((be, (2,), np.dtype(np.float64)), "dtype is dtype.'float64'"),
+        ((be, (2,), None), "dtype is None"),
+        ((be, (-2,), x.dtype), r"shape\[0\] is -2"),
+        ((be, "2", x.dtype), "shape is '2'"),
+        ((be, (1,) * 65, x.dtype), "65 dimensions"),
+        ((be, (1 << 40, 1 << 40), x.dtype), "64 bits"),
+        ((be, (2,), x.dtype, 3), "shared is 3"),
+        ((x, (2,), x.dtype), "backend is Array"),
+    ]
+    for arguments, message in wrong:
+        with pytest.raises(tw.InvalidArgument, match=f"^Array: .*{message}"):
+            tw.Array(*arguments)
+    with pytest.raises(tw.InvalidArgument, match="already initialised"):
+        x.__init__(be, (3,), x.dtype)  # type: ignore[misc]
+    base = tw._core.ArrayBase
+    for arguments in [
+        (be, [2], x.dtype),
+        (be, (2.0,), x.dtype),
+        (be, (-1,), x.dtype),
+        (be, (2,), "float32"),
+        (None, (2,), x.dtype),
+        (be, (1,) * 65, x.dtype),
+    ]:
+        with pytest.raises(tw.InvalidArgument, match=r"^Array: "):
+            base(*arguments)  # type: ignore[arg-type]
+
+
+def test_arrays_are_not_compared_by_identity(be: tw.Backend) -> None:
+    x, y = be.array([1.0, 2.0]), be.array([1.0, 2.0])
+    for compare in (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge):
+        for other in (y, x, 1.0, None, y.numpy()):
+            with pytest.raises(tw.Unsupported, match=r"write `x\.numpy\(\) .{1,2} y\.numpy\(\)`"):
+                compare(x, other)
+        with pytest.raises(tw.Unsupported):
+            compare(y.numpy(), x)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    with pytest.raises(tw.Unsupported, match=r"write `value in x\.numpy\(\)`"):
+        _ = 1.0 in x
+    with pytest.raises(TypeError, match="not iterated"):
+        iter(x)
+    with pytest.raises(tw.InvalidArgument, match="2 elements"):
+        bool(x)
+    assert be.array(3.0) and not be.zeros(())
+    assert x in [x] and x is not y
+
+
+def test_arrays_are_weakly_referenced_and_collected(be: tw.Backend) -> None:
+    x = be.zeros(3)
+    seen = weakref.ref(x)
+    assert seen() is x
+    del x
+    assert seen() is None
+    assert be.memory_stats().allocations == 0

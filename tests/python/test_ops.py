@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -520,3 +523,30 @@ def test_the_array_form_with_all_its_arguments_is_not_taken_for_the_trait(be: tw
         x, x, (1, 1, 3, 3), stride=1, padding=0, dilation=1, groups=1, out=be.empty((1, 1, 3, 3))
     )
     close(got, [[[[1, 2, 1], [2, 4, 2], [1, 2, 1]]]])
+
+
+def test_ops_on_arrays_go_straight_to_the_core(be: tw.Backend) -> None:
+    """What runs in Python at each call is bounded: the functions called are counted."""
+    x, row, out = be.zeros((4, 4)), be.zeros(4), be.empty((4, 4))
+    calls: list[tuple[int, Callable[[], Any]]] = [
+        (1, lambda: be.add(x, x, out=out)),
+        (1, lambda: be.add(x, row)),
+        (1, lambda: x + row),
+        (1, lambda: be.relu(x)),
+        (1, lambda: be.matmul(x, x, out=out)),
+        (1, lambda: be.matmul(x, row, alpha=2)),
+        (2, lambda: be.softmax(x, out=out)),
+    ]
+    for most, call in calls:
+        entered: list[str] = []
+
+        def count(frame: FrameType, event: str, _: Any, entered: list[str] = entered) -> None:
+            if event == "call":
+                entered.append(frame.f_code.co_name)
+
+        sys.setprofile(count)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+        assert len(entered) - 1 <= most, entered

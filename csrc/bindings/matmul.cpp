@@ -1,0 +1,218 @@
+#include "bindings/matmul.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <string>
+
+#include "bindings/operands.hpp"
+#include "core/text.hpp"
+#include "tilewright/error.hpp"
+
+namespace py = pybind11;
+
+namespace tilewright::bindings {
+
+namespace {
+
+constexpr const char* call = "matmul";
+
+[[noreturn]] void invalid(const std::string& what) {
+  throw InvalidArgument(text(call, ": ", what));
+}
+
+Size product(std::span<const Size> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), Size{1}, std::multiplies<>());
+}
+
+/// One operand as matrices: NumPy counts a vector as a row on the left and a column on the right.
+struct Matrices {
+  const ArrayObject& array;
+  Sizes shape;
+  bool transposed;
+  std::size_t batch_rank;
+  Size rows, cols;  // as meant, after the transpose
+  Size ld;
+  Buffer buffer;
+  Size stride = 0;  // from one matrix of the product's batch to the next
+
+  Matrices(const char* name, const ArrayObject& array, bool transposed, bool left)
+      : array(array), shape(array.shape), transposed(transposed), buffer(array.buffer()) {
+    if (shape.rank == 0) {
+      invalid(text(name, " has no dimension, expected a vector or matrices"));
+    }
+    if (transposed && is_vector()) {
+      invalid(text("transpose_", name, " is True, but ", name, " is a vector"));
+    }
+    const Size last = shape[shape.rank - 1];
+    const Size before = is_vector() ? 1 : shape[shape.rank - 2];
+    batch_rank = is_vector() ? 0 : shape.rank - 2;
+    const bool column = is_vector() && !left;
+    const Size stored_cols = column ? 1 : last;
+    rows = column || transposed ? last : before;
+    cols = column ? 1 : transposed ? before : last;
+    ld = std::max<Size>(1, stored_cols);
+  }
+
+  bool is_vector() const { return shape.rank == 1; }
+  std::span<const Size> batch() const { return shape.span().first(batch_rank); }
+  Size count() const { return product(batch()); }
+  Transpose trans() const { return transposed ? Transpose::transpose : Transpose::none; }
+  std::string described() const {
+    return text(std::string(py::str(py::handle(array.shape))), transposed ? " transposed" : "");
+  }
+};
+
+/// C = alpha * A * B + beta * C, once for each matrix of a batch.
+struct Product {
+  Matrices a, b;
+  Size m, n, k;
+  Sizes batch, shape;  // the result's: without the axis that a vector lacks
+  Size count;
+  double alpha, beta;
+
+  Product(const ArrayObject& left, const ArrayObject& right, bool transpose_a, bool transpose_b,
+          double alpha, double beta)
+      : a("a", left, transpose_a, true),
+        b("b", right, transpose_b, false),
+        m(a.rows),
+        n(b.cols),
+        k(a.cols),
+        alpha(alpha),
+        beta(beta) {
+    if (k != b.rows) {
+      invalid(text("a of shape ", a.described(), " has rows of ", k, ", but b of shape ",
+                   b.described(), " has columns of ", b.rows));
+    }
+    Sizes batch_a = a.shape, batch_b = b.shape;
+    batch_a.rank = a.batch_rank;
+    batch_b.rank = b.batch_rank;
+    batch = broadcast("matmul: batches", batch_a, batch_b);
+    count = product(batch.span());
+    shape = batch;
+    if (!a.is_vector()) shape.values[shape.rank++] = m;
+    if (!b.is_vector()) shape.values[shape.rank++] = n;
+  }
+
+  /// One B for all matrices of A, which lie one below the other: they are one matrix.
+  bool is_one_matrix() const {
+    return count == 1 ||
+           (b.count() == 1 && !a.transposed && std::ranges::equal(a.batch(), batch.span()));
+  }
+};
+
+/// What the core works on where each matrix of a product is a piece of a buffer.
+struct Target {
+  Backend& backend;
+  Buffer c;
+  DType dtype, output_dtype;
+};
+
+bool is_matrix_by_vector(const Product& p, const Target& target) {
+  if (target.output_dtype != target.dtype || p.k == 0 || p.alpha != 1 || p.beta != 0) return false;
+  return (p.b.is_vector() && !p.a.transposed) ||
+         (p.a.is_vector() && p.b.shape.rank == 2 && p.b.transposed);
+}
+
+void multiply(const Product& p, const Target& to) {
+  const Size ldc = std::max<Size>(1, p.n);
+  if (is_matrix_by_vector(p, to)) {
+    if (p.b.is_vector()) {
+      to.backend.matmul_vec(p.a.buffer, p.m * p.count, p.k, p.b.buffer, to.c, to.dtype);
+    } else {
+      to.backend.matmul_vec(p.b.buffer, p.n, p.k, p.a.buffer, to.c, to.dtype);
+    }
+  } else if (p.is_one_matrix()) {
+    to.backend.gemm(p.a.trans(), p.b.trans(), p.m * p.count, p.n, p.k, p.alpha, p.a.buffer, p.a.ld,
+                    p.b.buffer, p.b.ld, p.beta, to.c, ldc, to.dtype, to.output_dtype);
+  } else {
+    to.backend.batched_gemm(p.a.trans(), p.b.trans(), p.m, p.n, p.k, p.alpha, p.a.buffer, p.a.ld,
+                            p.a.stride, p.b.buffer, p.b.ld, p.b.stride, p.beta, to.c, ldc,
+                            p.m * p.n, p.count, to.dtype, to.output_dtype);
+  }
+}
+
+/// The same with inputs rounded first. The trait has no batch of these, so that each matrix gets
+/// buffers of its own.
+void multiply_rounded(const Product& p, Precision precision, Backend& backend, Buffer c) {
+  const auto one = [&](Size m, Buffer a, Buffer b, Buffer out) {
+    backend.gemm_mixed_precision(precision, p.a.trans(), p.b.trans(), m, p.n, p.k, p.alpha, a,
+                                 p.a.ld, b, p.b.ld, p.beta, out, std::max<Size>(1, p.n));
+  };
+  if (p.is_one_matrix()) return one(p.m * p.count, p.a.buffer, p.b.buffer, c);
+  if (p.count == 0) return;
+  constexpr Size item = size_of(DType::float32);
+  const Size bytes_a = p.m * p.k * item, bytes_b = p.k * p.n * item, bytes_c = p.m * p.n * item;
+  const auto room = [&](Size bytes) {
+    const std::shared_ptr<Backend> owner(std::shared_ptr<Backend>(), &backend);
+    return OwnedBuffer(owner, std::max<Size>(1, bytes));
+  };
+  const OwnedBuffer a = room(bytes_a), b = room(bytes_b), out = room(bytes_c);
+  for (Size i = 0; i < p.count; ++i) {
+    backend.copy_dtod(a.buffer(), p.a.buffer, bytes_a, 0, i * p.a.stride * item);
+    backend.copy_dtod(b.buffer(), p.b.buffer, bytes_b, 0, i * p.b.stride * item);
+    backend.copy_dtod(out.buffer(), c, bytes_c, 0, i * bytes_c);
+    one(p.m, a.buffer(), b.buffer(), out.buffer());
+    backend.copy_dtod(c, out.buffer(), bytes_c, i * bytes_c, 0);
+  }
+}
+
+/// Sees that one stride walks the operand over the whole batch; gives what must live till then.
+py::object spread(PyObject* self, Matrices& x, const Product& p) {
+  const Size own = x.count(),
+             one = product(x.shape.span().last(std::min<std::size_t>(2, x.shape.rank)));
+  if (own == 1) return {};
+  x.stride = one;
+  if (own == p.count) return {};
+  auto* array = reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&x.array));
+  py::object repeated = py::handle(self).attr("_repeated")(py::handle(array), p.batch.tuple());
+  const ArrayObject* made = array_in(repeated);
+  if (made == nullptr) throw py::type_error("_repeated gives an Array");
+  x.buffer = made->buffer();
+  return repeated;
+}
+
+}  // namespace
+
+py::object matmul(PyObject* self, Arguments given) {
+  Backend& backend = backend_of(self);
+  const Operands<2> x(self, call, {"a", "b"}, {given[0], given[1]});
+  const DType dtype = x[0].stored_as;
+  const bool transpose_a = to_bool(given[2], {call, "transpose_a"});
+  const bool transpose_b = to_bool(given[3], {call, "transpose_b"});
+  const double alpha = to_double(given[4], {call, "alpha"});
+  const double beta = to_double(given[5], {call, "beta"});
+  const auto precision = Convert<std::optional<Precision>>::from(given[6], {call, "precision"});
+  Product p(x[0], x[1], transpose_a, transpose_b, alpha, beta);
+  const DType out_dtype = given[7] == Py_None ? dtype : to_stored_as(given[7], call);
+  if (out_dtype != dtype && out_dtype != DType::float32) {
+    invalid(text("out_dtype is ", to_string(out_dtype), ", expected ", to_string(dtype),
+                 ", as a and b are"));
+  }
+  if (precision && dtype != DType::float32) {
+    invalid(text("precision is ", to_string(*precision), ", but a and b are ", to_string(dtype)));
+  }
+  PyObject* out = given[8];
+  if (out == Py_None && beta != 0) {
+    invalid(text("beta is ", beta, ", but there is no out to add to"));
+  }
+  const std::array<const ArrayObject*, 2> inputs{&x[0], &x[1]};
+  Result result(self, call, out, p.shape.tuple(), out_dtype, inputs);
+  py::object kept_a, kept_b;
+  if (!p.is_one_matrix()) {
+    kept_a = spread(self, p.a, p);
+    kept_b = spread(self, p.b, p);
+  }
+  const Buffer c = result->buffer();
+  without_gil([&] {
+    if (precision) {
+      multiply_rounded(p, *precision, backend, c);
+    } else {
+      multiply(p, {backend, c, dtype, out_dtype});
+    }
+  });
+  return result.release();
+}
+
+}  // namespace tilewright::bindings
