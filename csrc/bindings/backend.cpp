@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* config_keys =
     "adapter_index (or device_id), power_preference, debug_mode, max_buffer_size, "
-    "enable_pipeline_cache, preferred_workgroup_size, memory_limit";
+    "enable_pipeline_cache, preferred_workgroup_size, memory_limit, cache_limit";
 
 Config to_config(const char* call, const py::kwargs& given) {
   Config config;
@@ -41,6 +41,8 @@ Config to_config(const char* call, const py::kwargs& given) {
       config.preferred_workgroup_size = Convert<std::optional<Size>>::from(value, argument);
     } else if (name == "memory_limit") {
       config.memory_limit = Convert<std::optional<Size>>::from(value, argument);
+    } else if (name == "cache_limit") {
+      config.cache_limit = Convert<std::optional<Size>>::from(value, argument);
     } else {
       throw InvalidArgument(
           text(call, ": \"", name, "\" is no config key, expected one of ", config_keys));
@@ -59,6 +61,7 @@ py::dict to_dict(const Config& config) {
   all["enable_pipeline_cache"] = config.enable_pipeline_cache;
   all["preferred_workgroup_size"] = config.preferred_workgroup_size;
   all["memory_limit"] = config.memory_limit;
+  all["cache_limit"] = config.cache_limit;
   return all;
 }
 

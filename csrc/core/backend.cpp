@@ -25,6 +25,7 @@ void check_config(std::string_view name, const Config& config) {
   check("max_buffer_size", config.max_buffer_size, 1);
   check("preferred_workgroup_size", config.preferred_workgroup_size, 1);
   check("memory_limit", config.memory_limit, 1);
+  check("cache_limit", config.cache_limit, 0);
   const std::string& power = config.power_preference;
   if (!power.empty() && power != "low" && power != "high") {
     throw InvalidArgument(
@@ -67,6 +68,7 @@ void Backend::init() {
   std::unique_lock lifecycle(state_->lifecycle);
   if (is_initialized()) return;
   do_init();
+  state_->budget->open(lower(do_memory_limit(), config_.memory_limit));
   {
     std::lock_guard lock(state_->mutex);
     state_->initialized = true;
@@ -97,7 +99,7 @@ void Backend::close() {
       buffers = state_->buffers.remove_all();
       kernels = state_->kernels.remove_all();
       state_->profile = ProfileState::none;
-      state_->active_bytes = state_->peak_bytes = state_->total_allocations = 0;
+      state_->active_bytes = state_->total_allocations = 0;
     }
     buffers.clear();
     kernels.clear();
@@ -119,6 +121,8 @@ Capabilities Backend::capabilities() const {
   all.max_buffer_bytes = lower(all.max_buffer_bytes, config_.max_buffer_size);
   return all;
 }
+
+std::shared_ptr<MemoryBudget> Backend::budget() const { return state_->budget; }
 
 PerformanceHints Backend::performance_hints() const {
   Call call(*state_, "performance_hints");
@@ -150,27 +154,24 @@ Buffer Backend::alloc(Size bytes) {
   if (wanted > most) {
     call.invalid(text("bytes is ", wanted, ", but a buffer of this device holds at most ", most));
   }
-  const std::uint64_t limit = lower(do_memory_limit(), config_.memory_limit);
-  if (state_->active_bytes + wanted > limit) {
-    throw OutOfMemory(text("alloc: ", wanted, " bytes asked for, but ", state_->active_bytes,
-                           " of ", limit, " are in live buffers; free some, or raise memory_limit"),
-                      wanted);
+  MemoryBudget& budget = *state_->budget;
+  if (!budget.take(wanted)) {
+    throw OutOfMemory(
+        text("alloc: ", wanted, " bytes asked for, but ", budget.held(), " of ", budget.limit(),
+             " are in live buffers; free some, or raise memory_limit"),
+        wanted);
   }
-  if (state_->active_bytes + wanted + do_cached_bytes() > limit) do_trim();
-  // Counted before the device is asked, so that no other thread takes the same room.
-  state_->active_bytes += wanted;
   call.checked();
-  AllocationRef allocation;
   try {
-    allocation = do_alloc(wanted);
+    AllocationRef allocation = do_alloc(wanted);
+    budget.note_peaks();
     std::lock_guard lock(state_->mutex);
     const Buffer handle = state_->buffers.insert(std::move(allocation));
-    state_->peak_bytes = std::max(state_->peak_bytes, state_->active_bytes);
+    state_->active_bytes += wanted;
     ++state_->total_allocations;
     return handle;
   } catch (...) {
-    std::lock_guard lock(state_->mutex);
-    state_->active_bytes -= wanted;
+    budget.give_back(wanted);
     throw;
   }
 }
@@ -181,6 +182,7 @@ void Backend::free(Buffer buffer) {
   const AllocationRef allocation = call.buffer("buffer", buffer);
   state_->buffers.remove(buffer);
   state_->active_bytes -= allocation->bytes();
+  state_->budget->give_back(allocation->bytes());
   call.checked();
 }
 
@@ -191,7 +193,10 @@ void Backend::release(Buffer buffer) noexcept {
     // What close() has not taken yet it will take.
     if (!state_->enter(lock)) return;
     allocation = state_->buffers.remove(buffer);
-    if (allocation) state_->active_bytes -= allocation->bytes();
+    if (allocation) {
+      state_->active_bytes -= allocation->bytes();
+      state_->budget->give_back(allocation->bytes());
+    }
   }
   allocation.reset();
   state_->leave();
@@ -244,11 +249,13 @@ MemoryStats Backend::memory_stats() const {
   Call call(*state_, "memory_stats");
   MemoryStats stats;
   stats.active_bytes = state_->active_bytes;
-  stats.peak_bytes = state_->peak_bytes;
+  stats.peak_bytes = state_->budget->peak();
+  stats.peak_scratch_bytes = state_->budget->peak_scratch();
   stats.allocations = state_->buffers.size();
   stats.total_allocations = state_->total_allocations;
   stats.cached_bytes = do_cached_bytes();
-  stats.limit_bytes = lower(do_memory_limit(), config_.memory_limit);
+  stats.cache_limit_bytes = do_cache_limit();
+  stats.limit_bytes = state_->budget->limit();
   return stats;
 }
 

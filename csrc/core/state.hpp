@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "core/buffer_table.hpp"
 #include "core/kernel_table.hpp"
+#include "core/memory_budget.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright {
@@ -31,8 +33,10 @@ class BackendState {
   KernelTable kernels;
   ProfileState profile = ProfileState::none;
   std::uint64_t active_bytes = 0;
-  std::uint64_t peak_bytes = 0;
   std::uint64_t total_allocations = 0;
+
+  /// Shared with what may outlive the backend.
+  const std::shared_ptr<MemoryBudget> budget = std::make_shared<MemoryBudget>();
 
   /// Lets in a call, which may go on after it has let go of `mutex`, held by `lock`; false where
   /// the backend is closed. Waits while the process forks.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/host_memory.hpp"
 #include "core/text.hpp"
 #include "cpu/kernels/table.hpp"
 #include "cpu/openblas.hpp"
@@ -62,7 +63,9 @@ void CpuBackend::do_init() {
   thread_count();
   device_ = describe_processor();
   device_.driver += text(", OpenBLAS for ", openblas().core);
-  memory_ = std::make_shared<MemoryPool>(device_.memory_bytes / 8);
+  memory_ = std::make_shared<MemoryPool>(
+      budget(), config().cache_limit ? static_cast<std::uint64_t>(*config().cache_limit)
+                                     : most_cached_in_host_memory());
 }
 
 void CpuBackend::do_close() noexcept { memory_.reset(); }
@@ -101,6 +104,8 @@ std::uint64_t CpuBackend::do_max_buffer_bytes() const { return device_.memory_by
 std::uint64_t CpuBackend::do_memory_limit() const { return device_.memory_bytes; }
 
 std::uint64_t CpuBackend::do_cached_bytes() const { return memory_->cached_bytes(); }
+
+std::uint64_t CpuBackend::do_cache_limit() const { return memory_->cache_limit(); }
 
 void CpuBackend::do_trim() { memory_->trim(); }
 

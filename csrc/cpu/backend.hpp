@@ -29,6 +29,7 @@ class CpuBackend final : public Backend {
   std::uint64_t do_max_buffer_bytes() const override;
   std::uint64_t do_memory_limit() const override;
   std::uint64_t do_cached_bytes() const override;
+  std::uint64_t do_cache_limit() const override;
   void do_trim() override;
   void do_copy_htod(Allocation& dst, std::span<const std::byte> src, std::uint64_t offset) override;
   void do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::uint64_t offset) override;

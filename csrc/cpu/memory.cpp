@@ -1,10 +1,10 @@
 #include "cpu/memory.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 #include <new>
 
+#include "core/host_memory.hpp"
 #include "core/text.hpp"
-#include "cpu/processor.hpp"
 #include "tilewright/error.hpp"
 
 #if defined(__linux__)
@@ -35,88 +35,103 @@ std::uint64_t size_class(std::uint64_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-void* new_block(std::uint64_t capacity) {
+/// Null where the system has no memory.
+Block new_block(std::uint64_t capacity) {
   // The system promises memory that it does not have and ends the process when it is touched.
   if (capacity >= large && capacity > available_memory()) return nullptr;
-  void* block =
-      ::operator new(capacity, capacity >= large ? huge_alignment : alignment, std::nothrow);
+  Block block(
+      ::operator new(capacity, capacity >= large ? huge_alignment : alignment, std::nothrow),
+      BlockDeleter{capacity});
 #if defined(__linux__)
-  if (block != nullptr && capacity >= large) madvise(block, capacity, MADV_HUGEPAGE);
+  if (block && capacity >= large) madvise(block.get(), capacity, MADV_HUGEPAGE);
 #endif
   return block;
 }
 
-void delete_block(void* block, std::uint64_t capacity) noexcept {
+}  // namespace
+
+void BlockDeleter::operator()(void* block) const noexcept {
+  ASAN_UNPOISON_MEMORY_REGION(block, capacity);
   ::operator delete(block, capacity >= large ? huge_alignment : alignment);
 }
 
-}  // namespace
-
 MemoryPool::~MemoryPool() { trim(); }
 
-std::shared_ptr<Allocation> MemoryPool::allocate(std::uint64_t bytes) {
-  const std::uint64_t capacity = size_class(bytes);
-  void* block = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    const auto found = free_blocks_.find(capacity);
-    if (found != free_blocks_.end() && !found->second.empty()) {
-      block = found->second.back();
-      found->second.pop_back();
-      cached_bytes_ -= capacity;
-    }
-  }
-  if (block == nullptr) block = new_block(capacity);
-  if (block == nullptr) {
-    trim();
-    block = new_block(capacity);
-  }
-  if (block == nullptr) {
-    throw OutOfMemory(text("alloc: ", bytes, " bytes asked for, but the system has only ",
-                           available_memory(), " free; free some"),
-                      bytes);
-  }
-  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
-  ASAN_POISON_MEMORY_REGION(static_cast<std::byte*>(block) + bytes, capacity - bytes);
+AllocationRef MemoryPool::allocate(std::uint64_t bytes) { return take("alloc", bytes, false); }
+
+AllocationRef MemoryPool::scratch(std::string_view op, std::uint64_t bytes) {
+  budget_->take_scratch(op, bytes);
   try {
-    return std::make_shared<CpuAllocation>(bytes, capacity, block, shared_from_this());
+    return take(op, bytes, true);
   } catch (...) {
-    put_back(block, capacity);
+    budget_->give_back_scratch(bytes);
     throw;
   }
 }
 
-void MemoryPool::put_back(void* block, std::uint64_t capacity) noexcept {
-  ASAN_POISON_MEMORY_REGION(block, capacity);
-  try {
+AllocationRef MemoryPool::take(std::string_view op, std::uint64_t bytes, bool is_scratch) {
+  const std::uint64_t capacity = size_class(bytes);
+  Block block;
+  {
+    std::vector<Block> dropped;
     std::lock_guard lock(mutex_);
-    if (cached_bytes_ + capacity <= cache_limit_) {
-      free_blocks_[capacity].push_back(block);
-      cached_bytes_ += capacity;
-      return;
+    if (auto kept = free_.take(capacity)) {
+      block = std::move(*kept);
+      cached_bytes_ = free_.bytes();
+    } else {
+      drop_until([&] { return free_.bytes() <= budget_->room(); }, dropped);
     }
-  } catch (const std::bad_alloc&) {
-    // No room to remember the block: give it back instead.
   }
-  ASAN_UNPOISON_MEMORY_REGION(block, capacity);
-  delete_block(block, capacity);
+  if (!block) block = new_block(capacity);
+  if (!block) {
+    trim();
+    block = new_block(capacity);
+  }
+  if (!block) {
+    throw OutOfMemory(text(op, ": ", bytes, " bytes asked for, but the system has only ",
+                           available_memory(), " free; free some"),
+                      bytes);
+  }
+  budget_->note_peaks();
+  ASAN_UNPOISON_MEMORY_REGION(block.get(), bytes);
+  ASAN_POISON_MEMORY_REGION(static_cast<std::byte*>(block.get()) + bytes, capacity - bytes);
+  return std::make_shared<CpuAllocation>(bytes, std::move(block), shared_from_this(), is_scratch);
+}
+
+void MemoryPool::put_back(Block block) noexcept {
+  const std::uint64_t capacity = block.get_deleter().capacity;
+  ASAN_POISON_MEMORY_REGION(block.get(), capacity);
+  std::vector<Block> dropped;
+  std::lock_guard lock(mutex_);
+  const std::uint64_t most = std::min(cache_limit_, budget_->room());
+  if (capacity > most) return;
+  try {
+    drop_until([&] { return free_.bytes() + capacity <= most; }, dropped);
+    free_.put(capacity, std::move(block));
+    cached_bytes_ = free_.bytes();
+  } catch (const std::bad_alloc&) {
+    // No room to remember the block: it is given back instead.
+  }
+}
+
+template <class Enough>
+void MemoryPool::drop_until(const Enough& enough, std::vector<Block>& dropped) {
+  while (free_.bytes() > 0 && !enough()) {
+    dropped.emplace_back();
+    dropped.back() = free_.take_oldest();
+  }
+  cached_bytes_ = free_.bytes();
 }
 
 void MemoryPool::trim() {
-  std::map<std::uint64_t, std::vector<void*>> blocks;
-  {
-    std::lock_guard lock(mutex_);
-    blocks.swap(free_blocks_);
-    cached_bytes_ = 0;
-  }
-  for (const auto& [capacity, list] : blocks) {
-    for (void* block : list) {
-      ASAN_UNPOISON_MEMORY_REGION(block, capacity);
-      delete_block(block, capacity);
-    }
-  }
+  std::vector<Block> dropped;
+  std::lock_guard lock(mutex_);
+  drop_until([] { return false; }, dropped);
 }
 
-CpuAllocation::~CpuAllocation() { pool_->put_back(block_, capacity_); }
+CpuAllocation::~CpuAllocation() {
+  if (is_scratch_) pool_->budget_->give_back_scratch(bytes());
+  pool_->put_back(std::move(block_));
+}
 
 }  // namespace tilewright::cpu

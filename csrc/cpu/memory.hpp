@@ -3,49 +3,72 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/free_blocks.hpp"
+#include "core/memory_budget.hpp"
 #include "core/requests.hpp"
 
 namespace tilewright::cpu {
 
-/// Gives out blocks of memory and keeps freed ones for reuse: a block serves requests of its size
-/// class, and at most `cache_limit` bytes are kept. Blocks outlive the pool.
+/// A block of memory, and how to give it back to the system.
+struct BlockDeleter {
+  std::uint64_t capacity = 0;
+  void operator()(void* block) const noexcept;
+};
+using Block = std::unique_ptr<void, BlockDeleter>;
+
+/// Gives out blocks of memory by size class. Freed ones are kept for reuse, those of the sizes that
+/// were used last, until they hold `cache_limit` bytes, the budget has no more room or the system
+/// has no more memory. Blocks outlive the pool.
 class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
  public:
-  explicit MemoryPool(std::uint64_t cache_limit) : cache_limit_(cache_limit) {}
+  MemoryPool(std::shared_ptr<MemoryBudget> budget, std::uint64_t cache_limit)
+      : budget_(std::move(budget)), cache_limit_(cache_limit) {}
   ~MemoryPool();
 
-  /// 64-byte aligned. Throws OutOfMemory.
-  std::shared_ptr<Allocation> allocate(std::uint64_t bytes);
-  std::uint64_t cached_bytes() const { return cached_bytes_.load(std::memory_order_relaxed); }
+  /// Of bytes that the caller has counted in the budget. 64-byte aligned. Throws OutOfMemory.
+  AllocationRef allocate(std::uint64_t bytes);
+  /// The same for an op itself, counted in the budget until the op lets go of it.
+  AllocationRef scratch(std::string_view op, std::uint64_t bytes);
+  std::uint64_t scratch_room() const { return budget_->room(); }
+  std::uint64_t cache_limit() const { return cache_limit_; }
+  std::uint64_t cached_bytes() const { return cached_bytes_; }
   void trim();
 
  private:
   friend class CpuAllocation;
-  void put_back(void* block, std::uint64_t capacity) noexcept;
+  AllocationRef take(std::string_view op, std::uint64_t bytes, bool is_scratch);
+  void put_back(Block block) noexcept;
+  /// Lets go of kept blocks until `enough()`; called with the lock held.
+  template <class Enough>
+  void drop_until(const Enough& enough, std::vector<Block>& dropped);
 
+  const std::shared_ptr<MemoryBudget> budget_;
   const std::uint64_t cache_limit_;
   std::mutex mutex_;
-  std::map<std::uint64_t, std::vector<void*>> free_blocks_;  // by capacity
+  FreeBlocks<Block> free_;
   std::atomic<std::uint64_t> cached_bytes_{0};
 };
 
 class CpuAllocation final : public Allocation {
  public:
-  CpuAllocation(std::uint64_t bytes, std::uint64_t capacity, void* block,
-                std::shared_ptr<MemoryPool> pool)
-      : Allocation(bytes), capacity_(capacity), block_(block), pool_(std::move(pool)) {}
+  CpuAllocation(std::uint64_t bytes, Block block, std::shared_ptr<MemoryPool> pool, bool is_scratch)
+      : Allocation(bytes),
+        block_(std::move(block)),
+        pool_(std::move(pool)),
+        is_scratch_(is_scratch) {}
   ~CpuAllocation() override;
-  std::byte* data() const { return static_cast<std::byte*>(block_); }
+  std::byte* data() const { return static_cast<std::byte*>(block_.get()); }
 
  private:
-  std::uint64_t capacity_;
-  void* block_;
+  Block block_;
   std::shared_ptr<MemoryPool> pool_;
+  bool is_scratch_;
 };
 
 /// The elements of a checked request's allocation.

@@ -26,24 +26,6 @@ std::string first_line(const char* path) {
   return line;
 }
 
-/// The number behind `key` in a file of "key: value kB" lines, in bytes; 0 where absent.
-std::uint64_t kilobytes(const char* path, const std::string& key) {
-  std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    if (line.rfind(key, 0) == 0)
-      return std::strtoull(line.c_str() + key.size(), nullptr, 10) * 1024;
-  }
-  return 0;
-}
-
-/// A limit file of the control group; the largest number where there is none or it says "max".
-std::uint64_t control_group_limit(const char* path) {
-  const std::string line = first_line(path);
-  if (line.empty() || line[0] < '0' || line[0] > '9') return ~std::uint64_t{0};
-  return std::strtoull(line.c_str(), nullptr, 10);
-}
-
 Isa detected_isa() {
 #if (defined(__x86_64__) || defined(_M_X64)) && (defined(__GNUC__) || defined(__clang__))
   __builtin_cpu_init();
@@ -115,18 +97,6 @@ std::string processor_name() {
 #else
   return "processor";
 #endif
-}
-
-std::uint64_t usable_memory() {
-  std::uint64_t bytes = kilobytes("/proc/meminfo", "MemTotal:");
-  if (bytes == 0) bytes = std::uint64_t{1} << 40;
-  bytes = std::min(bytes, control_group_limit("/sys/fs/cgroup/memory.max"));
-  return std::min(bytes, control_group_limit("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
-}
-
-std::uint64_t available_memory() {
-  const std::uint64_t bytes = kilobytes("/proc/meminfo", "MemAvailable:");
-  return bytes == 0 ? usable_memory() : bytes;
 }
 
 std::uint64_t last_cache_bytes() {

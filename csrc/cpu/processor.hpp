@@ -19,10 +19,6 @@ const char* to_string(Isa isa);
 bool is_intel();
 
 std::string processor_name();
-/// Bytes of physical memory, or what the control group allows where that is less.
-std::uint64_t usable_memory();
-/// Bytes that can be had now without swapping; usable_memory() where the system does not say.
-std::uint64_t available_memory();
 /// Bytes of the last cache level; 0 where unknown.
 std::uint64_t last_cache_bytes();
 /// Processors this process may run on: affinity and control-group quota counted, at least 1.

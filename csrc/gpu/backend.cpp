@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/host_memory.hpp"
 #include "core/text.hpp"
 #include "gpu/choice_points.hpp"
 #include "gpu/kernel_files.hpp"
@@ -12,6 +13,15 @@
 
 namespace tilewright::gpu {
 
+namespace {
+
+std::uint64_t cache_limit(const Config& config, DeviceKind kind) {
+  if (config.cache_limit) return static_cast<std::uint64_t>(*config.cache_limit);
+  return kind == DeviceKind::discrete ? ~std::uint64_t{0} : most_cached_in_host_memory();
+}
+
+}  // namespace
+
 GpuBackend::GpuBackend(std::string_view name, Config config, OpenDevice open)
     : Backend(name, std::move(config)), open_(std::move(open)) {}
 
@@ -20,12 +30,11 @@ GpuBackend::~GpuBackend() { close(); }
 void GpuBackend::do_init() {
   check_kernel_folder();
   device_ = open_(config());
-  const std::uint64_t memory = device_->limits().memory_bytes;
-  memory_ = std::make_shared<BufferPool>(device_, std::max<std::uint64_t>(memory / 4, 256 << 20));
+  const DeviceInfo info = device_->info();
+  memory_ = std::make_shared<BufferPool>(device_, budget(), cache_limit(config(), info.kind));
   kernels_.emplace(*device_, config().enable_pipeline_cache);
   elementwise_group_ = static_cast<std::uint32_t>(std::min<Size>(
       config().preferred_workgroup_size.value_or(group_size), device_->limits().max_group_size));
-  const DeviceInfo info = device_->info();
   choices_ = std::make_shared<Choices>(
       choice_points(), ChoiceFile({{"device", text(info.name, " (", to_string(info.kind), ")")},
                                    {"driver", info.driver},
@@ -88,7 +97,7 @@ std::uint64_t GpuBackend::scratch_limit() const {
   if (config().memory_limit) {
     bytes = std::min(bytes, static_cast<std::uint64_t>(*config().memory_limit));
   }
-  return bytes / 4;
+  return std::min(bytes / 4, budget()->room());
 }
 
 std::uint64_t GpuBackend::do_cached_bytes() const { return memory_->cached_bytes(); }
@@ -131,6 +140,8 @@ Binding GpuBackend::elements(const AllocationRef& allocation, std::uint64_t offs
 std::array<std::uint32_t, 3> GpuBackend::cover(std::uint64_t items, std::uint64_t per_group) const {
   return row_grid((items + per_group - 1) / per_group, device_->limits().max_groups);
 }
+
+std::uint64_t GpuBackend::do_cache_limit() const { return memory_->cache_limit(); }
 
 void GpuBackend::do_trim() { memory_->trim(); }
 

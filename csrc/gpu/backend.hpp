@@ -48,6 +48,7 @@ class GpuBackend final : public Backend {
   std::uint64_t do_max_buffer_bytes() const override;
   std::uint64_t do_memory_limit() const override;
   std::uint64_t do_cached_bytes() const override;
+  std::uint64_t do_cache_limit() const override;
   void do_trim() override;
   void do_copy_htod(Allocation& dst, std::span<const std::byte> src, std::uint64_t offset) override;
   void do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::uint64_t offset) override;
@@ -86,11 +87,16 @@ class GpuBackend final : public Backend {
   /// The grid of workgroups that cover `items`, `per_group` each.
   std::array<std::uint32_t, 3> cover(std::uint64_t items, std::uint64_t per_group) const;
 
+  template <class Fill>
+  const Pipeline& kernel(KernelId id, std::uint32_t variant, const Fill& fill) {
+    return memory_->with_room(
+        [&]() -> const Pipeline& { return kernels_->get(id, variant, fill); });
+  }
   template <class Params, class Fill>
   void run(KernelId id, std::uint32_t variant, const Params& params,
            std::span<const Binding> bindings, const std::array<std::uint32_t, 3>& grid,
            const Fill& fill) {
-    const Pipeline& pipeline = kernels_->get(id, variant, fill);
+    const Pipeline& pipeline = kernel(id, variant, fill);
     device_->launch({&pipeline, bindings, std::as_bytes(std::span(&params, 1)), grid});
   }
 
@@ -123,7 +129,7 @@ class GpuBackend final : public Backend {
     const std::array<std::uint32_t, 2> params{static_cast<std::uint32_t>(n), 0};
     const auto bytes = std::as_bytes(std::span(params));
     const Pipeline& pipeline =
-        kernels_->get(id, counted(n) ? variant | counted_variant : variant, [&](auto& variables) {
+        kernel(id, counted(n) ? variant | counted_variant : variant, [&](auto& variables) {
           fill(variables);
           if (device_->language() == KernelLanguage::wgsl) {
             variables["COUNTED"] = std::int64_t{counted(n)};

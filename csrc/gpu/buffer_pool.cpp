@@ -1,14 +1,19 @@
 #include "gpu/buffer_pool.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "core/text.hpp"
-#include "tilewright/error.hpp"
 
 namespace tilewright::gpu {
 
 namespace {
+
+/// Let go of, but maybe still in use by queued work: with more than this a new buffer waits.
+constexpr std::uint64_t most_dropped_bytes = 256 << 20;
+/// Left free once the device has refused, for what its driver needs beside buffers.
+constexpr std::uint64_t most_headroom = 64 << 20;
 
 /// Requests within an eighth of each other share a class; never above what the device takes.
 std::uint64_t size_class(std::uint64_t bytes, std::uint64_t most) {
@@ -19,71 +24,134 @@ std::uint64_t size_class(std::uint64_t bytes, std::uint64_t most) {
 
 }  // namespace
 
-std::shared_ptr<Allocation> BufferPool::allocate(std::uint64_t bytes) {
-  const std::uint64_t size = size_class(bytes, device_->limits().max_buffer_bytes);
-  std::unique_ptr<DeviceBuffer> buffer;
-  {
-    std::lock_guard lock(mutex_);
-    std::vector<std::unique_ptr<DeviceBuffer>>& kept = shelf(size).buffers;
-    if (!kept.empty()) {
-      buffer = std::move(kept.back());
-      kept.pop_back();
-      cached_bytes_ -= size;
-    }
-  }
-  if (!buffer) buffer = create(bytes, size);
-  return std::make_shared<GpuAllocation>(bytes, std::move(buffer), shared_from_this());
+AllocationRef BufferPool::allocate(std::uint64_t bytes) {
+  return std::make_shared<GpuAllocation>(bytes, take("alloc", bytes), shared_from_this(), false);
 }
 
-std::unique_ptr<DeviceBuffer> BufferPool::create(std::uint64_t bytes, std::uint64_t size) {
+AllocationRef BufferPool::scratch(std::string_view op, std::uint64_t bytes) {
+  budget_->take_scratch(op, bytes);
   try {
-    return device_->create_buffer(size);
-  } catch (const OutOfMemory&) {
-    trim();
-    device_->wait();
+    Handle buffer = take(op, bytes);
+    budget_->note_peaks();
+    return std::make_shared<GpuAllocation>(bytes, std::move(buffer), shared_from_this(), true);
+  } catch (...) {
+    budget_->give_back_scratch(bytes);
+    throw;
   }
+}
+
+AllocationRef BufferPool::try_scratch(std::string_view op, std::uint64_t bytes) {
   try {
-    return device_->create_buffer(size);
+    return scratch(op, bytes);
   } catch (const OutOfMemory&) {
+    return nullptr;
+  }
+}
+
+BufferPool::Handle BufferPool::take(std::string_view op, std::uint64_t bytes) {
+  const std::uint64_t size = size_class(bytes, device_->limits().max_buffer_bytes);
+  {
+    std::lock_guard lock(mutex_);
+    if (auto kept = free_.take(size)) {
+      cached_bytes_ = free_.bytes();
+      return std::move(*kept);
+    }
+  }
+  return create(op, bytes, size);
+}
+
+BufferPool::Handle BufferPool::create(std::string_view op, std::uint64_t bytes,
+                                      std::uint64_t size) {
+  bool must_wait = false;
+  {
+    std::vector<Handle> dropped;
+    std::lock_guard lock(mutex_);
+    drop_until([&] { return free_.bytes() <= budget_->room(); }, dropped);
+    must_wait = dropped_bytes_ > most_dropped_bytes ||
+                (dropped_bytes_ > 0 && free_.bytes() + dropped_bytes_ > budget_->room());
+  }
+  if (must_wait) wait_for_dropped();
+  for (;;) {
+    try {
+      Handle buffer = device_->create_buffer(size);
+      std::lock_guard lock(mutex_);
+      on_device_ += size;
+      // As much as it refused before: others have let go of memory.
+      if (on_device_ >= refused_) refused_ = comfortable_ = ~std::uint64_t{0};
+      return buffer;
+    } catch (const OutOfMemory&) {
+      if (give_way(size)) continue;
+    }
     throw OutOfMemory(
-        text("alloc: ", bytes, " bytes asked for, but the device is full; free some buffers"),
+        text(op, ": ", bytes, " bytes asked for, but the device is full; free some buffers"),
         bytes);
   }
 }
 
-BufferPool::Shelf& BufferPool::shelf(std::uint64_t size) {
-  Shelf& found = free_[size];
-  found.used = ++uses_;
-  return found;
-}
-
-void BufferPool::put_back(std::unique_ptr<DeviceBuffer> buffer) noexcept {
+void BufferPool::put_back(Handle buffer) noexcept {
+  std::vector<Handle> dropped;
+  const std::uint64_t size = buffer->bytes();
+  std::lock_guard lock(mutex_);
   try {
-    std::vector<std::unique_ptr<DeviceBuffer>> dropped;
-    std::lock_guard lock(mutex_);
-    const std::uint64_t size = buffer->bytes();
-    if (size > cache_limit_) return;
-    std::vector<std::unique_ptr<DeviceBuffer>>& kept = shelf(size).buffers;
-    while (cached_bytes_ + size > cache_limit_) {
-      const auto oldest = std::ranges::min_element(free_, {}, [](const auto& entry) {
-        return entry.second.buffers.empty() ? ~std::uint64_t{0} : entry.second.used;
-      });
-      dropped.push_back(std::move(oldest->second.buffers.back()));
-      oldest->second.buffers.pop_back();
-      cached_bytes_ -= oldest->first;
+    const auto fits = [&] {
+      return free_.bytes() + size <= std::min(cache_limit_, budget_->room()) &&
+             on_device_ <= comfortable_;
+    };
+    if (size <= std::min(cache_limit_, budget_->room())) drop_until(fits, dropped);
+    if (fits()) {
+      free_.put(size, std::move(buffer));
+      cached_bytes_ = free_.bytes();
+      return;
     }
-    kept.push_back(std::move(buffer));
-    cached_bytes_ += size;
   } catch (const std::bad_alloc&) {
     // No room to remember the buffer: it is released instead.
   }
+  on_device_ -= size;
+  dropped_bytes_ += size;
+}
+
+template <class Enough>
+void BufferPool::drop_until(const Enough& enough, std::vector<Handle>& dropped) {
+  while (free_.bytes() > 0 && !enough()) {
+    dropped.emplace_back();
+    dropped.back() = free_.take_oldest();
+    on_device_ -= dropped.back()->bytes();
+    dropped_bytes_ += dropped.back()->bytes();
+  }
+  cached_bytes_ = free_.bytes();
+}
+
+bool BufferPool::give_way(std::uint64_t bytes) {
+  {
+    std::vector<Handle> dropped;
+    std::lock_guard lock(mutex_);
+    if (free_.bytes() + dropped_bytes_ == 0) return false;
+    refused_ = on_device_ + bytes;
+    const std::uint64_t headroom = std::min(refused_ / 16, most_headroom);
+    comfortable_ = refused_ - headroom;
+    const std::uint64_t before = on_device_;
+    drop_until([&] { return before - on_device_ >= std::max(bytes, headroom); }, dropped);
+  }
+  wait_for_dropped();
+  return true;
+}
+
+void BufferPool::wait_for_dropped() {
+  std::uint64_t waited_for = 0;
+  {
+    std::lock_guard lock(mutex_);
+    waited_for = dropped_bytes_;
+  }
+  device_->wait();
+  std::lock_guard lock(mutex_);
+  dropped_bytes_ -= std::min(dropped_bytes_, waited_for);
 }
 
 void BufferPool::trim() {
-  std::map<std::uint64_t, Shelf> buffers;
+  std::vector<Handle> dropped;
   std::lock_guard lock(mutex_);
-  buffers.swap(free_);
-  cached_bytes_ = 0;
+  drop_until([] { return false; }, dropped);
+  refused_ = comfortable_ = ~std::uint64_t{0};
 }
 
 }  // namespace tilewright::gpu

@@ -2,60 +2,101 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/free_blocks.hpp"
+#include "core/memory_budget.hpp"
 #include "core/requests.hpp"
 #include "gpu/device.hpp"
+#include "tilewright/error.hpp"
 
 namespace tilewright::gpu {
 
-/// Device buffers by size class, kept for reuse up to `cache_limit` bytes, those of the sizes that
-/// were used last. Reuse needs no wait: work on a device is seen in the order of the calls.
+/// Device buffers by size class. Freed ones are kept for reuse, those of the sizes that were used
+/// last, until they hold `cache_limit` bytes, the budget has no more room or the device refuses.
+/// Reuse needs no wait: work on a device is seen in the order of the calls.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
-  BufferPool(std::shared_ptr<Device> device, std::uint64_t cache_limit)
-      : device_(std::move(device)), cache_limit_(cache_limit) {}
+  BufferPool(std::shared_ptr<Device> device, std::shared_ptr<MemoryBudget> budget,
+             std::uint64_t cache_limit)
+      : device_(std::move(device)), budget_(std::move(budget)), cache_limit_(cache_limit) {}
 
-  std::shared_ptr<Allocation> allocate(std::uint64_t bytes);
-  std::uint64_t cached_bytes() const { return cached_bytes_.load(std::memory_order_relaxed); }
+  /// Of bytes that the caller has counted in the budget.
+  AllocationRef allocate(std::uint64_t bytes);
+  /// For an op itself, counted in the budget until the op lets go of it. Throws OutOfMemory.
+  AllocationRef scratch(std::string_view op, std::uint64_t bytes);
+  /// The same; null where there is no room.
+  AllocationRef try_scratch(std::string_view op, std::uint64_t bytes);
+  std::uint64_t scratch_room() const { return budget_->room(); }
+
+  /// body(), once more where the device is too full for it and kept buffers gave way. What it has
+  /// done before it throws OutOfMemory, it must be able to do again.
+  template <class Body>
+  decltype(auto) with_room(const Body& body) {
+    try {
+      return body();
+    } catch (const OutOfMemory&) {
+      if (!give_way(0)) throw;
+    }
+    return body();
+  }
+
+  std::uint64_t cache_limit() const { return cache_limit_; }
+  std::uint64_t cached_bytes() const { return cached_bytes_; }
   void trim();
 
  private:
   friend class GpuAllocation;
-  /// A buffer of `size`, of which `bytes` were asked for; gives kept ones back where there is no
-  /// room.
-  std::unique_ptr<DeviceBuffer> create(std::uint64_t bytes, std::uint64_t size);
-  void put_back(std::unique_ptr<DeviceBuffer> buffer) noexcept;
+  using Handle = std::unique_ptr<DeviceBuffer>;
 
-  /// The kept buffers of a size, and when one was last asked for or put back.
-  struct Shelf {
-    std::vector<std::unique_ptr<DeviceBuffer>> buffers;
-    std::uint64_t used = 0;
-  };
-  Shelf& shelf(std::uint64_t size);
+  /// Of a size class for `bytes`.
+  Handle take(std::string_view op, std::uint64_t bytes);
+  Handle create(std::string_view op, std::uint64_t bytes, std::uint64_t size);
+  void put_back(Handle buffer) noexcept;
+  /// The device has refused so many bytes more: lets go of kept buffers that hold as much, waits
+  /// until queued work is done with them, and keeps some room free from now on. False where there
+  /// was nothing to let go of.
+  bool give_way(std::uint64_t bytes);
+  /// Lets go of kept buffers until `enough()`; called with the lock held.
+  template <class Enough>
+  void drop_until(const Enough& enough, std::vector<Handle>& dropped);
+  /// What was let go of is the device's again once queued work is done with it.
+  void wait_for_dropped();
 
   const std::shared_ptr<Device> device_;
+  const std::shared_ptr<MemoryBudget> budget_;
   const std::uint64_t cache_limit_;
   std::mutex mutex_;
-  std::map<std::uint64_t, Shelf> free_;  // by size
-  std::uint64_t uses_ = 0;
-  std::atomic<std::uint64_t> cached_bytes_{0};
+  FreeBlocks<Handle> free_;
+  std::atomic<std::uint64_t> cached_bytes_{0};     // of free_
+  std::uint64_t on_device_ = 0;                    // bytes of all buffers, in use or free
+  std::uint64_t refused_ = ~std::uint64_t{0};      // so many the device refused to hold
+  std::uint64_t comfortable_ = ~std::uint64_t{0};  // so many leave some room below that
+  std::uint64_t dropped_bytes_ = 0;  // let go of since the last wait, so maybe still in use
 };
 
 class GpuAllocation final : public Allocation {
  public:
   GpuAllocation(std::uint64_t bytes, std::unique_ptr<DeviceBuffer> buffer,
-                std::shared_ptr<BufferPool> pool)
-      : Allocation(bytes), buffer_(std::move(buffer)), pool_(std::move(pool)) {}
-  ~GpuAllocation() override { pool_->put_back(std::move(buffer_)); }
+                std::shared_ptr<BufferPool> pool, bool is_scratch)
+      : Allocation(bytes),
+        buffer_(std::move(buffer)),
+        pool_(std::move(pool)),
+        is_scratch_(is_scratch) {}
+  ~GpuAllocation() override {
+    if (is_scratch_) pool_->budget_->give_back_scratch(bytes());
+    pool_->put_back(std::move(buffer_));
+  }
   DeviceBuffer& buffer() const { return *buffer_; }
 
  private:
   std::unique_ptr<DeviceBuffer> buffer_;
   std::shared_ptr<BufferPool> pool_;
+  bool is_scratch_;
 };
 
 inline DeviceBuffer& buffer_of(const AllocationRef& allocation) {

@@ -52,8 +52,10 @@ void GpuBackend::do_copy_htod(Allocation& dst, std::span<const std::byte> src,
   if (whole_begin > whole_end) return write_part(offset, end);
   write_part(offset, whole_begin);
   if (whole_end > whole_begin) {
-    device_->upload(buffer, whole_begin,
-                    src.subspan(whole_begin - offset, whole_end - whole_begin));
+    memory_->with_room([&] {
+      device_->upload(buffer, whole_begin,
+                      src.subspan(whole_begin - offset, whole_end - whole_begin));
+    });
   }
   write_part(whole_end, end);
 }
@@ -65,15 +67,18 @@ void GpuBackend::do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::ui
     if (begin >= stop) return;
     std::array<std::byte, 8> words;
     const std::uint64_t start = round_down(begin);
-    device_->download(std::span(words).first(round_up(stop) - start), buffer, start);
+    memory_->with_room(
+        [&] { device_->download(std::span(words).first(round_up(stop) - start), buffer, start); });
     std::memcpy(dst.data() + (begin - offset), words.data() + (begin - start), stop - begin);
   };
   const std::uint64_t whole_begin = round_up(offset);
   const std::uint64_t whole_end = round_down(end);
   if (whole_begin >= whole_end) return read_part(offset, end);
   read_part(offset, whole_begin);
-  device_->download(dst.subspan(whole_begin - offset, whole_end - whole_begin), buffer,
-                    whole_begin);
+  memory_->with_room([&] {
+    device_->download(dst.subspan(whole_begin - offset, whole_end - whole_begin), buffer,
+                      whole_begin);
+  });
   read_part(whole_end, end);
 }
 

@@ -44,7 +44,8 @@ std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource&
   // A pipeline from WGSL that fails can take its device with it, and every buffer and queued launch
   // there.
   if (device_->language() == KernelLanguage::wgsl) try_kernel(kernel);
-  return std::make_shared<GpuKernel>(device_->create_pipeline(kernel), device_->limits());
+  return std::make_shared<GpuKernel>(
+      memory_->with_room([&] { return device_->create_pipeline(kernel); }), device_->limits());
 }
 
 void GpuBackend::do_launch_kernel(const LaunchRequest& r) {

@@ -26,8 +26,6 @@ constexpr std::uint32_t alignment = 128;
 constexpr std::uint32_t intel = 0x8086;
 constexpr std::uint32_t block_reader = 16;
 constexpr std::uint32_t narrow_subgroup = 8;
-/// Of memory that only waits for queued work to end.
-constexpr std::uint64_t most_retired_bytes = 256 << 20;
 
 bool has_subgroup_size(const Adapter& adapter, std::uint32_t size) {
   const auto& compute = adapter.compute;
@@ -188,14 +186,8 @@ void Device::check_usable() const {
 // Buffers ---------------------------------------------------------------------------------------
 
 std::unique_ptr<gpu::DeviceBuffer> Device::create_buffer(std::uint64_t bytes) {
-  std::unique_lock lock(mutex_);
+  std::lock_guard lock(mutex_);
   check_usable();
-  if (retired_bytes_ > most_retired_bytes) {
-    lock.unlock();
-    wait();
-    lock.lock();
-    check_usable();
-  }
   ze_device_mem_alloc_desc_t descriptor;
   const ze_relaxed_allocation_limits_exp_desc_t large;
   if (bytes > adapter_.properties.maxMemAllocSize) descriptor.pNext = &large;
@@ -213,7 +205,6 @@ void Device::retire(const Retired& retired) noexcept {
   if (retired.last_use <= done_) return let_go(retired);
   try {
     retired_.push_back(retired);
-    retired_bytes_ += retired.bytes;
   } catch (const std::bad_alloc&) {
     // No room to remember it: it stays until the process ends.
   }
@@ -234,7 +225,6 @@ void Device::done_up_to(std::uint64_t command) {
   std::erase_if(retired_, [&](const Retired& retired) {
     if (retired.last_use > done_) return false;
     let_go(retired);
-    retired_bytes_ -= retired.bytes;
     return true;
   });
 }

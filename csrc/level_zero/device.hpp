@@ -54,7 +54,6 @@ class Device final : public gpu::Device {
   struct Retired {
     std::uint64_t last_use;
     void* memory;
-    std::uint64_t bytes;
     ze_kernel_handle_t kernel;
     ze_module_handle_t module;
     ze_event_handle_t event;
@@ -122,7 +121,6 @@ class Device final : public gpu::Device {
   /// for it alone then takes no command more.
   ze_event_handle_t alone_ = nullptr;
   std::vector<Retired> retired_;
-  std::uint64_t retired_bytes_ = 0;
   std::uint64_t last_buffer_id_ = 0;
 
   std::mutex upload_mutex_;  // one upload at a time; taken before mutex_

@@ -77,7 +77,7 @@ void Device::end_aside(ze_event_handle_t begun) {
   was_appended();
   unordered_ = false;
   for (ze_event_handle_t event : {begun, ended}) {
-    retire({appended_, nullptr, 0, nullptr, nullptr, event});
+    retire({appended_, nullptr, nullptr, nullptr, event});
   }
 }
 

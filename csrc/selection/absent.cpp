@@ -30,6 +30,7 @@ class AbsentBackend final : public Backend {
   std::uint64_t do_max_buffer_bytes() const override { unavailable(); }
   std::uint64_t do_memory_limit() const override { unavailable(); }
   std::uint64_t do_cached_bytes() const override { unavailable(); }
+  std::uint64_t do_cache_limit() const override { unavailable(); }
   void do_trim() override { unavailable(); }
   void do_copy_htod(Allocation&, std::span<const std::byte>, std::uint64_t) override {
     unavailable();

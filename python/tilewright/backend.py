@@ -97,7 +97,11 @@ def init_backend(preference: str = "auto", **config: Any) -> Backend:
         enable_pipeline_cache: False compiles a GPU kernel again at each use.
         preferred_workgroup_size: work-items in a workgroup of the GPU's elementwise kernels, at
             most what the device takes.
-        memory_limit: bytes in live and cached buffers together.
+        memory_limit: bytes in live and cached buffers and the scratch of ops together. An op whose
+            scratch finds no room takes a form that needs less, or raises OutOfMemory.
+        cache_limit: bytes of freed memory that are kept for reuse; 0 keeps nothing. Otherwise a GPU
+            with memory of its own keeps all until it has no more, and lets go of it then; where the
+            memory is the host's, an eighth of it is kept.
     """
     chosen = _core.init_backend(preference, **config)
     classes: dict[str, type[Backend]] = {

@@ -406,6 +406,8 @@ WRONG_CONFIGS: list[dict[str, Any]] = [
     {"nonsense": 1},
     {"memory_limit": 0},
     {"memory_limit": -1},
+    {"cache_limit": -1},
+    {"cache_limit": 0.5},
     {"memory_limit": "much"},
     {"max_buffer_size": 0},
     {"max_buffer_size": 2**64},

@@ -261,6 +261,20 @@ def test_the_limit_holds_for_live_and_cached_memory_together(be: Backend) -> Non
         limited.free(buffer)
 
 
+def test_what_is_kept_can_be_limited(be: Backend) -> None:
+    with tilewright.init_backend(be.device.id, cache_limit=5_000_000) as limited:
+        assert limited.config["cache_limit"] == 5_000_000
+        assert limited.memory_stats().cache_limit_bytes == 5_000_000
+        for size in (1_000_000, 2_000_000, 3_000_000, 10_000_000):
+            limited.free(limited.alloc(size))
+        assert 3_000_000 <= limited.memory_stats().cached_bytes <= 5_000_000
+    with tilewright.init_backend(be.device.id, cache_limit=0) as nothing_kept:
+        x = nothing_kept.array(np.ones(1000, np.float32))
+        np.testing.assert_array_equal(nothing_kept.add(x, x).numpy(), np.full(1000, 2))
+        assert nothing_kept.memory_stats().cached_bytes == 0
+    assert be.memory_stats().cache_limit_bytes > 256 << 20
+
+
 def test_a_buffer_can_be_limited(be: Backend) -> None:
     with tilewright.init_backend(be.device.id, max_buffer_size=1000) as limited:
         limited.free(limited.alloc(1000))

@@ -45,17 +45,6 @@ TEST_CASE("alloc: what does not fit now is OutOfMemory, with what was asked for"
   CHECK_NOTHROW(be.alloc(100));
 }
 
-TEST_CASE("alloc: cached memory makes room before the limit is reached") {
-  RecordingBackend be({.memory_limit = 100});
-  be.cached_bytes = 50;
-  be.forget();
-  be.alloc(50);
-  CHECK(be.calls.empty());
-  be.alloc(1);
-  CHECK(be.calls == Strings{"do_trim"});
-  CHECK(be.memory_stats().cached_bytes == 0);
-}
-
 TEST_CASE("alloc: a device that is full leaves the statistics as they were") {
   RecordingBackend be;
   be.alloc(8);

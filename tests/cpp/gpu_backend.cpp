@@ -4,82 +4,10 @@
 
 #include <vector>
 
-#include "gpu/backend.hpp"
+#include "asked_device.hpp"
 
 namespace tilewright::gpu {
 namespace {
-
-/// What was asked of the device. It may hold so many bytes.
-struct Asked {
-  std::vector<std::string> compiled;  ///< texts of kernels
-  std::vector<std::array<std::uint32_t, 3>> grids;
-  std::vector<std::size_t> params;            ///< bytes of each launch
-  std::vector<std::uint64_t> output_lengths;  ///< of each launch's last binding
-  std::uint64_t room = ~std::uint64_t{0}, held = 0;
-  int waits = 0;
-};
-
-class CountedBuffer final : public DeviceBuffer {
- public:
-  CountedBuffer(std::uint64_t bytes, Asked& asked) : DeviceBuffer(bytes), asked_(asked) {
-    asked_.held += bytes;
-  }
-  ~CountedBuffer() override { asked_.held -= bytes(); }
-
- private:
-  Asked& asked_;
-};
-
-class AskedDevice final : public Device {
- public:
-  explicit AskedDevice(Asked& asked) : asked_(asked) {
-    limits_.max_buffer_bytes = limits_.max_binding_bytes = 1 << 30;
-    limits_.max_group_size = 1024;
-  }
-  DeviceInfo info() const override { return {}; }
-  const DeviceLimits& limits() const override { return limits_; }
-  KernelLanguage language() const override { return KernelLanguage::wgsl; }
-  std::uint32_t subgroup_size() override { return 16; }
-  std::unique_ptr<DeviceBuffer> create_buffer(std::uint64_t bytes) override {
-    if (asked_.held + bytes > asked_.room) throw OutOfMemory("the device is full", bytes);
-    return std::make_unique<CountedBuffer>(bytes, asked_);
-  }
-  std::unique_ptr<Pipeline> create_pipeline(const KernelDescription& kernel) override {
-    asked_.compiled.push_back(kernel.code.text);
-    return std::make_unique<Pipeline>(KernelInfo{});
-  }
-  void launch(const Launch& launch) override {
-    asked_.grids.push_back(launch.grid);
-    asked_.params.push_back(launch.params.size());
-    asked_.output_lengths.push_back(launch.bindings.back().bytes);
-  }
-  void upload(DeviceBuffer&, std::uint64_t, std::span<const std::byte>) override {}
-  void download(std::span<std::byte>, DeviceBuffer&, std::uint64_t) override {}
-  void copy(DeviceBuffer&, std::uint64_t, DeviceBuffer&, std::uint64_t, std::uint64_t) override {}
-  void wait() override { ++asked_.waits; }
-  void begin_timing() override {}
-  std::vector<LaunchRecord> end_timing() override { return {}; }
-
- private:
-  Asked& asked_;
-  DeviceLimits limits_;
-};
-
-struct Opened {
-  explicit Opened(Config config = {})
-      : backend("webgpu", std::move(config),
-                [this](const Config&) { return std::make_shared<AskedDevice>(asked); }) {
-    backend.init();
-  }
-  void relu(Size n) {
-    const Buffer x = backend.alloc(4 * n), y = backend.alloc(4 * n);
-    backend.unary(UnaryOp::relu, x, y, n);
-    backend.free(x);
-    backend.free(y);
-  }
-  Asked asked;
-  GpuBackend backend;
-};
 
 TEST_CASE("gpu backend: a kernel is compiled once, or at each use without the cache") {
   Opened kept;
@@ -133,45 +61,6 @@ TEST_CASE("gpu backend: capabilities have the subgroup size and the lowered buff
   CHECK(opened.backend.performance_hints().simd_width == 16);
   CHECK(opened.backend.capabilities().max_buffer_bytes == 5000);
   CHECK_THROWS_AS(opened.backend.alloc(5001), InvalidArgument);
-}
-
-TEST_CASE("gpu backend: a full device gets its cached memory back before it refuses") {
-  Opened opened;
-  opened.asked.room = 10'000;
-  const Buffer a = opened.backend.alloc(6000);
-  opened.backend.free(a);
-  CHECK(opened.backend.memory_stats().cached_bytes >= 6000);
-  // Of another size class, so that the cached one does not serve it.
-  const Buffer b = opened.backend.alloc(9000);
-  CHECK(opened.asked.waits == 1);
-  CHECK(opened.backend.memory_stats().cached_bytes == 0);
-  CHECK_THROWS_AS(opened.backend.alloc(6000), OutOfMemory);
-  CHECK(opened.backend.memory_stats().allocations == 1);
-  opened.backend.free(b);
-}
-
-TEST_CASE("gpu backend: of cached memory that of the sizes lately used is kept") {
-  Opened opened;
-  const auto use = [&](Size bytes) { opened.backend.free(opened.backend.alloc(bytes)); };
-  constexpr Size mebibyte = 1 << 20;
-  for (Size size : {96, 120, 96}) use(size * mebibyte);
-  use(80 * mebibyte);  // for which the room of all three is too much
-  CHECK(opened.asked.held == (96 + 80) * mebibyte);
-  CHECK(opened.backend.memory_stats().cached_bytes == (96 + 80) * mebibyte);
-  use(300 * mebibyte);  // more than is ever kept
-  CHECK(opened.asked.held == (96 + 80) * mebibyte);
-}
-
-TEST_CASE("gpu backend: live and cached bytes stay within memory_limit") {
-  Opened opened({.memory_limit = 10'000});
-  opened.backend.free(opened.backend.alloc(4096));
-  const Buffer b = opened.backend.alloc(6000);
-  const MemoryStats stats = opened.backend.memory_stats();
-  CHECK(stats.active_bytes + stats.cached_bytes <= 10'000);
-  CHECK_THROWS_WITH_AS(opened.backend.alloc(5000), doctest::Contains("6000 of 10000"), OutOfMemory);
-  opened.backend.free(b);
-  opened.backend.trim();
-  CHECK(opened.asked.held == 0);
 }
 
 }  // namespace

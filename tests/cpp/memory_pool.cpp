@@ -12,10 +12,17 @@
 namespace tilewright::cpu {
 namespace {
 
+std::shared_ptr<MemoryPool> pool_of(std::uint64_t cache_limit,
+                                    std::uint64_t limit = ~std::uint64_t{0}) {
+  auto budget = std::make_shared<MemoryBudget>();
+  budget->open(limit);
+  return std::make_shared<MemoryPool>(std::move(budget), cache_limit);
+}
+
 std::byte* bytes_of(const AllocationRef& allocation) { return data<std::byte>(allocation); }
 
 TEST_CASE("memory pool: blocks are aligned, apart and as large as asked for") {
-  const auto pool = std::make_shared<MemoryPool>(1 << 20);
+  const auto pool = pool_of(1 << 20);
   std::vector<AllocationRef> live;
   for (std::uint64_t bytes : {1u, 3u, 63u, 64u, 65u, 1000u, 4097u, 1'000'003u, 9'000'000u}) {
     live.push_back(pool->allocate(bytes));
@@ -30,7 +37,7 @@ TEST_CASE("memory pool: blocks are aligned, apart and as large as asked for") {
 }
 
 TEST_CASE("memory pool: a freed block serves the next request of its class") {
-  const auto pool = std::make_shared<MemoryPool>(1 << 20);
+  const auto pool = pool_of(1 << 20);
   AllocationRef first = pool->allocate(1000);
   const std::byte* where = bytes_of(first);
   CHECK(pool->cached_bytes() == 0);
@@ -44,7 +51,7 @@ TEST_CASE("memory pool: a freed block serves the next request of its class") {
 }
 
 TEST_CASE("memory pool: a block is at most an eighth larger than its request") {
-  const auto pool = std::make_shared<MemoryPool>(std::uint64_t{1} << 30);
+  const auto pool = pool_of(std::uint64_t{1} << 30);
   for (std::uint64_t bytes = 512; bytes < 10'000'000; bytes = bytes * 9 / 8 + 1) {
     pool->allocate(bytes);
     CHECK(pool->cached_bytes() >= bytes);
@@ -54,7 +61,7 @@ TEST_CASE("memory pool: a block is at most an eighth larger than its request") {
 }
 
 TEST_CASE("memory pool: keeps no more than its limit") {
-  const auto pool = std::make_shared<MemoryPool>(10'000);
+  const auto pool = pool_of(10'000);
   std::vector<AllocationRef> live;
   for (int i = 0; i < 20; ++i) live.push_back(pool->allocate(1024));
   live.clear();
@@ -67,8 +74,33 @@ TEST_CASE("memory pool: keeps no more than its limit") {
   CHECK(pool->cached_bytes() == 0);
 }
 
+TEST_CASE("memory pool: what is kept is of the sizes lately used") {
+  const auto pool = pool_of(10'000);
+  for (std::uint64_t bytes : {4096, 5120, 4096}) pool->allocate(bytes);
+  pool->allocate(2048);  // for which the room of both is too much
+  CHECK(pool->cached_bytes() == 4096 + 2048);
+  const auto nothing = pool_of(0);
+  nothing->allocate(4096);
+  CHECK(nothing->cached_bytes() == 0);
+}
+
+TEST_CASE("memory pool: scratch is counted while it lives, within the limit") {
+  const auto pool = pool_of(1 << 20, 10'000);
+  {
+    const AllocationRef first = pool->scratch("gemm", 6000);
+    CHECK(pool->scratch_room() == 4000);
+    CHECK_THROWS_WITH_AS(pool->scratch("gemm", 4001),
+                         "gemm: 4001 bytes of scratch needed, but 6000 of 10000 are in use; free "
+                         "some buffers, or raise memory_limit",
+                         OutOfMemory);
+    CHECK(pool->scratch("gemm", 4000)->bytes() == 4000);
+  }
+  CHECK(pool->scratch_room() == 10'000);
+  CHECK(pool->cached_bytes() <= 10'000);
+}
+
 TEST_CASE("memory pool: what the system cannot give is OutOfMemory") {
-  const auto pool = std::make_shared<MemoryPool>(1 << 20);
+  const auto pool = pool_of(1 << 20);
   constexpr std::uint64_t absurd = std::uint64_t{1} << 50;
   try {
     pool->allocate(absurd);
@@ -81,7 +113,7 @@ TEST_CASE("memory pool: what the system cannot give is OutOfMemory") {
 }
 
 TEST_CASE("memory pool: blocks outlive the pool's owner") {
-  auto pool = std::make_shared<MemoryPool>(1 << 20);
+  auto pool = pool_of(1 << 20);
   AllocationRef block = pool->allocate(256);
   pool.reset();
   std::memset(bytes_of(block), 7, 256);
@@ -90,7 +122,7 @@ TEST_CASE("memory pool: blocks outlive the pool's owner") {
 }
 
 TEST_CASE("memory pool: from many threads") {
-  const auto pool = std::make_shared<MemoryPool>(1 << 20);
+  const auto pool = pool_of(1 << 20);
   std::vector<std::thread> threads;
   std::atomic<int> clobbered = 0;
   for (int t = 0; t < 4; ++t) {

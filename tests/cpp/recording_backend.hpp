@@ -68,6 +68,7 @@ class RecordingBackend final : public Backend {
   std::uint64_t do_max_buffer_bytes() const override { return max_buffer_bytes; }
   std::uint64_t do_memory_limit() const override { return memory_limit; }
   std::uint64_t do_cached_bytes() const override { return cached_bytes; }
+  std::uint64_t do_cache_limit() const override { return 0; }
   void do_trim() override {
     calls.emplace_back("do_trim");
     cached_bytes = 0;

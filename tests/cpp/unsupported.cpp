@@ -27,6 +27,7 @@ class OplessBackend final : public Backend {
   std::uint64_t do_max_buffer_bytes() const override { return 1 << 20; }
   std::uint64_t do_memory_limit() const override { return 1 << 20; }
   std::uint64_t do_cached_bytes() const override { return 0; }
+  std::uint64_t do_cache_limit() const override { return 0; }
   void do_trim() override {}
   void do_copy_htod(Allocation&, std::span<const std::byte>, std::uint64_t) override {}
   void do_copy_dtoh(std::span<std::byte>, Allocation&, std::uint64_t) override {}

@@ -40,6 +40,24 @@ assert CpuDriver().alive() == ""
     )
 
 
+def test_freed_memory_gives_way_to_the_staging_of_copies(succeeds: Callable[..., str]) -> None:
+    succeeds(
+        """
+driver = CpuDriver()
+with tw.init_backend(DEVICE) as be:
+    x, got = np.arange(1000, dtype=np.float32), np.empty(1000, np.float32)
+    buffer = be.alloc(x.nbytes)
+    for call, *arguments in ((be.copy_htod, buffer, x), (be.copy_dtoh, got, buffer)):
+        be.free(be.alloc(1 << 20))
+        driver.fail("zeMemAllocHost", 0x70000002)
+        call(*arguments)
+        assert driver.failed() == "zeMemAllocHost"
+        assert be.memory_stats().cached_bytes == 0
+    assert (got == x).all()
+"""
+    )
+
+
 def test_more_than_four_gigabytes_in_one_buffer(succeeds: Callable[..., str]) -> None:
     succeeds(
         """

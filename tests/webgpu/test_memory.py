@@ -94,7 +94,22 @@ assert works(be, 20_000_000)
 """
 
 
-@pytest.mark.parametrize("code", [FULL, FULL_AT_FIRST_USE], ids=["alloc", "use"])
+FREED_IS_FULL = """
+driver = FaultyDriver()
+be = tw.init_backend("webgpu:0")
+driver.set("memory_megabytes", 600)
+for megabytes in (300, 400, 300):
+    be.free(be.alloc(megabytes << 20))
+    assert megabytes << 20 <= be.memory_stats().cached_bytes < 600 << 20
+held = be.alloc(300 << 20)
+raised(tw.OutOfMemory, be.alloc, 400 << 20)
+assert works(be, 1_000_000)
+"""
+
+
+@pytest.mark.parametrize(
+    "code", [FULL, FULL_AT_FIRST_USE, FREED_IS_FULL], ids=["alloc", "use", "freed"]
+)
 def test_a_device_that_is_full(
     succeeds: Succeeds, faulty_driver: dict[str, str], code: str
 ) -> None:

@@ -38,6 +38,7 @@ struct BinaryRequest;
 struct ReduceRequest;
 struct CastRequest;
 struct LaunchRequest;
+class MemoryBudget;
 
 /// What a backend is made with. Each backend uses what applies to it.
 struct Config {
@@ -50,16 +51,24 @@ struct Config {
   bool enable_pipeline_cache = true;    ///< false: each use of a GPU kernel compiles it again
   /// GPU backends: work-items in a workgroup of elementwise kernels, at most what the device takes.
   std::optional<Size> preferred_workgroup_size;
-  std::optional<Size> memory_limit;  ///< bytes in live and cached buffers together
+  /// Bytes in live and cached buffers and the scratch of ops together. An op whose scratch finds no
+  /// room takes a form that needs less, where it has one, or throws OutOfMemory.
+  std::optional<Size> memory_limit;
+  /// Bytes of freed memory that are kept for reuse; 0 keeps nothing. Unset: a GPU with memory of
+  /// its own keeps all until it has no more, and lets go of it then; where the memory is the
+  /// host's, an eighth of it.
+  std::optional<Size> cache_limit;
 };
 
 struct MemoryStats {
-  std::uint64_t active_bytes = 0;       ///< in live buffers, as asked for
-  std::uint64_t peak_bytes = 0;         ///< the most that active_bytes has been
-  std::uint64_t cached_bytes = 0;       ///< freed, kept for reuse; trim() returns them
-  std::uint64_t allocations = 0;        ///< live buffers
-  std::uint64_t total_allocations = 0;  ///< since init()
-  std::uint64_t limit_bytes = 0;        ///< what active and cached may reach together
+  std::uint64_t active_bytes = 0;        ///< in live buffers, as asked for
+  std::uint64_t peak_bytes = 0;          ///< the most that live buffers and scratch have been
+  std::uint64_t peak_scratch_bytes = 0;  ///< the most that ops have taken for themselves at a time
+  std::uint64_t cached_bytes = 0;        ///< freed, kept for reuse; trim() returns them
+  std::uint64_t allocations = 0;         ///< live buffers
+  std::uint64_t total_allocations = 0;   ///< since init()
+  std::uint64_t cache_limit_bytes = 0;   ///< what cached_bytes may reach
+  std::uint64_t limit_bytes = 0;  ///< what live buffers, scratch and cache may reach together
 };
 
 /// The backend trait: one small interface to a GPU or CPU.
@@ -277,6 +286,8 @@ class TILEWRIGHT_API Backend {
 
  protected:
   Backend(std::string_view name, Config config);
+  /// What an implementation counts its scratch in.
+  std::shared_ptr<MemoryBudget> budget() const;
 
  private:
   friend TILEWRIGHT_API std::shared_ptr<Choices> choices_of(Backend& backend);
@@ -297,6 +308,7 @@ class TILEWRIGHT_API Backend {
   virtual std::uint64_t do_max_buffer_bytes() const = 0;
   virtual std::uint64_t do_memory_limit() const = 0;
   virtual std::uint64_t do_cached_bytes() const = 0;
+  virtual std::uint64_t do_cache_limit() const = 0;
   virtual void do_trim() = 0;
   virtual void do_copy_htod(Allocation& dst, std::span<const std::byte> src,
                             std::uint64_t offset) = 0;
