@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -73,10 +74,17 @@ struct Launch {
   std::array<std::uint32_t, 3> grid;  ///< workgroups
 };
 
+/// What a binding holds of what a device says that it could, since kernels count its bytes in 32
+/// bits.
+constexpr std::uint64_t counted_binding_bytes(std::uint64_t device_bytes) {
+  constexpr std::uint64_t most = (std::uint64_t{4} << 30) - 4;
+  return std::min(device_bytes / 4 * 4, most);
+}
+
 /// What planning needs to know.
 struct DeviceLimits {
   std::uint64_t max_buffer_bytes = 0;
-  std::uint64_t max_binding_bytes = 0;
+  std::uint64_t max_binding_bytes = 0;  ///< of counted_binding_bytes()
   std::uint64_t memory_bytes = 0;
   std::uint32_t binding_alignment = 256;
   std::uint32_t max_groups = 65535;    ///< workgroups in a dimension

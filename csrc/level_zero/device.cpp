@@ -17,8 +17,6 @@ namespace tilewright::level_zero {
 
 namespace {
 
-/// Of one binding, since kernels count its elements in 32 bits.
-constexpr std::uint64_t most_binding_bytes = (std::uint64_t{4} << 30) - 4;
 /// Workgroups in a dimension, so that even the largest ones' work-items are counted in 31 bits.
 constexpr std::uint32_t most_groups = (1u << 31) / 1024 - 1;
 /// Where vectors of any type may start.
@@ -40,7 +38,7 @@ std::string flags_for(const Adapter& adapter, const gpu::DeviceLimits& limits) {
   if (adapter.properties.vendorId == intel && !has_subgroup_size(adapter, narrow_subgroup)) {
     flags += " -ze-intel-enable-auto-large-GRF-mode";
   }
-  if (limits.max_buffer_bytes > most_binding_bytes) {
+  if (limits.max_buffer_bytes > limits.max_binding_bytes) {
     flags += " -ze-opt-greater-than-4GB-buffer-required";
   }
   return flags;
@@ -132,7 +130,7 @@ void Device::close_handles() noexcept {
 void Device::read_limits() {
   const auto& compute = adapter_.compute;
   limits_.max_buffer_bytes = info_.limits.at("max_buffer_bytes") / 4 * 4;
-  limits_.max_binding_bytes = std::min(limits_.max_buffer_bytes, most_binding_bytes);
+  limits_.max_binding_bytes = gpu::counted_binding_bytes(limits_.max_buffer_bytes);
   limits_.memory_bytes = info_.memory_bytes;
   limits_.binding_alignment = alignment;
   limits_.max_groups = std::min(

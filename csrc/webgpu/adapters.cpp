@@ -9,6 +9,7 @@
 #include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
+#include "gpu/device.hpp"
 #include "tilewright/error.hpp"
 
 namespace tilewright::webgpu {
@@ -54,7 +55,7 @@ Adapter describe(WGPUInstance instance, WGPUAdapter handle, const WGPUAdapterInf
   d.memory_bytes = video_memory(info.vendorID, info.deviceID);
   const WGPULimits& l = adapter.limits;
   d.limits["max_buffer_bytes"] = l.maxBufferSize;
-  d.limits["max_binding_bytes"] = l.maxStorageBufferBindingSize;
+  d.limits["max_binding_bytes"] = gpu::counted_binding_bytes(l.maxStorageBufferBindingSize);
   d.limits["max_workgroups_per_dimension"] = l.maxComputeWorkgroupsPerDimension;
   d.limits["max_workgroup_size"] = l.maxComputeInvocationsPerWorkgroup;
   d.limits["max_workgroup_memory_bytes"] = l.maxComputeWorkgroupStorageSize;

@@ -95,7 +95,7 @@ void Device::open(WGPUAdapter adapter) {
   queue_ = api().DeviceGetQueue(device_);
   api().DeviceGetLimits(device_, &raw_limits_);
   limits_.max_buffer_bytes = raw_limits_.maxBufferSize / 4 * 4;
-  limits_.max_binding_bytes = raw_limits_.maxStorageBufferBindingSize / 4 * 4;
+  limits_.max_binding_bytes = gpu::counted_binding_bytes(raw_limits_.maxStorageBufferBindingSize);
   limits_.binding_alignment = std::max(raw_limits_.minStorageBufferOffsetAlignment, 4u);
   limits_.max_groups = raw_limits_.maxComputeWorkgroupsPerDimension;
   limits_.max_group_size =

@@ -63,5 +63,14 @@ TEST_CASE("gpu backend: capabilities have the subgroup size and the lowered buff
   CHECK_THROWS_AS(opened.backend.alloc(5001), InvalidArgument);
 }
 
+TEST_CASE("gpu backend: a binding is no larger than kernels can count") {
+  constexpr std::uint64_t all = std::uint64_t{1} << 32;
+  CHECK(counted_binding_bytes(1 << 20) == 1 << 20);
+  CHECK(counted_binding_bytes(1023) == 1020);
+  CHECK(counted_binding_bytes(all - 4) == all - 4);
+  CHECK(counted_binding_bytes(all) == all - 4);
+  CHECK(counted_binding_bytes(16 * all) == all - 4);
+}
+
 }  // namespace
 }  // namespace tilewright::gpu
