@@ -55,8 +55,13 @@ class ConvolutionOps(Operands):
         gaps = to_pair("conv2d", "dilation", dilation)
         sizes = []
         for i, side in enumerate(("height", "width")):
-            if steps[i] < 1:
-                invalid("conv2d", f"stride[{i}] is {steps[i]}, expected 1 or more")
+            for name, pair, least in (
+                ("stride", steps, 1),
+                ("padding", pads, 0),
+                ("dilation", gaps, 1),
+            ):
+                if pair[i] < least:
+                    invalid("conv2d", f"{name}[{i}] is {pair[i]}, expected {least} or more")
             span = image.shape[2 + i] + 2 * pads[i]
             window = gaps[i] * (filters.shape[2 + i] - 1) + 1
             if window > span:

@@ -307,6 +307,7 @@ def test_float64_is_refused_with_the_cast_to_write(be: Backend) -> None:
 def test_wrong_arguments(be: Backend) -> None:
     a, b = be.array(np.ones((2, 3), np.float32)), be.array(np.ones((4, 5), np.float32))
     half = be.array(np.ones((2, 3), np.float16))
+    image, filters = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 2, 2), np.float32)
     wrong: list[tuple[str, Callable[[], object]]] = [
         ("broadcast", lambda: be.add(a, b)),
         ("rows of 3", lambda: be.matmul(a, b)),
@@ -317,6 +318,9 @@ def test_wrong_arguments(be: Backend) -> None:
         ("out", lambda: be.add(a, a, out=np.ones((2, 3), np.float32))),
         ("out", lambda: be.matmul(be.array(np.eye(3, dtype=np.float32)), a.reshape(3, 2), out=a)),
         ("x", lambda: be.conv2d(a, b)),
+        (r"stride\[1\] is 0", lambda: be.conv2d(image, filters, stride=(1, 0))),
+        (r"padding\[0\] is -1", lambda: be.conv2d(image, filters, padding=(-1, 0))),
+        (r"dilation\[0\] is -", lambda: be.conv2d(image, filters, dilation=-(2**60))),
         ("x", lambda: be.exp("words")),
         ("x", lambda: be.exp(None)),
         ("x", lambda: be.exp(np.array([1 + 2j]))),
