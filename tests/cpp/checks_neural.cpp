@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "recording_backend.hpp"
 
@@ -58,6 +59,23 @@ TEST_CASE("conv2d: the request is what was asked for, forward and backward") {
   }
   CHECK(std::get<Conv2dRequest>(be.requests[0]).bias != nullptr);
   CHECK(std::get<Conv2dRequest>(be.requests[1]).bias == nullptr);
+}
+
+TEST_CASE("conv2d: what no operand has the size of is as small as it can be") {
+  RecordingBackend be;
+  const ConvBuffers buffers(be);
+  be.forget();
+  constexpr Size most = std::numeric_limits<Size>::max();
+  // One row of outputs: nothing is one stride away.
+  buffers.forward(be, {.output = {2, 6, 1, 4}, .stride = {most, 1}});
+  const auto& one_row = std::get<Conv2dRequest>(be.requests[0]);
+  CHECK(one_row.stride == Pair{7, 1});
+  // No images, of any size.
+  buffers.backward_filter(be, {.input = {0, 4, 5, most / 2}, .output = {0, 6, 3, most / 2 - 2}});
+  const auto& no_images = std::get<Conv2dRequest>(be.requests[1]);
+  CHECK(Shape4{no_images.batch, 4, no_images.height, no_images.width} == Shape4{0, 4, 3, 3});
+  CHECK(Pair{no_images.out_height, no_images.out_width} == Pair{1, 1});
+  CHECK(no_images.stride == Pair{1, 1});
 }
 
 TEST_CASE("conv2d: every size is checked by every direction") {
