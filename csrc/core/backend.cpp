@@ -67,8 +67,7 @@ Backend::~Backend() = default;
 void Backend::init() {
   std::unique_lock lifecycle(state_->lifecycle);
   if (is_initialized()) return;
-  do_init();
-  state_->budget->open(lower(do_memory_limit(), config_.memory_limit));
+  open();
   {
     std::lock_guard lock(state_->mutex);
     state_->initialized = true;
@@ -76,6 +75,17 @@ void Backend::init() {
   const std::string line = log_enabled() ? text(name_, ": opened ", do_device().name) : "";
   lifecycle.unlock();
   if (!line.empty()) log(LogLevel::info, line);
+}
+
+/// Leaves nothing open where it fails.
+void Backend::open() {
+  try {
+    do_init();
+    state_->budget->open(lower(do_memory_limit(), config_.memory_limit));
+  } catch (...) {
+    do_close();
+    throw;
+  }
 }
 
 bool Backend::is_initialized() const noexcept {
@@ -114,21 +124,33 @@ DeviceInfo Backend::device() const {
   return do_device();
 }
 
-Capabilities Backend::capabilities() const {
-  Call call(*state_, "capabilities");
-  call.checked();
-  Capabilities all = do_capabilities();
+/// With the lifecycle held, so that nobody opens or closes the device meanwhile.
+template <class Ask>
+auto Backend::ask_device(Ask ask) {
+  std::lock_guard lifecycle(state_->lifecycle);
+  if (is_initialized()) return ask();
+  open();
+  try {
+    const auto answer = ask();
+    do_close();
+    return answer;
+  } catch (...) {
+    do_close();
+    throw;
+  }
+}
+
+Capabilities Backend::capabilities() {
+  Capabilities all = ask_device([this] { return do_capabilities(); });
   all.max_buffer_bytes = lower(all.max_buffer_bytes, config_.max_buffer_size);
   return all;
 }
 
-std::shared_ptr<MemoryBudget> Backend::budget() const { return state_->budget; }
-
-PerformanceHints Backend::performance_hints() const {
-  Call call(*state_, "performance_hints");
-  call.checked();
-  return do_performance_hints();
+PerformanceHints Backend::performance_hints() {
+  return ask_device([this] { return do_performance_hints(); });
 }
+
+std::shared_ptr<MemoryBudget> Backend::budget() const { return state_->budget; }
 
 std::shared_ptr<Choices> Backend::do_choices() const { return nullptr; }
 

@@ -56,7 +56,7 @@ CpuBackend::~CpuBackend() { close(); }
 
 void CpuBackend::do_init() {
   if (this->config().adapter_index.value_or(0) != 0) {
-    throw InvalidArgument(
+    throw BackendUnavailable(
         text("cpu: adapter_index is ", *this->config().adapter_index, ", but there is only 0"));
   }
   usable_isa();

@@ -39,7 +39,11 @@ def test_a_context_manager(be: Backend) -> None:
     assert not other.is_initialized
 
 
-@pytest.mark.parametrize("call", CALLS)
+# What a closed backend answers all the same.
+OF_THE_DEVICE = {"capabilities", "performance_hints"}
+
+
+@pytest.mark.parametrize("call", sorted(CALLS.keys() - OF_THE_DEVICE))
 def test_every_call_before_init_raises(be: Backend, call: str) -> None:
     with pytest.raises(tilewright.NotInitialized) as raised:
         getattr(fresh(be), call)(*positional(CALLS[call]))
@@ -48,13 +52,37 @@ def test_every_call_before_init_raises(be: Backend, call: str) -> None:
     assert str(raised.value).startswith(f"{call}: ")
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", sorted(CALLS.keys() - OF_THE_DEVICE))
 def test_every_call_after_close_raises(be: Backend, call: str) -> None:
     other = fresh(be)
     other.init()
     other.close()
     with pytest.raises(tilewright.NotInitialized):
         getattr(other, call)(*positional(CALLS[call]))
+
+
+def test_what_the_device_can_do_is_known_before_init_and_after_close(be: Backend) -> None:
+    other = fresh(be)
+    for _ in range(2):
+        for call in OF_THE_DEVICE:
+            assert repr(getattr(other, call)()) == repr(getattr(be, call)())
+            assert not other.is_initialized
+        with pytest.raises(tilewright.NotInitialized):
+            other.alloc(4)
+        other.init()
+        other.close()
+
+
+def test_a_limit_counts_before_init_too(be: Backend) -> None:
+    other = type(be)(adapter_index=be.config["adapter_index"], max_buffer_size=1000)
+    assert other.capabilities().max_buffer_bytes == 1000
+
+
+def test_a_device_that_is_not_there_can_do_nothing(be: Backend) -> None:
+    other = type(be)(adapter_index=999)
+    for ask in (other.init, other.capabilities, other.performance_hints):
+        with pytest.raises(tilewright.BackendUnavailable, match=r"adapter_index is 999, but"):
+            ask()
 
 
 def test_what_a_closed_backend_still_says(be: Backend) -> None:

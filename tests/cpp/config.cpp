@@ -33,7 +33,7 @@ TEST_CASE("config: what makes sense is kept") {
 
 TEST_CASE("config: the CPU backend has one device") {
   CHECK_THROWS_WITH_AS(make_backend("cpu", {.adapter_index = 1})->init(),
-                       "cpu: adapter_index is 1, but there is only 0", InvalidArgument);
+                       "cpu: adapter_index is 1, but there is only 0", BackendUnavailable);
   CHECK_NOTHROW(make_backend("cpu", {.adapter_index = 0})->init());
 }
 

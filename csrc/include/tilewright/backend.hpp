@@ -104,8 +104,10 @@ class TILEWRIGHT_API Backend {
   std::string_view name() const noexcept { return name_; }
   const Config& config() const noexcept { return config_; }
   DeviceInfo device() const;
-  Capabilities capabilities() const;
-  PerformanceHints performance_hints() const;
+  /// What the device can do, and what suits it. On a closed backend they open the device that
+  /// init() would, and close it again.
+  Capabilities capabilities();
+  PerformanceHints performance_hints();
   /// Returns when all queued work is done.
   void synchronize();
 
@@ -341,6 +343,9 @@ class TILEWRIGHT_API Backend {
   virtual void do_begin_profile();
   virtual Profile do_end_profile();
 
+  void open();
+  template <class Ask>
+  auto ask_device(Ask ask);
   void run_gemm(GemmRequest& request);
   /// Gives an input of no elements that is null something to bind, where there are results.
   void stand_in(std::shared_ptr<Allocation>& input);

@@ -33,7 +33,7 @@ struct DeviceInfo {
   std::string reason;  ///< why it is not available, and what to do; empty where it is
 };
 
-/// What an initialised backend can do. Read from the device, never constants.
+/// What a backend can do. Read from the device, never constants.
 struct Capabilities {
   std::vector<DType> dtypes;  ///< storage types of the floating-point ops
   std::map<std::string, std::uint64_t> limits;
