@@ -97,6 +97,13 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
   m.def("devices", [] { return without_gil([] { return devices(); }); });
   m.def("backend_names", &backend_names);
   m.def(
+      "is_available",
+      [](Given<std::string> name) {
+        const std::string wanted = to_string(name.object, {"is_available", "name"});
+        return without_gil([&] { return is_available(wanted); });
+      },
+      py::arg("name"));
+  m.def(
       "_shown", [](const py::object& value) { return to_str(shown(value)); }, py::arg("value"),
       "The value as in the messages of the trait's calls.");
 }

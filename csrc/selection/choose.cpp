@@ -45,21 +45,31 @@ const DeviceInfo& best(std::span<const DeviceInfo> devices, bool allow_software,
 
 }  // namespace
 
+std::string plain_name(std::string_view given) {
+  std::string plain(given);
+  for (char& c : plain) {
+    if (c >= 'A' && c <= 'Z') c += 'a' - 'A';
+    if (c == '_') c = '-';
+  }
+  return plain;
+}
+
 const DeviceInfo& choose_device(std::span<const DeviceInfo> devices,
                                 std::span<const std::string> backends, std::string_view preference,
                                 bool allow_software, std::string_view power_preference,
                                 std::string_view asked_by) {
-  if (preference == "auto") return best(devices, allow_software, power_preference, "");
-  const std::string_view backend = preference.substr(0, preference.find(':'));
+  const std::string wanted = plain_name(preference);
+  if (wanted == "auto") return best(devices, allow_software, power_preference, "");
+  const std::string backend = wanted.substr(0, wanted.find(':'));
   if (std::find(backends.begin(), backends.end(), backend) == backends.end()) {
     throw InvalidArgument(text(asked_by, " is \"", preference, "\", expected auto, a backend (",
                                joined(backends), ") or a device id such as cpu:0"));
   }
-  if (backend == preference) return best(devices, allow_software, power_preference, backend);
+  if (backend == wanted) return best(devices, allow_software, power_preference, backend);
   std::string ids;
   for (const DeviceInfo& device : devices) {
     if (device.backend != backend) continue;
-    if (device.id == preference) {
+    if (device.id == wanted) {
       if (device.available) return device;
       throw BackendUnavailable(text(device.id, ": ", device.reason));
     }

@@ -8,6 +8,9 @@
 
 namespace tilewright {
 
+/// A backend's name or a device's id as the registry has it, whatever its case and with - for _.
+std::string plain_name(std::string_view given);
+
 /// The device that a preference ("auto", a backend's name, a device's id) means. `devices` are in
 /// the backends' order of priority. Throws InvalidArgument for a name that no backend has, and
 /// BackendUnavailable with the reasons where nothing fits; they call the preference `asked_by`.

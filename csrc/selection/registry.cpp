@@ -15,9 +15,10 @@ namespace {
 const std::array<BackendEntry, 3> entries{level_zero_entry(), webgpu_entry(), cpu_entry()};
 
 const BackendEntry& entry_of(std::string_view name) {
+  const std::string plain = plain_name(name);
   std::string names;
   for (const BackendEntry& entry : backend_entries()) {
-    if (entry.name == name) return entry;
+    if (entry.name == plain) return entry;
     names += text(names.empty() ? "" : ", ", entry.name);
   }
   throw InvalidArgument(text("backend is \"", name, "\", expected one of ", names));
@@ -25,7 +26,7 @@ const BackendEntry& entry_of(std::string_view name) {
 
 /// Every device that a preference can mean: a named backend opens no other one's library.
 std::vector<DeviceInfo> devices_of(std::string_view preference) {
-  const std::string_view backend = preference.substr(0, preference.find(':'));
+  const std::string backend = plain_name(preference.substr(0, preference.find(':')));
   std::vector<DeviceInfo> all;
   for (const BackendEntry& entry : backend_entries()) {
     if (backend != "auto" && backend != entry.name) continue;
@@ -50,6 +51,22 @@ std::vector<std::string> backend_names() {
 
 std::vector<DeviceInfo> devices() { return devices_of("auto"); }
 
+bool is_available(std::string_view name) {
+  const BackendEntry& entry = entry_of(name);
+  for (const DeviceInfo& device : entry.devices()) {
+    if (!device.available) continue;
+    Config config;
+    config.adapter_index = index_of(device);
+    try {
+      entry.make(config)->init();
+      return true;
+    } catch (const Error& error) {
+      log(LogLevel::info, text(device.id, " is listed, but cannot be opened: ", error.what()));
+    }
+  }
+  return false;
+}
+
 std::shared_ptr<Backend> make_backend(std::string_view name, const Config& config) {
   return entry_of(name).make(config);
 }
@@ -57,7 +74,7 @@ std::shared_ptr<Backend> make_backend(std::string_view name, const Config& confi
 std::shared_ptr<Backend> init_backend(std::string_view preference, const Config& config) {
   std::string wanted(preference);
   std::string_view asked_by = "preference";
-  if (wanted == "auto") {
+  if (plain_name(wanted) == "auto") {
     if (const auto set = environment("TILEWRIGHT_DEVICE")) {
       wanted = *set;
       asked_by = "TILEWRIGHT_DEVICE";
@@ -66,7 +83,7 @@ std::shared_ptr<Backend> init_backend(std::string_view preference, const Config&
   }
   if (config.adapter_index) {
     // An index counts a backend's devices, so it needs one, and says nothing beside a device's id.
-    if (wanted == "auto" || wanted.find(':') != std::string::npos) {
+    if (plain_name(wanted) == "auto" || wanted.find(':') != std::string::npos) {
       throw InvalidArgument(text("init_backend: adapter_index is ", *config.adapter_index, ", but ",
                                  asked_by, " is \"", wanted,
                                  "\"; name a backend with it, or leave it out"));

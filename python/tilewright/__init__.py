@@ -29,6 +29,7 @@ from tilewright._core import (
     Unsupported,
     __version__,
     devices,
+    is_available,
 )
 from tilewright.array import Array
 from tilewright.backend import (
@@ -79,4 +80,5 @@ __all__ = [
     "__version__",
     "devices",
     "init_backend",
+    "is_available",
 ]

@@ -66,12 +66,22 @@ class CpuBackend(Backend):
     def __init__(self, **config: Any) -> None:
         super().__init__("cpu", **config)
 
+    @staticmethod
+    def is_available() -> bool:
+        """Whether the processor can be opened now; one is, and closed again."""
+        return _core.is_available("cpu")
+
 
 class WebGPUBackend(Backend):
     """Any GPU with Vulkan, Metal or DirectX 12; not initialised until init()."""
 
     def __init__(self, **config: Any) -> None:
         super().__init__("webgpu", **config)
+
+    @staticmethod
+    def is_available() -> bool:
+        """Whether a GPU can be opened now; one is, and closed again."""
+        return _core.is_available("webgpu")
 
 
 class LevelZeroBackend(Backend):
@@ -80,13 +90,18 @@ class LevelZeroBackend(Backend):
     def __init__(self, **config: Any) -> None:
         super().__init__("level-zero", **config)
 
+    @staticmethod
+    def is_available() -> bool:
+        """Whether an Intel GPU can be opened now; one is, and closed again."""
+        return _core.is_available("level-zero")
+
 
 def init_backend(preference: str = "auto", **config: Any) -> Backend:
     """An initialised backend.
 
     preference is "auto", a backend's name or a device's id. "auto" takes the best hardware and the
     CPU where there is no GPU; TILEWRIGHT_DEVICE replaces it. A named preference works or raises; it
-    never falls back.
+    never falls back. Names may be in any case, with _ for -.
 
     config, of which each backend uses what applies to it:
         adapter_index (or device_id): which of a backend's devices; otherwise the best one.

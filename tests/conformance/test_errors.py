@@ -431,7 +431,7 @@ def test_wrong_configurations(be: Backend, config: dict[str, Any]) -> None:
         tilewright.init_backend(be.device.id, **config)
 
 
-@pytest.mark.parametrize("preference", ["", "gpu", "cpu:", "CPU", "cpu:x", "auto:0", "nope:0"])
+@pytest.mark.parametrize("preference", ["", "gpu", "cpu:", "cpu 0", "CPU:x", "auto:0", "nope:0"])
 def test_wrong_preferences(preference: str) -> None:
     with pytest.raises((tilewright.InvalidArgument, tilewright.BackendUnavailable)) as raised:
         tilewright.init_backend(preference)

@@ -85,6 +85,14 @@ def test_a_device_that_is_not_there_can_do_nothing(be: Backend) -> None:
             ask()
 
 
+def test_a_backend_that_runs_is_available(be: Backend) -> None:
+    assert type(be).is_available()  # type: ignore[attr-defined]
+    for name in (be.name, be.name.upper(), be.name.replace("-", "_")):
+        assert tilewright.is_available(name)
+        with tilewright.init_backend(f"{name}:{be.config['adapter_index']}") as same:
+            assert same.device.id == be.device.id
+
+
 def test_what_a_closed_backend_still_says(be: Backend) -> None:
     other = fresh(be)
     assert other.name == be.name

@@ -97,8 +97,19 @@ TEST_CASE("an id: that device, also a software one, or the reason why not") {
   CHECK(refusal({arc}, "cpu:0") == "preference is \"cpu:0\", but the devices of cpu are: none");
 }
 
+TEST_CASE("names in any case, with _ for -") {
+  CHECK(chosen({arc, vega, processor}, "Auto") == "level-zero:0");
+  CHECK(chosen({arc, vega, processor}, "WebGPU") == "webgpu:0");
+  CHECK(chosen({arc, vega, processor}, "CPU:0") == "cpu:0");
+  for (const char* name : {"Level-Zero", "LEVEL_ZERO", "level_zero:0", "Level-Zero:0"}) {
+    CHECK(chosen({arc, vega, processor}, name) == "level-zero:0");
+  }
+  CHECK(refusal({arc, processor}, "CPU:7") ==
+        "preference is \"CPU:7\", but the devices of cpu are: cpu:0");
+}
+
 TEST_CASE("a name that no backend has") {
-  for (const char* wrong : {"cuda", "cuda:0", "", "AUTO", "cp", "cpu0", ":0"}) {
+  for (const char* wrong : {"cuda", "cuda:0", "", "levelzero", "cp", "cpu0", ":0"}) {
     CAPTURE(wrong);
     CHECK_THROWS_WITH_AS(chosen({processor}, wrong),
                          doctest::Contains("expected auto, a backend (level-zero, webgpu, cpu) or "

@@ -62,6 +62,38 @@ TEST_CASE("registry: a backend that cannot be used says so at init and never fal
   CHECK_THROWS_AS(init_backend("auto", {.adapter_index = 0}), InvalidArgument);
 }
 
+TEST_CASE("registry: a backend is available where one of its devices opens") {
+  for (const std::string& name : backend_names()) {
+    CAPTURE(name);
+    bool opens = false;
+    for (const DeviceInfo& device : devices()) {
+      if (device.backend != name) continue;
+      try {
+        opens = init_backend(device.id)->is_initialized() || opens;
+      } catch (const BackendUnavailable&) {
+        // is_available() must say so.
+      }
+    }
+    CHECK(is_available(name) == opens);
+  }
+  CHECK(is_available("cpu"));
+  CHECK_THROWS_AS(is_available("cuda"), InvalidArgument);
+}
+
+TEST_CASE("registry: names in any case") {
+  CHECK(make_backend("WebGPU")->name() == "webgpu");
+  for (const char* name : {"level-zero", "Level-Zero", "LEVEL_ZERO", "level_zero"}) {
+    CHECK(make_backend(name)->name() == "level-zero");
+  }
+  CHECK(init_backend("CPU")->device().id == "cpu:0");
+  CHECK(init_backend("Cpu:0")->device().id == "cpu:0");
+  CHECK(init_backend("CPU", {.adapter_index = 0})->device().id == "cpu:0");
+  CHECK(is_available("CPU"));
+  const ScopedEnvironment set("TILEWRIGHT_DEVICE", "CPU:0");
+  CHECK(init_backend("AUTO")->device().id == "cpu:0");
+  CHECK_THROWS_AS(init_backend("AUTO", {.adapter_index = 0}), InvalidArgument);
+}
+
 TEST_CASE("registry: names that no backend has") {
   CHECK_THROWS_WITH_AS(make_backend("cuda"),
                        "backend is \"cuda\", expected one of level-zero, webgpu, cpu",

@@ -45,6 +45,25 @@ def test_no_device(succeeds: Callable[..., str]) -> None:
     assert "level-zero: no device: " in reason
 
 
+def test_what_is_asked_of_a_closed_backend_leaves_nothing_behind(
+    succeeds: Callable[..., str],
+) -> None:
+    succeeds("""
+driver, closed = CpuDriver(), tw.LevelZeroBackend(adapter_index=0)
+first = driver.calls()
+assert "float32" in closed.capabilities().dtypes
+assert closed.performance_hints().simd_width > 0
+assert tw.LevelZeroBackend.is_available()
+assert driver.calls() > first and driver.alive() == "", driver.alive()
+driver.fail("zeContextCreate", 0x70000003)
+raised(tw.BackendUnavailable, closed.capabilities)
+driver.fail("zeContextCreate", 0x70000003)
+assert not tw.LevelZeroBackend.is_available()  # it is listed, but does not open
+assert driver.failed() == "zeContextCreate" and driver.alive() == "", driver.alive()
+assert tw.LevelZeroBackend.is_available()
+""")
+
+
 SIDE_BY_SIDE = """
 import threading
 ids = [d.id for d in tw.devices() if d.backend == "level-zero"]

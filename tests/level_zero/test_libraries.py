@@ -17,7 +17,10 @@ assert len(devices) == 1 and not devices[0].available
 assert devices[0].id == DEVICE
 reason = raised(tw.BackendUnavailable, tw.init_backend, "level-zero")
 assert devices[0].reason in reason
-assert raised(tw.BackendUnavailable, tw.LevelZeroBackend().init) == reason
+closed = tw.LevelZeroBackend()
+for call in (closed.init, closed.capabilities, closed.performance_hints):
+    assert raised(tw.BackendUnavailable, call) == reason
+assert not tw.LevelZeroBackend.is_available()
 assert tw.init_backend("cpu").name == "cpu"
 print(reason)
 """

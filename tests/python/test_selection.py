@@ -17,7 +17,7 @@ def test_devices_lists_every_backend() -> None:
         assert device.id.startswith(device.backend + ":")
 
 
-@pytest.mark.parametrize("preference", ["cpu", "cpu:0"])
+@pytest.mark.parametrize("preference", ["cpu", "cpu:0", "CPU", "Cpu:0"])
 def test_a_named_backend_is_the_one(preference: str) -> None:
     with tw.init_backend(preference) as backend:
         assert isinstance(backend, tw.CpuBackend)
@@ -30,7 +30,7 @@ def test_a_named_backend_is_the_one(preference: str) -> None:
     [
         ("gpu", 'preference is "gpu", expected auto, a backend'),
         ("", 'preference is "", expected auto'),
-        ("CPU", 'preference is "CPU"'),
+        ("CUDA", 'preference is "CUDA"'),
         (None, "preference is None, expected a str"),
         (3, "preference is 3"),
     ],
@@ -52,11 +52,31 @@ def test_a_named_preference_never_falls_back() -> None:
             assert device.reason in str(raised.value)
 
 
+def test_names_of_backends_in_any_case() -> None:
+    for name, written in (("level-zero", "Level_Zero"), ("webgpu", "WebGPU"), ("cpu", "CPU")):
+        assert tw.Backend(written).name == name
+        assert tw.is_available(written) == tw.is_available(name)
+
+
+def test_a_backend_says_whether_it_is_available() -> None:
+    for cls in (tw.CpuBackend, tw.WebGPUBackend, tw.LevelZeroBackend):
+        name = cls().name
+        assert cls.is_available() == cls().is_available() == tw.is_available(name)
+        listed = any(d.available for d in tw.devices() if d.backend == name)
+        assert listed or not cls.is_available()
+    assert tw.CpuBackend.is_available()
+    with pytest.raises(tw.InvalidArgument, match='backend is "gpu", expected one of level-zero'):
+        tw.is_available("gpu")
+    with pytest.raises(tw.InvalidArgument, match="is_available: name is None, expected a str"):
+        tw.is_available(None)  # type: ignore[arg-type]
+
+
 ASK = "import tilewright as tw; print(tw.init_backend({}).device.id)"
 
 
 def test_the_environment_replaces_auto_only(run_python: Run) -> None:
-    assert run_python(ASK.format(""), TILEWRIGHT_DEVICE="cpu:0").stdout == "cpu:0\n"
+    for name in ("cpu:0", "CPU"):
+        assert run_python(ASK.format(""), TILEWRIGHT_DEVICE=name).stdout == "cpu:0\n"
     for name in ("no such", "cpu:7"):
         said = run_python(ASK.format(""), TILEWRIGHT_DEVICE=name).stderr
         assert f'TILEWRIGHT_DEVICE is "{name}", ' in said

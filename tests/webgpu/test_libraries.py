@@ -46,7 +46,10 @@ reason = listed[0].reason
 for preference in ("webgpu", "webgpu:0"):
     message = raised(tw.BackendUnavailable, tw.init_backend, preference)
     assert reason in message, message
-assert reason in raised(tw.BackendUnavailable, tw.Backend("webgpu").init)
+closed = tw.Backend("webgpu")
+for call in (closed.init, closed.capabilities, closed.performance_hints):
+    assert reason in raised(tw.BackendUnavailable, call)
+assert not tw.WebGPUBackend.is_available()
 assert tw.init_backend("auto").name == "cpu"
 print(reason)
 """

@@ -12,13 +12,18 @@
 
 namespace tilewright {
 
-/// The names of all backends, also of those that this build or machine lacks.
+/// The names of all backends, also of those that this build or machine lacks. Wherever a name or a
+/// device's id is asked for it may be in any case, with _ for -: "WebGPU", "level_zero:1".
 TILEWRIGHT_API std::vector<std::string> backend_names();
 
 /// Every device that every backend can see. Creates no context and never throws; a device that
 /// cannot be used says why in its `reason`. A backend without any device is one entry, not
 /// available.
 TILEWRIGHT_API std::vector<DeviceInfo> devices();
+
+/// Whether a device of this backend can be opened now: opens one, the first that can be, and closes
+/// it again. A software GPU counts, which init() takes only by its id.
+TILEWRIGHT_API bool is_available(std::string_view name);
 
 /// An initialised backend.
 ///

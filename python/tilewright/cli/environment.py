@@ -124,9 +124,10 @@ def _others(usable: list[Any], device: Any) -> str:
 
 
 def known_device(preference: str) -> bool:
-    if preference == "auto" or preference in backend_names():
+    name = preference.lower().replace("_", "-")
+    if name == "auto" or name in backend_names():
         return True
-    return any(d.id == preference for d in tilewright.devices())
+    return any(d.id == name for d in tilewright.devices())
 
 
 def device_names() -> list[str]:
