@@ -1,8 +1,10 @@
 // Numbers to the device, one op, and back.
 
 #include <cstdio>
+#include <span>
+#include <vector>
 
-#include "arrays.hpp"
+#include "tilewright/tilewright.hpp"
 
 namespace tw = tilewright;
 
@@ -10,7 +12,10 @@ int main() {
   const auto be = tw::init_backend();
   std::printf("%s\n", be->device().id.c_str());
 
-  const tw::Buffer x = upload(*be, {-2, -1, 0, 1, 2});
+  std::vector<float> values{-2, -1, 0, 1, 2};
+  const tw::Buffer x = be->alloc(5 * sizeof(float));
+  be->copy_htod(x, std::as_bytes(std::span(values)));
   be->unary(tw::UnaryOp::relu, x, x, 5);
-  for (float value : download(*be, x)) std::printf("%.1f\n", value);
+  be->copy_dtoh(std::as_writable_bytes(std::span(values)), x);
+  for (float value : values) std::printf("%.1f\n", value);
 }

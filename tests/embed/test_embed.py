@@ -23,6 +23,20 @@ def test_find_package_of_the_installed_wheel(tmp_path: Path) -> None:
     build_and_run(HERE / "program", tmp_path, f"-Dtilewright_DIR={installed('cmake-dir')}")
 
 
+def test_the_readme_s_program_stands_alone(tmp_path: Path) -> None:
+    """Its two files in an empty folder, and the installed package."""
+    text = (ROOT / "README.md").read_text()
+    for file, language in (("main.cpp", "cpp"), ("CMakeLists.txt", "cmake")):
+        (code,) = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+        (tmp_path / file).write_text(code)
+    build(tmp_path, tmp_path / "build", f"-Dtilewright_DIR={installed('cmake-dir')}")
+    assert run(tmp_path / "build" / "program").endswith(": 0 0 2 3\n")
+    # So does the first of the examples.
+    shutil.copy(ROOT / "examples" / "cpp" / "hello.cpp", tmp_path / "main.cpp")
+    run(tool("cmake"), "--build", tmp_path / "build")
+    assert run(tmp_path / "build" / "program").endswith("\n0.0\n0.0\n0.0\n1.0\n2.0\n")
+
+
 def test_a_consumer_needs_nothing_but_the_library(tmp_path: Path) -> None:
     """No CMake package: C++20, the headers, the library and a run path are all there is to it."""
     program = tmp_path / "perceptron"
