@@ -86,7 +86,7 @@ Capabilities CpuBackend::do_capabilities() const {
 PerformanceHints CpuBackend::do_performance_hints() const {
   PerformanceHints h;
   h.simd_width = static_cast<std::uint32_t>(kernels().simd_width);
-  h.preferred_alignment = 64;
+  h.preferred_alignment = std::max(cache_line_bytes(), h.simd_width * 4);
   h.cache_bytes = last_cache_bytes();
   h.preferred_workgroup_size = 1;
   h.concurrency = static_cast<std::uint32_t>(thread_count());

@@ -113,6 +113,16 @@ std::uint64_t last_cache_bytes() {
   return 0;
 }
 
+std::uint32_t cache_line_bytes() {
+#if defined(__linux__)
+  const std::string line =
+      first_line("/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size");
+  return static_cast<std::uint32_t>(std::strtoul(line.c_str(), nullptr, 10));
+#else
+  return 0;
+#endif
+}
+
 std::size_t usable_processors() {
   std::size_t count = std::max(1u, std::thread::hardware_concurrency());
 #if defined(__linux__)

@@ -21,6 +21,8 @@ bool is_intel();
 std::string processor_name();
 /// Bytes of the last cache level; 0 where unknown.
 std::uint64_t last_cache_bytes();
+/// Bytes that a cache fetches at once; 0 where unknown.
+std::uint32_t cache_line_bytes();
 /// Processors this process may run on: affinity and control-group quota counted, at least 1.
 std::size_t usable_processors();
 

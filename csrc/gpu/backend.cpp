@@ -73,7 +73,7 @@ PerformanceHints GpuBackend::do_performance_hints() const {
   h.simd_width = std::max(device_->subgroup_size(), 1u);
   h.preferred_alignment = device_->limits().binding_alignment;
   h.preferred_workgroup_size = elementwise_group_;
-  h.concurrency = 64;
+  h.concurrency = std::max(device_->limits().compute_units, 1u);
   return h;
 }
 

@@ -151,8 +151,10 @@ def test_what_a_backend_says_of_itself(device: str, be: Backend) -> None:
     # WebGPU has no way to ask for their number.
     assert capabilities.compute_units > 0 or be.name == "webgpu"
     assert hints.simd_width > 0
-    assert hints.preferred_alignment > 0
-    assert hints.concurrency > 0
+    alignment = hints.preferred_alignment
+    assert alignment > 0 and alignment & (alignment - 1) == 0
+    assert alignment >= 4 * hints.simd_width or be.name != "cpu"
+    assert hints.concurrency == max(capabilities.compute_units, 1)
     assert be.device.id in {listed.id for listed in tilewright.devices()}
 
 

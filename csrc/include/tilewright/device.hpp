@@ -49,7 +49,7 @@ struct PerformanceHints {
   std::uint32_t preferred_alignment = 0;  ///< bytes
   std::uint64_t cache_bytes = 0;          ///< the last cache level; 0 where unknown
   std::uint32_t preferred_workgroup_size = 0;
-  std::uint32_t concurrency = 0;  ///< threads, or launches that may be queued usefully
+  std::uint32_t concurrency = 0;  ///< threads or compute units; 1 where the device does not say
 };
 
 }  // namespace tilewright
