@@ -1,0 +1,90 @@
+"""What each key of the configuration does. test_errors.py has the values that make no sense, and
+test_memory.py the limits of memory and of a buffer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright
+from tilewright import Backend
+
+
+def configured(be: Backend, **config: Any) -> Backend:
+    """One more backend of the same device."""
+    if not {"adapter_index", "device_id"} & config.keys():
+        config["adapter_index"] = be.config["adapter_index"]
+    return type(be)(**config)
+
+
+def computes(be: Backend) -> None:
+    """Elementwise kernels, a product and a reduction, each more than once."""
+    x = np.arange(-500, 501, dtype=np.float32)
+    for dtype in ("float32", "float16"):
+        for _ in range(2):
+            y = be.array(x.astype(dtype))
+            got = be.add(be.relu(y), y).numpy()
+            np.testing.assert_array_equal(got, (np.maximum(x, 0) + x).astype(dtype))
+    square = x[:961].reshape(31, 31)
+    np.testing.assert_array_equal(be.matmul(square, np.eye(31, dtype=np.float32)).numpy(), square)
+    assert be.sum(square).numpy() == square.sum()
+
+
+CONFIGS: list[dict[str, Any]] = [
+    {"power_preference": "low"},
+    {"power_preference": "high"},
+    {"debug_mode": True},
+    {"enable_pipeline_cache": False},
+    {"preferred_workgroup_size": 1},
+    {"preferred_workgroup_size": 96},
+    {"preferred_workgroup_size": 1 << 40},
+    {"max_buffer_size": 1 << 20},
+    {"memory_limit": 1 << 20},
+    {"cache_limit": 0},
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_every_config_computes(be: Backend, config: dict[str, Any]) -> None:
+    with configured(be, **config) as other:
+        (key,) = config
+        assert other.config[key] == config[key]
+        computes(other)
+
+
+def test_every_key_is_here(be: Backend) -> None:
+    here = {key for config in CONFIGS for key in config}
+    assert set(be.config) == here | {"adapter_index"}
+
+
+@pytest.mark.parametrize("key", ["adapter_index", "device_id"])
+def test_the_index_is_that_of_the_device(be: Backend, key: str) -> None:
+    of_backend = [device for device in tilewright.devices() if device.backend == be.name]
+    for index, device in enumerate(of_backend):
+        if not device.available:
+            continue
+        with configured(be, **{key: index}) as other:
+            assert other.device.id == device.id == f"{be.name}:{index}"
+            assert other.config["adapter_index"] == index
+
+
+def test_the_preferred_size_is_that_of_elementwise_workgroups(gpu: Backend) -> None:
+    def groups(size: int) -> int:
+        with configured(gpu, preferred_workgroup_size=size) as other:
+            assert other.performance_hints().preferred_workgroup_size == size
+            x = other.array(np.ones(1 << 20, np.float32))
+            with other.profile() as profile:
+                other.relu(x)
+            (launch,) = profile.records
+            return math.prod(launch.grid)
+
+    assert groups(32) == 2 * groups(64) == 4 * groups(128)
+
+
+def test_the_preferred_size_ends_at_the_most_that_the_device_takes(be: Backend) -> None:
+    hints = configured(be, preferred_workgroup_size=1 << 40).performance_hints()
+    assert hints.preferred_workgroup_size <= be.device.limits.get("max_workgroup_size", 1)
+    small = configured(be, preferred_workgroup_size=32).performance_hints()
+    assert small.preferred_workgroup_size == (1 if be.name == "cpu" else 32)
