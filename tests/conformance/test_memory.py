@@ -204,6 +204,28 @@ def test_parts_of_large_buffers(be: Backend, rng: np.random.Generator) -> None:
     be.free(b)
 
 
+def test_ops_on_more_than_one_binding_holds(be: Backend) -> None:
+    """An op without windows computes, or says how much one binding takes and changes nothing."""
+    rows, cols = LARGE // 4 // 1000, 1000
+    most = be.capabilities().limits.get("max_binding_bytes", LARGE)
+    matrix, vector, out = be.alloc(LARGE), be.alloc(4 * cols), be.alloc(4 * rows)
+    for name, run in (
+        ("reduce", lambda: be.reduce("sum", matrix, out, (rows, cols), 1)),
+        ("matmul_vec", lambda: be.matmul_vec(matrix, rows, cols, vector, out)),
+    ):
+        for buffer, number in ((matrix, 1), (vector, 1), (out, 7)):
+            be.copy_htod(buffer, np.full(be.buffer_bytes(buffer) // 4, number, np.float32))
+        if most >= LARGE:
+            run()
+        else:
+            with pytest.raises(tilewright.Unsupported, match=rf"^{name}: .*{LARGE}.*{most}"):
+                run()
+        expected = cols if most >= LARGE else 7
+        assert (download(be, out).view(np.float32) == expected).all()
+    for buffer in (matrix, vector, out):
+        be.free(buffer)
+
+
 @pytest.mark.essential
 @pytest.mark.parametrize("n", [1, 3, 17, 257, 65537, 1_000_003])
 def test_odd_numbers_of_float16(ws: Workspace, rng: np.random.Generator, n: int) -> None:
