@@ -22,7 +22,7 @@ TILEWRIGHT_API std::vector<std::string> backend_names();
 TILEWRIGHT_API std::vector<DeviceInfo> devices();
 
 /// Whether a device of this backend can be opened now: opens one, the first that can be, and closes
-/// it again. A software GPU counts, which init() takes only by its id.
+/// it again. A software GPU counts, although none is picked by itself.
 TILEWRIGHT_API bool is_available(std::string_view name);
 
 /// An initialised backend.
