@@ -7,6 +7,7 @@ import sys
 
 import bench
 import demo
+import fuzz
 import intel_gpu
 import lint
 import wheel
@@ -23,7 +24,7 @@ def main() -> int:
         "project in it, and system packages where that takes no question.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (demo, tests, lint, bench, wheel, ze_cpu, intel_gpu):
+    for module in (demo, tests, fuzz, lint, bench, wheel, ze_cpu, intel_gpu):
         module.add_command(commands)
     options, rest = parser.parse_known_args()
     if "--" in rest:

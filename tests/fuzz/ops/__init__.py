@@ -1,0 +1,27 @@
+"""A generator of valid calls for each call of the trait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..call import Call
+from ..draw import Draw
+
+Generator = Callable[[Draw], Call]
+
+#: by the trait's names
+GENERATORS: dict[str, Generator] = {}
+
+
+def generates(*names: str) -> Callable[[Callable[[Draw, str], Call]], Callable[[Draw, str], Call]]:
+    """Registers a function that makes a valid call of each of these names."""
+
+    def register(make: Callable[[Draw, str], Call]) -> Callable[[Draw, str], Call]:
+        for name in names:
+            GENERATORS[name] = lambda draw, name=name: make(draw, name)  # type: ignore[misc]
+        return make
+
+    return register
+
+
+from . import attention, convolution, elementwise, linear_algebra, memory, rows  # noqa: E402, F401
