@@ -1,11 +1,11 @@
 #include "cpu/openblas.hpp"
 
-#include <cstdlib>
-#include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "core/dynamic_library.hpp"
 #include "core/environment.hpp"
+#include "core/environment_copy.hpp"
 #include "core/text.hpp"
 #include "cpu/processor.hpp"
 #include "tilewright/error.hpp"
@@ -15,33 +15,6 @@ namespace tilewright::cpu {
 namespace {
 
 constexpr int row_major = 101, no_transpose = 111, transpose = 112;
-
-/// Sets an environment variable as long as it lives.
-class ScopedVariable {
- public:
-  ScopedVariable(const char* name, const char* value) : name_(name), before_(environment(name)) {
-    set(value);
-  }
-  ~ScopedVariable() { set(before_ ? before_->c_str() : nullptr); }
-  ScopedVariable(const ScopedVariable&) = delete;
-  ScopedVariable& operator=(const ScopedVariable&) = delete;
-
- private:
-  void set(const char* value) {
-#if defined(_WIN32)
-    _putenv_s(name_, value != nullptr ? value : "");
-#else
-    if (value != nullptr) {
-      setenv(name_, value, 1);
-    } else {
-      unsetenv(name_);
-    }
-#endif
-  }
-
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 /// OpenBLAS knows processors by model and takes its AVX2 kernels for one of another maker that is
 /// newer than itself. Its kernels for Intel's first AVX-512 processors run on all that have
@@ -60,13 +33,14 @@ OpenBlas open() {
                "scipy-openblas32 package";
 
   // Read when the library is loaded; without them it would start threads of its own.
-  const ScopedVariable threads("OPENBLAS_NUM_THREADS", "1");
-  std::optional<ScopedVariable> core;
+  EnvironmentCopy::Variables variables{{"OPENBLAS_NUM_THREADS", "1"}};
   if (const char* type = core_type(); type != nullptr && !environment("OPENBLAS_CORETYPE")) {
-    core.emplace("OPENBLAS_CORETYPE", type);
+    variables.emplace_back("OPENBLAS_CORETYPE", type);
   }
-
-  const DynamicLibrary library(path);
+  const DynamicLibrary library = [&] {
+    const EnvironmentCopy as_it_is_loaded(std::move(variables));
+    return DynamicLibrary(path);
+  }();
   if (!library) {
     throw BackendUnavailable(
         text("cpu: OpenBLAS could not be opened from ", path, ": ", library.error(), "; ", remedy));
@@ -89,16 +63,18 @@ OpenBlas open() {
 }  // namespace
 
 const OpenBlas& openblas() {
-  static const OpenBlas blas = open();
-  return blas;
+  // Never destroyed: threads may compute until the process ends.
+  static const auto* const blas = new OpenBlas(open());
+  return *blas;
 }
 
 void multiply(Size m, Size n, Size k, float alpha, const Matrix& a, const Matrix& b, float beta,
               float* c, Size ldc) {
-  openblas().sgemm(row_major, a.transposed ? transpose : no_transpose,
-                   b.transposed ? transpose : no_transpose, static_cast<int>(m),
-                   static_cast<int>(n), static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld),
-                   b.data, static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
+  const OpenBlas& blas = openblas();
+  blas.sgemm(row_major, a.transposed ? transpose : no_transpose,
+             b.transposed ? transpose : no_transpose, static_cast<int>(m), static_cast<int>(n),
+             static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld), b.data,
+             static_cast<int>(b.ld), beta, c, static_cast<int>(ldc));
 }
 
 }  // namespace tilewright::cpu

@@ -2,8 +2,17 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/environment_copy.hpp"
 #include "scoped_environment.hpp"
 #include "tilewright/error.hpp"
+
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
 
 namespace tilewright {
 namespace {
@@ -59,6 +68,57 @@ TEST_CASE("environment: flags") {
   CHECK_THROWS_WITH_AS(environment_flag(name, true),
                        "TILEWRIGHT_TEST_VARIABLE is \"maybe\", expected 1 or 0", InvalidArgument);
 }
+
+#if !defined(_WIN32)
+/// The environment as a thread sees it that has begun to read it.
+struct Reader {
+  char** start = environ;
+  std::vector<char*> entries = [] {
+    std::vector<char*> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) all.push_back(*entry);
+    all.push_back(nullptr);
+    return all;
+  }();
+  bool sees_the_same() const { return std::equal(entries.begin(), entries.end(), start); }
+};
+
+TEST_CASE("environment: a copy holds more for a while, and changes nothing for those who read") {
+  const ScopedEnvironment set(name, "before");
+  constexpr const char* other = "TILEWRIGHT_TEST_ANOTHER";
+  const Reader first;
+  {
+    const EnvironmentCopy copy({{name, "meanwhile"}, {other, "1"}});
+    CHECK(environment(name) == "meanwhile");
+    CHECK(environment(other) == "1");
+    CHECK(environ != first.start);
+    CHECK(first.sees_the_same());
+  }
+  CHECK(environ == first.start);
+  CHECK(first.sees_the_same());
+  CHECK(environment(name) == "before");
+  CHECK_FALSE(environment(other).has_value());
+  std::optional<Reader> of_copy;
+  {
+    const EnvironmentCopy copy(EnvironmentCopy::Variables{{name, "meanwhile"}});
+    of_copy.emplace();
+  }
+  CHECK(of_copy->sees_the_same());
+}
+
+TEST_CASE("environment: what another thread sets while a copy stands stays") {
+  constexpr const char* other = "TILEWRIGHT_TEST_ANOTHER";
+  for (const char* before : {static_cast<const char*>(nullptr), "before"}) {
+    const ScopedEnvironment set(name, before);
+    const ScopedEnvironment others(other, before);
+    {
+      const EnvironmentCopy copy(EnvironmentCopy::Variables{{name, "meanwhile"}});
+      setenv(other, "set", 1);
+    }
+    CHECK(environment(other) == "set");
+    CHECK(environment(name).value_or("") == (before != nullptr ? before : ""));
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace tilewright
