@@ -7,6 +7,7 @@
 #include "core/environment.hpp"
 #include "core/environment_copy.hpp"
 #include "core/text.hpp"
+#include "cpu/openblas_memory.hpp"
 #include "cpu/processor.hpp"
 #include "tilewright/error.hpp"
 
@@ -37,6 +38,7 @@ OpenBlas open() {
   if (const char* type = core_type(); type != nullptr && !environment("OPENBLAS_CORETYPE")) {
     variables.emplace_back("OPENBLAS_CORETYPE", type);
   }
+  check_room_for_openblas();
   const DynamicLibrary library = [&] {
     const EnvironmentCopy as_it_is_loaded(std::move(variables));
     return DynamicLibrary(path);
@@ -57,6 +59,7 @@ OpenBlas open() {
   if (core_name == nullptr) throw missing("scipy_openblas_get_corename");
   set_threads(1);
   blas.core = core_name();
+  supply_openblas(reinterpret_cast<const void*>(blas.sgemm));
   return blas;
 }
 
@@ -71,6 +74,7 @@ const OpenBlas& openblas() {
 void multiply(Size m, Size n, Size k, float alpha, const Matrix& a, const Matrix& b, float beta,
               float* c, Size ldc) {
   const OpenBlas& blas = openblas();
+  const ProductMemory memory;
   blas.sgemm(row_major, a.transposed ? transpose : no_transpose,
              b.transposed ? transpose : no_transpose, static_cast<int>(m), static_cast<int>(n),
              static_cast<int>(k), alpha, a.data, static_cast<int>(a.ld), b.data,
