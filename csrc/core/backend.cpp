@@ -6,6 +6,7 @@
 
 #include "core/call.hpp"
 #include "core/choices.hpp"
+#include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/requests.hpp"
 #include "core/state.hpp"
@@ -65,6 +66,7 @@ Backend::~Backend() = default;
 // Lifecycle -------------------------------------------------------------------------------------
 
 void Backend::init() {
+  const InCore in_core;
   std::unique_lock lifecycle(state_->lifecycle);
   if (is_initialized()) return;
   open();
@@ -94,6 +96,7 @@ bool Backend::is_initialized() const noexcept {
 }
 
 void Backend::close() {
+  const InCore in_core;
   {
     std::lock_guard lifecycle(state_->lifecycle);
     std::vector<AllocationRef> buffers;
@@ -209,6 +212,7 @@ void Backend::free(Buffer buffer) {
 }
 
 void Backend::release(Buffer buffer) noexcept {
+  const InCore in_core;
   AllocationRef allocation;
   {
     std::unique_lock lock(state_->mutex);

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/fork.hpp"
 #include "core/requests.hpp"
 #include "core/state.hpp"
 #include "tilewright/types.hpp"
@@ -117,6 +118,7 @@ class Call {
                              DType dtype) const;
   [[noreturn]] void same(std::string_view output_name, std::string_view name) const;
 
+  const InCore in_core_;
   BackendState& state_;
   std::string_view op_;
   std::unique_lock<std::mutex> lock_;

@@ -38,6 +38,8 @@ const int fork_handler = pthread_atfork(nullptr, nullptr, in_child);
 
 }  // namespace
 
+constinit thread_local int InCore::depth_ = 0;
+
 unsigned fork_generation() { return generation.load(std::memory_order_relaxed); }
 
 void note_driver() noexcept { driver_loaded = true; }

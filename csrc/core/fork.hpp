@@ -12,4 +12,20 @@ TILEWRIGHT_API unsigned fork_generation();
 /// on leaves out all that was registered before it was.
 void note_driver() noexcept;
 
+/// Stands while this thread is in the core, where a driver may fork, for a program of its own. Such
+/// a fork waits for no call, and the child is no place for backends.
+class InCore {
+ public:
+  InCore() noexcept { ++depth_; }
+  ~InCore() { --depth_; }
+  InCore(const InCore&) = delete;
+  InCore& operator=(const InCore&) = delete;
+
+  /// Whether this thread is.
+  static bool is_here() noexcept { return depth_ > 0; }
+
+ private:
+  static constinit thread_local int depth_;
+};
+
 }  // namespace tilewright

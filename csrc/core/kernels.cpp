@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/call.hpp"
+#include "core/fork.hpp"
 #include "core/text.hpp"
 #include "core/utf8.hpp"
 #include "tilewright/backend.hpp"
@@ -112,6 +113,7 @@ void Backend::free_kernel(Kernel kernel) {
 }
 
 void Backend::release_kernel(Kernel kernel) noexcept {
+  const InCore in_core;
   KernelRef found;
   {
     std::unique_lock lock(state_->mutex);

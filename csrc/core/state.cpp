@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/fork.hpp"
+
 #if !defined(_WIN32)
 #include <pthread.h>
 #endif
@@ -24,11 +26,13 @@ LiveStates& live_states() {
 
 #if !defined(_WIN32)
 void before_fork() {
+  if (InCore::is_here()) return;
   live_states().mutex.lock();
   for (BackendState* state : live_states().states) state->before_fork();
 }
 
 void after_fork() {
+  if (InCore::is_here()) return;
   for (BackendState* state : live_states().states) state->after_fork();
   live_states().mutex.unlock();
 }

@@ -17,7 +17,8 @@ enum class ProfileState : std::uint8_t { none, changing, running };
 /// What every backend has besides its implementation: its buffers and kernels, and who is inside.
 ///
 /// States enlist themselves for fork(): it waits until no call is inside any backend and lets none
-/// in, so a child finds every lock of every implementation free.
+/// in, so a child finds every lock of every implementation free. A fork by a thread that is itself
+/// inside, as where a driver starts a program, waits for nobody (InCore).
 class BackendState {
  public:
   BackendState();

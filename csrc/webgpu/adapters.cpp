@@ -97,6 +97,7 @@ std::vector<Adapter> enumerate(bool debug) {
 }  // namespace
 
 std::span<const Adapter> adapters(bool debug) {
+  const InCore in_core;
   // Asked first: a look-up that was under way in the parent would never end here.
   constexpr unsigned nobody = ~0u;
   static std::atomic<unsigned> looked_up_in{nobody};

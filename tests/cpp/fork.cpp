@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "child_process.hpp"
+#include "core/requests.hpp"
 #include "cpu/thread_pool.hpp"
 #include "tilewright/registry.hpp"
 
@@ -94,6 +95,77 @@ TEST_CASE("fork: while other threads are inside, open and close") {
   for (std::thread& thread : threads) thread.join();
   CHECK(good == forks);
   CHECK_FALSE(wrong);
+}
+
+/// Starts a program, as drivers do, in the middle of everything.
+class ForkingBackend final : public Backend {
+ public:
+  ForkingBackend() : Backend("forking", {}) {}
+  ~ForkingBackend() override { close(); }
+  mutable int forks = 0;
+
+ private:
+  void fork_here() const { forks += in_child([] { return true; }); }
+  void do_init() override { fork_here(); }
+  void do_close() noexcept override { fork_here(); }
+  DeviceInfo do_device() const override { return {}; }
+  Capabilities do_capabilities() const override { return {}; }
+  PerformanceHints do_performance_hints() const override { return {}; }
+  void do_synchronize() override { fork_here(); }
+  std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) override {
+    fork_here();
+    struct Forking final : Allocation {
+      Forking(const ForkingBackend& backend, std::uint64_t bytes)
+          : Allocation(bytes), backend(backend) {}
+      ~Forking() override { backend.fork_here(); }
+      const ForkingBackend& backend;
+    };
+    return std::make_shared<Forking>(*this, bytes);
+  }
+  std::uint64_t do_max_buffer_bytes() const override { return 100; }
+  std::uint64_t do_memory_limit() const override { return 100; }
+  std::uint64_t do_cached_bytes() const override { return 0; }
+  std::uint64_t do_cache_limit() const override { return 0; }
+  void do_trim() override { fork_here(); }
+  void do_copy_htod(Allocation&, std::span<const std::byte>, std::uint64_t) override {}
+  void do_copy_dtoh(std::span<std::byte>, Allocation&, std::uint64_t) override {}
+  void do_copy_dtod(Allocation&, Allocation&, std::uint64_t, std::uint64_t,
+                    std::uint64_t) override {}
+};
+
+TEST_CASE("fork: from within a call") {
+  // In a child, which its alarm ends where it hangs.
+  CHECK(in_child([] {
+    ForkingBackend be;
+    be.init();
+    be.synchronize();
+    const Buffer freed = be.alloc(4), released = be.alloc(4);
+    be.free(freed);
+    be.release(released);
+    be.trim();
+    be.alloc(4);
+    be.close();
+    constexpr int forks = 10;
+    return be.forks == forks;
+  }));
+}
+
+TEST_CASE("fork: from within a call while another thread is inside") {
+  CHECK(in_child([] {
+    const auto cpu = init_backend("cpu");
+    ForkingBackend be;
+    be.init();
+    std::atomic<bool> stop = false;
+    std::thread other([&] {
+      std::vector<float> host(3000);
+      while (!stop) works(*cpu, host);
+    });
+    constexpr int times = 20;
+    for (int i = 0; i < times; ++i) be.synchronize();
+    stop = true;
+    other.join();
+    return be.forks == times + 1 && works(*cpu);
+  }));
 }
 
 TEST_CASE("fork: the thread pool is whole in a child") {

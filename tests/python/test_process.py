@@ -84,6 +84,31 @@ def test_parent_and_child_go_on_after_a_fork(run_python: Run, code: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("backend", "library"),
+    [
+        ("cpu", "TILEWRIGHT_OPENBLAS_LIBRARY"),
+        ("webgpu", "TILEWRIGHT_WGPU_LIBRARY"),
+        ("level-zero", "TILEWRIGHT_ZE_LIBRARY"),
+    ],
+)
+@pytest.mark.parametrize("call", ["be.init()", "tw.devices(); be.init()"])
+def test_a_library_forks_where_it_is_loaded(
+    run_python: Run, on_load: str, backend: str, library: str, call: str
+) -> None:
+    code = f"""
+import tilewright as tw
+be = tw.Backend({backend!r})
+try:
+    {call}
+except tw.BackendUnavailable as error:
+    print(error)
+"""
+    done = run_python(code, ON_LOAD="fork", **{library: on_load})
+    assert done.stderr == ""
+    assert on_load in done.stdout
+
+
+@pytest.mark.parametrize(
     "left",
     [
         "x = be.zeros(1000)",
