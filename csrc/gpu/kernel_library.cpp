@@ -42,28 +42,38 @@ KernelDescription KernelLibrary::describe(std::string_view name, TemplateVariabl
   return kernel;
 }
 
-const Pipeline* KernelLibrary::find(std::uint64_t key) {
+KernelLibrary::Kept& KernelLibrary::entry(std::uint64_t key) {
   std::lock_guard lock(mutex_);
-  const auto found = pipelines_.find(key);
-  if (found == pipelines_.end()) return nullptr;
-  shortcut(key).store(&found->second, std::memory_order_release);
-  return found->second.pipeline.get();
+  return pipelines_.try_emplace(key, key).first->second;
+}
+
+const Pipeline* KernelLibrary::find(std::uint64_t key) {
+  const Kept& kept = entry(key);
+  const Pipeline* const ready = kept.ready.load(std::memory_order_acquire);
+  if (ready != nullptr) shortcut(key).store(&kept, std::memory_order_release);
+  return ready;
 }
 
 const Pipeline& KernelLibrary::compile(KernelId id, std::uint32_t variant,
                                        TemplateVariables variables) {
-  std::lock_guard lock(mutex_);
-  const std::uint64_t wanted = key(id, variant);
-  if (const auto found = pipelines_.find(wanted); found != pipelines_.end()) {
-    return *found->second.pipeline;
-  }
-  const std::string_view name = names[static_cast<std::size_t>(id)];
-  const KernelDescription kernel = describe(name, std::move(variables));
+  const auto create = [&] {
+    const std::string_view name = names[static_cast<std::size_t>(id)];
+    return device_.create_pipeline(describe(name, std::move(variables)));
+  };
   if (!keep_) {
-    return *(latest_[std::this_thread::get_id()] = device_.create_pipeline(kernel));
+    std::unique_ptr<Pipeline> pipeline = create();
+    std::lock_guard lock(mutex_);
+    std::unique_ptr<Pipeline>& latest = latest_[std::this_thread::get_id()];
+    latest.swap(pipeline);
+    return *latest;
   }
-  return *pipelines_.emplace(wanted, Kept{wanted, device_.create_pipeline(kernel)})
-              .first->second.pipeline;
+  Kept& kept = entry(key(id, variant));
+  std::lock_guard alone(kept.compiling);
+  if (!kept.pipeline) {
+    kept.pipeline = create();
+    kept.ready.store(kept.pipeline.get(), std::memory_order_release);
+  }
+  return *kept.pipeline;
 }
 
 }  // namespace tilewright::gpu

@@ -32,7 +32,8 @@ enum class KernelId : std::uint8_t {
 };
 
 /// Pipelines of the shipped kernels, compiled at first use and kept. A variant number names what
-/// the template's variables are; who asks for a new one is asked for the variables once.
+/// the template's variables are; who asks for a new one is asked for the variables once. While one
+/// compiles, others can be used and compiled; who asks for the same waits for it.
 class KernelLibrary {
  public:
   /// Without `keep` each use of a kernel compiles it again.
@@ -43,7 +44,7 @@ class KernelLibrary {
   const Pipeline& get(KernelId id, std::uint32_t variant, const Fill& fill) {
     const std::uint64_t wanted = key(id, variant);
     const Kept* kept = shortcut(wanted).load(std::memory_order_acquire);
-    if (kept != nullptr && kept->key == wanted) return *kept->pipeline;
+    if (kept != nullptr && kept->key == wanted) return *kept->ready.load(std::memory_order_relaxed);
     if (const Pipeline* found = keep_ ? find(wanted) : nullptr) return *found;
     TemplateVariables variables;
     fill(variables);
@@ -55,14 +56,18 @@ class KernelLibrary {
     return (std::uint64_t{static_cast<std::uint8_t>(id)} << 32) | variant;
   }
   struct Kept {
-    std::uint64_t key;
-    std::unique_ptr<Pipeline> pipeline;
+    explicit Kept(std::uint64_t key) : key(key) {}
+    const std::uint64_t key;
+    std::mutex compiling;
+    std::unique_ptr<Pipeline> pipeline;           // set under `compiling`
+    std::atomic<const Pipeline*> ready{nullptr};  // the same, once it is there
   };
   /// Where a kernel that was used lately is found without a lock.
   std::atomic<const Kept*>& shortcut(std::uint64_t key) {
     return shortcuts_[(key * 0x9e3779b97f4a7c15u) >> (64 - shortcut_bits)];
   }
   const Pipeline* find(std::uint64_t key);
+  Kept& entry(std::uint64_t key);
   KernelDescription describe(std::string_view name, TemplateVariables variables);
   const Pipeline& compile(KernelId id, std::uint32_t variant, TemplateVariables variables);
 

@@ -69,7 +69,7 @@ class Device final : public gpu::Device {
 
   void open(WGPUAdapter adapter);
   WGPUBuffer raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const char* label);
-  const Layout& layout_for(const KernelInfo& info);
+  Layout layout_for(const KernelInfo& info);
   WGPUShaderModule shader_module(const gpu::KernelDescription& kernel, bool in_uniforms);
   void check_fits(const KernelInfo& info, std::uint64_t workgroup_bytes) const;
   /// Returns where done() holds or the device is lost. Waits without the lock, so that other

@@ -11,6 +11,8 @@ namespace {
 constexpr std::string_view lost_words = "device is lost";
 constexpr std::string_view full_words = "Not enough memory left";
 
+constinit thread_local Failures::OfThisThread* of_this_thread = nullptr;
+
 bool has(std::string_view message, std::string_view words) {
   return message.find(words) != std::string_view::npos;
 }
@@ -30,25 +32,40 @@ void Failures::connect(WGPUDeviceDescriptor& descriptor) {
                       void*) { static_cast<Failures*>(self)->add(type, view(message)); };
 }
 
+Failures::OfThisThread::OfThisThread(const Failures& failures) noexcept : failures_(failures) {
+  of_this_thread = this;
+}
+
+Failures::OfThisThread::~OfThisThread() { of_this_thread = nullptr; }
+
+Failures::OfThisThread* Failures::own() const noexcept {
+  return of_this_thread != nullptr && &of_this_thread->failures_ == this ? of_this_thread : nullptr;
+}
+
 std::optional<Failures::Failure> Failures::take() {
+  if (OfThisThread* mine = own()) return std::exchange(mine->failure_, std::nullopt);
   if (!failed_.load(std::memory_order_relaxed)) return std::nullopt;
   std::lock_guard lock(mutex_);
   failed_ = false;
   return std::exchange(failure_, std::nullopt);
 }
 
-// Called back, so no exception may leave it.
+// Called back on the thread whose call fails, so no exception may leave it.
 void Failures::add(WGPUErrorType type, std::string_view message) noexcept {
   if (has(message, lost_words)) lost_ = true;
+  const auto keep = [&](std::optional<Failure>& kept) {
+    if (kept) return;
+    kept.emplace(std::string(), type == WGPUErrorType_OutOfMemory || has(message, full_words));
+    try {
+      kept->message = message;
+    } catch (const std::exception&) {
+      // No memory for the words.
+    }
+  };
+  if (OfThisThread* mine = own()) return keep(mine->failure_);
   std::lock_guard lock(mutex_);
   failed_ = true;
-  if (failure_) return;
-  failure_.emplace(std::string(), type == WGPUErrorType_OutOfMemory || has(message, full_words));
-  try {
-    failure_->message = message;
-  } catch (const std::exception&) {
-    // No memory for the words.
-  }
+  keep(failure_);
 }
 
 }  // namespace tilewright::webgpu

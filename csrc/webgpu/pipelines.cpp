@@ -48,7 +48,8 @@ void refuse_in_uniforms(const gpu::KernelDescription& kernel, const WgslInterfac
 
 }  // namespace
 
-const Device::Layout& Device::layout_for(const KernelInfo& info) {
+Device::Layout Device::layout_for(const KernelInfo& info) {
+  std::lock_guard lock(mutex_);
   LayoutKey key{{}, info.params_bytes};
   for (const KernelBinding& binding : info.bindings) {
     key.entries.push_back({binding.writable, binding.least_bytes});
@@ -128,8 +129,12 @@ void Device::check_fits(const KernelInfo& info, std::uint64_t workgroup_bytes) c
 }
 
 std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& kernel) {
-  std::lock_guard lock(mutex_);
-  check_usable();
+  {
+    std::lock_guard lock(mutex_);
+    check_usable();
+  }
+  // Without the lock, which other threads launch and free under: compiling takes long.
+  const Failures::OfThisThread failures(*failures_);
   const std::vector<Token> tokens = tokens_of(kernel.code.text);
   check_text(kernel.code, tokens);
   bool in_uniforms = immediate_bytes_ == 0;
@@ -142,14 +147,17 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
     if (read.info.params_bytes > immediate_bytes_) {
       refuse_in_uniforms(kernel, read);
       refuse_two_row_matrices(kernel, tokens);
-      if (!uniforms_) uniforms_ = std::make_unique<Uniforms>(device_);
-      throw_failure("a buffer of parameters");
+      {
+        std::lock_guard lock(mutex_);
+        if (!uniforms_) uniforms_ = std::make_unique<Uniforms>(device_);
+        throw_failure("a buffer of parameters");
+      }
       if (!std::exchange(in_uniforms, true)) {
         release();
         module = shader_module(kernel, in_uniforms);
       }
     }
-    const Layout& layout = layout_for(read.info);
+    const Layout layout = layout_for(read.info);
     WGPUComputePipelineDescriptor descriptor{};
     descriptor.label = view(std::string_view(kernel.name));
     descriptor.layout = layout.pipeline;

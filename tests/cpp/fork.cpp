@@ -105,7 +105,9 @@ class ForkingBackend final : public Backend {
   mutable int forks = 0;
 
  private:
-  void fork_here() const { forks += in_child([] { return true; }); }
+  void fork_here() const {
+    forks += in_child([] { return true; });
+  }
   void do_init() override { fork_here(); }
   void do_close() noexcept override { fork_here(); }
   DeviceInfo do_device() const override { return {}; }

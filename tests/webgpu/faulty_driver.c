@@ -19,6 +19,7 @@ enum { SUCCESS = 0, NOT_READY = 1, OUT_OF_DEVICE_MEMORY = -2, DEVICE_LOST = -4 }
 volatile int device_is_lost;
 volatile int device_is_lost_in_a_wait;
 volatile int work_hangs; /* what is submitted never ends */
+volatile int pipelines_wait; /* who makes one waits as long as it is set */
 volatile int memory_is_full;
 volatile int memory_megabytes; /* what all allocations may hold together; 0: as the driver says */
 
@@ -27,6 +28,7 @@ enum { CRASHES = 0x4fa11ed1, NEVER_ENDS = 0x4fa11ed2 };
 
 /* What it counts. */
 volatile int pipelines_made;
+volatile int pipelines_waiting;
 
 static get_function real_instance_function, real_device_function;
 
@@ -135,10 +137,17 @@ static int faulty_vkCreateShaderModule(void *device, const struct module_info *i
   return real_vkCreateShaderModule(device, info, allocator, module);
 }
 
+static void wait_to_make_pipelines(void) {
+  if (!pipelines_wait) return;
+  __atomic_add_fetch(&pipelines_waiting, 1, __ATOMIC_SEQ_CST);
+  while (pipelines_wait) usleep(1000);
+  __atomic_sub_fetch(&pipelines_waiting, 1, __ATOMIC_SEQ_CST);
+}
+
 CALL(vkCreateComputePipelines,
      (void *device, uint64_t cache, uint32_t count, const void *infos, const void *allocator,
       uint64_t *pipelines),
-     (device, cache, count, infos, allocator, pipelines), (pipelines_made += (int)count, 0),
+     (device, cache, count, infos, allocator, pipelines), (pipelines_made += (int)count, wait_to_make_pipelines(), 0),
      OUT_OF_DEVICE_MEMORY)
 CALL(vkQueueSubmit, (void *queue, uint32_t count, const void *submits, uint64_t fence),
      (queue, count, submits, fence), (looks = 0, device_is_lost), DEVICE_LOST)

@@ -124,3 +124,66 @@ in_threads(work)
 
 def test_threads_that_compile_the_same_kernels(succeeds: Succeeds) -> None:
     succeeds(START + COMPILING)
+
+
+# A driver that compiles as long as the test wants.
+HELD_UP = """
+driver = FaultyDriver()
+x = be.array(np.ones(1000, np.float32))
+be.add(x, x).numpy(); be.sum(x).numpy()
+def while_it_compiles(compile, count, body):
+    made = driver.count("pipelines_made")
+    driver.set("pipelines_wait")
+    def run(i):
+        try: compile(i)
+        except BaseException as error: failures.append(f"{type(error).__name__}: {error}")
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]
+    for thread in threads: thread.start()
+    while driver.count("pipelines_waiting") == 0: pass
+    body()
+    driver.set("pipelines_wait", False)
+    for thread in threads: thread.join()
+    assert not failures, failures
+    return driver.count("pipelines_made") - made
+def go_on():
+    for _ in range(300): y = be.add(x, x)
+    assert (y.numpy() == 2).all() and be.sum(x).item() == 1000
+    del y
+    be.trim()
+    be.synchronize()
+    raised(tw.KernelError, be.kernel, "nonsense")
+"""
+
+
+def test_others_go_on_while_a_kernel_compiles(
+    succeeds: Succeeds, faulty_driver: dict[str, str]
+) -> None:
+    code = """
+assert while_it_compiles(lambda i: be.exp(x).numpy(), 1, go_on) == 1
+print("done")
+"""
+    assert succeeds(START + HELD_UP + code, **faulty_driver) == "done\n"
+
+
+def test_threads_that_ask_for_one_kernel_compile_it_once(
+    succeeds: Succeeds, faulty_driver: dict[str, str]
+) -> None:
+    code = """
+import time
+assert while_it_compiles(lambda i: be.exp(x).numpy(), 4, lambda: time.sleep(0.2)) == 1
+print("done")
+"""
+    assert succeeds(START + HELD_UP + code, **faulty_driver) == "done\n"
+
+
+def test_kernels_compile_beside_each_other(
+    succeeds: Succeeds, faulty_driver: dict[str, str]
+) -> None:
+    code = """
+def both():
+    while driver.count("pipelines_waiting") < 2: pass
+ops = [be.exp, lambda y: be.max(y)]
+assert while_it_compiles(lambda i: ops[i](x).numpy(), 2, both) >= 2
+print("done")
+"""
+    assert succeeds(START + HELD_UP + code, **faulty_driver) == "done\n"
