@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bindings/operands.hpp"
+#include "bindings/python_call.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
 
@@ -166,7 +167,8 @@ py::object spread(PyObject* self, Matrices& x, const Product& p) {
   x.stride = one;
   if (own == p.count) return {};
   auto* array = reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&x.array));
-  py::object repeated = py::handle(self).attr("_repeated")(py::handle(array), p.batch.tuple());
+  py::object repeated = call_python(py::handle(self).attr("_repeated"),
+                                    py::make_tuple(py::handle(array), p.batch.tuple()));
   const ArrayObject* made = array_in(repeated);
   if (made == nullptr) throw py::type_error("_repeated gives an Array");
   x.buffer = made->buffer();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/method.hpp"
+#include "bindings/python_call.hpp"
 #include "bindings/self.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -115,7 +116,8 @@ py::object read_each(PyObject* backend, const char* call, std::span<const char* 
                      std::span<PyObject* const> given) {
   py::dict named;
   for (std::size_t i = 0; i < given.size(); ++i) named[names[i]] = py::handle(given[i]);
-  py::object read = py::handle(backend).attr("_read_each")(call, **named);
+  py::object read =
+      call_python(py::handle(backend).attr("_read_each"), py::make_tuple(call), named);
   if (!PyList_CheckExact(read.ptr()) ||
       PyList_GET_SIZE(read.ptr()) != static_cast<Py_ssize_t>(given.size()) ||
       !all_ready(backend, {reinterpret_cast<PyListObject*>(read.ptr())->ob_item, given.size()})) {

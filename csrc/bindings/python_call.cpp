@@ -1,7 +1,5 @@
 #include "bindings/python_call.hpp"
 
-#include <pybind11/pybind11.h>
-
 #include <chrono>
 #include <thread>
 
@@ -9,6 +7,14 @@ namespace tilewright::bindings {
 
 void stand_still() noexcept {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+pybind11::object call_python(pybind11::handle callable, const pybind11::tuple& arguments,
+                             const pybind11::dict& named) {
+  PyObject* const result =
+      call_python([&] { return PyObject_Call(callable.ptr(), arguments.ptr(), named.ptr()); });
+  if (result == nullptr) throw pybind11::error_already_set();
+  return pybind11::reinterpret_steal<pybind11::object>(result);
 }
 
 void forget_error() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <pybind11/pybind11.h>
+
 #include <utility>
 
 namespace tilewright::bindings {
@@ -19,6 +21,10 @@ auto call_python(const F& f) {
     stand_still();
   }
 }
+
+/// callable(*arguments, **named), for what is written in Python.
+pybind11::object call_python(pybind11::handle callable, const pybind11::tuple& arguments,
+                             const pybind11::dict& named = {});
 
 /// Lets go of the error that a call of Python left, where it is one of the call itself. What is no
 /// Exception, such as the KeyboardInterrupt of Ctrl-C, is thrown on.

@@ -159,7 +159,7 @@ def test_an_interpreter_ends_quietly_while_threads_log(run_python: Run, repeats:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-INTO_THREADS_ARGUMENTS = """
+GIVING_ARGUMENTS = """
 import threading, time
 import tilewright as tw
 be = tw.init_backend("cpu")
@@ -168,17 +168,20 @@ class Slow:
         for _ in range(10_000): pass
         return 8
 def work():
-    while True: be.free(be.alloc(Slow()))
+    while True: {0}
 for _ in range(4): threading.Thread(target=work, daemon=True).start()
 time.sleep(0.1)
 """
 
 
-def test_an_interpreter_ends_quietly_while_threads_are_asked_for_arguments(
-    run_python: Run, repeats: int
+@pytest.mark.parametrize(
+    "call", ["be.free(be.alloc(Slow()))", "be.add([[1.0] * 50] * 50, [[2] * 50] * 50)"]
+)
+def test_an_interpreter_ends_quietly_while_threads_give_arguments(
+    run_python: Run, call: str, repeats: int
 ) -> None:
     for _ in range(repeats):
-        done = run_python(INTO_THREADS_ARGUMENTS)
+        done = run_python(GIVING_ARGUMENTS.format(call))
         assert (done.returncode, done.stderr) == (0, "")
 
 
