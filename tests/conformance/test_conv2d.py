@@ -40,6 +40,8 @@ CONVS = [
     Conv((1, 1, 257, 1), (3, 1, 17, 1), pad=(8, 0)),
     Conv((65, 1, 3, 3), (2, 1, 2, 2)),
     Conv((1, 64, 56, 56), (64, 64, 3, 3), pad=(1, 1)),
+    Conv((1, 16, 33, 35), (9, 16, 3, 3), pad=(24, 12), dilation=(24, 12)),  # taps far apart
+    Conv((1, 3, 48, 33), (8, 3, 16, 16), stride=(16, 16)),  # windows side by side
     # Channels in whole steps of 16, which a backend may count on.
     Conv((2, 32, 13, 11), (32, 32, 3, 2), stride=(2, 1), pad=(1, 2), dilation=(1, 2)),
     Conv((3, 48, 9, 10), (96, 16, 2, 3), stride=(1, 3), pad=(2, 0), groups=3),
