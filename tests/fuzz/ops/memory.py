@@ -72,7 +72,8 @@ def copy_dtoh(draw: Draw, name: str) -> Call:
         if not (wide == 7).all():
             raise Fault(f"{call}\nbytes beside the host's were written")
 
-    call = Call(name, {"dst": host, "src": source, "offset": offset}, also=check)
+    values = {"dst": host, "src": source, "offset": offset}
+    call = Call(name, values, empty=size == 0, also=check)
     return call
 
 
