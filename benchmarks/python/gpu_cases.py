@@ -306,25 +306,33 @@ def convolutions(p: Peers) -> Cases:
 
 def attentions(p: Peers) -> Cases:
     def attention(
-        heads: int, kv_heads: int, queries: int, keys: int, dim: int, causal: bool, dtype: str
+        heads: int,
+        kv_heads: int,
+        queries: int,
+        keys: int,
+        dim: int,
+        causal: bool,
+        dtype: str,
+        visible: int,
     ) -> Sides:
         def sides(name: str, work: float) -> dict[str, timing.Turn]:
             q = random(1, heads, queries, dim, dtype=dtype)
             k = random(1, kv_heads, keys, dim, dtype=dtype)
+            q_offset = visible - queries if causal else 0
             v = np.ascontiguousarray(k[:, :, ::-1])
             x, y, z = (p.be.array(m) for m in (q, k, v))
             o = p.be.empty(q.shape, dtype)
             args = (x, y, z, o, 1, heads, queries, keys, dim, dim**-0.5, causal)
 
             def call() -> None:
-                p.be.attention(*args, 0, kv_heads, dtype)
+                p.be.attention(*args, q_offset, kv_heads, dtype)
 
             theirs = None
             if p.torch is not None:
-                t = [p.on_torch(m) for m in (q, k, v)]
+                t = [p.on_torch(m) for m in (q, k[:, :, :visible], v[:, :, :visible])]
                 f = p.torch.nn.functional.scaled_dot_product_attention
                 theirs = lambda: f(  # noqa: E731
-                    *t, is_causal=causal, enable_gqa=heads != kv_heads
+                    *t, is_causal=causal and queries > 1, enable_gqa=heads != kv_heads
                 )
             onnx = None
             if p.onnx is not None and heads == kv_heads and queries == keys:
@@ -349,16 +357,24 @@ def attentions(p: Peers) -> Cases:
         (32, 32, 4096, 4096, 128, True, "float16"),
         (32, 8, 1, 4096, 128, False, "float32"),
         (32, 8, 1, 4096, 128, False, "float16"),
+        (32, 32, 1, 4096, 128, False, "float32"),
+        # Decoding: caches made for many more keys than there are yet.
+        (32, 8, 1, 131072, 128, True, "float32"),
+        (32, 8, 1, 131072, 128, True, "float16"),
+        (32, 32, 1, 131072, 128, True, "float32"),
     ):
-        work = 4.0 * heads * queries * keys * dim * (0.5 if causal else 1.0)
-        name = f"{heads}/{kv_heads} heads {queries}x{keys}x{dim}"
+        decoding = causal and queries == 1
+        visible = 4096 if decoding else keys
+        work = 4.0 * heads * queries * visible * dim * (0.5 if causal and not decoding else 1.0)
+        name = f"{heads}/{kv_heads} heads {queries}x{visible}x{dim}"
+        name += f" of {keys}" if decoding else ""
         name += f"{' causal' if causal else ''} {dtype}"
         yield case(
             "attention",
             name,
             work,
             "GFLOP/s",
-            attention(heads, kv_heads, queries, keys, dim, causal, dtype),
+            attention(heads, kv_heads, queries, keys, dim, causal, dtype, visible),
         )
 
 

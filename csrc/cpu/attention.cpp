@@ -38,8 +38,9 @@ struct Running {
 template <class T>
 class Attention {
  public:
-  explicit Attention(const AttentionRequest& r)
+  Attention(const AttentionRequest& r, MemoryPool& pool)
       : r_(r),
+        pool_(pool),
         rows_(r.heads / r.kv_heads * r.seq_q),
         vectors_(ceil_div(rows_, row_vector)),
         panels_(ceil_div(vectors_, panel_vectors)),
@@ -90,7 +91,10 @@ class Attention {
 
   void run_few_rows() const;
   void run_blocks() const;
-  void run_chunk(Size matrix, Size first_panel, Size last_panel) const;
+  /// Floats that a chunk of so many panels works in, and keys of a block.
+  std::size_t chunk_floats(std::size_t panels) const;
+  std::size_t block_keys() const;
+  void run_chunk(Size matrix, Size first_panel, Size last_panel, OpScratch& all) const;
 
   /// Keys and their values, as rows of float32; values as whole vectors.
   struct Block {
@@ -125,6 +129,7 @@ class Attention {
   void attend(const Block& block, const Panel& queries, float* scores, std::size_t width) const;
 
   const AttentionRequest& r_;
+  MemoryPool& pool_;
   Size rows_, vectors_, panels_, matrices_;
   Size keys_;  ///< that some query sees
   std::size_t dim_;
@@ -145,7 +150,8 @@ void Attention<T>::run_few_rows() const {
   // For each matrix, part and row: the sums, the query, and what is known of it.
   const std::size_t width = Scratch::rounded(dim_), record = 2 * width + 16;
   const auto rows = static_cast<std::size_t>(rows_);
-  Scratch scratch(static_cast<std::size_t>(matrices_ * parts) * rows * record);
+  OpScratch all(pool_, "attention", static_cast<std::size_t>(matrices_ * parts) * rows * record);
+  Scratch scratch(all);
   float* const records = scratch.take(static_cast<std::size_t>(matrices_ * parts) * rows * record);
 
   run_tasks(matrices_ * parts, [&](Size task) {
@@ -211,27 +217,40 @@ void Attention<T>::run_blocks() const {
   const Size threads = parallel_ ? static_cast<Size>(thread_count()) : 1;
   const Size wanted = threads == 1 ? 1 : ceil_div(4 * threads, matrices_);
   const Size chunks = std::min(panels_, std::max(wanted, ceil_div(panels_, most_chunk_panels)));
+  OpScratch all(pool_, "attention",
+                chunk_floats(static_cast<std::size_t>(ceil_div(panels_, chunks))),
+                parallel_ ? static_cast<std::size_t>(matrices_ * chunks) : 1);
   // The last rows of a causal matrix see the most keys: they go first.
   run_tasks(matrices_ * chunks, [&](Size task) {
     const Size chunk = chunks - 1 - task % chunks;
-    run_chunk(task / chunks, chunk * panels_ / chunks, (chunk + 1) * panels_ / chunks);
+    run_chunk(task / chunks, chunk * panels_ / chunks, (chunk + 1) * panels_ / chunks, all);
   });
+}
+
+template <class T>
+std::size_t Attention<T>::block_keys() const {
+  constexpr std::size_t cached_floats = 1 << 15;
+  return std::clamp<std::size_t>(cached_floats / dim_ / 8 * 8, least_block_keys, most_block_keys);
+}
+
+template <class T>
+std::size_t Attention<T>::chunk_floats(std::size_t panels) const {
+  const std::size_t width = Scratch::rounded(dim_), block = block_keys();
+  return panels * panel * (dim_ + 2 + width) + 2 * block * width + block * panel;
 }
 
 /// Some panels of a matrix, over blocks of keys. Queries lie across, so that neighbouring lanes are
 /// neighbouring queries: keys and values are read as they lie, and each lane has a softmax of its
 /// own.
 template <class T>
-void Attention<T>::run_chunk(Size matrix, Size first_panel, Size last_panel) const {
-  constexpr std::size_t cached_floats = 1 << 15;
-  const std::size_t block =
-      std::clamp<std::size_t>(cached_floats / dim_ / 8 * 8, least_block_keys, most_block_keys);
+void Attention<T>::run_chunk(Size matrix, Size first_panel, Size last_panel, OpScratch& all) const {
+  const std::size_t block = block_keys();
   const std::size_t width = Scratch::rounded(dim_);
   constexpr bool convert = sizeof(T) != sizeof(float);
   const bool widen_values = convert || dim_ % kernels().simd_width != 0;
   const auto panels = static_cast<std::size_t>(last_panel - first_panel);
 
-  Scratch scratch(panels * panel * (dim_ + 2 + width) + 2 * block * width + block * panel);
+  Scratch scratch(all);
   float* const queries_across = scratch.take(panels * panel * dim_);
   float* const maxima = scratch.take(panels * panel);
   float* const totals = scratch.take(panels * panel);
@@ -393,7 +412,8 @@ void Attention<T>::attend(const Block& block, const Panel& queries, float* score
 }  // namespace
 
 void CpuBackend::do_attention(const AttentionRequest& r) {
-  r.dtype == DType::float16 ? Attention<Half>(r).run() : Attention<float>(r).run();
+  r.dtype == DType::float16 ? Attention<Half>(r, *memory_).run()
+                            : Attention<float>(r, *memory_).run();
 }
 
 }  // namespace tilewright::cpu

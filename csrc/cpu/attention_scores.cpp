@@ -14,12 +14,13 @@ constexpr std::size_t block = 128;      // keys
 constexpr std::size_t grain = 1 << 15;  // elements of the keys
 
 template <class T>
-void score(const AttentionScoresRequest& r) {
+void score(const AttentionScoresRequest& r, MemoryPool& pool) {
   const auto seq = static_cast<std::size_t>(r.seq), dim = static_cast<std::size_t>(r.head_dim);
   const auto heads = static_cast<std::size_t>(r.heads);
   const auto kv_heads = static_cast<std::size_t>(r.kv_heads);
   const std::size_t sharing = heads / kv_heads;
-  Scratch scratch(heads * dim);
+  OpScratch all(pool, "attention_scores", heads * dim);
+  Scratch scratch(all);
   float* const queries = scratch.take(heads * dim);
   to_float32(data<T>(r.q), queries, heads * dim);
 
@@ -43,7 +44,7 @@ void score(const AttentionScoresRequest& r) {
 }  // namespace
 
 void CpuBackend::do_attention_scores(const AttentionScoresRequest& r) {
-  r.dtype == DType::float16 ? score<Half>(r) : score<float>(r);
+  r.dtype == DType::float16 ? score<Half>(r, *memory_) : score<float>(r, *memory_);
 }
 
 }  // namespace tilewright::cpu

@@ -132,9 +132,13 @@ class Runner {
   void run() const {
     const Size tasks = c_.batch * c_.groups * row_blocks_ * column_blocks_ * filter_parts_;
     const Size group = is_small(c_) ? tasks : tasks / (16 * static_cast<Size>(thread_count())) + 1;
+    OpScratch all(c_.pool, c_.op,
+                  Scratch::rounded(packed_) +
+                      Scratch::rounded(stores_directly_ ? 0 : run_filters * positions_of(size_)),
+                  static_cast<std::size_t>(ceil_div(tasks, group)));
     parallel_tasks(static_cast<std::size_t>(ceil_div(tasks, group)), [&](std::size_t index) {
       const Size first = static_cast<Size>(index) * group;
-      for (Size task = first; task < std::min(tasks, first + group); ++task) run_task(task);
+      for (Size task = first; task < std::min(tasks, first + group); ++task) run_task(task, all);
     });
   }
 
@@ -171,7 +175,12 @@ class Runner {
            smallest_run(c, size, c.columns.source_size) >= lanes();
   }
 
-  void run_task(Size task) const {
+  std::size_t positions_of(const ConvBlock& block) const {
+    return static_cast<std::size_t>(direct_ ? planes_.positions(block)
+                                            : std::max(planes_.positions(block), lanes()));
+  }
+
+  void run_task(Size task, OpScratch& all) const {
     const Size part = task % filter_parts_;
     task /= filter_parts_;
     ConvBlock block = size_;
@@ -187,11 +196,9 @@ class Runner {
     const T* const source = c_.source + (image * c_.groups + group) * c_.channels * plane;
     const Size target_plane = c_.rows.target_size * c_.columns.target_size;
     T* const target = c_.target + (image * c_.groups + group) * c_.filters * target_plane;
-    const auto positions = static_cast<std::size_t>(
-        direct_ ? planes_.positions(block) : std::max(planes_.positions(block), lanes()));
+    const std::size_t positions = positions_of(block);
 
-    Scratch scratch(Scratch::rounded(packed_) +
-                    Scratch::rounded(stores_directly_ ? 0 : run_filters * positions));
+    Scratch scratch(all);
     TapProduct product{};
     if constexpr (sizeof(T) == sizeof(float)) {
       product.input = source +
@@ -261,10 +268,10 @@ class Runner {
 
 }  // namespace
 
-const float* as_float32(const AllocationRef& buffer, Size n, DType dtype, MemoryPool& pool,
-                        AllocationRef& keep) {
+const float* as_float32(std::string_view op, const AllocationRef& buffer, Size n, DType dtype,
+                        MemoryPool& pool, AllocationRef& keep) {
   if (dtype == DType::float32) return data<float>(buffer);
-  keep = pool.allocate(static_cast<std::uint64_t>(n) * sizeof(float));
+  keep = pool.scratch(op, static_cast<std::uint64_t>(n) * sizeof(float));
   const Half* const from = data<Half>(buffer);
   float* const to = data<float>(keep);
   parallel_for(static_cast<std::size_t>(n), 1 << 15, [&](std::size_t begin, std::size_t end) {

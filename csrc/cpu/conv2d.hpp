@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "core/convolution.hpp"
@@ -90,6 +91,8 @@ ConvBlock packed_block_size(ConvAxis& row_axis, ConvAxis& column_axis, Size chan
 /// For each group: target[f] = start[f] + the sum over channels of source[c] with filter [f][c].
 template <class T>
 struct Correlation {
+  std::string_view op;
+  MemoryPool& pool;  ///< of its working memory
   ConvAxis rows, columns;
   Size batch, groups, channels, filters;  ///< of a group
   const T* source;
@@ -103,11 +106,11 @@ template <class T>
 void correlate(Correlation<T> correlation);
 
 /// An op of which few pairs of elements meet, each found by itself.
-void sum_meetings(const ConvSums& sums, MemoryPool& pool);
+void sum_meetings(std::string_view op, const ConvSums& sums, MemoryPool& pool);
 
 /// The elements as float32: the buffer's own, or a converted copy that `keep` then holds.
-const float* as_float32(const AllocationRef& buffer, Size n, DType dtype, MemoryPool& pool,
-                        AllocationRef& keep);
+const float* as_float32(std::string_view op, const AllocationRef& buffer, Size n, DType dtype,
+                        MemoryPool& pool, AllocationRef& keep);
 
 extern template void correlate(Correlation<float>);
 extern template void correlate(Correlation<Half>);

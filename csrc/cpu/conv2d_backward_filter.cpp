@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "core/requests.hpp"
@@ -11,6 +12,8 @@
 namespace tilewright::cpu {
 
 namespace {
+
+constexpr std::string_view op = "conv2d_backward_filter";
 
 constexpr Size part_filters = 64, fewest_filters = 16;
 /// Of the gradient that goes into one product: it stays in the first-level cache.
@@ -57,17 +60,22 @@ class FilterGradient {
     width_ = static_cast<Size>(side_by_side_ ? Scratch::rounded(width) : width);
   }
 
-  void run() const {
+  void run(MemoryPool& pool) const {
     const auto taps = static_cast<Size>(taps_.size());
     const Size parts = ceil_div(filters_, part_), tap_parts = ceil_div(taps, tap_part_);
-    parallel_tasks(static_cast<std::size_t>(r_.groups * parts * tap_parts), [&](std::size_t task) {
+    const auto tasks = static_cast<std::size_t>(r_.groups * parts * tap_parts);
+    OpScratch all(pool, op,
+                  Scratch::rounded(packed_) + Scratch::rounded(gradient_size()) +
+                      Scratch::rounded(sums_size(tap_part_)) + static_cast<std::size_t>(channels_),
+                  tasks);
+    parallel_tasks(tasks, [&](std::size_t task) {
       const Size index = static_cast<Size>(task);
       Part part;
       part.tap = index % tap_parts * tap_part_;
       part.taps = std::min(tap_part_, taps - part.tap);
       part.filter = index / tap_parts % parts * part_;
       part.filters = std::min(part_, filters_ - part.filter);
-      run_part(index / tap_parts / parts, part);
+      run_part(index / tap_parts / parts, part, all);
     });
   }
 
@@ -89,19 +97,22 @@ class FilterGradient {
     Size tap, taps, filter, filters;
   };
 
+  std::size_t gradient_size() const {
+    return static_cast<std::size_t>(size_.rows * planes_.width * width_);
+  }
+  std::size_t sums_size(Size taps) const {
+    return static_cast<std::size_t>(taps * channels_ * width_);
+  }
+
   /// Sums are [taps][channels][width], whose first elements are the filters.
-  void run_part(Size group, const Part& part) const {
-    const auto gradient_size = static_cast<std::size_t>(size_.rows * planes_.width * width_);
-    const auto sums_size = static_cast<std::size_t>(part.taps * channels_ * width_);
-    const auto products_size = static_cast<std::size_t>(channels_);
-    Scratch scratch(Scratch::rounded(packed_) + Scratch::rounded(gradient_size) +
-                    Scratch::rounded(sums_size) + products_size);
+  void run_part(Size group, const Part& part, OpScratch& all) const {
+    Scratch scratch(all);
     float* const packed = scratch.take(packed_);
-    float* const gradient = scratch.take(gradient_size);
-    float* const sums = scratch.take(sums_size);
-    float* const products = scratch.take(products_size);
-    std::fill_n(gradient, gradient_size, 0.0f);
-    std::fill_n(sums, sums_size, 0.0f);
+    float* const gradient = scratch.take(gradient_size());
+    float* const sums = scratch.take(sums_size(part.taps));
+    float* const products = scratch.take(static_cast<std::size_t>(channels_));
+    std::fill_n(gradient, gradient_size(), 0.0f);
+    std::fill_n(sums, sums_size(part.taps), 0.0f);
 
     const Size out_plane = r_.out_height * r_.out_width;
     for (Size image = 0; image < r_.batch; ++image) {
@@ -244,9 +255,10 @@ class FilterGradient {
 
 void CpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r))) {
-    return sum_meetings(sums_of(r, ConvOp::backward_filter), *memory_);
+    return sum_meetings(op, sums_of(r, ConvOp::backward_filter), *memory_);
   }
-  r.dtype == DType::float16 ? FilterGradient<Half>(r).run() : FilterGradient<float>(r).run();
+  r.dtype == DType::float16 ? FilterGradient<Half>(r).run(*memory_)
+                            : FilterGradient<float>(r).run(*memory_);
 }
 
 }  // namespace tilewright::cpu

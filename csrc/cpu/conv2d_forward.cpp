@@ -1,3 +1,5 @@
+#include <string_view>
+
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/conv2d.hpp"
@@ -6,12 +8,16 @@ namespace tilewright::cpu {
 
 namespace {
 
+constexpr std::string_view op = "conv2d_forward";
+
 template <class T>
-void forward(const Conv2dRequest& r, const float* weights, const float* bias) {
+void forward(const Conv2dRequest& r, const float* weights, const float* bias, MemoryPool& pool) {
   const Size taps = r.filter_height * r.filter_width;
   const Size channels = r.channels / r.groups, filters = r.filters / r.groups;
   const auto [rows, columns] = axes_of(r);
   correlate(Correlation<T>{
+      .op = op,
+      .pool = pool,
       .rows = ConvAxis::forward(rows),
       .columns = ConvAxis::forward(columns),
       .batch = r.batch,
@@ -33,14 +39,15 @@ void forward(const Conv2dRequest& r, const float* weights, const float* bias) {
 
 void CpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r))) {
-    return sum_meetings(sums_of(r, ConvOp::forward), *memory_);
+    return sum_meetings(op, sums_of(r, ConvOp::forward), *memory_);
   }
   const Size weights = r.filters * (r.channels / r.groups) * r.filter_height * r.filter_width;
   AllocationRef filter_copy, bias_copy;
-  const float* const filter = as_float32(r.filter, weights, r.dtype, *memory_, filter_copy);
+  const float* const filter = as_float32(op, r.filter, weights, r.dtype, *memory_, filter_copy);
   const float* const bias =
-      r.bias != nullptr ? as_float32(r.bias, r.filters, r.dtype, *memory_, bias_copy) : nullptr;
-  r.dtype == DType::float16 ? forward<Half>(r, filter, bias) : forward<float>(r, filter, bias);
+      r.bias != nullptr ? as_float32(op, r.bias, r.filters, r.dtype, *memory_, bias_copy) : nullptr;
+  r.dtype == DType::float16 ? forward<Half>(r, filter, bias, *memory_)
+                            : forward<float>(r, filter, bias, *memory_);
 }
 
 }  // namespace tilewright::cpu

@@ -62,12 +62,12 @@ class MeetingSums {
 
 }  // namespace
 
-void sum_meetings(const ConvSums& s, MemoryPool& pool) {
+void sum_meetings(std::string_view op, const ConvSums& s, MemoryPool& pool) {
   AllocationRef a_copy, b_copy, bias_copy;
-  const float* const a = as_float32(s.a.buffer, s.a.elements(), s.dtype, pool, a_copy);
-  const float* const b = as_float32(s.b.buffer, s.b.elements(), s.dtype, pool, b_copy);
+  const float* const a = as_float32(op, s.a.buffer, s.a.elements(), s.dtype, pool, a_copy);
+  const float* const b = as_float32(op, s.b.buffer, s.b.elements(), s.dtype, pool, b_copy);
   const float* const bias =
-      s.bias != nullptr ? as_float32(s.bias, s.minors, s.dtype, pool, bias_copy) : nullptr;
+      s.bias != nullptr ? as_float32(op, s.bias, s.minors, s.dtype, pool, bias_copy) : nullptr;
   const MeetingSums sums(s, a, b, bias);
   // Rows differ in what they take: several tasks a thread.
   const Size rows = s.planes * s.height();

@@ -174,7 +174,7 @@ void store(const float* sums, float beta, Half* c, Size n) {
 /// Any storage, block by block: panels of A and B converted to float32, sums kept in float32 until
 /// the block is done.
 template <class Input, class Output, class Load>
-void multiply_converted(const GemmRequest& r, Load load) {
+void multiply_converted(const GemmRequest& r, MemoryPool& pool, Load load) {
   Grid grid(r.m, r.n, std::min(block_m, r.m), std::min(block_n, r.n));
   const Size threads = static_cast<Size>(thread_count());
   const double work = static_cast<double>(r.m) * static_cast<double>(r.n) *
@@ -190,10 +190,14 @@ void multiply_converted(const GemmRequest& r, Load load) {
   const auto b_size = static_cast<std::size_t>(depth * grid.block_n);
   const auto c_size = static_cast<std::size_t>(grid.block_m * grid.block_n);
 
+  const auto blocks = static_cast<std::size_t>(parallel ? r.batch_count * grid.blocks() : 1);
+  OpScratch all(pool, r.op,
+                Scratch::rounded(a_size) + Scratch::rounded(b_size) + Scratch::rounded(c_size),
+                blocks);
+
   for_each_block(
       r, grid, parallel, [&](Size batch, Size row, Size column, Size rows, Size columns) {
-        Scratch scratch(Scratch::rounded(a_size) + Scratch::rounded(b_size) +
-                        Scratch::rounded(c_size));
+        Scratch scratch(all);
         float* const a_panel = scratch.take(a_size);
         float* const b_panel = scratch.take(b_size);
         float* const sums = scratch.take(c_size);
@@ -220,17 +224,17 @@ void CpuBackend::do_gemm(const GemmRequest& r) {
     return half_output ? scale_output<Half>(r) : scale_output<float>(r);
   }
   const auto widen = [](const auto* from, float* to, std::size_t n) { to_float32(from, to, n); };
-  if (half_output) return multiply_converted<Half, Half>(r, widen);
-  if (half) return multiply_converted<Half, float>(r, widen);
+  if (half_output) return multiply_converted<Half, Half>(r, *memory_, widen);
+  if (half) return multiply_converted<Half, float>(r, *memory_, widen);
   if (r.rounding == Precision::float16) {
-    return multiply_converted<float, float>(r, kernels().linear.round_to_float16);
+    return multiply_converted<float, float>(r, *memory_, kernels().linear.round_to_float16);
   }
   if (r.rounding == Precision::bfloat16) {
-    return multiply_converted<float, float>(r, kernels().linear.round_to_bfloat16);
+    return multiply_converted<float, float>(r, *memory_, kernels().linear.round_to_bfloat16);
   }
   // Leading dimensions that OpenBLAS cannot count.
   if (std::max({r.lda, r.ldb, r.ldc}) > blas_max) {
-    return multiply_converted<float, float>(r, widen);
+    return multiply_converted<float, float>(r, *memory_, widen);
   }
   multiply_direct(r);
 }

@@ -1,9 +1,9 @@
+#include <algorithm>
 #include <cstddef>
 
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/convert.hpp"
-#include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
 namespace tilewright::cpu {
@@ -21,19 +21,21 @@ void multiply_rows(const float* matrix, std::size_t stride, const float* vector,
 /// In parts of the rows, so that the converted vector stays in the cache.
 void multiply_rows(const Half* matrix, std::size_t stride, const Half* vector, Half* out,
                    std::size_t rows, std::size_t cols) {
-  const std::size_t width = std::min(columns, cols);
-  Scratch scratch(Scratch::rounded(width) + 2 * Scratch::rounded(rows));
-  float* const part = scratch.take(width);
-  float* const sums = scratch.take(rows);
-  float* const products = scratch.take(rows);
-  std::fill_n(sums, rows, 0.0f);
-  for (std::size_t j = 0; j < cols; j += width) {
-    const std::size_t n = std::min(width, cols - j);
-    to_float32(vector + j, part, n);
-    row_kernels<Half>().dot_rows(matrix + j, rows, stride, part, n, 1, products);
-    for (std::size_t i = 0; i < rows; ++i) sums[i] += products[i];
+  constexpr std::size_t block = 512;
+  alignas(64) float part[columns];
+  float sums[block], products[block];
+  for (std::size_t first = 0; first < rows; first += block) {
+    const std::size_t count = std::min(block, rows - first);
+    std::fill_n(sums, count, 0.0f);
+    for (std::size_t j = 0; j < cols; j += columns) {
+      const std::size_t n = std::min(columns, cols - j);
+      if (cols > columns || first == 0) to_float32(vector + j, part, n);
+      row_kernels<Half>().dot_rows(matrix + first * stride + j, count, stride, part, n, 1,
+                                   products);
+      for (std::size_t i = 0; i < count; ++i) sums[i] += products[i];
+    }
+    from_float32(sums, out + first, count);
   }
-  from_float32(sums, out, rows);
 }
 
 template <class T>

@@ -1,52 +1,38 @@
 #include "cpu/scratch.hpp"
 
-#include <new>
-#include <utility>
+#include <algorithm>
 
-#include "core/text.hpp"
-#include "tilewright/error.hpp"
+#include "cpu/thread_pool.hpp"
 
 namespace tilewright::cpu {
 
-namespace {
-
-constexpr std::size_t most_kept = std::size_t{4} << 20;  // floats
-constexpr auto alignment = static_cast<std::align_val_t>(64);
-
-struct KeptBlock {
-  float* block = nullptr;
-  std::size_t capacity = 0;
-  ~KeptBlock() { ::operator delete(block, alignment); }
-};
-thread_local KeptBlock kept;
-
-}  // namespace
-
-Scratch::Scratch(std::size_t floats)
-    : block_(std::exchange(kept.block, nullptr)), capacity_(std::exchange(kept.capacity, 0)) {
-  floats = rounded(floats);
-  if (capacity_ >= floats) return;
-  ::operator delete(block_, alignment);
-  block_ = static_cast<float*>(::operator new(floats * sizeof(float), alignment, std::nothrow));
-  capacity_ = floats;
-  if (block_ == nullptr) {
-    throw OutOfMemory(text("the system has no ", floats * sizeof(float),
-                           " bytes for the working memory of this call; free some"),
-                      floats * sizeof(float));
-  }
+OpScratch::OpScratch(MemoryPool& pool, std::string_view op, std::size_t floats, std::size_t tasks) {
+  if (floats == 0) return;
+  const std::size_t each = Scratch::rounded(floats);
+  const std::size_t bytes = each * sizeof(float);
+  const auto parts = static_cast<std::size_t>(std::clamp<std::uint64_t>(
+      pool.scratch_room() / bytes, 1, std::clamp<std::size_t>(tasks, 1, thread_count())));
+  block_ = pool.scratch(op, parts * bytes);
+  free_.reserve(parts);
+  for (std::size_t i = 0; i < parts; ++i) free_.push_back(data<float>(block_) + i * each);
 }
 
-Scratch::~Scratch() {
-  if (capacity_ > most_kept || kept.block != nullptr) {
-    ::operator delete(block_, alignment);
-  } else {
-    kept.block = block_;
-    kept.capacity = capacity_;
-  }
+float* OpScratch::take() {
+  if (!block_) return nullptr;
+  std::unique_lock lock(mutex_);
+  returned_.wait(lock, [&] { return !free_.empty(); });
+  float* const part = free_.back();
+  free_.pop_back();
+  return part;
 }
 
-float* Scratch::take(std::size_t floats) {
-  return block_ + std::exchange(taken_, taken_ + rounded(floats));
+void OpScratch::put_back(float* part) {
+  if (part == nullptr) return;
+  {
+    std::lock_guard lock(mutex_);
+    free_.push_back(part);
+  }
+  returned_.notify_one();
 }
 
 }  // namespace tilewright::cpu

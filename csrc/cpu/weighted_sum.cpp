@@ -15,7 +15,7 @@ constexpr std::size_t block = 256;
 constexpr std::size_t grain = 1 << 15;  // elements
 
 template <class T>
-void sum_weighted(const WeightedSumRequest& r) {
+void sum_weighted(const WeightedSumRequest& r, MemoryPool& pool) {
   const auto count = static_cast<std::size_t>(r.count), dim = static_cast<std::size_t>(r.dim);
   const auto heads = static_cast<std::size_t>(r.heads);
   const auto kv_heads = static_cast<std::size_t>(r.kv_heads);
@@ -28,7 +28,8 @@ void sum_weighted(const WeightedSumRequest& r) {
 
   // For each part and head: the total, and the sum of one block.
   const std::size_t width = Scratch::rounded(dim);
-  Scratch scratch(2 * parts * heads * width);
+  OpScratch all(pool, "weighted_sum", 2 * parts * heads * width);
+  Scratch scratch(all);
   float* const totals = scratch.take(parts * heads * width);
   float* const sums = scratch.take(parts * heads * width);
   std::fill_n(totals, parts * heads * width, 0.0f);
@@ -67,7 +68,7 @@ void sum_weighted(const WeightedSumRequest& r) {
 }  // namespace
 
 void CpuBackend::do_weighted_sum(const WeightedSumRequest& r) {
-  r.dtype == DType::float16 ? sum_weighted<Half>(r) : sum_weighted<float>(r);
+  r.dtype == DType::float16 ? sum_weighted<Half>(r, *memory_) : sum_weighted<float>(r, *memory_);
 }
 
 }  // namespace tilewright::cpu

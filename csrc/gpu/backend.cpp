@@ -100,6 +100,12 @@ std::uint64_t GpuBackend::scratch_limit() const {
   return std::min(bytes / 4, budget()->room());
 }
 
+Size GpuBackend::affordable(Size pieces, std::uint64_t bytes_of_piece) const {
+  const std::uint64_t most = budget()->room() / std::max<std::uint64_t>(bytes_of_piece, 1);
+  return most < static_cast<std::uint64_t>(pieces) ? std::max<Size>(static_cast<Size>(most), 1)
+                                                   : pieces;
+}
+
 std::uint64_t GpuBackend::do_cached_bytes() const { return memory_->cached_bytes(); }
 
 void GpuBackend::require(std::string_view op, DType dtype) const {

@@ -151,6 +151,8 @@ class GpuBackend final : public Backend {
                      GemmOperand& b);
   /// Bytes that an op may take for itself where it can do without.
   std::uint64_t scratch_limit() const;
+  /// As many of the pieces that work is cut into as their scratch finds room, at least one.
+  Size affordable(Size pieces, std::uint64_t bytes_of_piece) const;
   /// heads x rows products of matrix rows with vectors; some heads may share a matrix.
   struct RowsByVector {
     AllocationRef matrix, vector, out;
@@ -161,12 +163,14 @@ class GpuBackend final : public Backend {
   void multiply_rows(std::string_view op, const RowsByVector& request);
   void attention_rows(const AttentionRequest& request, std::span<const Binding> inputs,
                       const Binding& output);
-  void conv_taps(std::string_view op, const Conv2dRequest& request, bool backward);
+  /// False, with nothing done, where its scratch finds no room.
+  bool conv_taps(std::string_view op, const Conv2dRequest& request, bool backward);
   /// Whether a forward pass is Winograd's, by the choice of conv2d_forward.
   bool takes_winograd(const Conv2dRequest& request) const;
   /// Tiles of 2x2 outputs that are worked on at once; 0 where there is no room.
   Size winograd_columns(const Conv2dRequest& request) const;
-  void conv_winograd(std::string_view op, const Conv2dRequest& request);
+  /// False, with nothing done, where its scratch finds no room.
+  bool conv_winograd(std::string_view op, const Conv2dRequest& request);
   void conv_product(const Conv2dRequest& request, const ConvProduct& product);
   void conv_meetings(std::string_view op, const ConvSums& sums);
   /// A tensor as [outer, length, inner], reduced along length.

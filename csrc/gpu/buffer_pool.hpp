@@ -31,7 +31,6 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   AllocationRef scratch(std::string_view op, std::uint64_t bytes);
   /// The same; null where there is no room.
   AllocationRef try_scratch(std::string_view op, std::uint64_t bytes);
-  std::uint64_t scratch_room() const { return budget_->room(); }
 
   /// body(), once more where the device is too full for it and kept buffers gave way. What it has
   /// done before it throws OutOfMemory, it must be able to do again.

@@ -22,7 +22,7 @@ namespace tilewright::gpu {
   X(fill) X(gemm) X(gemm_thin) X(gemm_join) X(gemm_pack) X(matmul_vec) X(weighted_sum)            \
   X(conv2d_forward) X(conv2d_backward_data) X(conv2d_backward_filter) X(conv2d_taps)              \
   X(conv2d_pack) X(conv2d_winograd_filter) X(conv2d_winograd_input) X(conv2d_winograd_output)     \
-  X(conv2d_meetings) X(attention) X(attention_rows) X(attention_join)
+  X(conv2d_meetings) X(attention) X(attention_rows) X(attention_shared) X(attention_join)
 // clang-format on
 
 enum class KernelId : std::uint8_t {

@@ -122,6 +122,43 @@ def test_long(ws: Workspace, rng: np.random.Generator, case: Attention, dtype: s
     check(ws, rng, case, dtype)
 
 
+#: keys that decoding sees of a cache made for many more
+VISIBLE = [1, 31, 32, 33, 64, 65, 700]
+
+
+@pytest.mark.parametrize("sharing", [1, 2, 4, 7, 8, 11])
+@pytest.mark.parametrize("visible", VISIBLE)
+def test_decoding_with_a_roomy_cache(
+    ws: Workspace, rng: np.random.Generator, visible: int, sharing: int, dtype: str
+) -> None:
+    """What is not visible is NaN, which no result may show."""
+    dim = {1: 64, 2: 33, 4: 16, 7: 128, 8: 12, 11: 130}[sharing]
+    seq_q = 3 if visible in (33, 64) else 1
+    case = Attention(2, 2 * sharing, seq_q, 1500, dim, True, visible - seq_q, 2)
+    q, k, v = (normal(rng, shape, dtype) for shape in (case.q, case.kv, case.kv))
+    seen = Attention(2, 2 * sharing, seq_q, visible, dim, True, visible - seq_q, 2)
+    scale, rules = case.used_scale, (True, case.q_offset)
+    few_k, few_v = k[:, :, :visible], v[:, :, :visible]
+    scores = references.attention_scores(q, few_k, scale, *rules)
+    sizes = references.attention_scores(abs(q), abs(few_k), scale, False, 0)
+    weights = references.softmax(scores, -1)
+    values = references.repeated_heads(few_v, case.heads)
+    tolerance = bounds.attention(weights, values, scores, sizes, seen.head_dim)
+    k[:, :, visible:] = v[:, :, visible:] = np.nan
+    bounds.assert_within(run(ws, case, q, k, v, dtype), weights @ values, tolerance)
+
+
+def test_a_value_that_some_of_the_queries_do_not_see(
+    ws: Workspace, rng: np.random.Generator, dtype: str
+) -> None:
+    case = Attention(1, 4, 3, 70, 16, True, 67, 2)
+    q, k, v = (normal(rng, shape, dtype) for shape in (case.q, case.kv, case.kv))
+    v[:, :, -1] = np.nan
+    got = run(ws, case, q, k, v, dtype)
+    assert np.isfinite(got[:, :, :2]).all()
+    assert np.isnan(got[:, :, 2]).all()
+
+
 LONG_SEQUENCE = """
 import resource, sys
 import numpy as np

@@ -1,3 +1,5 @@
+#include "gpu/ops/attention.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -46,7 +48,11 @@ constexpr auto tile_names = names_of(attention_tiles);
 constexpr Size few_queries = 4;
 constexpr Size enough_groups = 1024;
 constexpr Size least_piece = 256;
+/// The same of rows that share their keys: as many as a workgroup sees at a time.
+constexpr Size least_shared_piece = 64;
 constexpr Size most_of_piece = 16384;
+
+Size count(Size size, Size part) { return (size + part - 1) / part; }
 
 bool can_run(std::size_t index, Size columns, const DeviceLimits& limits) {
   const AttentionTile& tile = attention_tiles[index];
@@ -77,14 +83,45 @@ std::size_t choose_tile(const AttentionRequest& r, Size columns, const DeviceLim
 
 constinit const ChoicePoint attention_choice{"attention", tile_names, {"causal", "float16"}};
 
+std::uint64_t AttentionRows::sums_bytes(const AttentionRequest& r) const {
+  return bytes_of(pieces * r.batch * r.heads * r.seq_q * r.head_dim, DType::float32);
+}
+
+std::uint64_t AttentionRows::tops_bytes(const AttentionRequest& r) const {
+  return bytes_of(2 * pieces * r.batch * r.heads * r.seq_q, DType::float32);
+}
+
+AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_scratch) {
+  AttentionRows p{};
+  p.visible = r.causal ? std::min(r.seq_kv, std::min(r.q_offset, r.seq_kv) + r.seq_q) : r.seq_kv;
+  p.sharing = r.heads / r.kv_heads * r.seq_q;
+  // Eight wide rows would not fit in 16 KiB.
+  const Size most_rows = r.head_dim > most_columns ? 4 : 8;
+  p.rows = p.sharing == 1 ? 1 : p.sharing <= 4 ? 4 : most_rows;
+  p.chunks = count(p.sharing, p.rows);
+  p.groups = r.batch * r.kv_heads * p.chunks;
+  const auto cut = [&](Size wanted) {
+    p.piece = std::min(count(p.visible, wanted), most_of_piece);
+    p.pieces = count(p.visible, p.piece);
+  };
+  const Size least = std::max(least_piece / p.rows, least_shared_piece);
+  cut(std::clamp<Size>(enough_groups / p.groups, 1, std::max<Size>(p.visible / least, 1)));
+  const std::uint64_t scratch = p.sums_bytes(r) + p.tops_bytes(r);
+  if (p.pieces > 1 && scratch > most_scratch) {
+    const auto fitting =
+        static_cast<Size>(most_scratch / (scratch / static_cast<std::uint64_t>(p.pieces)));
+    p.pieces = std::max<Size>(fitting, 1);
+    p.piece = count(p.visible, p.pieces);
+    p.pieces = count(p.visible, p.piece);
+  }
+  return p;
+}
+
 void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Binding> inputs,
                                 const Binding& output) {
   constexpr std::string_view op = "attention";
+  AttentionRows p = plan_attention_rows(r, budget()->room());
   const Size rows = r.batch * r.heads * r.seq_q;
-  const Size wanted =
-      std::clamp<Size>(enough_groups / rows, 1, std::max<Size>(r.seq_kv / least_piece, 1));
-  const Size piece = std::min((r.seq_kv + wanted - 1) / wanted, most_of_piece);
-  const Size pieces = (r.seq_kv + piece - 1) / piece;
   const Size n = rows * r.head_dim;
   const bool vector = r.head_dim % 4 == 0;
   const auto columns =
@@ -92,40 +129,61 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
   std::vector<Binding> bindings(inputs.begin(), inputs.end());
   AllocationRef sums;
   AllocationRef tops;
-  if (pieces == 1) {
+  if (p.pieces > 1) {
+    sums = memory_->try_scratch(op, p.sums_bytes(r));
+    if (sums) tops = memory_->try_scratch(op, p.tops_bytes(r));
+    if (!tops) {
+      p.pieces = 1;
+      p.piece = p.visible;
+    }
+  }
+  if (p.pieces == 1) {
     bindings.push_back(output);
   } else {
-    const std::uint64_t sums_bytes = bytes_of(pieces * n, DType::float32);
-    const std::uint64_t tops_bytes = bytes_of(2 * pieces * rows, DType::float32);
-    sums = memory_->allocate(sums_bytes);
-    tops = memory_->allocate(tops_bytes);
-    bindings.push_back(bind(op, sums, sums_bytes));
-    bindings.push_back(bind(op, tops, tops_bytes));
+    bindings.push_back(bind(op, sums, p.sums_bytes(r)));
+    bindings.push_back(bind(op, tops, p.tops_bytes(r)));
   }
-  const struct {
-    std::uint32_t rows, share, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
-    float scale;
-    std::uint32_t zero;
-  } params{u32(rows),       u32(r.heads / r.kv_heads),
-           u32(r.seq_q),    u32(r.seq_kv),
-           u32(r.head_dim), u32(std::min(r.q_offset, r.seq_kv)),
-           u32(pieces),     u32(piece),
-           r.scale,         0};
+  const std::uint32_t q_offset = u32(std::min(r.q_offset, r.seq_kv));
   const std::uint32_t variant =
-      (((columns * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + (pieces > 1 ? 1 : 0)) * 2 +
-      half_bit(r.dtype);
-  run(KernelId::attention_rows, variant, params, bindings,
-      cover(static_cast<std::uint64_t>(rows * pieces), 1), [&](TemplateVariables& v) {
-        set_common(v, r.dtype);
-        v["COLUMNS"] = std::int64_t{columns};
-        v["VECTOR"] = std::int64_t{vector};
-        v["CAUSAL"] = std::int64_t{r.causal};
-        v["PIECES"] = std::int64_t{pieces > 1};
-      });
-  if (pieces == 1) return;
+      ((((columns * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + (p.pieces > 1 ? 1 : 0)) *
+           2 +
+       half_bit(r.dtype)) *
+          2 +
+      (p.rows == 8 ? 1 : 0);
+  const auto fill = [&](TemplateVariables& v) {
+    set_common(v, r.dtype);
+    v["COLUMNS"] = std::int64_t{columns};
+    v["VECTOR"] = std::int64_t{vector};
+    v["CAUSAL"] = std::int64_t{r.causal};
+    v["PIECES"] = std::int64_t{p.pieces > 1};
+    if (p.rows > 1) v["FOURS"] = p.rows / 4;
+  };
+  const auto grid = cover(static_cast<std::uint64_t>(p.groups * p.pieces), 1);
+  if (p.rows == 1) {
+    const struct {
+      std::uint32_t rows, share, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
+      float scale;
+      std::uint32_t zero;
+    } params{u32(rows),       u32(r.heads / r.kv_heads),
+             u32(r.seq_q),    u32(r.seq_kv),
+             u32(r.head_dim), q_offset,
+             u32(p.pieces),   u32(p.piece),
+             r.scale,         0};
+    run(KernelId::attention_rows, variant, params, bindings, grid, fill);
+  } else {
+    const struct {
+      std::uint32_t rows, sharing, chunks, groups, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
+      float scale;
+      std::uint32_t zero;
+    } params{u32(rows),     u32(p.sharing), u32(p.chunks),   u32(p.groups),
+             u32(r.seq_q),  u32(r.seq_kv),  u32(r.head_dim), q_offset,
+             u32(p.pieces), u32(p.piece),   r.scale,         0};
+    run(KernelId::attention_shared, variant, params, bindings, grid, fill);
+  }
+  if (p.pieces == 1) return;
   const struct {
     std::uint32_t n, rows, head_dim, pieces, zero;
-  } join{u32(n), u32(rows), u32(r.head_dim), u32(pieces), 0};
+  } join{u32(n), u32(rows), u32(r.head_dim), u32(p.pieces), 0};
   const std::array<Binding, 3> join_bindings{bindings[3], bindings[4], output};
   run(KernelId::attention_join, half_bit(r.dtype), join, join_bindings,
       cover(static_cast<std::uint64_t>(n), group_size),

@@ -11,7 +11,7 @@ void GpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r, r.height * r.width))) {
     return conv_meetings(op, sums_of(r, ConvOp::backward_data));
   }
-  if (takes_taps(r.channels / r.groups, r.filters / r.groups)) return conv_taps(op, r, true);
+  if (takes_taps(r.channels / r.groups, r.filters / r.groups) && conv_taps(op, r, true)) return;
   const Size window = r.filter_height * r.filter_width;
   const Size pixels = r.batch * r.height * r.width;
   const Size taps = r.filters / r.groups * window;

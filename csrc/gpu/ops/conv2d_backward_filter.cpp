@@ -24,14 +24,23 @@ void GpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
   const Size positions = r.batch * r.out_height * r.out_width;
   const Size elements = r.filters * taps;
-  const Size wanted =
-      std::clamp<Size>(enough_outputs / elements, 1, std::max<Size>(positions / least_piece, 1));
-  const Size steps = (positions + wanted * depth_step - 1) / (wanted * depth_step);
-  const Size piece = std::max<Size>(steps, 1) * depth_step;
-  const Size pieces = std::max<Size>((positions + piece - 1) / piece, 1);
+  const Size wanted = affordable(
+      std::clamp<Size>(enough_outputs / elements, 1, std::max<Size>(positions / least_piece, 1)),
+      bytes_of(elements, DType::float32));
+  const auto piece_of = [&](Size parts) {
+    const Size steps = (positions + parts * depth_step - 1) / (parts * depth_step);
+    return std::max<Size>(steps, 1) * depth_step;
+  };
+  Size piece = piece_of(wanted);
+  Size pieces = std::max<Size>((positions + piece - 1) / piece, 1);
+  AllocationRef result;
+  if (pieces > 1) result = memory_->try_scratch(op, bytes_of(elements * pieces, DType::float32));
+  if (!result) {
+    result = r.filter;
+    piece = piece_of(1);
+    pieces = 1;
+  }
   const DType to = pieces == 1 ? r.dtype : DType::float32;
-  const AllocationRef result =
-      pieces == 1 ? r.filter : memory_->allocate(bytes_of(elements * pieces, to));
   const ConvProduct p{
       op,
       KernelId::conv2d_backward_filter,

@@ -11,8 +11,8 @@ void GpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r, r.out_height * r.out_width))) {
     return conv_meetings(op, sums_of(r, ConvOp::forward));
   }
-  if (takes_winograd(r)) return conv_winograd(op, r);
-  if (takes_taps(r.filters / r.groups, r.channels / r.groups)) return conv_taps(op, r, false);
+  if (takes_winograd(r) && conv_winograd(op, r)) return;
+  if (takes_taps(r.filters / r.groups, r.channels / r.groups) && conv_taps(op, r, false)) return;
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
   const Size positions = r.batch * r.out_height * r.out_width;
   ConvProduct p{op,

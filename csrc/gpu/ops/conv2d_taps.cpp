@@ -38,7 +38,7 @@ bool takes_taps(Size rows, Size deep) {
   return rows >= least_tile_rows && deep % depth_step == 0 && deep > 0;
 }
 
-void GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool backward) {
+bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool backward) {
   const Size channels = r.channels / r.groups;
   const Size filters = r.filters / r.groups;
   const Size rows = backward ? channels : filters;
@@ -54,7 +54,8 @@ void GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
   const Size padded_rows = count(rows, tile.bm) * tile.bm;
   const Size lines = r.groups * taps * deep;
   const std::uint64_t packed_bytes = bytes_of(lines * padded_rows, r.dtype);
-  const AllocationRef scratch = memory_->allocate(packed_bytes);
+  const AllocationRef scratch = memory_->try_scratch(op, packed_bytes);
+  if (!scratch) return false;
   const Binding packed = bind(op, scratch, packed_bytes);
   const Binding filter = bind(op, r.filter, bytes_of(r.filters * channels * taps, r.dtype));
   const Binding input = bind(op, r.input, bytes_of(r.batch * r.channels * input_plane, r.dtype));
@@ -128,6 +129,7 @@ void GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
     grid[2] = u32(std::min(most, r.groups - first));
     run(KernelId::conv2d_taps, variant, params, bindings, grid, fill);
   }
+  return true;
 }
 
 }  // namespace tilewright::gpu

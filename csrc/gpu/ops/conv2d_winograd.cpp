@@ -85,16 +85,17 @@ Size GpuBackend::winograd_columns(const Conv2dRequest& r) const {
   return whole(count(tiles_of(r), pieces));
 }
 
-void GpuBackend::conv_winograd(std::string_view op, const Conv2dRequest& r) {
+bool GpuBackend::conv_winograd(std::string_view op, const Conv2dRequest& r) {
   const Size rows = whole(r.filters);
   const Size columns = winograd_columns(r);
   const Size tiles = tiles_of(r);
   const auto scratch = [&](Size elements) {
-    return memory_->allocate(bytes_of(elements, DType::float32));
+    return memory_->try_scratch(op, bytes_of(elements, DType::float32));
   };
   const AllocationRef filter_factors = scratch(factors * r.channels * rows);
   const AllocationRef input_factors = scratch(factors * r.channels * columns);
   const AllocationRef products = scratch(factors * rows * columns);
+  if (!filter_factors || !input_factors || !products) return false;
   const auto whole_of = [&](const AllocationRef& a) { return bind(op, a, a->bytes()); };
 
   const Binding filter = bind(op, r.filter, bytes_of(r.filters * r.channels * 9, r.dtype));
@@ -174,6 +175,7 @@ void GpuBackend::conv_winograd(std::string_view op, const Conv2dRequest& r) {
           v["PAIRS"] = std::int64_t{pairs};
         });
   }
+  return true;
 }
 
 }  // namespace tilewright::gpu

@@ -239,8 +239,13 @@ void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
                           const GemmOperand& a, const GemmOperand& b, const Binding& c) {
   const Size k = r.alpha == 0 ? 0 : r.k;
   const GemmWork work = work_of(r, a.vectors && b.vectors);
-  const Size wanted = tile ? tile_pieces(work, gemm_tiles[*tile], r.m) : thin_pieces(r);
-  const Size piece = std::max<Size>(count(count(k, wanted), piece_step) * piece_step, piece_step);
+  const std::uint64_t products_bytes = bytes_of(r.m * r.n * r.batch_count, DType::float32);
+  const Size wanted =
+      affordable(tile ? tile_pieces(work, gemm_tiles[*tile], r.m) : thin_pieces(r), products_bytes);
+  const auto piece_of = [&](Size parts) {
+    return std::max<Size>(count(count(k, parts), piece_step) * piece_step, piece_step);
+  };
+  const Size piece = piece_of(wanted);
   const Size pieces = std::max<Size>(count(k, piece), 1);
   const auto multiply_into = [&](const GemmTarget& target) {
     if (tile) {
@@ -249,11 +254,12 @@ void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
       multiply_thin(r, a.binding, b.binding, target);
     }
   };
-  if (pieces == 1) {
-    return multiply_into({c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece});
+  const std::uint64_t scratch_bytes = products_bytes * static_cast<std::uint64_t>(pieces);
+  AllocationRef scratch;
+  if (pieces > 1) scratch = memory_->try_scratch(r.op, scratch_bytes);
+  if (!scratch) {
+    return multiply_into({c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece_of(1)});
   }
-  const std::uint64_t scratch_bytes = bytes_of(r.m * r.n * r.batch_count * pieces, DType::float32);
-  const AllocationRef scratch = memory_->allocate(scratch_bytes);
   const Binding products = bind(r.op, scratch, scratch_bytes);
   multiply_into({products, DType::float32, r.n, r.m * r.n, 1.0f, 0.0f, pieces, piece});
   const struct {

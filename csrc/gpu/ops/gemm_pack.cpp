@@ -11,7 +11,7 @@ AllocationRef GpuBackend::pack(const GemmPackings& packings, const GemmRequest& 
   struct Matrix {
     std::uint32_t rows, columns, ld, stride, packed_rows, vectors, items, start;
   };
-  AllocationRef scratch = memory_->allocate(packings.bytes(r));
+  AllocationRef scratch = memory_->scratch(r.op, packings.bytes(r));
   const Binding packed = bind(r.op, scratch, packings.bytes(r));
   std::array<Matrix, 2> matrices{};
   const std::array<Binding, 3> bindings{a.binding, b.binding, packed};

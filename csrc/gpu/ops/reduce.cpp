@@ -121,12 +121,17 @@ void GpuBackend::reduce(std::string_view name, ReduceOp asked, const AllocationR
     }
   };
 
-  const Step first = plan_step(r.outer, r.length, r.inner);
+  Step first = plan_step(r.outer, r.length, r.inner);
   const Binding input = bind(name, source, bytes_of(r.outer * r.length * r.inner, from));
   const Binding output = bind(name, target, bytes_of(results, to));
-  if (first.pieces == 1) return run_step(first, input, output, from, to, factor);
   const std::uint64_t partial_bytes = bytes_of(results * first.pieces, DType::float32);
-  const AllocationRef scratch = memory_->allocate(partial_bytes);
+  AllocationRef scratch;
+  if (first.pieces > 1) scratch = memory_->try_scratch(name, partial_bytes);
+  if (!scratch) {
+    first.pieces = 1;
+    first.piece = first.length;
+    return run_step(first, input, output, from, to, factor);
+  }
   const Binding partial = bind(name, scratch, partial_bytes);
   run_step(first, input, partial, from, DType::float32, 1.0f);
   // Rows left their pieces side by side, columns one under the other.

@@ -9,7 +9,7 @@ void GpuBackend::do_scatter(const ScatterRequest& r) {
   require("scatter", r.dtype);
   // First who wins each row, then the rows: equal indices give the same bits every time.
   const std::uint64_t winners_bytes = bytes_of(r.output_rows, DType::int32);
-  const AllocationRef winners = memory_->allocate(winners_bytes);
+  const AllocationRef winners = memory_->scratch("scatter", winners_bytes);
   const Binding winners_binding = bind("scatter", winners, winners_bytes);
   const auto common = [&](TemplateVariables& v) { set_common(v, r.dtype); };
   const struct {
