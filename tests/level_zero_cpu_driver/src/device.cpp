@@ -118,7 +118,8 @@ ze_result_t zeDeviceGetProperties(ze_device_handle_t handle, ze_device_propertie
   p.maxHardwareContexts = 1;
   p.maxCommandQueuePriority = 0;
   p.numThreadsPerEU = 1;
-  p.physicalEUSimdWidth = cl.info<cl_uint>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+  p.physicalEUSimdWidth =
+      settings().simd_width.value_or(cl.info<cl_uint>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
   p.numEUsPerSubslice = cl.compute_units;
   p.numSubslicesPerSlice = 1;
   p.numSlices = 1;

@@ -1,5 +1,6 @@
 #include "native_binary.hpp"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "failure.hpp"
@@ -25,9 +26,12 @@ uint64_t fnv(const void* data, size_t size, uint64_t hash = 0xcbf29ce484222325) 
   return hash;
 }
 
-/// Differs between runtimes and between processors.
+/// Differs between runtimes, between processors, and between those that the runtime is told to
+/// compile for.
 uint64_t key() {
-  const std::string what = opencl().driver_version + '\n' + opencl().device_name;
+  const char* const target = std::getenv("CL_CONFIG_CPU_TARGET_ARCH");
+  const std::string what = opencl().driver_version + '\n' + opencl().device_name + '\n' +
+                           (target != nullptr ? target : "");
   return fnv(what.data(), what.size());
 }
 

@@ -16,6 +16,7 @@ struct Settings {
   bool copy_engine;
   bool gpu;
   bool integrated;
+  std::optional<uint32_t> simd_width;
   uint64_t memory_limit;
   bool poison;
   bool guard_pages;
