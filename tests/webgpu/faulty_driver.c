@@ -29,6 +29,7 @@ enum { CRASHES = 0x4fa11ed1, NEVER_ENDS = 0x4fa11ed2 };
 /* What it counts. */
 volatile int pipelines_made;
 volatile int pipelines_waiting;
+volatile int allocated_megabytes;
 
 static get_function real_instance_function, real_device_function;
 
@@ -66,6 +67,11 @@ static struct {
   uint64_t memory, bytes;
 } allocations[MOST_ALLOCATIONS];
 static uint64_t allocated;
+
+static void change_allocated(int64_t bytes) {
+  allocated += (uint64_t)bytes;
+  allocated_megabytes = (int)(allocated >> 20);
+}
 static pthread_mutex_t allocations_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static int room_for(uint64_t bytes) {
@@ -77,7 +83,7 @@ static void count_allocation(uint64_t memory, uint64_t bytes) {
     if (allocations[i].memory != 0) continue;
     allocations[i].memory = memory;
     allocations[i].bytes = bytes;
-    allocated += bytes;
+    change_allocated((int64_t)bytes);
     return;
   }
 }
@@ -86,7 +92,7 @@ static void forget_allocation(uint64_t memory) {
   for (int i = 0; i < MOST_ALLOCATIONS; ++i) {
     if (allocations[i].memory != memory) continue;
     allocations[i].memory = 0;
-    allocated -= allocations[i].bytes;
+    change_allocated(-(int64_t)allocations[i].bytes);
     return;
   }
 }
