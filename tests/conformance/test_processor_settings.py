@@ -24,6 +24,7 @@ def settings() -> list[dict[str, str]]:
     return [*isa, {"TILEWRIGHT_NUM_THREADS": "1"}, {"TILEWRIGHT_NUM_THREADS": "5"}]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("setting", settings(), ids=lambda s: "-".join(s.values()))
 def test_essential_tests_pass(setting: dict[str, str]) -> None:
     assert passed("cpu", Path(__file__).parent, "-m", "essential", **setting) > 500

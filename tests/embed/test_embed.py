@@ -52,6 +52,7 @@ def test_a_consumer_needs_nothing_but_the_library(tmp_path: Path) -> None:
         assert f"on {device}" in run(program, device)
 
 
+@pytest.mark.exhaustive
 def test_add_subdirectory(tmp_path: Path) -> None:
     """A parent project that has tilewright as a folder. It names no kind of build: half the time of
     an optimised one."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from .compiler import all_compiled, every_module
 
 
+@pytest.mark.exhaustive
 def test_kernels_stay_in_registers(modules: Path, driver: Path, tmp_path: Path) -> None:
     """Every module, each with one choice of values for its constants and, but for some, on one
     device alone: compiling all of them for all three takes minutes, and spills were found where

@@ -36,16 +36,24 @@ def test_every_kernel_with_a_form_for_subgroups_is_known() -> None:
     assert set(TESTS) == {p.stem for p in KERNELS.glob("*.cl") if choice.search(p.read_text())}
 
 
+@pytest.mark.exhaustive
 def test_essential_tests_pass_without_subgroups() -> None:
     setting = {"TILEWRIGHT_ZE_SUBGROUPS": "0", "ZE_CPU_SHUFFLE": "2"}
     tests = files(name for names in TESTS.values() for name in names)
     assert passed(DEVICE, *tests, "-m", "essential", **setting) > 500
 
 
+@pytest.mark.exhaustive
 def test_products_that_read_blocks_pass() -> None:
     """Their kernels alone differ between a GPU with subgroups and this device."""
     setting = {"TILEWRIGHT_ZE_SUBGROUPS": "1", "ZE_CPU_SHUFFLE": "3"}
     assert passed(DEVICE, *files([*PRODUCTS, "choices"]), **setting) > 300
+
+
+@pytest.mark.exhaustive
+def test_essential_tests_pass_as_on_a_processor_with_avx2() -> None:
+    setting = {"CL_CONFIG_CPU_TARGET_ARCH": "core-avx2", "ZE_CPU_SIMD_WIDTH": "8"}
+    assert passed(DEVICE, CONFORMANCE, "-m", "essential", **setting) > 500
 
 
 @pytest.mark.parametrize(("value", "sizes"), [("", "16 0"), ("0", "0 0"), ("1", "16 16")])

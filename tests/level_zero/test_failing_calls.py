@@ -42,9 +42,14 @@ print(*sorted(failed))
 @pytest.mark.parametrize(
     ("result", "kinds", "copy_engine"),
     [
-        (OUT_OF_HOST_MEMORY, "(tw.OutOfMemory, tw.BackendUnavailable)", "0"),
         (OUT_OF_DEVICE_MEMORY, "(tw.OutOfMemory, tw.BackendUnavailable)", "1"),
-        (UNKNOWN, "tw.DeviceError", "1"),
+        *(
+            pytest.param(*case, marks=pytest.mark.exhaustive)
+            for case in [
+                (OUT_OF_HOST_MEMORY, "(tw.OutOfMemory, tw.BackendUnavailable)", "0"),
+                (UNKNOWN, "tw.DeviceError", "1"),
+            ]
+        ),
     ],
 )
 def test_each_call_in_turn(

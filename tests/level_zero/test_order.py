@@ -30,7 +30,9 @@ print(CpuDriver().alive())
 """
 
 
-@pytest.mark.parametrize("seed", ["1", "2", "3"])
+@pytest.mark.parametrize(
+    "seed", ["1", *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in "23")]
+)
 @pytest.mark.parametrize("copy_engine", ["0", "1"])
 def test_commands_shuffled_between_barriers(
     succeeds: Callable[..., str], seed: str, copy_engine: str

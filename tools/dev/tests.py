@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,16 @@ import intel_gpu
 import system
 import ze_cpu
 from project import BUILD_FOLDER, Environment
-from shell import BUILD, say, succeeds
+from shell import BUILD, Failed, say, succeeds
+
+# CMake presets with sanitizers, and what each looks for.
+SANITIZERS = {
+    "sanitize": "AddressSanitizer and UndefinedBehaviorSanitizer",
+    "sanitize-threads": "ThreadSanitizer",
+}
+
+# On each backend.
+FUZZ_MINUTES = 10
 
 RESULTS = BUILD / "test-results"
 # Processes that share out the Python tests: more wait for one GPU, and each holds large arrays.
@@ -39,21 +49,28 @@ class Count:
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "test",
-        help="run every test",
-        description="Runs every test. With further arguments, such as `tests/python -k gemm`, runs "
-        "pytest alone, with them.",
+        help="run the tests",
+        description="Runs the tests of everything, less those that go through what is alike. With "
+        "further arguments, such as `tests/python -k gemm`, runs pytest alone, with them.",
         allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also what is marked exhaustive, and the C++ tests with sanitizers",
     )
     parser.add_argument(
         "--sanitize",
         action="store_true",
-        help="the C++ tests alone, with AddressSanitizer and UndefinedBehaviorSanitizer",
+        help=f"the C++ tests alone, with {', then with '.join(SANITIZERS.values())}",
     )
     parser.set_defaults(call=call, passes_on=True)
 
 
 def call(options: argparse.Namespace, rest: list[str]) -> int:
     environment = Environment()
+    if rest and (options.all or options.sanitize):
+        raise Failed(f"--all and --sanitize run tests of their own; leave out {' '.join(rest)}")
     if options.sanitize:
         return report(sanitized(environment))
     environment.install_project(with_cpp_tests=not rest)
@@ -70,7 +87,10 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
     if intel_gpu.RUNS_HERE and (not rest or "intel_gpu" in " ".join(rest)):
         intel_gpu.install()
     say("Python tests")
-    total += pytest(environment, rest, level_zero)
+    total += pytest(environment, rest, level_zero, exhaustive=options.all)
+    if options.all:
+        total += sanitized(environment)
+        total += fuzzed(environment)
     return report(total)
 
 
@@ -101,23 +121,46 @@ def sanitized(environment: Environment) -> Count:
     system.require(system.CPP, system.DOCTEST, system.LEVEL_ZERO)
     environment.install_build_tools()
     python = f"-DPython_EXECUTABLE={environment.python}"
-    environment.run("cmake", "--preset", "sanitize", python)
-    environment.run("cmake", "--build", "--preset", "sanitize")
-    say("C++ tests with sanitizers")
-    return ctest(environment, BUILD / "sanitize")
+    total = Count()
+    for preset, what in SANITIZERS.items():
+        environment.run("cmake", "--preset", preset, python)
+        environment.run("cmake", "--build", "--preset", preset)
+        say(f"C++ tests with {what}")
+        total += ctest(environment, BUILD / preset, preset=preset)
+    return total
 
 
-def ctest(environment: Environment, folder: Path, env: dict[str, str] | None = None) -> Count:
+def fuzzed(environment: Environment) -> Count:
+    """One test for each process of random calls: a fault is a failure."""
+    import fuzz
+
+    total = Count()
+    for one in fuzz.run(environment, FUZZ_MINUTES, seed=int(time.time())):
+        total += Count(passed=max(one.processes - one.faults, 0), failed=one.faults)
+    return total
+
+
+def ctest(
+    environment: Environment,
+    folder: Path,
+    env: dict[str, str] | None = None,
+    preset: str | None = None,
+) -> Count:
     results = results_file(f"ctest-{folder.name}.xml")
+    which = ["--preset", preset] if preset else ["--test-dir", folder]
     arguments = ["--output-on-failure", "--no-tests=error", "--output-junit", str(results)]
-    code = environment.run("ctest", "--test-dir", folder, *arguments, env=env, check=False)
+    code = environment.run("ctest", *which, *arguments, env=env, check=False)
     return counted(results, code)
 
 
-def pytest(environment: Environment, rest: list[str], env: dict[str, str]) -> Count:
+def pytest(
+    environment: Environment, rest: list[str], env: dict[str, str], *, exhaustive: bool
+) -> Count:
     results = results_file("pytest.xml")
-    shared_out = [] if rest else [f"--numprocesses={WORKERS}", "--dist=worksteal"]
-    arguments = ["-m", "pytest", f"--junitxml={results}", *shared_out, *rest]
+    every = [f"--numprocesses={WORKERS}", "--dist=worksteal"]
+    if not exhaustive:
+        every += ["-m", "not exhaustive"]
+    arguments = ["-m", "pytest", f"--junitxml={results}", *(rest or every)]
     variables = env | WATCHED | intel_gpu.variables()
     code = environment.run("python", *arguments, env=variables, check=False)
     return counted(results, code)

@@ -159,4 +159,4 @@ def test(wheel: Path, interpreter: str, built_in: Path) -> int:
     if intel_gpu.RUNS_HERE:
         intel_gpu.install()
     variables = {**level_zero, "SPIRV_MODULES": str(built_in / "spirv")}
-    return report(pytest(environment, [], variables))
+    return report(pytest(environment, [], variables, exhaustive=True))
