@@ -69,6 +69,19 @@ def test_special_values(ws: Workspace, op: str, dtype: str) -> None:
     expect(ws, op, ws.read(out), a, b)
 
 
+@every_op
+def test_special_values_with_themselves(ws: Workspace, op: str, dtype: str) -> None:
+    """In place of both inputs, where a compiler sees that they are one."""
+    info = np.finfo(dtype)
+    some = [0, 0.5, 1, 3, info.max, info.tiny, np.inf]
+    values = np.array([*some, *(-x for x in some), np.nan]).astype(dtype)
+    for n in (values.size, 65537):
+        x = np.resize(values, n)
+        out = ws.output(x)
+        ws.be.binary(op, out, out, out, n, dtype)
+        expect(ws, op, ws.read(out), x, x)
+
+
 def test_pow_of_integers(ws: Workspace, dtype: str) -> None:
     a, b = (x.ravel() for x in np.meshgrid(np.arange(-9, 10), np.arange(-5, 6)))
     a, b = a.astype(dtype), b.astype(dtype)
