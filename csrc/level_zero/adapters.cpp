@@ -99,8 +99,10 @@ void describe_limits(Adapter& adapter) {
   d.limits["max_buffer_bytes"] = adapter.large_buffers && d.memory_bytes != 0
                                      ? d.memory_bytes
                                      : adapter.properties.maxMemAllocSize;
-  d.limits["max_workgroups_per_dimension"] =
-      std::min({compute.maxGroupCountX, compute.maxGroupCountY, compute.maxGroupCountZ});
+  // So that even the largest ones' work-items are counted in 31 bits.
+  constexpr std::uint32_t most_groups = (1u << 31) / 1024 - 1;
+  d.limits["max_workgroups_per_dimension"] = std::min(
+      {compute.maxGroupCountX, compute.maxGroupCountY, compute.maxGroupCountZ, most_groups});
   d.limits["max_workgroup_size"] = compute.maxTotalGroupSize;
   d.limits["max_workgroup_memory_bytes"] = compute.maxSharedLocalMemory;
   d.limits["max_argument_bytes"] = adapter.module.maxArgumentsSize;

@@ -17,8 +17,6 @@ namespace tilewright::level_zero {
 
 namespace {
 
-/// Workgroups in a dimension, so that even the largest ones' work-items are counted in 31 bits.
-constexpr std::uint32_t most_groups = (1u << 31) / 1024 - 1;
 /// Where vectors of any type may start.
 constexpr std::uint32_t alignment = 128;
 constexpr std::uint32_t intel = 0x8086;
@@ -133,8 +131,7 @@ void Device::read_limits() {
   limits_.max_binding_bytes = gpu::counted_binding_bytes(limits_.max_buffer_bytes);
   limits_.memory_bytes = info_.memory_bytes;
   limits_.binding_alignment = alignment;
-  limits_.max_groups = std::min(
-      {compute.maxGroupCountX, compute.maxGroupCountY, compute.maxGroupCountZ, most_groups});
+  limits_.max_groups = static_cast<std::uint32_t>(info_.limits.at("max_workgroups_per_dimension"));
   limits_.max_group_size = std::min(compute.maxTotalGroupSize, compute.maxGroupSizeX);
   limits_.local_memory_bytes = compute.maxSharedLocalMemory;
   limits_.compute_units = adapter_.properties.numSlices * adapter_.properties.numSubslicesPerSlice;

@@ -122,6 +122,9 @@ with tw.init_backend(DEVICE) as be:
     assert c.limits["max_workgroup_size"] == 1024
     assert c.limits["max_workgroup_memory_bytes"] == 65536
     assert {"float16", "subgroups", "timestamps"} <= set(c.features), c.features
+    most = c.limits["max_workgroups_per_dimension"]
+    rounds, x = kernel(be, "rounds"), be.array(np.ones(4, np.float32))
+    assert str(most) in raised(tw.InvalidArgument, rounds, x, grid=most + 1, params=1)
     print("copy_engine" in c.features)
 """
     assert succeeds(code, ZE_CPU_COPY_ENGINE="1") == "True\n"
