@@ -118,6 +118,7 @@ def test_little_memory_is_used_in_pieces(rng: np.random.Generator, limit: int, p
         choices.force(POINT, "winograd")
         with Workspace(backend) as ws:
             check_forward(ws, rng, conv, "float16", integers)
+        with Workspace(backend) as ws:
             x, w = (ws.input(integers(rng, shape, np.float16)) for shape in (conv.x, conv.w))
             out = ws.room(conv.y, "float16")
             with backend.profile() as profile:
