@@ -103,8 +103,8 @@ void bind_elementwise(BackendClass& cls) {
            arg("a_strides"), arg("b"), arg("b_strides"), arg("output"), arg("shape"), dtype());
   def_call(cls, "reduce", &Backend::reduce, "Reduces one axis, which the output lacks.", arg("op"),
            arg("input"), arg("output"), arg("shape"), arg("axis"), dtype());
-  def_call(cls, "cast", &Backend::cast, "Converts n elements between float32 and float16.",
-           arg("input"), arg("from_"), arg("output"), arg("to"), arg("n"));
+  def_call(cls, "cast", &Backend::cast, "Converts n elements to float32 or float16.", arg("input"),
+           arg("from_"), arg("output"), arg("to"), arg("n"));
 }
 
 }  // namespace

@@ -214,7 +214,6 @@ void Backend::reduce(ReduceOp op, Buffer input, Buffer output, std::span<const S
 void Backend::cast(Buffer input, DType from, Buffer output, DType to, Size n) {
   Call call(*state_, "cast");
   call.not_negative("n", n);
-  call.float_dtype(from, "from");
   call.float_dtype(to, "to");
   CastRequest r{call.buffer("input", input, n, from), from, call.buffer("output", output, n, to),
                 to, n};

@@ -55,7 +55,10 @@ inline RowPlan plan_rows(Size length) {
 }
 
 /// What kernels call a storage type.
-inline std::string type_name(DType dtype) { return dtype == DType::float16 ? "f16" : "f32"; }
+inline std::string type_name(DType dtype) {
+  if (dtype == DType::int32) return "i32";
+  return dtype == DType::float16 ? "f16" : "f32";
+}
 
 /// The variables that most kernels have.
 inline void set_common(TemplateVariables& variables, DType dtype) {

@@ -146,7 +146,7 @@ class Array(_core.ArrayBase):
         return Array(self.backend, new_shape, self.dtype, self)
 
     def astype(self, dtype: npt.DTypeLike) -> Array:
-        """Converted to float32 or float16."""
+        """Converted to float32 or float16, from int32 too."""
         return self.backend.cast(self, dtype)
 
     def __len__(self) -> int:

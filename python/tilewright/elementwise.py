@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from tilewright.array import Array
 from tilewright.forms import also_trait_call
 from tilewright.operands import (
     FLOAT16,
     FLOAT32,
+    INT32,
     Operands,
     invalid,
     shown,
@@ -101,16 +104,26 @@ class ElementwiseOps(Operands):
     def cast(self, input: BufferLike, from_: str, output: BufferLike, to: str, n: int) -> None: ...
     @also_trait_call("input from_ output to n", optional="")
     def cast(self, x: ArrayLike, dtype: npt.DTypeLike, *, out: Array | None = None) -> Array:
-        """x as float32 or float16, to the nearest even."""
+        """x, which may be int32, as float32 or float16, to the nearest even."""
         wanted = to_dtype("cast", dtype)
-        if wanted not in (FLOAT32, FLOAT16):
-            invalid("cast", f"dtype is {wanted}, expected float32 or float16")
-        (operand,) = self._read("cast", x=x)
+        if isinstance(x, (np.ndarray, np.generic)) and x.dtype == INT32:
+            x = self.array(x)
+        if isinstance(x, Array):
+            self._own("cast", "x", x)
+            operand = x
+        else:
+            (operand,) = self._read("cast", x=x)
         if operand.dtype == wanted:
             result = self._result("cast", out, operand.shape, wanted)
             if result.handle != operand.handle:
                 self.copy_dtod(result, operand, operand.nbytes)
             return result
+        if wanted == INT32:
+            invalid(
+                "cast",
+                f"dtype is int32 and x is {operand.dtype}, expected float32 or float16; for "
+                "integers convert on the host: array(x.numpy().astype(np.int32))",
+            )
         result = self._result("cast", out, operand.shape, wanted, operand)
         super().cast(operand, operand.stored_as, result, wanted.name, operand.size)
         return result

@@ -336,7 +336,7 @@ CALLS: dict[str, Call] = {
     },
     "cast": {
         "input": In(4 * 5),
-        "from": DTYPE,
+        "from": Name("float32", also_wrong=("float64",)),
         "output": Out(2 * 5),
         "to": Name("float16", also_wrong=("int32", "float64")),
         "n": Size(5),

@@ -59,6 +59,28 @@ def test_around_every_float16(ws: Workspace) -> None:
         check(ws, -y, "float16")
 
 
+@pytest.mark.essential
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("to", ["float32", "float16"])
+def test_integers(ws: Workspace, rng: np.random.Generator, n: int, to: str) -> None:
+    """As many of each length as of the next, so that many are within float16's range."""
+    x = rng.integers(-(2**31), 2**31, n) >> rng.integers(0, 32, n)
+    check(ws, x.astype(np.int32), to)
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize("to", ["float32", "float16"])
+def test_integers_around_what_floats_hold(ws: Workspace, to: str) -> None:
+    """Half-way between neighbours, and just beside it, up to the ends of int32's range."""
+    half = 2.0 ** np.arange(24) + 0.5
+    places = [2.0**exponent * (2**24 + near) for exponent in range(8) for near in (-1.5, 0.5, 1.5)]
+    places += [2.0**exponent * (2**11 + near) for exponent in range(6) for near in (-1.5, 0.5, 1.5)]
+    places += [*half, 65504, 65519, 65520, 65536, 2.0**31 - 64, 2.0**31 - 1, 2.0**31]
+    near = np.add.outer(places, np.arange(-2, 3)).ravel()
+    whole = np.clip(np.concatenate([near, -near]), -(2**31), 2**31 - 1)
+    check(ws, whole.astype(np.int32), to)
+
+
 def test_exactly_n_elements(ws: Workspace) -> None:
     out = ws.output(np.full(100, 7, np.float16))
     ws.be.cast(ws.input(np.ones(100, np.float32)), "float32", out, "float16", 33)

@@ -233,8 +233,9 @@ def norm(draw: Draw) -> Op:
 
 
 def cast(draw: Draw) -> Op:
-    dtype, to = draw.dtype(), draw.dtype()
-    x = np.asarray(draw.numbers(draw.shape(4, MOST), dtype))
+    dtype, to = draw.one_of(["float32", "float16", "int32"]), draw.dtype()
+    shape = draw.shape(4, MOST)
+    x = draw.int32(shape) if dtype == "int32" else np.asarray(draw.numbers(shape, dtype))
     with np.errstate(over="ignore"):
         exact = x.astype(to)
     return Op("cast", [x, to], {}, exact.astype(np.float64), 0.0, to, as_they_are=(1,))

@@ -99,6 +99,11 @@ class Draw:
         """-2 to 2: sums of products of these are exact."""
         return np.asarray(self.rng.integers(-2, 3, shape)).astype(dtype)
 
+    def int32(self, shape: int | Sequence[int]) -> Array:
+        """As many of each length as of the next."""
+        values = self.rng.integers(-(2**31), 2**31, shape) >> self.rng.integers(0, 32, shape)
+        return np.asarray(values, np.int32)
+
     def spread(self, shape: int | Sequence[int], dtype: str) -> Array:
         """Both signs, all orders of magnitude."""
         limit = 20 if dtype == "float16" else 140

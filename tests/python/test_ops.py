@@ -434,8 +434,24 @@ def test_cast(be: tw.Backend) -> None:
     assert (be.array(half).astype(np.float32).numpy() == half.astype(np.float32)).all()
     same = be.array(x)
     assert be.cast(same, np.float32) is not same
-    with pytest.raises(tw.InvalidArgument, match="cast: dtype is int32"):
+    with pytest.raises(tw.InvalidArgument, match=r"dtype is int32 .*; for integers .*array\("):
         be.cast(x, "int32")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_cast_of_integers(be: tw.Backend, dtype: str) -> None:
+    x = np.int32([[0, -1, 2049], [2**24 + 1, 2**31 - 1, -(2**31)]])
+    with np.errstate(over="ignore"):
+        expected = x.astype(dtype)
+    array = be.array(x)
+    for got in (array.astype(dtype), be.array(array, dtype), be.cast(x, dtype)):
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got.numpy(), expected)
+    same = array.astype("int32")
+    assert same is not array
+    np.testing.assert_array_equal(same.numpy(), x)
+    with pytest.raises(tw.InvalidArgument, match="cast: out is float32"):
+        be.cast(array, "float16", out=be.empty(x.shape))
 
 
 # What all ops refuse -----------------------------------------------------------------------------

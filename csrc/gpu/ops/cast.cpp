@@ -8,12 +8,13 @@ namespace tilewright::gpu {
 void GpuBackend::do_cast(const CastRequest& r) {
   const std::uint64_t bytes = bytes_of(r.n, r.from);
   if (r.from == r.to) return do_copy_dtod(*r.output, *r.input, bytes, 0, 0);
-  // Windows by float32, the larger of both; the float16 side advances half as fast.
+  const std::uint32_t variant = half_bit(r.to) + (r.from == DType::int32 ? 2 : 0);
+  // Windows by four bytes, the larger of both; the float16 side advances half as fast.
   for_windows(r.n, DType::float32, [&](std::uint64_t offset, Size n) {
     const auto at = [&](DType dtype) { return offset / 4 * size_of(dtype); };
     const std::array<Binding, 2> bindings{window(r.input, at(r.from)),
                                           elements(r.output, at(r.to), n, r.to)};
-    run_elements(KernelId::cast, half_bit(r.to), n, bindings, 4, [&](TemplateVariables& v) {
+    run_elements(KernelId::cast, variant, n, bindings, 4, [&](TemplateVariables& v) {
       v["GROUP"] = std::int64_t{elementwise_group_};
       v["FROM"] = type_name(r.from);
       v["TO"] = type_name(r.to);

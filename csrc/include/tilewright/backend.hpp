@@ -259,7 +259,7 @@ class TILEWRIGHT_API Backend {
   void reduce(ReduceOp op, Buffer input, Buffer output, std::span<const Size> shape, Size axis,
               DType dtype = DType::float32);
 
-  /// Converts n elements between float32 and float16, to nearest even.
+  /// Converts n elements of any type to float32 or float16, to nearest even.
   void cast(Buffer input, DType from, Buffer output, DType to, Size n);
 
   // Kernels of one's own ------------------------------------------------------------------------

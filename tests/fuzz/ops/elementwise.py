@@ -150,8 +150,8 @@ def reduce(draw: Draw, name: str) -> Call:
 @generates("cast")
 def cast(draw: Draw, name: str) -> Call:
     n = elements(draw)
-    source, to = draw.dtype(), draw.dtype()
-    x = draw.numbers(n, source)
+    source, to = draw.one_of(["float32", "float16", "int32"]), draw.dtype()
+    x = draw.int32(n) if source == "int32" else draw.numbers(n, source)
     out = Operand(np.full(n, np.nan, to), draw.integer(0, 40))
     values = {
         "input": Operand(x, draw.integer(0, 40)),

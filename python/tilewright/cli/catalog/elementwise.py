@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from . import numpy_ops
-from .case import AnyArray, Case, Draw, Problem, by, count, sizes
+from .case import FLOATS, AnyArray, Case, Draw, Problem, by, count, sizes
 
 GROUP = "Elementwise and reductions"
 
@@ -139,6 +139,8 @@ def _mean_of_all(draw: Draw, n: int) -> Problem:
 
 def _cast(draw: Draw, n: int) -> Problem:
     target = "float16" if draw.dtype == "float32" else "float32"
+    whole = draw.dtype == "int32"
+    x = (Draw("float32").normal(n) * 2**28).astype("int32") if whole else draw.normal(n)
 
     def in_numpy(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
         if out is None:
@@ -148,7 +150,7 @@ def _cast(draw: Draw, n: int) -> Problem:
 
     return Problem(
         shape=f"{count(n)} to {target}",
-        inputs=[draw.normal(n)],
+        inputs=[x],
         output=np.zeros(n, target),
         call=lambda be, x, out: be.cast(x[0], draw.dtype, out, target, n),
         numpy=in_numpy,
@@ -167,5 +169,5 @@ CASES = [
     *(Case("reduce", GROUP, _reduce(op, -1), _ROWS, op) for op in _REDUCE),
     Case("reduce", GROUP, _reduce("sum", 0), _ROWS, "sum_columns"),
     Case("reduce", GROUP, _mean_of_all, _VECTORS, "mean_all"),
-    Case("cast", GROUP, _cast, _VECTORS),
+    Case("cast", GROUP, _cast, _VECTORS, dtypes=(*FLOATS, "int32")),
 ]
