@@ -92,9 +92,10 @@ WGPUShaderModule Device::shader_module(const gpu::KernelDescription& kernel, boo
   WGPUShaderModuleDescriptor descriptor{};
   descriptor.nextInChain = &source.chain;
   descriptor.label = view(std::string_view("wgsl"));
-  WGPUShaderModule module = kernel.trusted ? api().DeviceCreateShaderModuleTrusted(
-                                                 device_, &descriptor, WGPUShaderRuntimeChecks_None)
-                                           : api().DeviceCreateShaderModule(device_, &descriptor);
+  WGPUShaderModule module = kernel.trusted && !debug_
+                                ? api().DeviceCreateShaderModuleTrusted(
+                                      device_, &descriptor, WGPUShaderRuntimeChecks_None)
+                                : api().DeviceCreateShaderModule(device_, &descriptor);
   if (const auto failure = failures_->take()) {
     if (module != nullptr) api().ShaderModuleRelease(module);
     check_usable();

@@ -106,8 +106,9 @@ def init_backend(preference: str = "auto", **config: Any) -> Backend:
     config, of which each backend uses what applies to it:
         adapter_index (or device_id): which of a backend's devices; otherwise the best one.
         power_preference: "low" prefers an integrated GPU, "high" a discrete one.
-        debug_mode: GPU kernels keep their checks of bounds, drivers check what they are given, and
-            each launch is waited for, so that an error comes from the call that caused it.
+        debug_mode: GPU drivers check what they are given, and each launch is waited for, so that
+            an error comes from the call that caused it. On webgpu all kernels, trusted ones too,
+            are kept within their buffers; level-zero has no such checks.
         max_buffer_size: bytes; lowers the device's own limit.
         enable_pipeline_cache: False compiles a GPU kernel again at each use.
         preferred_workgroup_size: work-items in a workgroup of the GPU's elementwise kernels, at

@@ -4,6 +4,7 @@ lets a test break the library's own."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -137,4 +138,27 @@ def test_a_kernel_that_nests_too_deeply(succeeds: Succeeds, tmp_path: Path, what
     (tmp_path / "unary.wgsl").write_text(text + DEEP[what])
     line = len(text.splitlines()) + 1
     code = BREAKS.format(parts=[f"unary.wgsl:{line}", "split it"])
+    succeeds(code, TILEWRIGHT_KERNEL_DIR=str(tmp_path))
+
+
+def test_debug_mode_keeps_kernels_in_their_buffers(succeeds: Succeeds, tmp_path: Path) -> None:
+    """Without checks, as kernels run otherwise, this ends the process or harms other memory."""
+    text = (KERNELS / "unary.wgsl").read_text()
+    start = re.search(r"fn main\(.*?\)\s*\{\n", text, re.DOTALL)
+    assert start is not None
+    outside = "for (var o = 1u << 20u; o < 1u << 28u; o += 1u << 20u) { output[o] = output[o]; }\n"
+    (tmp_path / "unary.wgsl").write_text(text[: start.end()] + outside + text[start.end() :])
+    code = """
+with tw.init_backend("webgpu:0", debug_mode=True) as be:
+    beside = [be.array(np.full(1000, 3, np.float32)) for _ in range(4)]
+    for _ in range(3):
+        assert (be.relu(np.arange(-500, 500, dtype=np.float32)).numpy()[:500] == 0).all()
+    assert all((one.numpy() == 3).all() for one in beside)
+    # Also where the code is said to keep its bounds by itself.
+    kernel = be.kernel(
+        "@group(0) @binding(0) var<storage, read_write> x: array<f32>;"
+        "@compute @workgroup_size(1) fn main() { x[1u << 28u] = 5.0; }", trusted=True)
+    kernel(beside[0], grid=1)
+    assert all((one.numpy()[:999] == 3).all() for one in beside)
+"""
     succeeds(code, TILEWRIGHT_KERNEL_DIR=str(tmp_path))

@@ -44,8 +44,9 @@ class MemoryBudget;
 struct Config {
   std::optional<Size> adapter_index;  ///< which of the backend's devices; unset: the best one
   std::string power_preference;       ///< "", "low" or "high"
-  /// GPU backends: kernels keep their checks of bounds, drivers check what they are given where
-  /// they can, and each launch is waited for, so that an error comes from the call that caused it.
+  /// GPU backends: drivers check what they are given where they can, and each launch is waited for,
+  /// so that an error comes from the call that caused it. On webgpu all kernels, trusted ones too,
+  /// are kept within their buffers; level-zero has no such checks.
   bool debug_mode = false;
   std::optional<Size> max_buffer_size;  ///< bytes; lowers the device's own limit
   bool enable_pipeline_cache = true;    ///< false: each use of a GPU kernel compiles it again
