@@ -26,6 +26,10 @@ KernelRef find(const Call& call, const BackendState& state, Kernel handle) {
 }
 
 void check_name(const Call& call, std::string_view argument, std::string_view name) {
+  constexpr std::size_t most_bytes = 1000;
+  if (name.size() > most_bytes) {
+    call.invalid(text(argument, " has ", name.size(), " bytes, expected at most ", most_bytes));
+  }
   for (const char c : name) {
     if (static_cast<unsigned char>(c) < ' ') {
       call.invalid(text(argument, " has a control character, expected one line of text"));

@@ -111,6 +111,8 @@ class Reader {
     } else if (type.kind == Kind::structure) {
       for (const std::uint32_t part : type.parts) {
         const Layout member = layout_of(part, depth + 1);
+        // They would have no bound in number.
+        if (member.bytes == 0) refuse("it has a structure with a member of no bytes");
         const std::uint64_t alignment = type.packed ? 1 : member.alignment;
         layout.bytes = std::min(rounded_up(layout.bytes, alignment) + member.bytes, most_bytes);
         layout.alignment = std::max(layout.alignment, alignment);

@@ -10,6 +10,7 @@ namespace tilewright::level_zero {
 namespace {
 
 constexpr std::size_t header_words = 5;
+constexpr std::size_t most_bytes = 8 << 20;
 
 enum Op : std::uint32_t {
   name = 5,
@@ -158,6 +159,9 @@ SpirvModule read_module(std::string_view code,
   if (code.size() % sizeof(std::uint32_t) != 0 ||
       code.size() < header_words * sizeof(std::uint32_t)) {
     refuse(text("it is ", code.size(), " bytes, expected the words of a SPIR-V module"));
+  }
+  if (code.size() > most_bytes) {
+    refuse(text("it is ", code.size(), " bytes, expected at most ", most_bytes));
   }
   std::vector<std::uint32_t> words(code.size() / sizeof(std::uint32_t));
   std::memcpy(words.data(), code.data(), code.size());

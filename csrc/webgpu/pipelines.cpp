@@ -8,6 +8,7 @@
 
 #include "core/text.hpp"
 #include "webgpu/objects.hpp"
+#include "webgpu/wgsl_growth.hpp"
 #include "webgpu/wgsl_interface.hpp"
 #include "webgpu/wgsl_text.hpp"
 
@@ -136,8 +137,10 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
   }
   // Without the lock, which other threads launch and free under: compiling takes long.
   const Failures::OfThisThread failures(*failures_);
+  check_bytes(kernel.code);
   const std::vector<Token> tokens = tokens_of(kernel.code.text);
-  check_text(kernel.code, tokens);
+  check_nesting(kernel.code, tokens);
+  check_growth(kernel.code, tokens, Declarations(kernel.code, tokens));
   bool in_uniforms = immediate_bytes_ == 0;
   WGPUShaderModule module = shader_module(kernel, in_uniforms);
   const auto release = [&] { api().ShaderModuleRelease(std::exchange(module, nullptr)); };

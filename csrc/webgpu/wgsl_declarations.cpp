@@ -1,5 +1,6 @@
 #include "webgpu/wgsl_declarations.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/text.hpp"
@@ -15,8 +16,21 @@ Declarations::Declarations(const gpu::ExpandedText& code, const std::vector<Toke
       attributes.emplace(at(place + 1).text, place + 3);
       place = has_arguments ? closing(place + 2) + 1 : place + 2;
     } else {
+      const Place begin = place;
       place = declare(place, std::move(attributes));
       attributes.clear();
+      const bool variable = at(begin).is("var") && !variables_.empty();
+      globals_.push_back({at(begin).text, variable ? variables_.back().name : at(begin + 1).text,
+                          variable ? variables_.back().space : std::string_view(), begin,
+                          std::min(place, tokens_.size()), at(begin).line});
+    }
+  }
+  for (const Global& global : globals_) {
+    if (global.word != "fn") continue;
+    for (Place place = global.begin; place < global.end; ++place) {
+      if (!at(place).is("const")) continue;
+      const Place value = after(place, "=");
+      if (value < global.end) local_constants_.emplace(at(place + 1).text, value);
     }
   }
 }
@@ -134,8 +148,39 @@ Declarations::Number Declarations::read_number(Place& place, int lowest) const {
   }
 }
 
+Declarations::Number Declarations::constant(std::string_view name) const {
+  const auto [known, fresh] = numbers_.try_emplace({name, in_function_});
+  if (!fresh) return known->second;  // none yet where it goes round in a circle
+  const auto read = [&](Place value) {
+    const Number number = read_number(value, 0);
+    return at(value).is(";") ? number : std::nullopt;
+  };
+  const auto global = constants_.find(name);
+  Number number = global == constants_.end() ? std::nullopt : read(global->second);
+  const auto [first, last] = local_constants_.equal_range(name);
+  for (auto local = first; in_function_ && local != last; ++local) {
+    const Number other = read(local->second);
+    if (!other) return std::nullopt;
+    number = std::max(number, other);
+  }
+  return known->second = number;
+}
+
+/// max(a, b)
+Declarations::Number Declarations::read_greatest(Place& place) const {
+  const Number a = read_number(++place, 0);
+  if (!at(place++).is(",")) return std::nullopt;
+  const Number b = read_number(place, 0);
+  if (at(place).is(",")) ++place;
+  if (!at(place++).is(")") || !a || !b) return std::nullopt;
+  return std::max(a, b);
+}
+
 Declarations::Number Declarations::read_operand(Place& place) const {
   const Token token = at(place++);
+  constexpr int most_nested = 200;
+  const Nested nested(nested_numbers_);
+  if (nested_numbers_ > most_nested) return std::nullopt;
   if (token.is("-")) {
     const Number value = read_operand(place);
     return value ? Number(static_cast<std::int64_t>(-static_cast<std::uint64_t>(*value))) : value;
@@ -146,11 +191,8 @@ Declarations::Number Declarations::read_operand(Place& place) const {
   }
   if (token.is_name()) {
     if ((token.is("u32") || token.is("i32")) && at(place).is("(")) return read_operand(place);
-    const auto constant = constants_.find(token.text);
-    if (constant == constants_.end()) return std::nullopt;
-    Place value = constant->second;
-    const Number number = read_number(value, 0);
-    return at(value).is(";") ? number : std::nullopt;
+    if (token.is("max") && at(place).is("(")) return read_greatest(place);
+    return constant(token.text);
   }
   std::string_view digits = token.text;
   if (!digits.empty() && (digits.back() == 'u' || digits.back() == 'i')) digits.remove_suffix(1);

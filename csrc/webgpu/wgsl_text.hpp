@@ -20,9 +20,12 @@ struct Token {
 /// The tokens of a text, without its comments. They point into it.
 std::vector<Token> tokens_of(std::string_view text);
 
-/// Throws KernelError for what would end the process in the compiler: bytes that are no text, and
-/// text so deeply nested that its recursion leaves the stack.
-void check_text(const gpu::ExpandedText& code, const std::vector<Token>& tokens);
+/// Throws KernelError for bytes that are no text, which would end the process in the compiler, and
+/// for more of them than a kernel has. To be called before the text is taken apart.
+void check_bytes(const gpu::ExpandedText& code);
+
+/// Throws KernelError for text so deeply nested that the compiler's recursion leaves the stack.
+void check_nesting(const gpu::ExpandedText& code, const std::vector<Token>& tokens);
 
 /// Throws KernelError with the place in the sources of a line of the text.
 [[noreturn]] void refuse(const gpu::ExpandedText& code, int line, std::string_view what);

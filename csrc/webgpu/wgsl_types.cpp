@@ -10,6 +10,10 @@ namespace tilewright::webgpu {
 
 namespace {
 
+/// Larger things are one and the same: too large.
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
+constexpr int most_nested = 32;  // WGSL promises 15
+
 std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
@@ -48,6 +52,40 @@ std::uint64_t vector_alignment(std::uint64_t count, std::uint64_t scalar) {
 
 Declarations::Type Declarations::type(Place place) const { return read_type(place); }
 
+Declarations::Type Declarations::largest_type(Place place) const {
+  in_function_ = true;
+  try {
+    Type type = read_type(place);
+    in_function_ = false;
+    return type;
+  } catch (...) {
+    in_function_ = false;
+    throw;
+  }
+}
+
+bool Declarations::names_composite(Place place) const {
+  const std::string_view name = at(place).text;
+  if (place > 0 && at(place - 1).is(".")) return false;
+  return (name == "array" && at(place + 1).is("<")) || structures_.count(name) != 0 ||
+         aliases_.count(name) != 0;
+}
+
+std::optional<Declarations::Place> Declarations::part(Place whole, Place place) const {
+  for (auto alias = aliases_.find(at(whole).text); alias != aliases_.end();
+       alias = aliases_.find(at(whole).text)) {
+    whole = alias->second;
+  }
+  if (at(place).is("[") && at(whole).is("array")) return whole + 2;
+  const auto structure = structures_.find(at(whole).text);
+  if (!at(place).is(".") || structure == structures_.end()) return std::nullopt;
+  const Place end = closing(structure->second);
+  for (Place member = structure->second; member < end; ++member) {
+    if (at(member).is(at(place + 1).text) && at(member + 1).is(":")) return member + 2;
+  }
+  return std::nullopt;
+}
+
 std::vector<Declarations::Member> Declarations::members(Place place) const {
   std::string_view name = at(place).text;
   for (auto alias = aliases_.find(name); alias != aliases_.end(); alias = aliases_.find(name)) {
@@ -61,14 +99,32 @@ std::vector<Declarations::Member> Declarations::members(Place place) const {
 Declarations::Type Declarations::read_type(Place& place) const {
   const Token& token = at(place++);
   const std::string_view name = token.text;
-  if (const auto alias = aliases_.find(name); alias != aliases_.end()) return type(alias->second);
-  if (structures_.count(name) != 0) return structure(name, nullptr);
+  const Nested nested(nested_types_);
+  if (nested_types_ > most_nested) {
+    refuse(code_, token.line, text("types nest more than ", most_nested, " deep"));
+  }
+  const auto alias = aliases_.find(name);
+  if (alias != aliases_.end() || structures_.count(name) != 0) {
+    const auto key = std::pair(name, in_function_);
+    if (const auto known = types_.find(key); known != types_.end()) return known->second;
+    const Type type =
+        alias != aliases_.end() ? this->type(alias->second) : structure(name, nullptr);
+    return types_.emplace(key, type).first->second;
+  }
   if (const std::uint64_t bytes = scalar_bytes(name)) return {std::string(name), bytes, bytes};
   const bool is_vector = name.substr(0, 3) == "vec" && name.size() >= 4 && is_size(name[3]);
   const bool is_matrix =
       name.substr(0, 3) == "mat" && name.size() >= 6 && is_size(name[3]) && is_size(name[5]);
   if (is_vector || is_matrix) return read_vector(name, place);
   if (name == "array") return read_array(place);
+  if (name == "ptr") {
+    int depth = 0;
+    do {
+      depth += at(place).is("<") ? 1 : at(place).is(">") ? -1 : 0;
+    } while (depth > 0 && ++place < tokens_.size());
+    ++place;
+    return {"ptr", 4, 4};
+  }
   if (name == "atomic") {
     ++place;
     const Type inner = read_type(place);
@@ -88,6 +144,9 @@ Declarations::Type Declarations::read_vector(std::string_view name, Place& place
     name.remove_suffix(1);
   }
   const std::uint64_t bytes = scalar_bytes(scalar);
+  if (bytes == 0) {
+    refuse(code_, at(place - 1).line, text("a vector or matrix of ", scalar, " is no type"));
+  }
   const auto rows = static_cast<std::uint64_t>(name.back() - '0');
   const std::uint64_t alignment = vector_alignment(rows, bytes);
   // A matrix is columns of vectors, each at the alignment of one.
@@ -117,7 +176,8 @@ Declarations::Type Declarations::read_array(Place& place) const {
   if (obstacle.empty() && stride % 16 != 0) {
     obstacle = text("elements ", stride, " bytes apart; use elements of 16 bytes, such as vec4f");
   }
-  return {name, count * stride, element.alignment, std::move(obstacle)};
+  const bool fits = stride == 0 || count <= most_bytes / stride;
+  return {name, fits ? count * stride : most_bytes, element.alignment, std::move(obstacle)};
 }
 
 Declarations::Type Declarations::structure(std::string_view name,
@@ -139,10 +199,12 @@ Declarations::Type Declarations::structure(std::string_view name,
     const std::string_view member = at(place).text;
     place += 2;
     const Type type = read_type(place);
-    const std::uint64_t its_alignment = std::max(type.alignment, least_alignment);
+    // An alignment above this, or of 0, the compiler refuses.
+    const std::uint64_t its_alignment =
+        std::clamp<std::uint64_t>(least_alignment, type.alignment, 1 << 16);
     const std::uint64_t offset = rounded_up(end, its_alignment);
     if (members != nullptr) members->push_back({std::string(member), type, offset});
-    end = offset + std::max(type.bytes, least_bytes);
+    end = std::min(offset + std::max(type.bytes, std::min(least_bytes, most_bytes)), most_bytes);
     alignment = std::max(alignment, its_alignment);
     if (obstacle.empty()) obstacle = type.uniform_obstacle;
     if (at(place).is(",")) ++place;

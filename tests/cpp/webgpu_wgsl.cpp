@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tilewright/error.hpp"
+#include "webgpu/wgsl_growth.hpp"
 #include "webgpu/wgsl_interface.hpp"
 
 namespace tilewright::webgpu {
@@ -12,8 +13,10 @@ namespace {
 
 WgslInterface read(const std::string& text) {
   const gpu::KernelDescription kernel{"k", {text, {"k"}, {}}, "main", false};
+  check_bytes(kernel.code);
   const std::vector<Token> tokens = tokens_of(kernel.code.text);
-  check_text(kernel.code, tokens);
+  check_nesting(kernel.code, tokens);
+  check_growth(kernel.code, tokens, Declarations(kernel.code, tokens));
   return interface_of(kernel, tokens);
 }
 
@@ -73,6 +76,82 @@ TEST_CASE("wgsl: workgroup memory that the entry point can reach, and its size")
   CHECK(it.info.workgroup_size == std::array<std::uint32_t, 3>{8, 2, 1});
 }
 
+/// `count` declarations, in each of which @ is its number and # the one before.
+std::string chain(const std::string& first, const std::string& next, int count) {
+  std::string all = first;
+  for (int i = 1; i <= count; ++i) {
+    for (const char c : next) {
+      all += c == '@' ? std::to_string(i) : c == '#' ? std::to_string(i - 1) : std::string(1, c);
+    }
+  }
+  return all;
+}
+
+const std::string doubling = chain("struct S0 { a: f32, }", "struct S@ { a: S#, b: S#, }", 24);
+const std::string storage = "@group(0) @binding(0) var<storage, read_write> x: ";
+
+std::string with_body(const std::string& body) {
+  return storage + "array<f32>; @compute @workgroup_size(1) fn main() {" + body + "}";
+}
+
+TEST_CASE("wgsl: declarations that double are read once each") {
+  CHECK(read(chain("const a0 = 1;", "const a@ = a# + a# - a#;", 190) +
+             "@compute @workgroup_size(a190) fn main() {}")
+            .info.workgroup_size[0] == 1);
+  CHECK(read(doubling + storage + "S24;" + entry).info.bindings[0].least_bytes == 4 << 24);
+}
+
+TEST_CASE("wgsl: what grows as it is compiled is refused") {
+  const auto refused = [](const std::string& text, const char* words) {
+    CAPTURE(text.substr(0, 200));
+    CHECK_THROWS_WITH_AS(read(text), doctest::Contains(words), KernelError);
+  };
+  const char* const grows = "grows to more than 32768 words";
+  const char* const large = "expected at most 8192";
+  const std::string functions = chain("fn f0(a: f32) -> f32 { return a; }",
+                                      "fn f@(a: f32) -> f32 { return f#(a) + f#(a + 1); }", 24);
+  refused(functions + with_body("x[0] = f24(1);"), grows);
+  refused(chain("const a0 = array(1, 1);", "const a@ = array(a#, a#);", 24) + entry, grows);
+  refused(with_body(chain("let a0 = array(1, 1);", "let a@ = array(a#, a#);", 24)), grows);
+  refused(with_body(chain("", "x[@] = x[#] * 2;", 5000)), grows);
+  refused(with_body("var a: array<f32, 2000>; var b = a;" + chain("", "a = b;", 40)), grows);
+  refused("fn f(a: array<f32, 2000>) -> array<f32, 2000> { return a; }" +
+              with_body("let b = f(array<f32, 2000>());" + chain("", "_ = b;", 40)),
+          grows);
+  refused(doubling + with_body("let a = S24();"), large);
+  refused("var<private> p: array<f32, 1000000>;" + entry, large);
+  refused("const n = 1000000;" + with_body("var a: array<f32, n>;"), large);
+  refused(with_body("const n = 1000000; var a: array<f32, n>;"), large);
+  refused("fn f() { const n = 4; }" + with_body("const n = 1000000; var a: array<f32, n>;"), large);
+  refused("alias A = array<array<f32, 4096>, 4096>;" + with_body("var a = A();"), large);
+  const std::string all = "; @compute @workgroup_size(1) fn main() { ";
+  refused(storage + "array<f32, 10000000>" + all + "let a = x; }", large);
+  refused(storage + "array<array<f32, 10000000>, 2>" + all + "x[0] = x[1]; }", large);
+  refused("struct S { a: array<f32, 10000>, }" + (storage + "S") + all + "let b = x.a; }", large);
+  refused(storage + "array<f32, 10000000>" + all + "let p = &x; let a = *p; }", large);
+  refused("struct S { " + chain("", "a@: f32, ", 3000) + "}" + entry, "more than 2047 members");
+  refused("const t = array(" + chain("1", ", 1", 3000) + ");" + entry, "is written out");
+  refused(chain("alias A0 = f32;", "alias A@ = A#;", 1000) + entry, "by way of too many others");
+  refused("alias A = B; alias B = A;" + entry, "by way of itself");
+  refused("alias A = " + chain("", "array<", 40) + "f32" + chain("", ", 2>", 40) + ";" +
+              with_body("var a: A;"),
+          "nest more than 32 deep");
+  refused(std::string(2 << 20, '\n') + entry, "larger than 1 MiB");
+}
+
+TEST_CASE("wgsl: what does not grow is taken") {
+  const std::string all = "; @compute @workgroup_size(1) fn main() { ";
+  read(storage + "array<f32, 100000000>" + all + "x[7] = x[8]; }");
+  read("struct S { a: array<vec4f, 100000>, b: array<u32>, }" + (storage + "S") + all +
+       "x.a[1].x = f32(arrayLength(&x.b)); }");
+  read("var<workgroup> w: array<array<f32, 64>, 64>;" + with_body("w[1][2] = x[0];"));
+  read("var<private> p: array<f32, 2048>;" + with_body(chain("", "p[@] = p[#];", 500)));
+  read("fn f(p: ptr<function, array<f32, 2000>>) { (*p)[0] = 1; } alias P = ptr<function, f32>;" +
+       with_body("const n = 4; const m = max(n, 3); var a: array<f32, m>; var b: array<f32, 2000>; "
+                 "f(&b); let c = P;"));
+  read(with_body(chain("let a0 = x[0];", "let a@ = a# * a#;", 200)));
+}
+
 TEST_CASE("wgsl: what is not taken is refused with its line") {
   const auto refused = [](const std::string& text, const char* words) {
     CHECK_THROWS_WITH_AS(read(text), doctest::Contains(words), KernelError);
@@ -84,7 +163,7 @@ TEST_CASE("wgsl: what is not taken is refused with its line") {
   refused("fn main() {}", "no @compute function is named main; there is none");
   refused("override n: u32;\n@group(0) @binding(0) var<storage> x: array<f32, n>;" + entry, "k:2:");
   refused(std::string(100, '(') + entry, "more than 64 brackets");
-  refused("const a = 1" + std::string(600, '+') + ";" + entry, "more than 500 operators");
+  refused("const a = 1" + std::string(600, '+') + ";" + entry, "more than 250 operators");
 }
 
 }  // namespace

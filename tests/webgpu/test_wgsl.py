@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -258,3 +258,72 @@ def test_code_that_is_refused(gpu: Backend, code: str | bytes, words: list[str])
         assert word in str(raised.value)
     good(x, y, grid=1, params=(4, 1.0))
     assert y.numpy().tolist() == [2] * 4
+
+
+def test_what_grows_beyond_all_bounds_does_not_reach_the_compiler(
+    succeeds: Callable[..., str],
+) -> None:
+    """It would take the compiler without end, or all memory, or end the process there."""
+    code = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+X = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;"
+MAIN = "@compute @workgroup_size(1) fn main() "
+def chain(first, following):
+    for i in range(30):
+        first += following.replace("@", str(i + 1)).replace("#", str(i))
+    return first
+TWICE = "fn f@(a: f32) -> f32 { return f#(a) + f#(a); }"
+FUNCTIONS = chain("fn f0(a: f32) -> f32 { return a; }", TWICE)
+LARGE = X.replace("array<f32>", "array<f32, 10000000>")
+STRUCTS = chain("struct S0 { a: f32, }", "struct S@ { a: S#, b: S#, }")
+with tw.init_backend("webgpu:0") as be:
+    for code in (
+        FUNCTIONS + X + MAIN + "{ x[0] = f30(x[0]); }",
+        STRUCTS + X + MAIN + "{ let s = S22(); x[0] = s.a" + ".a" * 22 + "; }",
+        X + MAIN + "{ let p = array<f32, 1000000>(); x[0] = p[u32(x[0])]; }",
+        LARGE + MAIN + "{ var p = x; x[1] = p[u32(x[0])]; }",
+        X + MAIN + "{" + "x[0] = x[0] * 2.0 + 1.0;" * 50000 + "}",
+        X + MAIN + "{}" + "\\n" * 60_000_000,
+    ):
+        raised(tw.KernelError, be.kernel, code)
+    tripled = chain("const a0 = 1u;", "const a@ = a# + a# - a#;")
+    k = be.kernel(tripled + X + "@compute @workgroup_size(a30) fn main() { x[0] = f32(a30); }")
+    x = be.zeros(1)
+    k(x, grid=1)
+    assert x.item() == 1 and works(be)
+"""
+    succeeds(code)
+
+
+def test_a_thread_of_little_stack(succeeds: Callable[..., str]) -> None:
+    """What is as deep as is taken compiles there."""
+    code = """
+import threading
+X = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;"
+MAIN = "@compute @workgroup_size(1) fn main() "
+aliases = "".join(f"alias A{i} = A{i + 1};" for i in range(25)) + "alias A25 = f32;"
+constants = "const a0 = 1;" + "".join(f"const a{i} = a{i - 1} + 1;" for i in range(1, 190))
+DEEP = [
+    aliases + X + MAIN + "{ var a: A0; x[0] = a; }",
+    constants + X + MAIN + "{ x[0] = f32(a189); }",
+    X + MAIN + "{ x[0] = " + "(" * 60 + "x[1]" + ")" * 60 + "; }",
+    X + MAIN + "{ x[0] = x[1]" + " + x[2]" * 120 + "; }",
+    X + MAIN + "{ x[0] = " + "- " * 240 + "x[1]; }",
+    X + MAIN + "{ if x[0] > 1 {} " + "else if x[0] > 2 {} " * 60 + "}",
+    X + MAIN + "{" + "if x[0] > 1 {" * 60 + "}" * 60 + "}",
+]
+compiled = []
+def compile_all():
+    with tw.init_backend("webgpu:0") as be:
+        for code in DEEP:
+            compiled.append(be.kernel(code))
+        compiled.clear()
+        compiled.append("all")
+threading.stack_size(512 << 10)
+thread = threading.Thread(target=compile_all)
+thread.start()
+thread.join()
+assert compiled == ["all"]
+"""
+    succeeds(code)
