@@ -139,6 +139,19 @@ def test_an_empty_product_does_nothing(
 
 
 @pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("shape", [(17, 19, 33), (128, 128, 64), (2, 500, 300), (32, 32, 4096)])
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_beta_of_nan_spreads(
+    ws: Workspace, shape: tuple[int, int, int], alpha: float, types: tuple[str, str]
+) -> None:
+    m, n, k = shape
+    a, b = (ws.input(np.ones(size, types[0])) for size in (m * k, k * n))
+    out = ws.output(np.ones((m, n), types[1]))
+    ws.be.gemm("none", "none", m, n, k, alpha, a, k, b, n, np.nan, out, n, *types)
+    assert np.isnan(ws.read(out)).all()
+
+
+@pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_special_values_spread_along_their_row_and_column(
     ws: Workspace, rng: np.random.Generator, special: float, types: tuple[str, str]

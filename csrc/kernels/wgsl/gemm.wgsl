@@ -15,6 +15,7 @@
 #if T == "f16" || TC == "f16"
 enable f16;
 #end
+#include "beta.wgsl"
 #include "rounded.wgsl"
 #let NX = BN / TN
 #let NY = BM / TM
@@ -370,7 +371,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (row >= first_row && row < params.m) {
       let at = base_c + row * params.ldc + col;
       var result = params.alpha * ${TILE}[taken + ${LINE * BN / 4}u][t % 4u];
-      if (params.beta != 0.0) { result += params.beta * f32(c[at]); }
+      if (adds_c()) { result += params.beta * f32(c[at]); }
       c[at] = ${TC}(result);
     }
   }
@@ -387,13 +388,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       var result${j} = params.alpha * sum${i}_${j};
 #if VECTOR_C
       if (col${j} >= first_col && col${j} < params.n) {
-        if (params.beta != 0.0) { result${j} += params.beta * vec4<f32>(c[at${j} / 4u]); }
+        if (adds_c()) { result${j} += params.beta * vec4<f32>(c[at${j} / 4u]); }
         c[at${j} / 4u] = vec4<${TC}>(result${j});
       }
 #else
 #for e in 0..4
       if (col${j} + ${e}u >= first_col && col${j} + ${e}u < params.n) {
-        if (params.beta != 0.0) { result${j}[${e}] += params.beta * f32(c[at${j} + ${e}u]); }
+        if (adds_c()) { result${j}[${e}] += params.beta * f32(c[at${j} + ${e}u]); }
         c[at${j} + ${e}u] = ${TC}(result${j}[${e}]);
       }
 #end

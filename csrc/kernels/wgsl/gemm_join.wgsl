@@ -10,6 +10,7 @@ struct Params {
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> products: array<f32>;
 @group(0) @binding(1) var<storage, read_write> c: array<${TC}>;
+#include "beta.wgsl"
 #include "range.wgsl"
 
 @compute @workgroup_size(${GROUP})
@@ -32,6 +33,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (; piece < params.pieces; piece++) { sum += products[base + piece * size]; }
   let at = batch * params.stride_c + inside / params.n * params.ldc + inside % params.n;
   var result = params.alpha * sum;
-  if (params.beta != 0.0) { result += params.beta * f32(c[at]); }
+  if (adds_c()) { result += params.beta * f32(c[at]); }
   c[at] = ${TC}(result);
 }

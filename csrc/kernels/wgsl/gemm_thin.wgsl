@@ -10,6 +10,7 @@
 #if T == "f16" || TC == "f16"
 enable f16;
 #end
+#include "beta.wgsl"
 #include "rounded.wgsl"
 struct Params {
   few: u32, many: u32, k: u32,
@@ -50,7 +51,7 @@ fn store(product: u32, f: u32, at: u32, sum: f32) {
   if (f >= params.few || at >= params.many) { return; }
   let place = product * params.stride_c + f * params.c_few + at * params.c_many;
   var result = params.alpha * sum;
-  if (params.beta != 0.0) { result += params.beta * f32(c[place]); }
+  if (adds_c()) { result += params.beta * f32(c[place]); }
   c[place] = ${TC}(result);
 }
 
