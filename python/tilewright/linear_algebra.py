@@ -36,7 +36,7 @@ class LinearAlgebraOps(Operands):
         ("float16" or "bfloat16") rounds float32 inputs first. out_dtype float32 keeps the sums of
         float16 inputs as they are.
         """
-        wanted = None if out_dtype is None else to_dtype("matmul", out_dtype)
+        wanted = None if out_dtype is None else to_dtype("matmul", out_dtype, "out_dtype")
         return self._matmul(a, b, transpose_a, transpose_b, alpha, beta, precision, wanted, out)
 
     def _repeated(self, operand: Array, batch: tuple[int, ...]) -> Array:

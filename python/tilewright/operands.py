@@ -34,14 +34,14 @@ def invalid(call: str, what: str) -> NoReturn:
     raise _core.InvalidArgument(f"{call}: {what}")
 
 
-def to_dtype(call: str, dtype: npt.DTypeLike) -> np.dtype[Any]:
+def to_dtype(call: str, dtype: npt.DTypeLike, name: str = "dtype") -> np.dtype[Any]:
     """float32, float16 or int32, from anything that NumPy takes for a dtype."""
     try:
         wanted = None if dtype is None else np.dtype(dtype)
     except Exception:
         wanted = None
     if wanted not in (FLOAT32, FLOAT16, INT32):
-        invalid(call, f"dtype is {shown(dtype)}, expected float32, float16 or int32")
+        invalid(call, f"{name} is {shown(dtype)}, expected float32, float16 or int32")
     return cast("np.dtype[Any]", wanted)
 
 

@@ -181,6 +181,10 @@ def test_matmul(be: tw.Backend, a_shape: tuple[int, ...], b_shape: tuple[int, ..
     close(target, a @ b + 2)
 
 
+HOLLOW = tw.Array.__new__(tw.Array)
+"""Of a class whose __init__ was not called."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
@@ -192,7 +196,14 @@ def test_matmul(be: tw.Backend, a_shape: tuple[int, ...], b_shape: tuple[int, ..
         (((3, 3), (3, 3)), {"beta": 1}, "no out to add to"),
         (((3, 3), (3, 3)), {"precision": "float8"}, "precision is 'float8'"),
         (((3, 3), (3, 3)), {"out_dtype": "float16"}, "out_dtype is float16"),
+        (((3, 3), (3, 3)), {"out_dtype": "float64"}, "out_dtype is 'float64'"),
         (((3, 3), (3, 3)), {"alpha": "1"}, "alpha is '1'"),
+        (((3, 3), (3, 3)), {"alpha": np.ones(3)}, r"alpha is array\(.* expected a number"),
+        (((3, 3), (3, 3)), {"beta": np.ones(0)}, r"beta is array\(.* expected a number"),
+        (((3, 3), (3, 3)), {"transpose_b": np.ones(3)}, r"transpose_b is array\(.* True or False"),
+        (((3, 3), (3, 3)), {"transpose_b": HOLLOW}, "transpose_b is of type Array, expected True"),
+        (((3, 3), (3, 3)), {"precision": HOLLOW}, "precision is of type Array, expected a"),
+        (((3, 3), (3, 3)), {"out": HOLLOW}, "out is of type Array, which was never initialised"),
     ],
 )
 def test_wrong_products_are_refused(
