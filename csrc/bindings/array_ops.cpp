@@ -3,6 +3,7 @@
 #include "bindings/matmul.hpp"
 #include "bindings/method.hpp"
 #include "bindings/operands.hpp"
+#include "bindings/python_call.hpp"
 
 namespace py = pybind11;
 
@@ -44,10 +45,36 @@ py::object broadcast_binary(PyObject* self, const char* call, BinaryOp op, const
   return out.release();
 }
 
+bool is_number(PyObject* given) { return PyFloat_CheckExact(given) || PyLong_CheckExact(given); }
+
+/// The op of an Array and a number of Python's; null for what is neither.
+py::object scalar_binary(PyObject* self, const char* call, BinaryOp op, PyObject* a, PyObject* b,
+                         PyObject* given_out) {
+  const bool first = is_number(a);
+  if (first == is_number(b)) return {};
+  PyObject* const array = first ? b : a;
+  PyObject* const number = first ? a : b;
+  if (!all_ready(self, {&array, 1})) return {};
+  const double value = PyFloat_AsDouble(number);
+  if (value == -1.0 && PyErr_Occurred() != nullptr) {
+    // An int that no float reaches.
+    forget_error();
+    return {};
+  }
+  Backend& backend = backend_of(self);
+  const ArrayObject& x = *array_in(array);
+  Result out(self, call, given_out, x.shape, x.stored_as);
+  without_gil([&, from = x.buffer(), to = out->buffer(), n = x.size, dtype = x.stored_as] {
+    backend.binary_scalar(op, from, value, to, n, first, dtype);
+  });
+  return out.release();
+}
+
 /// _binary(call, op, a, b, out)
 py::object binary(PyObject* self, Arguments given) {
   const char* call = characters(given[0]);
   const auto op = Convert<BinaryOp>::from(given[1], {call, "op"});
+  if (py::object done = scalar_binary(self, call, op, given[2], given[3], given[4])) return done;
   Backend& backend = backend_of(self);
   const Operands<2> x(self, call, {"a", "b"}, {given[2], given[3]});
   if (!same_shape(x[0], x[1])) {

@@ -98,6 +98,9 @@ void bind_elementwise(BackendClass& cls) {
            arg("n"), dtype());
   def_call(cls, "binary", &Backend::binary, "Exactly n elements.", arg("op"), arg("a"), arg("b"),
            arg("output"), arg("n"), dtype());
+  def_call(cls, "binary_scalar", &Backend::binary_scalar,
+           "binary with a number in place of b, or of a.", arg("op"), arg("a"), arg("scalar"),
+           arg("output"), arg("n"), arg("scalar_first") = false, dtype());
   def_call(cls, "binary_broadcast", &Backend::binary_broadcast,
            "binary over a shape; a stride of 0 broadcasts a dimension.", arg("op"), arg("a"),
            arg("a_strides"), arg("b"), arg("b_strides"), arg("output"), arg("shape"), dtype());

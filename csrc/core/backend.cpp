@@ -110,6 +110,7 @@ void Backend::close() {
     {
       std::lock_guard lock(state_->mutex);
       buffers = state_->buffers.remove_all();
+      state_->budget->give_back(state_->scalars.clear());
       kernels = state_->kernels.remove_all();
       state_->profile = ProfileState::none;
       state_->active_bytes = state_->total_allocations = 0;
@@ -180,7 +181,12 @@ Buffer Backend::alloc(Size bytes) {
     call.invalid(text("bytes is ", wanted, ", but a buffer of this device holds at most ", most));
   }
   MemoryBudget& budget = *state_->budget;
-  if (!budget.take(wanted)) {
+  bool fits = budget.take(wanted);
+  if (!fits) {
+    budget.give_back(state_->scalars.clear());
+    fits = budget.take(wanted);
+  }
+  if (!fits) {
     throw OutOfMemory(
         text("alloc: ", wanted, " bytes asked for, but ", budget.held(), " of ", budget.limit(),
              " are in live buffers; free some, or raise memory_limit"),
@@ -279,7 +285,7 @@ MemoryStats Backend::memory_stats() const {
   stats.peak_scratch_bytes = state_->budget->peak_scratch();
   stats.allocations = state_->buffers.size();
   stats.total_allocations = state_->total_allocations;
-  stats.cached_bytes = do_cached_bytes();
+  stats.cached_bytes = do_cached_bytes() + state_->scalars.bytes();
   stats.cache_limit_bytes = do_cache_limit();
   stats.limit_bytes = state_->budget->limit();
   return stats;
@@ -287,6 +293,7 @@ MemoryStats Backend::memory_stats() const {
 
 void Backend::trim() {
   Call call(*state_, "trim");
+  state_->budget->give_back(state_->scalars.clear());
   call.checked();
   do_trim();
 }

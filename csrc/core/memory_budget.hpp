@@ -37,7 +37,9 @@ class MemoryBudget {
     raise(peak_scratch_, scratch_);
   }
 
-  /// Throws OutOfMemory, in the name of the op, where that would pass the limit.
+  /// Throws OutOfMemory, in the name of the op, for scratch that passes the limit.
+  [[noreturn]] void refuse(std::string_view op, std::uint64_t bytes) const;
+  /// Takes it, or refuses.
   void take_scratch(std::string_view op, std::uint64_t bytes);
   void give_back_scratch(std::uint64_t bytes) noexcept {
     scratch_ -= bytes;

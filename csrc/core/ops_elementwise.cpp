@@ -139,6 +139,56 @@ void Backend::binary(BinaryOp op, Buffer a, Buffer b, Buffer output, Size n, DTy
   if (n != 0) do_binary(r);
 }
 
+std::shared_ptr<Allocation> Backend::on_device(const Scalar& scalar) {
+  const std::span<const std::byte> bytes = scalar.bytes();
+  MemoryBudget& budget = *state_->budget;
+  if (!budget.take(bytes.size())) {
+    drop_scalars();
+    if (!budget.take(bytes.size())) budget.refuse("binary_scalar", bytes.size());
+  }
+  try {
+    std::shared_ptr<Allocation> allocation = do_alloc(bytes.size());
+    do_copy_htod(*allocation, bytes, 0);
+    std::lock_guard lock(state_->mutex);
+    budget.give_back(state_->scalars.insert(scalar, allocation));
+    return allocation;
+  } catch (...) {
+    budget.give_back(bytes.size());
+    throw;
+  }
+}
+
+void Backend::drop_scalars() {
+  std::lock_guard lock(state_->mutex);
+  state_->budget->give_back(state_->scalars.clear());
+}
+
+void Backend::binary_scalar(BinaryOp op, Buffer a, double scalar, Buffer output, Size n,
+                            bool scalar_first, DType dtype) {
+  Call call(*state_, "binary_scalar");
+  call.known("op", op);
+  call.not_negative("n", n);
+  call.float_dtype(dtype);
+  const AllocationRef array = call.buffer("a", a, n, dtype);
+  BinaryRequest r;
+  r.op = op;
+  r.output = call.buffer("output", output, n, dtype);
+  const Scalar element(scalar, dtype);
+  AllocationRef number = state_->scalars.find(element);
+  call.checked();
+  if (n == 0) return;
+  if (!number) number = on_device(element);
+  r.a = scalar_first ? number : array;
+  r.b = scalar_first ? array : number;
+  r.n = n;
+  r.rank = 1;
+  r.shape[0] = n;
+  r.a_strides[0] = scalar_first ? 0 : 1;
+  r.b_strides[0] = scalar_first ? 1 : 0;
+  r.dtype = dtype;
+  do_binary(r);
+}
+
 void Backend::binary_broadcast(BinaryOp op, Buffer a, std::span<const Size> a_strides, Buffer b,
                                std::span<const Size> b_strides, Buffer output,
                                std::span<const Size> shape, DType dtype) {

@@ -8,6 +8,7 @@
 #include "core/buffer_table.hpp"
 #include "core/kernel_table.hpp"
 #include "core/memory_budget.hpp"
+#include "core/scalar_table.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright {
@@ -32,6 +33,7 @@ class BackendState {
   bool initialized = false;
   BufferTable buffers;
   KernelTable kernels;
+  ScalarTable scalars;
   ProfileState profile = ProfileState::none;
   std::uint64_t active_bytes = 0;
   std::uint64_t total_allocations = 0;

@@ -511,6 +511,16 @@ class Backend:
     def binary(
         self, op: str, a: _Buffer, b: _Buffer, output: _Buffer, n: int, dtype: str = "float32"
     ) -> None: ...
+    def binary_scalar(
+        self,
+        op: str,
+        a: _Buffer,
+        scalar: float,
+        output: _Buffer,
+        n: int,
+        scalar_first: bool = False,
+        dtype: str = "float32",
+    ) -> None: ...
     def binary_broadcast(
         self,
         op: str,

@@ -316,6 +316,15 @@ CALLS: dict[str, Call] = {
         "n": Size(5),
         "dtype": DTYPE,
     },
+    "binary_scalar": {
+        "op": Name("sub", also_wrong=("exp",)),
+        "a": In(4 * 5),
+        "scalar": Number(2.0),
+        "output": Out(4 * 5, may_be=("a",)),
+        "n": Size(5),
+        "scalar_first": Flag(True),
+        "dtype": DTYPE,
+    },
     "binary_broadcast": {
         "op": Name("sub", also_wrong=("exp",)),
         "a": In(4 * 6),

@@ -37,6 +37,59 @@ def inputs(rng: np.random.Generator, op: str, shape: int | tuple[int, ...], dtyp
     return normal(rng, shape, dtype)
 
 
+@every_op
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("output", ["new", "a"])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_number(
+    ws: Workspace, rng: np.random.Generator, op: str, n: int, output: str, first: bool, dtype: str
+) -> None:
+    a, number = inputs(rng, op, n, dtype), 0.7
+    left = ws.output(a) if output == "a" else ws.input(a)
+    out = left if output == "a" else ws.room(n, dtype)
+    ws.be.binary_scalar(op, left, number, out, n, first, dtype)
+    b = np.full(n, number, dtype)
+    expect(ws, op, ws.read(out), *((b, a) if first else (a, b)))
+
+
+def test_numbers_round_as_numpys_do(ws: Workspace, dtype: str) -> None:
+    """Each number stands in the place of an element; more of them than the backend keeps."""
+    kind = np.dtype(dtype).type
+    around = [kind(x) for x in (1, 1.5, -2, 6e-5, 6e-8, 60000, 1e-20 if dtype == "float32" else 0)]
+    above = [np.nextafter(x, kind(np.inf)) for x in around]
+    numbers = [0.0, -0.0, np.nan, np.inf, -np.inf, 65519.99, 65520.0, -1e300, 1e-300, 0.1, 3.3, 7.7]
+    for x, y in zip(around, above, strict=True):
+        middle = (float(x) + float(y)) / 2
+        numbers += [middle, np.nextafter(middle, -np.inf), np.nextafter(middle, np.inf)]
+    assert len(numbers) > 32
+    one, out = ws.input(np.ones(3, dtype)), ws.room(3, dtype)
+    for number in numbers:
+        ws.be.binary_scalar("mul", one, number, out, 3, dtype=dtype)
+        with np.errstate(over="ignore"):
+            expected = np.asarray(number, np.float64).astype(dtype)
+        if expected != 0 and abs(expected) < np.finfo(dtype).tiny:
+            continue  # the product of a subnormal, which a GPU may flush
+        np.testing.assert_array_equal(ws.read(out), np.full(3, expected))
+
+
+def test_a_number_is_uploaded_once(be: Backend) -> None:
+    be.trim()
+    x = be.array(np.arange(5, dtype=np.float32))
+    cached = be.memory_stats().cached_bytes
+    made = be.memory_stats().total_allocations
+    for _ in range(3):
+        assert (x + 2.5).numpy().tolist() == [2.5, 3.5, 4.5, 5.5, 6.5]
+        assert (2.5 - x).numpy().tolist() == [2.5, 1.5, 0.5, -0.5, -1.5]
+    after = be.memory_stats()
+    assert after.total_allocations == made + 6, "the results and nothing else"
+    assert after.cached_bytes >= cached
+    for number in range(200):
+        _ = x * number
+    be.trim()
+    assert (x * 2).numpy().tolist() == [0, 2, 4, 6, 8]
+    del x
+
+
 @pytest.mark.essential
 @every_op
 @pytest.mark.parametrize("n", SIZES)

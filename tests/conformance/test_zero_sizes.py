@@ -64,6 +64,7 @@ EMPTY = [
     Empty("scatter", {"row_size": 0}, ("source", "output")),
     Empty("scatter", {"output_rows": 0}, ("output",)),
     Empty("binary", {"n": 0}, ("a", "b", "output")),
+    Empty("binary_scalar", {"n": 0}, ("a", "output")),
     Empty("binary_broadcast", {"shape": (0, 3)}, ("a", "b", "output")),
     Empty("reduce", {"shape": (0, 3)}, ("input", "output")),
 ]

@@ -49,6 +49,7 @@ CALLS = {
     "silu": (1, 2, 1),
     "gelu": (1, 2, 1),
     "binary": ("add", 1, 2, 3, 1),
+    "binary_scalar": ("add", 1, 2.0, 3, 1),
     "binary_broadcast": ("add", 1, (1,), 2, (1,), 3, (1,)),
     "reduce": ("sum", 1, 2, (1,), 0),
     "cast": (1, "float32", 2, "float16", 1),

@@ -39,6 +39,7 @@ struct ReduceRequest;
 struct CastRequest;
 struct LaunchRequest;
 class MemoryBudget;
+class Scalar;
 
 /// What a backend is made with. Each backend uses what applies to it.
 struct Config {
@@ -249,6 +250,11 @@ class TILEWRIGHT_API Backend {
   /// Exactly n elements. output may be a or b.
   void binary(BinaryOp op, Buffer a, Buffer b, Buffer output, Size n, DType dtype = DType::float32);
 
+  /// binary with a number in place of b, or of a where scalar_first is true; it rounds to dtype.
+  /// The numbers used last are kept on the device, until trim(). output may be a.
+  void binary_scalar(BinaryOp op, Buffer a, double scalar, Buffer output, Size n,
+                     bool scalar_first = false, DType dtype = DType::float32);
+
   /// binary over a shape, with a stride in elements for each dimension of a and of b: 0 broadcasts
   /// it. The output is contiguous; it may be an input whose strides are those of the output.
   void binary_broadcast(BinaryOp op, Buffer a, std::span<const Size> a_strides, Buffer b,
@@ -350,6 +356,10 @@ class TILEWRIGHT_API Backend {
   void run_gemm(GemmRequest& request);
   /// Gives an input of no elements that is null something to bind, where there are results.
   void stand_in(std::shared_ptr<Allocation>& input);
+
+  /// The number on the device, kept there for the next call.
+  std::shared_ptr<Allocation> on_device(const Scalar& scalar);
+  void drop_scalars();
 
   std::string name_;
   Config config_;

@@ -109,6 +109,17 @@ def _broadcast(strides: tuple[int, int]) -> Callable[[Draw, int, int], Problem]:
     return build
 
 
+def _scalar(draw: Draw, n: int) -> Problem:
+    return Problem(
+        shape=count(n),
+        inputs=[draw.normal(n)],
+        output=draw.zeros(n),
+        call=lambda be, x, out: be.binary_scalar("mul", x[0], 0.5, out, n, False, draw.dtype),
+        numpy=lambda x, out=None: np.multiply(x, x.dtype.type(0.5), out=out),
+        own_float16=True,
+    )
+
+
 def _reduce(op: str, axis: int) -> Callable[[Draw, int, int], Problem]:
     def build(draw: Draw, rows: int, cols: int) -> Problem:
         return Problem(
@@ -164,6 +175,7 @@ _ROWS = sizes((7, 129), (8192, 1024), (16384, 4096))
 CASES = [
     *(Case("unary", GROUP, _unary(op), _VECTORS, op) for op in _UNARY),
     *(Case("binary", GROUP, _binary(op), _VECTORS, op) for op in _BINARY),
+    Case("binary_scalar", GROUP, _scalar, _VECTORS),
     Case("binary_broadcast", GROUP, _broadcast((0, 1)), _ROWS, "row"),
     Case("binary_broadcast", GROUP, _broadcast((1, 0)), _ROWS, "column"),
     *(Case("reduce", GROUP, _reduce(op, -1), _ROWS, op) for op in _REDUCE),
