@@ -283,6 +283,21 @@ def test_the_limit_holds_for_live_and_cached_memory_together(be: Backend) -> Non
         limited.free(buffer)
 
 
+def test_what_is_kept_is_within_the_limit_with_what_it_is_rounded_up_by(be: Backend) -> None:
+    limit = 100_000
+    with tilewright.init_backend(be.device.id, memory_limit=limit) as limited:
+        for size in range(1, limit + 1, 999):
+            limited.free(limited.alloc(size))
+            assert limited.memory_stats().cached_bytes <= limit
+        for size in range(1, limit // 2, 999):
+            pair = [limited.alloc(size), limited.alloc(limit - size)]
+            for left in (limit - size, 0):
+                limited.free(pair.pop(0))
+                stats = limited.memory_stats()
+                assert stats.active_bytes == left
+                assert left + stats.cached_bytes <= limit
+
+
 def test_what_is_kept_can_be_limited(be: Backend) -> None:
     with tilewright.init_backend(be.device.id, cache_limit=5_000_000) as limited:
         assert limited.config["cache_limit"] == 5_000_000
