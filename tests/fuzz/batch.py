@@ -17,7 +17,7 @@ from . import arrays, kernels, sequences
 from .call import Call, Fault, Placed
 from .draw import Draw
 from .ops import GENERATORS
-from .process import peak
+from .process import forget_peak, peak
 from .refusals import Strangers, refused
 
 #: what one case may take of the machine
@@ -150,6 +150,7 @@ WITH_KERNELS: list[Kind] = [*KINDS, *[kernel] * 3, *[wrong_kernel] * 5]
 
 def run_case(bench: Bench, draw: Draw) -> None:
     """Raises Fault where the case finds one."""
+    forget_peak()
     before, memory = bench.be.memory_stats(), peak()
     kind = draw.one_of(bench.kinds)
     try:
