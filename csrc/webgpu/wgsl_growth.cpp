@@ -106,10 +106,13 @@ class Growth {
         known.result = std::max(known.result, elements_of(place + 1));
       }
       if (weight > most_weight) {
-        refuse(code_, tokens_[place].line,
-               text(global.name, " grows to more than ", most_weight,
-                    " words as it is compiled, with what it calls and the elements of its values; "
-                    "make it shorter, or use loops and smaller arrays"));
+        refuse(
+            code_, tokens_[place].line,
+            text(
+                global.name, " grows to more than ", most_weight,
+                " words as it is compiled, with what it calls and the elements of its values; "
+                "make it shorter, use loops and smaller arrays, or pass trusted=True, which has no "
+                "such bound"));
       }
     }
     // A single number is worked out, however it is written.

@@ -1,4 +1,4 @@
-"""unary, silu, gelu, binary, binary_broadcast, reduce and cast."""
+"""unary, silu, gelu, binary, binary_scalar, binary_broadcast, reduce and cast."""
 
 from __future__ import annotations
 
@@ -47,6 +47,23 @@ def binary(draw: Draw, name: str) -> Call:
     exact = references.BINARY[op](a, b)
     tolerance = bounds.elementwise(op, exact, exact, draw.subnormals)
     values = {"op": op, "a": left, "b": right, "output": out, "n": n, "dtype": dtype}
+    return Call(name, values, [Result(out, exact, tolerance)], empty=n == 0)
+
+
+@generates("binary_scalar")
+def binary_scalar(draw: Draw, name: str) -> Call:
+    op = draw.one_of(list(references.BINARY))
+    n, dtype = elements(draw), draw.dtype()
+    a = draw.numbers(n, dtype)
+    number = draw.numbers(1, dtype)
+    first = draw.rarely(2)
+    source = Operand(a, draw.integer(0, 40))
+    out = source if draw.rarely(3) else Operand(np.full(n, np.nan, dtype), draw.integer(0, 40))
+    wide = np.broadcast_to(number, a.shape)
+    exact = references.BINARY[op](*((wide, a) if first else (a, wide)))
+    tolerance = bounds.elementwise(op, exact, exact, draw.subnormals)
+    values = {"op": op, "a": source, "scalar": float(number[0]), "output": out, "n": n}
+    values |= {"scalar_first": first, "dtype": dtype}
     return Call(name, values, [Result(out, exact, tolerance)], empty=n == 0)
 
 
