@@ -148,6 +148,26 @@ def test_decoding_with_a_roomy_cache(
     bounds.assert_within(run(ws, case, q, k, v, dtype), weights @ values, tolerance)
 
 
+def test_a_cache_larger_than_one_binding(be: Backend) -> None:
+    """What is visible has to fit, on software Vulkan into 128 MB."""
+    heads, keys, dim, visible = 2, 140_000, 128, 3
+    shape = (heads, visible, dim)
+    seen = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    buffers = [be.alloc(4 * heads * n * dim) for n in (1, keys, keys, 1)]
+    q, k, v, out = buffers
+    be.copy_htod(q, np.zeros((heads, dim), np.float32))
+    for head in range(heads):
+        start = 4 * head * keys * dim
+        be.copy_htod(k, np.ones((visible, dim), np.float32), offset=start)
+        be.copy_htod(v, seen[head], offset=start)
+    be.attention(q, k, v, out, 1, heads, 1, keys, dim, 1.0, True, visible - 1)
+    got = np.empty((heads, dim), np.float32)
+    be.copy_dtoh(got, out)
+    for buffer in buffers:
+        be.free(buffer)
+    np.testing.assert_allclose(got, seen.mean(axis=1), rtol=1e-6)
+
+
 def test_a_value_that_some_of_the_queries_do_not_see(
     ws: Workspace, rng: np.random.Generator, dtype: str
 ) -> None:

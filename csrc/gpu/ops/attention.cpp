@@ -91,9 +91,13 @@ std::uint64_t AttentionRows::tops_bytes(const AttentionRequest& r) const {
   return bytes_of(2 * pieces * r.batch * r.heads * r.seq_q, DType::float32);
 }
 
+Size visible_keys(const AttentionRequest& r) {
+  return r.causal ? std::min(r.seq_kv, std::min(r.q_offset, r.seq_kv) + r.seq_q) : r.seq_kv;
+}
+
 AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_scratch) {
   AttentionRows p{};
-  p.visible = r.causal ? std::min(r.seq_kv, std::min(r.q_offset, r.seq_kv) + r.seq_q) : r.seq_kv;
+  p.visible = visible_keys(r);
   p.sharing = r.heads / r.kv_heads * r.seq_q;
   // Eight wide rows would not fit in 16 KiB.
   const Size most_rows = r.head_dim > most_columns ? 4 : 8;
@@ -199,7 +203,9 @@ void GpuBackend::do_attention(const AttentionRequest& r) {
   const bool vector = r.head_dim % 4 == 0;
   const bool whole = r.head_dim % columns == 0;
   const std::uint64_t of_q = bytes_of(r.batch * r.heads * r.seq_q * r.head_dim, r.dtype);
-  const std::uint64_t of_kv = bytes_of(r.batch * r.kv_heads * r.seq_kv * r.head_dim, r.dtype);
+  // Up to the last key of the last head that is seen.
+  const Size keys = (r.batch * r.kv_heads - 1) * r.seq_kv + visible_keys(r);
+  const std::uint64_t of_kv = bytes_of(keys * r.head_dim, r.dtype);
   const std::array<Binding, 4> bindings{bind(op, r.q, of_q), bind(op, r.k, of_kv),
                                         bind(op, r.v, of_kv), bind(op, r.o, of_q)};
   if (r.seq_q <= few_queries && r.head_dim <= group_size) {

@@ -19,6 +19,9 @@ struct AttentionRows {
   std::uint64_t tops_bytes(const AttentionRequest& r) const;
 };
 
+/// Keys of each head that some query sees, the first ones.
+Size visible_keys(const AttentionRequest& r);
+
 /// With at most so many bytes of scratch.
 AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_scratch);
 
