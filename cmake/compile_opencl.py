@@ -1,13 +1,17 @@
-"""Compiles one OpenCL C kernel file to SPIR-V, once for each combination of its choices, and writes
-the modules as a C++ source.
+"""Compiles one kernel file to SPIR-V, once for each combination of its choices, and writes the
+modules as a C++ source. The file is OpenCL C, or WGSL that wgsl_to_opencl translates.
 
 Lines that begin with //! say how the variables that a plan sets reach the kernel:
-  //! NAME: VALUE VALUE ...   compiled for each value, with macros NAME and NAME_IS_VALUE
+  //! NAME: VALUE VALUE ...   compiled for each value; in OpenCL C macros NAME and NAME_IS_VALUE
   //! NAME: constant          a specialization constant, read as NAME
   //! NAME: constant WORD ... the same of a variable that is a word: its place among these, whose
                               macros are NAME_WORD
   //! ignored: NAME ...       the kernel does not need it
+  //! NAME: as VALUE          whatever a plan sets, the template of a WGSL file takes it for this
+  //! twin: REASON            of OpenCL C: why the WGSL kernel of its name is not translated
   //! only: EXPRESSION        of the values, in Python; other combinations are left out
+  //! library: FLAG ...        no kernel but functions, compiled with further flags; names that only
+                              people read are left out
 """
 
 import argparse
@@ -18,8 +22,12 @@ import re
 import subprocess
 import sys
 import tempfile
+from array import array
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from spirv_packing import packed
+from wgsl_to_opencl import Symbol, TranslationError, folder_loader, names_in, translated
 
 FLAGS = [
     *("-x", "cl", "-cl-std=CL2.0", "-target", "spirv64v1.2-unknown-unknown"),
@@ -29,17 +37,27 @@ FLAGS = [
     *("-mllvm", "--spirv-ext=+SPV_INTEL_subgroups"),
     *("-Wall", "-Wextra", "-Werror"),
 ]
+# WGSL has integers wrap, and files that are included have more than each kernel uses.
+TRANSLATED_FLAGS = [
+    *("-fwrapv", "-Wno-unused-parameter", "-Wno-unused-variable", "-Wno-unused-but-set-variable"),
+    *("-Wno-missing-field-initializers", "-Wno-missing-braces"),
+]
 PRELUDE = "prelude.h"
 
 
 class Kernel:
-    def __init__(self, source):
+    def __init__(self, source, headers):
+        self.headers = headers
+        self.wgsl = source.suffix == ".wgsl"
         self.path = source
         self.name = source.stem
         self.choices = {}
         self.constants = {}
         self.ignored = []
         self.only = []
+        self.library = None
+        self.taken_as = {}
+        self.loaded = set()
         for number, line in enumerate(source.read_text().splitlines(), 1):
             if not line.startswith("//!"):
                 continue
@@ -49,8 +67,15 @@ class Kernel:
             name, rest = matched.groups()
             if name == "only":
                 self.only.append(compile(rest, str(source), "eval"))
+            elif name == "library":
+                self.library = rest.split()
             elif name == "ignored":
                 self.ignored += rest.split()
+            elif name == "twin":
+                pass
+            elif rest.split()[0] == "as":
+                self.ignored.append(name)
+                self.taken_as[name] = typed(rest.split()[1])
             elif rest.split()[0] == "constant":
                 self.constants[name] = rest.split()[1:]
             else:
@@ -60,18 +85,41 @@ class Kernel:
         """Every one, with None in the place of those that are left out."""
         for values in itertools.product(*self.choices.values()):
             chosen = dict(zip(self.choices, values, strict=True))
-            typed = {k: int(v) if v.isdigit() else v for k, v in chosen.items()}
-            kept = all(eval(rule, {"__builtins__": {}}, typed) for rule in self.only)
+            values = {k: typed(v) for k, v in chosen.items()}
+            kept = all(eval(rule, {"__builtins__": {}}, values) for rule in self.only)
             yield chosen if kept else None
 
     def prelude(self):
         lines = ['#include "language.h"']
+        if self.wgsl:
+            lines.append('#include "wgsl.h"')
         for id, (name, words) in enumerate(self.constants.items()):
             value = f"__spirv_SpecConstant({id}, 1)"
-            lines.append(f"static inline uint constant_{name}(void) {{ return {value}; }}")
+            # Numbers of the template have signs.
+            type = "int" if self.wgsl else "uint"
+            lines.append(f"static inline {type} constant_{name}(void) {{ return {value}; }}")
             lines.append(f"#define {name} constant_{name}()")
             lines += [f"#define {name}_{word} {place}" for place, word in enumerate(words)]
         return "\n".join(lines) + "\n"
+
+    def translation(self, chosen):
+        """As OpenCL C."""
+        variables = {name: typed(value) for name, value in chosen.items()} | self.taken_as
+        variables |= {n: Symbol(n, tuple(words), n) for n, words in self.constants.items()}
+        # The language's division, square root and functions are as exact as ops promise.
+        variables["EXACT"] = 1
+        headers = [(self.headers / name).read_text() for name in ("language.h", "wgsl.h")]
+        return translated(
+            self.path.name,
+            variables,
+            self.name,
+            folder_loader(self.path.parent, self.loaded),
+            names_in("".join(headers)),
+        )
+
+
+def typed(value):
+    return int(value) if value.isdigit() else value
 
 
 def file_name(kernel, chosen):
@@ -81,18 +129,49 @@ def file_name(kernel, chosen):
 def compile_variant(zig, kernel, chosen, folder):
     output = folder / file_name(kernel, chosen)
     macros = []
-    for name, value in chosen.items():
-        macros += [f"-D{name}={value}", f"-D{name}_IS_{value}=1"]
-    places = [f"-I{kernel.path.parent}", "-include", str(folder / PRELUDE)]
+    flags = [*FLAGS, *(kernel.library or [])]
+    source = kernel.path
+    values = " ".join(f"{k}={v}" for k, v in chosen.items()) or "no choices"
+    if kernel.wgsl:
+        flags += TRANSLATED_FLAGS
+        source = output.with_suffix(".cl")
+        try:
+            source.write_text(kernel.translation(chosen))
+        except TranslationError as error:
+            sys.exit(f"{error} ({kernel.name} with {values})")
+    else:
+        for name, value in chosen.items():
+            macros += [f"-D{name}={value}", f"-D{name}_IS_{value}=1"]
+    places = [f"-I{kernel.headers}", "-include", str(folder / PRELUDE)]
     done = subprocess.run(
-        [zig, "clang", *FLAGS, *places, *macros, "-c", str(kernel.path), "-o", str(output)],
+        [zig, "clang", *flags, *places, *macros, "-c", str(source), "-o", str(output)],
         capture_output=True,
         text=True,
     )
     if done.returncode != 0:
-        values = " ".join(f"{k}={v}" for k, v in chosen.items())
-        sys.exit(f"{kernel.path} does not compile with {values or 'no choices'}:\n{done.stderr}")
-    return output.read_bytes()
+        text = source.read_text() if kernel.wgsl else ""
+        sys.exit(f"{kernel.path} does not compile with {values}:\n{text}{done.stderr}")
+    module = output.read_bytes()
+    return module if kernel.library is None else stripped(module)
+
+
+def stripped(module):
+    """A SPIR-V module without names, and without decorations but those of built-ins and linkage."""
+    source, name, member_name, decorate = 3, 5, 6, 71
+    built_in, constant, linkage = 11, 22, 41
+    words = array("I", module)
+    kept = words[:5]
+    at = len(kept)
+    while at < len(words):
+        op, length = words[at] & 0xFFFF, words[at] >> 16
+        if op == decorate:
+            keep = words[at + 2] in (built_in, constant, linkage)
+        else:
+            keep = op not in (source, name, member_name)
+        if keep:
+            kept += words[at : at + length]
+        at += length
+    return kept.tobytes()
 
 
 def words_of(module):
@@ -107,54 +186,70 @@ def variable(name, role, values=()):
 
 def source_of(kernel, modules):
     """Modules that came out the same are kept once."""
-    place = {}
-    entries = []
+    begin = {}
+    words = 0
     for module in modules:
-        if module is None:
-            entries.append("    {},")
-        else:
-            entries.append(f"    module_{place.setdefault(module, len(place))},")
-    arrays = [
-        f"constexpr std::uint32_t module_{i}[] = {{\n{words_of(module)}\n}};"
-        for module, i in place.items()
+        if module is not None and module not in begin:
+            begin[module] = words
+            words += len(module) // 4
+    entries = [
+        "    {0, 0}," if module is None else f"    {{{begin[module]}, {len(module) // 4}}},"
+        for module in modules
     ]
+    data = packed(begin)
     roles = (
         [variable(name, "choice", values) for name, values in kernel.choices.items()]
         + [variable(name, "constant", words) for name, words in kernel.constants.items()]
         + [variable(name, "ignored") for name in kernel.ignored]
     )
     newline = "\n"
-    digest = hashlib.sha256(b"".join(place)).hexdigest()
+    digest = hashlib.sha256(b"".join(begin)).hexdigest()
     return f"""#include "gpu/spirv_kernels.hpp"
 
 namespace tilewright::gpu {{
-
-namespace {{
-{newline.join(arrays)}
-}}
 
 SpirvKernel spirv_kernel_{kernel.name}() {{
   static const KernelVariable variables[] = {{
 {newline.join(roles)}
     {{"", VariableRole::ignored, {{}}}}}};
-  static constexpr std::span<const std::uint32_t> modules[] = {{
+  static constexpr SpirvPlace modules[] = {{
 {newline.join(entries)}
   }};
-  return {{"{kernel.name}", "{digest}", std::span(variables).first({len(roles)}), modules}};
+  static constexpr std::uint32_t packed[] = {{
+{words_of(data)}
+  }};
+  return {{"{kernel.name}", "{digest}", std::span(variables).first({len(roles)}), modules,
+          std::as_bytes(std::span(packed)).first({len(data)})}};
 }}
 
 }}
 """
 
 
+def keep(kernel, modules, made, folder):
+    """The modules, and the translations that they were compiled from, for people and tests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f"{kernel.name}.*"):
+        old.unlink()
+    for chosen, module in zip(kernel.combinations(), modules, strict=True):
+        if module is not None:
+            place = folder / file_name(kernel, chosen)
+            place.write_bytes(module)
+            if kernel.wgsl:
+                translation = place.with_suffix(".cl")
+                translation.write_text((made / translation.name).read_text())
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--zig", required=True, help="of the ziglang package, whose clang is taken")
     parser.add_argument("--source", required=True, type=Path)
+    parser.add_argument("--headers", required=True, type=Path, help="the folder of language.h")
     parser.add_argument("--output", required=True, type=Path)
-    parser.add_argument("--modules", type=Path, help="a folder to also keep the SPIR-V files in")
+    parser.add_argument("--depfile", type=Path, help="to list the files of the kernel in")
+    parser.add_argument("--modules", type=Path, help="a folder to also keep the files in")
     options = parser.parse_args()
-    kernel = Kernel(options.source)
+    kernel = Kernel(options.source, options.headers)
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / PRELUDE).write_text(kernel.prelude())
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -168,14 +263,13 @@ def main():
                     kernel.combinations(),
                 )
             )
-    if options.modules:
-        options.modules.mkdir(parents=True, exist_ok=True)
-        for old in options.modules.glob(f"{kernel.name}.*spv"):
-            old.unlink()
-        for chosen, module in zip(kernel.combinations(), modules, strict=True):
-            if module is not None:
-                (options.modules / file_name(kernel, chosen)).write_bytes(module)
+        if options.modules and kernel.library is None:
+            keep(kernel, modules, Path(folder), options.modules)
+    if options.depfile:
+        files = " ".join(str(path) for path in sorted({kernel.path, *kernel.loaded}))
+        options.depfile.write_text(f"{options.output}: {files}\n")
     options.output.write_text(source_of(kernel, modules))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -12,6 +12,8 @@ import pytest
 
 # Mesa's layer that sorts the devices writes errors to stderr where no display server is found.
 os.environ.setdefault("NODEVICE_SELECT", "1")
+# Before anything imports SciPy, Dask for one.
+os.environ["SCIPY_ARRAY_API"] = "1"
 
 HERE = Path(__file__).parent
 

@@ -14,8 +14,8 @@ CLANG = (
 )
 
 
-def spirv_of(source: Path) -> bytes:
+def spirv_of(source: Path, *flags: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         module = Path(folder, "module.spv")
-        subprocess.run([*CLANG, "-c", source, "-o", module], check=True)
+        subprocess.run([*CLANG, *flags, "-c", source, "-o", module], check=True)
         return module.read_bytes()

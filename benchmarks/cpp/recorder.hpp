@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -55,7 +56,11 @@ class Recorder final : public gpu::Device {
   void download(std::span<std::byte>, gpu::DeviceBuffer&, std::uint64_t) override {}
   void copy(gpu::DeviceBuffer&, std::uint64_t, gpu::DeviceBuffer&, std::uint64_t,
             std::uint64_t) override {}
+  std::uint64_t start_download(HostRead, gpu::DeviceBuffer&, std::uint64_t) override { return 0; }
   void wait() override {}
+  std::uint64_t mark() override { return 0; }
+  bool reach(std::uint64_t, std::chrono::steady_clock::time_point) override { return true; }
+  void flush() override {}
   void begin_timing() override {}
   std::vector<LaunchRecord> end_timing() override { return {}; }
 
@@ -70,7 +75,7 @@ class Recorder final : public gpu::Device {
 template <class Op>
 Recorded record(gpu::KernelLanguage language, const Recorder::Read& read, const Op& op) {
   Recorded recorded;
-  gpu::GpuBackend backend("recorder", {}, [&](const Config&) {
+  gpu::GpuBackend backend("recorder", {}, [&](const Config&, gpu::DeviceUse) {
     return std::make_shared<Recorder>(recorded, language, read);
   });
   backend.init();

@@ -6,7 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "bindings/array_complex.hpp"
+#include "bindings/array_elementwise.hpp"
+#include "bindings/array_index.hpp"
+#include "bindings/array_map.hpp"
 #include "bindings/call.hpp"
 #include "bindings/method.hpp"
 #include "bindings/self.hpp"
@@ -22,25 +27,56 @@ namespace {
 // Borrowed for the life of the process.
 PyTypeObject* base_class = nullptr;
 PyTypeObject* array_class = nullptr;  // Python's Array
-std::array<PyObject*, EnumNames<DType>::values.size()> numpy_dtypes{};
-std::array<PyObject*, EnumNames<DType>::values.size()> dtype_names{};
+constexpr std::size_t dtype_count = EnumNames<DType>::values.size();
+std::array<PyObject*, dtype_count> numpy_dtypes{};  // null where NumPy has none: bfloat16
+std::array<PyObject*, dtype_count> dtype_names{};
+
+/// The complex dtypes, of which NumPy's names are those of Arrays.
+struct ComplexDType {
+  DType parts;
+  const char* name;
+  PyObject* numpy = nullptr;
+  PyObject* text = nullptr;
+};
+std::array complex_dtypes{ComplexDType{DType::float32, "complex64"},
+                          ComplexDType{DType::float64, "complex128"}};
+
+const ComplexDType& complex_of(DType parts) {
+  return complex_dtypes[parts == complex_dtypes[0].parts ? 0 : 1];
+}
 
 ArrayObject* as_array(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }
 
-Memory allocate(PyObject* backend, Size elements, DType dtype) {
+void construct(ArrayObject* array) {
+  new (&array->memory) Memory();
+  new (&array->steps) std::unique_ptr<const Size[]>();
+  new (&array->part) std::unique_ptr<const PartHandle>();
+}
+
+Memory allocate(PyObject* backend, Size elements, DType dtype, bool is_complex) {
   const std::shared_ptr<Backend>& owner = *holder_of<Backend>(backend);
   // A buffer cannot be empty, an array can.
-  const Size bytes = std::max<Size>(1, elements * static_cast<Size>(size_of(dtype)));
+  const Size bytes =
+      std::max<Size>(1, elements * static_cast<Size>(size_of(dtype)) * (is_complex ? 2 : 1));
   return without_gil([&] { return std::make_shared<const OwnedBuffer>(owner, bytes); });
 }
 
+/// An Array whose memory is still to come.
+py::object unfilled() {
+  PyObject* self = array_class->tp_alloc(array_class, 0);
+  if (self == nullptr) throw py::error_already_set();
+  construct(as_array(self));
+  return py::reinterpret_steal<py::object>(self);
+}
+
 void fill(ArrayObject* array, PyObject* backend, PyObject* shape, Size size, DType dtype,
-          Memory memory) {
+          bool is_complex, Memory memory) {
   array->backend = Py_NewRef(backend);
   array->shape = Py_NewRef(shape);
-  array->dtype = Py_NewRef(numpy_dtype(dtype));
+  array->dtype = Py_NewRef(is_complex ? complex_of(dtype).numpy : numpy_dtype(dtype));
   array->size = size;
   array->stored_as = dtype;
+  array->is_complex = is_complex;
   array->memory = std::move(memory);
 }
 
@@ -48,7 +84,7 @@ void fill(ArrayObject* array, PyObject* backend, PyObject* shape, Size size, DTy
 
 PyObject* make(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type->tp_alloc(type, 0);
-  if (self != nullptr) new (&as_array(self)->memory) Memory();
+  if (self != nullptr) construct(as_array(self));
   return self;
 }
 
@@ -63,17 +99,21 @@ void init(ArrayObject* self, PyObject* backend, PyObject* shape, PyObject* dtype
   for (const Size size : to_sizes(shape, {call, "shape"})) {
     if (size < 0) Argument{call, "shape"}.refuse(shape, "sizes of 0 or more");
   }
-  const DType stored_as = to_stored_as(dtype, call);
+  const std::optional<DType> parts = parts_of(dtype);
+  const DType stored_as = parts ? *parts : to_stored_as(dtype, call);
   const Size size = elements_of(call, shape);
   Memory memory;
   if (shared != Py_None) {
-    const ArrayObject* other = array_in(shared);
+    const ArrayObject* other = any_array_in(shared);
     if (other == nullptr) Argument{call, "shared"}.refuse(shared, "an Array or None");
+    if (!other->is_contiguous() || other->offset != 0) {
+      Argument{call, "shared"}.refuse(shared, "an Array that starts with its memory, row by row");
+    }
     memory = other->memory;
   } else {
-    memory = allocate(backend, size, stored_as);
+    memory = allocate(backend, size, stored_as, parts.has_value());
   }
-  fill(self, backend, shape, size, stored_as, std::move(memory));
+  fill(self, backend, shape, size, stored_as, parts.has_value(), std::move(memory));
 }
 
 int init_slot(PyObject* self, PyObject* arguments, PyObject* named) {
@@ -108,13 +148,15 @@ void deallocate(PyObject* self) {
   Py_XDECREF(array->backend);
   Py_XDECREF(array->shape);
   Py_XDECREF(array->dtype);
-  array->memory.~Memory();
+  std::destroy_at(&array->part);
+  std::destroy_at(&array->steps);
+  std::destroy_at(&array->memory);
   type->tp_free(self);
   Py_DECREF(type);
 }
 
 const ArrayObject& made(PyObject* self) {
-  const ArrayObject* array = array_in(self);
+  const ArrayObject* array = any_array_in(self);
   if (array == nullptr) throw py::attribute_error("the Array was never initialised");
   return *array;
 }
@@ -127,7 +169,9 @@ PyObject* handle(PyObject* self, void*) {
 
 PyObject* stored_as(PyObject* self, void*) {
   return guarded(nullptr, [&] {
-    return Py_NewRef(dtype_names[static_cast<std::size_t>(made(self).stored_as)]);
+    const ArrayObject& array = made(self);
+    return Py_NewRef(array.is_complex ? complex_of(array.stored_as).text
+                                      : dtype_names[static_cast<std::size_t>(array.stored_as)]);
   });
 }
 
@@ -152,6 +196,38 @@ PyObject* host_memory(PyObject* self, PyObject*) {
   });
 }
 
+PyObject* strides(PyObject* self, void*) {
+  return guarded(nullptr, [&] { return strides_of(made(self)).tuple().release().ptr(); });
+}
+
+PyObject* offset(PyObject* self, void*) {
+  return guarded(nullptr, [&] { return PyLong_FromLongLong(made(self).offset); });
+}
+
+PyObject* is_contiguous(PyObject* self, void*) {
+  return guarded(nullptr, [&] { return PyBool_FromLong(made(self).is_contiguous() ? 1 : 0); });
+}
+
+/// The Array itself where its elements lie row by row, else a copy.
+PyObject* contiguous_method(PyObject* self, PyObject*) {
+  return guarded(nullptr, [&] {
+    const ArrayObject& array = made(self);
+    return array.is_contiguous() ? Py_NewRef(self) : copied(array).release().ptr();
+  });
+}
+
+PyObject* copy_method(PyObject* self, PyObject*) {
+  return guarded(nullptr, [&] { return copied(made(self)).release().ptr(); });
+}
+
+/// Whether two Arrays meet in memory.
+PyObject* overlaps(PyObject* self, PyObject* other) {
+  return guarded(nullptr, [&] {
+    if (any_array_in(other) == nullptr) Argument{"overlaps", "other"}.refuse(other, "an Array");
+    return PyBool_FromLong(overlap(made(self), *any_array_in(other)) ? 1 : 0);
+  });
+}
+
 PyMemberDef members[] = {
     {"backend", T_OBJECT_EX, offsetof(ArrayObject, backend), READONLY, nullptr},
     {"shape", T_OBJECT_EX, offsetof(ArrayObject, shape), READONLY, nullptr},
@@ -161,19 +237,44 @@ PyMemberDef members[] = {
     {}};
 
 PyGetSetDef properties[] = {
-    {"handle", handle, nullptr, "The trait's handle of the buffer.", nullptr},
+    {"handle", handle, nullptr, "The trait's handle of the elements; of a view, a view's.",
+     nullptr},
+    {"strides", strides, nullptr, "The steps from element to element, counted in elements.",
+     nullptr},
+    {"offset", offset, nullptr, "Where the first element lies in memory, in elements.", nullptr},
+    {"is_contiguous", is_contiguous, nullptr, "Whether the elements lie row by row without gaps.",
+     nullptr},
     {"stored_as", stored_as, nullptr, "The dtype as the trait's calls take it.", nullptr},
     {}};
 
 PyMethodDef methods[] = {
     {"host_memory", host_memory, METH_NOARGS,
      "host_memory(self) -> numpy.ndarray | None\n\nThe buffer's own memory as bytes, or None where "
-     "the host cannot address it."},
+     "the host cannot address it. Of a view, that of all the memory that it is a part of."},
+    {"_contiguous", contiguous_method, METH_NOARGS,
+     "_contiguous(self) -> Array\n\nThe Array itself where its elements lie row by row, else a "
+     "copy."},
+    {"copy", copy_method, METH_NOARGS,
+     "copy(self) -> Array\n\nThe same elements in memory of their own, row by row."},
+    {"overlaps", overlaps, METH_O,
+     "overlaps(self, other: Array) -> bool\n\nWhether the two may share elements, by the first "
+     "and last byte of each."},
+    {"_view", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(view_method)), METH_FASTCALL,
+     "_view(self, shape: tuple, strides: Sequence[int], offset: int) -> Array\n\nA view on its "
+     "memory."},
+    {"_parts", reinterpret_cast<PyCFunction>(parts_method), METH_NOARGS,
+     "_parts(self) -> Array\n\nA view of complex elements as real ones, with a last axis of two."},
+    {"_part", reinterpret_cast<PyCFunction>(part_method), METH_O,
+     "_part(self, which: int) -> Array\n\nA view of the real parts, or with 1 of the imaginary "
+     "ones, of complex elements."},
+    {"_paired", reinterpret_cast<PyCFunction>(paired_method), METH_NOARGS,
+     "_paired(self) -> Array\n\nA complex view of pairs along the last axis, as _parts() gives "
+     "them."},
     {}};
 
-PyType_Slot slots[] = {
-    {Py_tp_doc, const_cast<char*>("A shape, a dtype, and a buffer that is freed with its last "
-                                  "owner.")},
+PyType_Slot own_slots[] = {
+    {Py_tp_doc, const_cast<char*>("A shape, a dtype, strides, and a buffer that is freed with its "
+                                  "last owner.")},
     {Py_tp_new, reinterpret_cast<void*>(make)},
     {Py_tp_init, reinterpret_cast<void*>(init_slot)},
     {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
@@ -181,11 +282,17 @@ PyType_Slot slots[] = {
     {Py_tp_clear, reinterpret_cast<void*>(clear)},
     {Py_tp_members, members},
     {Py_tp_getset, properties},
-    {Py_tp_methods, methods},
-    {0, nullptr}};
+    {Py_tp_methods, methods}};
 
-PyType_Spec spec = {"tilewright._core.ArrayBase", static_cast<int>(sizeof(ArrayObject)), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+PyObject* make_class(PyObject* module) {
+  std::vector<PyType_Slot> slots(std::begin(own_slots), std::end(own_slots));
+  for (const PyType_Slot& slot : operator_slots()) slots.push_back(slot);
+  for (const PyType_Slot& slot : index_slots()) slots.push_back(slot);
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {"tilewright._core.ArrayBase", static_cast<int>(sizeof(ArrayObject)), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
+  return PyType_FromModuleAndSpec(module, &spec, nullptr);
+}
 
 }  // namespace
 
@@ -193,23 +300,71 @@ bool is_array(py::handle object) noexcept {
   return PyObject_TypeCheck(object.ptr(), base_class) != 0;
 }
 
-ArrayObject* array_in(py::handle object) noexcept {
+ArrayObject* any_array_in(py::handle object) noexcept {
   if (Py_TYPE(object.ptr()) != array_class && !is_array(object)) return nullptr;
   ArrayObject* array = as_array(object.ptr());
   return array->backend != nullptr ? array : nullptr;
 }
 
-py::object new_array(PyObject* backend, py::handle shape, DType dtype) {
+ArrayObject* array_in(py::handle object) noexcept {
+  ArrayObject* array = any_array_in(object);
+  return array != nullptr && !array->is_complex ? array : nullptr;
+}
+
+py::object new_array(PyObject* backend, py::handle shape, DType dtype, bool is_complex) {
   const Size size = elements_of("empty", shape);
-  Memory memory = allocate(backend, size, dtype);
-  auto array = py::reinterpret_steal<py::object>(make(array_class, nullptr, nullptr));
-  if (!array) throw py::error_already_set();
-  fill(as_array(array.ptr()), backend, shape.ptr(), size, dtype, std::move(memory));
+  Memory memory = allocate(backend, size, dtype, is_complex);
+  py::object array = unfilled();
+  fill(as_array(array.ptr()), backend, shape.ptr(), size, dtype, is_complex, std::move(memory));
   return array;
 }
 
+py::object new_view(const ArrayObject& of, py::handle shape, std::span<const Size> strides,
+                    Size offset) {
+  return new_view(of, shape, strides, offset, of.is_complex);
+}
+
+py::object new_view(const ArrayObject& of, py::handle shape, std::span<const Size> strides,
+                    Size offset, bool is_complex) {
+  const Size size = elements_of("view", shape);
+  py::object array = unfilled();
+  ArrayObject* view = as_array(array.ptr());
+  fill(view, of.backend, shape.ptr(), size, of.stored_as, is_complex, of.memory);
+  if (size == 0) return array;
+  view->offset = offset;
+  Size step = 1;
+  bool contiguous = true;
+  for (std::size_t i = strides.size(); i-- > 0;) {
+    const Size count = PyLong_AsLongLong(PyTuple_GET_ITEM(shape.ptr(), i));
+    if (count != 1 && strides[i] != step) {
+      contiguous = false;
+      break;
+    }
+    step *= count;
+  }
+  if (!contiguous) {
+    auto steps = std::make_unique_for_overwrite<Size[]>(strides.size());
+    std::copy(strides.begin(), strides.end(), steps.get());
+    view->steps = std::move(steps);
+  }
+  return array;
+}
+
+Buffer ArrayObject::part_buffer() const {
+  if (part == nullptr) {
+    const std::shared_ptr<Backend>& owner = memory->backend();
+    const Size start = offset * item_bytes();
+    const Buffer made =
+        without_gil([&] { return owner->view(memory->buffer(), start, memory->bytes() - start); });
+    auto fresh = std::make_unique<const PartHandle>(owner, made);
+    // Another thread may have been here meanwhile.
+    if (part == nullptr) part = std::move(fresh);
+  }
+  return part->buffer;
+}
+
 Size elements_of(const char* call, py::handle shape) {
-  constexpr Size too_many = Size{1} << 61;  // from here on their bytes overflow
+  constexpr Size too_many = Size{1} << 59;  // from here on their bytes overflow
   if (PyTuple_GET_SIZE(shape.ptr()) > static_cast<Py_ssize_t>(max_rank)) {
     throw InvalidArgument(text(call, ": a shape of ", PyTuple_GET_SIZE(shape.ptr()),
                                " dimensions, expected at most ", max_rank));
@@ -236,25 +391,44 @@ PyObject* numpy_dtype(DType dtype) noexcept {
 
 DType to_stored_as(py::handle dtype, const char* call) {
   for (std::size_t i = 0; i < numpy_dtypes.size(); ++i) {
-    if (dtype.ptr() == numpy_dtypes[i]) return static_cast<DType>(i);
+    if (numpy_dtypes[i] != nullptr && dtype.ptr() == numpy_dtypes[i]) return static_cast<DType>(i);
   }
   // Equal ones need not be the same object.
   if (py::isinstance<py::dtype>(dtype)) {
     for (std::size_t i = 0; i < numpy_dtypes.size(); ++i) {
-      if (dtype.equal(py::handle(numpy_dtypes[i]))) return static_cast<DType>(i);
+      if (numpy_dtypes[i] != nullptr && dtype.equal(py::handle(numpy_dtypes[i]))) {
+        return static_cast<DType>(i);
+      }
     }
   }
-  Argument{call, "dtype"}.refuse(dtype, "NumPy's float32, float16 or int32");
+  Argument{call, "dtype"}.refuse(dtype, "one of NumPy's dtypes of bool, integers and floats");
+}
+
+std::optional<DType> parts_of(py::handle dtype) {
+  for (const ComplexDType& one : complex_dtypes) {
+    if (dtype.ptr() == one.numpy) return one.parts;
+  }
+  if (!py::isinstance<py::dtype>(dtype)) return std::nullopt;
+  for (const ComplexDType& one : complex_dtypes) {
+    if (dtype.equal(py::handle(one.numpy))) return one.parts;
+  }
+  return std::nullopt;
 }
 
 void bind_array(py::module_& m) {
   const py::object numpy_dtype_class = py::module_::import("numpy").attr("dtype");
   for (std::size_t i = 0; i < numpy_dtypes.size(); ++i) {
     py::str name = to_str(EnumNames<DType>::values[i]);
-    numpy_dtypes[i] = numpy_dtype_class(name).release().ptr();
+    if (static_cast<DType>(i) != DType::bfloat16) {
+      numpy_dtypes[i] = numpy_dtype_class(name).release().ptr();
+    }
     dtype_names[i] = name.release().ptr();
   }
-  PyObject* made_class = PyType_FromModuleAndSpec(m.ptr(), &spec, nullptr);
+  for (ComplexDType& one : complex_dtypes) {
+    one.text = py::str(one.name).release().ptr();
+    one.numpy = numpy_dtype_class(one.name).release().ptr();
+  }
+  PyObject* made_class = make_class(m.ptr());
   if (made_class == nullptr) throw py::error_already_set();
   base_class = array_class = reinterpret_cast<PyTypeObject*>(made_class);
   m.add_object("ArrayBase", made_class);

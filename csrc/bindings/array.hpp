@@ -3,63 +3,89 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
-#include "tilewright/backend.hpp"
+#include "tilewright/owned_buffer.hpp"
 
 namespace tilewright::bindings {
 
-/// A buffer that is freed with its last owner. Several Arrays may share one.
-class OwnedBuffer {
- public:
-  /// Called without the GIL.
-  OwnedBuffer(std::shared_ptr<Backend> backend, Size bytes)
-      : backend_(std::move(backend)), buffer_(backend_->alloc(bytes)) {}
-  ~OwnedBuffer() { backend_->release(buffer_); }
-  OwnedBuffer(const OwnedBuffer&) = delete;
-  OwnedBuffer& operator=(const OwnedBuffer&) = delete;
-
-  Backend* backend() const { return backend_.get(); }
-  Buffer buffer() const { return buffer_; }
-
- private:
-  std::shared_ptr<Backend> backend_;
-  Buffer buffer_;
-};
-
+/// Freed with its last owner: several Arrays may share one.
 using Memory = std::shared_ptr<const OwnedBuffer>;
+
+/// A handle on a part of an Array's memory, freed with its last owner.
+struct PartHandle {
+  PartHandle(std::shared_ptr<Backend> backend, Buffer buffer)
+      : backend(std::move(backend)), buffer(buffer) {}
+  ~PartHandle() { backend->release(buffer); }
+  PartHandle(const PartHandle&) = delete;
+  PartHandle& operator=(const PartHandle&) = delete;
+
+  std::shared_ptr<Backend> backend;
+  Buffer buffer;
+};
 
 /// What an Array of Python is made of. An object of CPython's own kind and not of pybind11's, since
 /// every op of the array tier looks into its operands and makes one. Nothing in it changes once it
-/// is made.
+/// is made, but for a handle that is made when it is first asked for.
+///
+/// What reads or writes the elements of an Array asks for them in one of two ways: as an operand of
+/// map(), by any strides (array_map.hpp), or as a buffer that starts with the first one (buffer()).
 struct ArrayObject {
   PyObject_HEAD;
   PyObject* backend;  ///< Python's; null until it is made, as what follows
   PyObject* shape;    ///< a tuple of int
   PyObject* dtype;    ///< NumPy's
   PyObject* weak_references;
-  Size size;  ///< in elements
-  DType stored_as;
+  Size size;        ///< in elements
+  DType stored_as;  ///< of complex elements, what their parts are stored as
+  bool is_complex;  ///< elements are pairs: the real part, then the imaginary one
   Memory memory;
+  Size offset;                          ///< of the first element, in elements of the memory
+  std::unique_ptr<const Size[]> steps;  ///< the strides in elements; null: row by row, no gaps
+  mutable std::unique_ptr<const PartHandle> part;
 
-  Buffer buffer() const { return memory->buffer(); }
+  bool is_contiguous() const { return steps == nullptr; }
+  Size item_bytes() const { return static_cast<Size>(size_of(stored_as)) << (is_complex ? 1 : 0); }
+  /// A handle on memory that starts with the first element. The first time that an Array with an
+  /// offset is asked, this lets go of the GIL for a moment.
+  Buffer buffer() const { return offset == 0 ? memory->buffer() : part_buffer(); }
+
+ private:
+  Buffer part_buffer() const;
 };
 
 bool is_array(pybind11::handle object) noexcept;
-/// Null for what is no Array, and for one whose class never called Array's __init__.
+/// Null for what is no Array, for one whose class never called Array's __init__, and for a complex
+/// one, so that nobody computes with pairs who does not know them.
 ArrayObject* array_in(pybind11::handle object) noexcept;
+/// The same with complex ones.
+ArrayObject* any_array_in(pybind11::handle object) noexcept;
 
 /// A new Array of Python's class in memory of its own, contents undefined. The shape is a tuple of
 /// int that are not negative.
-pybind11::object new_array(PyObject* backend, pybind11::handle shape, DType dtype);
+pybind11::object new_array(PyObject* backend, pybind11::handle shape, DType dtype,
+                           bool is_complex = false);
+
+/// An Array on a part of the memory of another, or on all of it in another shape. Where a dimension
+/// has no elements, neither strides nor offset say anything.
+pybind11::object new_view(const ArrayObject& of, pybind11::handle shape,
+                          std::span<const Size> strides, Size offset);
+/// The same of the parts of complex elements, or of pairs of elements as complex ones: strides and
+/// offset count elements of the view.
+pybind11::object new_view(const ArrayObject& of, pybind11::handle shape,
+                          std::span<const Size> strides, Size offset, bool is_complex);
 
 /// How many elements a shape has; InvalidArgument where 64 bits do not count their bytes.
 Size elements_of(const char* call, pybind11::handle shape);
 
-/// NumPy's dtype.
+/// NumPy's dtype of real elements.
 PyObject* numpy_dtype(DType dtype) noexcept;
-/// The DType that is NumPy's `dtype`; InvalidArgument where there is none.
+/// The DType that is NumPy's `dtype`; InvalidArgument where there is none, as for complex ones.
 DType to_stored_as(pybind11::handle dtype, const char* call);
+/// The DType of a complex dtype's parts; none for real ones.
+std::optional<DType> parts_of(pybind11::handle dtype);
 
 void bind_array(pybind11::module_& module);
 

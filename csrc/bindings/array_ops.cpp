@@ -62,7 +62,8 @@ py::object scalar_binary(PyObject* self, const char* call, BinaryOp op, PyObject
     return {};
   }
   Backend& backend = backend_of(self);
-  const ArrayObject& x = *array_in(array);
+  py::object kept;
+  const ArrayObject& x = *contiguous(array_in(array), kept);
   Result out(self, call, given_out, x.shape, x.stored_as);
   without_gil([&, from = x.buffer(), to = out->buffer(), n = x.size, dtype = x.stored_as] {
     backend.binary_scalar(op, from, value, to, n, first, dtype);

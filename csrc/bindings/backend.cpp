@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* config_keys =
     "adapter_index (or device_id), power_preference, debug_mode, max_buffer_size, "
-    "enable_pipeline_cache, preferred_workgroup_size, memory_limit, cache_limit";
+    "enable_pipeline_cache, preferred_workgroup_size, compute_units, memory_limit, cache_limit";
 
 Config to_config(const char* call, const py::kwargs& given) {
   Config config;
@@ -33,6 +33,8 @@ Config to_config(const char* call, const py::kwargs& given) {
       if (!value.is_none()) config.power_preference = to_string(value, argument);
     } else if (name == "debug_mode") {
       config.debug_mode = to_bool(value, argument);
+    } else if (name == "compute_units") {
+      config.compute_units = Convert<std::optional<Size>>::from(value, argument);
     } else if (name == "max_buffer_size") {
       config.max_buffer_size = Convert<std::optional<Size>>::from(value, argument);
     } else if (name == "enable_pipeline_cache") {
@@ -58,6 +60,7 @@ py::dict to_dict(const Config& config) {
       config.power_preference.empty() ? py::object(py::none()) : to_str(config.power_preference);
   all["debug_mode"] = config.debug_mode;
   all["max_buffer_size"] = config.max_buffer_size;
+  all["compute_units"] = config.compute_units;
   all["enable_pipeline_cache"] = config.enable_pipeline_cache;
   all["preferred_workgroup_size"] = config.preferred_workgroup_size;
   all["memory_limit"] = config.memory_limit;
@@ -84,6 +87,32 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
            "Waits for calls that are running, frees every buffer and releases the device.");
   def_call(cls, "capabilities", &Backend::capabilities, "What the backend can do.");
   def_call(cls, "performance_hints", &Backend::performance_hints, "What suits the device.");
+  cls.def(
+      "supports",
+      [](Self<Backend> self, Given<std::string> op, Given<DType> dtype,
+         Given<std::optional<std::string>> kind, Given<std::optional<DType>> to) {
+        constexpr const char* call = "supports";
+        const std::string wanted = to_string(op.object, {call, "op"});
+        const DType stored_as = Convert<DType>::from(dtype.object, {call, "dtype"});
+        const auto of = Convert<std::optional<std::string>>::from(kind.object, {call, "kind"});
+        const auto written = Convert<std::optional<DType>>::from(to.object, {call, "to"});
+        if (of && of->empty()) Argument{call, "kind"}.refuse(kind.object, "a name");
+        return without_gil(
+            [&] { return self->supports(wanted, stored_as, of.value_or(""), written); });
+      },
+      py::arg("op"), py::arg("dtype") = "float32", py::arg("kind") = py::none(),
+      py::arg("to") = py::none(),
+      "Whether a call of the op on buffers of the dtype would run here.");
+  cls.def(
+      "available_ops",
+      [](Self<Backend> self) {
+        py::list names;
+        for (const auto& name : without_gil([&] { return self->available_ops(); })) {
+          names.append(to_str(name));
+        }
+        return names;
+      },
+      "The ops of the trait that run here on some dtype.");
   def_call(cls, "synchronize", &Backend::synchronize, "Returns when all queued work is done.");
 
   m.def(
@@ -116,6 +145,8 @@ void bind_memory(BackendClass& cls) {
   def_call(cls, "release", &Backend::release,
            "free() for owners that clean up: does nothing for a handle that is not live here.",
            py::arg("buffer"));
+  def_call(cls, "view", &Backend::view, "A handle on a part of a buffer or of another view.",
+           py::arg("buffer"), py::arg("offset"), py::arg("bytes"));
   cls.def(
       "copy_htod",
       [](Self<Backend> self, Given<Buffer> dst, py::handle src, Given<Size> offset) {
@@ -143,7 +174,7 @@ void bind_memory(BackendClass& cls) {
            "Copies within the device; overlapping ranges of one buffer are InvalidArgument.",
            py::arg("dst"), py::arg("src"), py::arg("bytes"), py::arg("dst_offset") = 0,
            py::arg("src_offset") = 0);
-  def_call(cls, "buffer_bytes", &Backend::buffer_bytes, "The size that alloc was given.",
+  def_call(cls, "buffer_bytes", &Backend::buffer_bytes, "The size that alloc or view was given.",
            py::arg("buffer"));
   def_call(cls, "memory_stats", &Backend::memory_stats, "What the live buffers take.");
   def_call(cls, "trim", &Backend::trim, "Gives cached memory back to the system.");

@@ -21,6 +21,9 @@ namespace tilewright::bindings {
 
 using BackendClass = pybind11::class_<Backend, std::shared_ptr<Backend>>;
 
+/// Lets go of the memory of Python's that reads of the core are done with.
+void release_host_buffers();
+
 /// Runs f without the GIL, then hands over what it logged. Every call of the core goes through
 /// here: it may wait, for the device or for another thread.
 template <class F>
@@ -44,6 +47,7 @@ auto without_gil(F&& f) {
     }
   }
   call_python([&] { PyEval_RestoreThread(thread); });
+  release_host_buffers();
   deliver_log();
   if (failure) std::rethrow_exception(failure);
   if constexpr (!returns_nothing) return std::move(*result);

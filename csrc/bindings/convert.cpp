@@ -147,9 +147,14 @@ std::uint64_t to_handle(py::handle given, const Argument& argument, std::string_
 
 Buffer to_buffer(py::handle given, const Argument& argument) {
   if (!PyLong_CheckExact(given.ptr())) {
-    if (const ArrayObject* array = array_in(given)) {
-      if (array->memory->backend() == argument.backend) return array->buffer();
-      argument.refuse(given, "an Array of this backend");
+    if (const ArrayObject* array = any_array_in(given)) {
+      if (array->memory->backend().get() != argument.backend) {
+        argument.refuse(given, "an Array of this backend");
+      }
+      if (array->is_contiguous()) return array->buffer();
+      throw InvalidArgument(
+          text(argument.call, ": ", argument.name, " of shape ", std::string(py::str(array->shape)),
+               " does not lie row by row in its memory; write ", argument.name, ".copy()"));
     }
   }
   return static_cast<Buffer>(to_handle(given, argument, "a buffer handle or an Array"));

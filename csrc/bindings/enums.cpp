@@ -23,14 +23,17 @@ void bind_enum(py::module_& module, const char* name, const char* doc) {
 }  // namespace
 
 void bind_enums(py::module_& m) {
-  bind_enum<DType>(m, "DType",
-                   "How elements are stored. Arithmetic on float16 is done in float32; int32 is "
-                   "for indices.");
+  bind_enum<DType>(
+      m, "DType",
+      "How elements are stored. Arithmetic on float16 and bfloat16 is done in float32; "
+      "what takes only some of them says which.");
   bind_enum<Transpose>(m, "Transpose", "How a matrix is read by gemm.");
   bind_enum<Precision>(m, "Precision", "What the inputs of a mixed-precision product round to.");
   bind_enum<UnaryOp>(m, "UnaryOp", "The elementwise ops of one input.");
   bind_enum<BinaryOp>(m, "BinaryOp", "The elementwise ops of two inputs.");
   bind_enum<ReduceOp>(m, "ReduceOp", "The reductions along an axis.");
+  bind_enum<Reduction>(m, "Reduction", "What map_reduce makes of the elements.");
+  bind_enum<ScanOp>(m, "ScanOp", "What scan makes of the elements up to each.");
   bind_enum<DeviceKind>(m, "DeviceKind", "What a device is, from fast to slow.");
 }
 

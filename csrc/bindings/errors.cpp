@@ -14,8 +14,8 @@ namespace {
 
 // Borrowed for the life of the process: exceptions may be raised until its end.
 struct Classes {
-  py::handle error, not_initialized, invalid_argument, unsupported, out_of_memory, device_error,
-      device_lost, kernel_error, backend_unavailable;
+  py::handle error, not_initialized, invalid_argument, index_out_of_range, unsupported,
+      out_of_memory, device_error, device_lost, kernel_error, backend_unavailable;
 } classes;
 
 py::handle add_class(py::module_& module, const char* name, const char* doc, py::tuple bases) {
@@ -42,6 +42,8 @@ void translate(std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(thrown);
   } catch (const NotInitialized& e) {
     raise(classes.not_initialized, e.what());
+  } catch (const IndexOutOfRange& e) {
+    raise(classes.index_out_of_range, e.what());
   } catch (const InvalidArgument& e) {
     raise(classes.invalid_argument, e.what());
   } catch (const Unsupported& e) {
@@ -78,6 +80,8 @@ void bind_errors(py::module_& m) {
       add_class(m, "InvalidArgument",
                 "The request itself is wrong: a handle, a type, a shape, a scale or a name.",
                 bases(classes.error, PyExc_ValueError));
+  classes.index_out_of_range = add_class(m, "IndexOutOfRange", "An index lies outside its axis.",
+                                         bases(classes.invalid_argument, PyExc_IndexError));
   classes.unsupported =
       add_class(m, "Unsupported", "The request is right, but this backend or device cannot do it.",
                 bases(classes.error, PyExc_NotImplementedError));

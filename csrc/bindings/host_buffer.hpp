@@ -37,6 +37,8 @@ class HostBuffer {
   }
   /// Brings what was written to bytes() into an object that is not contiguous.
   void write_back();
+  /// The piece, where it is the object's own memory; refuses it else.
+  std::span<std::byte> bytes_in_place(pybind11::handle object, const Argument& argument) const;
 
  private:
   bool is_contiguous() const { return PyBuffer_IsContiguous(&view_, 'C') != 0; }
@@ -46,6 +48,25 @@ class HostBuffer {
   Py_buffer view_;
   Access access_;
   std::unique_ptr<std::byte[]> copy_;
+};
+
+/// A HostBuffer to write to that the core keeps beyond a call. It is let go of anywhere, and Python
+/// gets its object back in the next call (release_host_buffers).
+class SharedHostBuffer {
+ public:
+  static std::shared_ptr<const SharedHostBuffer> of(pybind11::handle object,
+                                                    const Argument& argument);
+  std::span<std::byte> bytes() const { return bytes_; }
+
+ private:
+  friend void release_host_buffers();
+  SharedHostBuffer(pybind11::handle object, const Argument& argument)
+      : buffer_(object, argument, HostBuffer::Access::write),
+        bytes_(buffer_.bytes_in_place(object, argument)) {}
+
+  HostBuffer buffer_;
+  std::span<std::byte> bytes_;
+  mutable const SharedHostBuffer* next_ = nullptr;  // of those let go of
 };
 
 }  // namespace tilewright::bindings

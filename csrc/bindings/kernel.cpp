@@ -18,6 +18,7 @@ using py::arg;
 struct Code;
 struct Buffers;
 struct HostData;
+struct Constants;
 
 }  // namespace
 
@@ -29,6 +30,11 @@ struct Convert<Code> {
 template <>
 struct Convert<Buffers> {
   static constexpr auto name = py::detail::const_name("Sequence[int | ArrayBase]");
+};
+template <>
+struct Convert<Constants> {
+  static constexpr auto name =
+      py::detail::const_name("Mapping[str | int, bool | int | float] | None");
 };
 template <>
 struct Convert<HostData> {
@@ -43,13 +49,42 @@ std::string to_code(py::handle given, const Argument& argument) {
   return to_string(given, argument);
 }
 
-KernelSource to_source(py::handle code, py::handle entry, py::handle name, py::handle trusted) {
+/// bool and int as they are, also those of NumPy, and what else is a number as a float.
+KernelConstant to_constant(py::handle given, const Argument& argument) {
+  static const py::handle numpy_bool =
+      py::object(py::module_::import("numpy").attr("bool_")).release();
+  if (PyBool_Check(given.ptr()) || py::isinstance(given, numpy_bool)) {
+    return PyObject_IsTrue(given.ptr()) == 1;
+  }
+  if (PyIndex_Check(given.ptr())) return to_size(given, argument);
+  return to_double(given, argument);
+}
+
+std::map<std::string, KernelConstant> to_constants(py::handle given, const Argument& argument) {
+  std::map<std::string, KernelConstant> constants;
+  if (given.is_none()) return constants;
+  if (!PyDict_Check(given.ptr())) argument.refuse(given, "a dict of names or numbers to values");
+  // A copy: converting may run code that changes the dict.
+  const auto items = py::reinterpret_steal<py::dict>(PyDict_Copy(given.ptr()));
+  for (const auto& [key, value] : items) {
+    const bool number = PyLong_Check(key.ptr()) && !PyBool_Check(key.ptr());
+    const Argument of_key{argument.call, "constants: a key"};
+    const std::string name = number ? std::to_string(to_size(key, of_key)) : to_string(key, of_key);
+    const std::string shown = "constants: " + name;
+    constants.insert_or_assign(name, to_constant(value, {argument.call, shown.c_str()}));
+  }
+  return constants;
+}
+
+KernelSource to_source(py::handle code, py::handle entry, py::handle name, py::handle trusted,
+                       py::handle constants) {
   constexpr const char* call = "create_kernel";
   KernelSource source;
   source.code = to_code(code, {call, "code"});
   source.entry = to_string(entry, {call, "entry"});
   if (!name.is_none()) source.name = to_string(name, {call, "name"});
   source.trusted = to_bool(trusted, {call, "trusted"});
+  source.constants = to_constants(constants, {call, "constants"});
   return source;
 }
 
@@ -90,13 +125,13 @@ void bind_kernel(py::module_& m, BackendClass& cls) {
   cls.def(
       "create_kernel",
       [](Self<Backend> self, Given<Code> code, Given<std::string> entry,
-         Given<std::optional<std::string>> name, Given<bool> trusted) {
+         Given<std::optional<std::string>> name, Given<bool> trusted, Given<Constants> constants) {
         const KernelSource source =
-            to_source(code.object, entry.object, name.object, trusted.object);
+            to_source(code.object, entry.object, name.object, trusted.object, constants.object);
         return without_gil([&] { return self->create_kernel(source); });
       },
       arg("code"), arg("entry") = "main", arg("name") = py::none(), arg("trusted") = false,
-      "The handle of a compiled kernel.");
+      arg("constants") = py::none(), "The handle of a compiled kernel.");
   def_call(cls, "free_kernel", &Backend::free_kernel, "Launches that are already queued still run.",
            arg("kernel"));
   def_call(cls, "release_kernel", &Backend::release_kernel,
@@ -121,12 +156,13 @@ void bind_kernel(py::module_& m, BackendClass& cls) {
   py::class_<OwnedKernel> owned(m, "CompiledKernel", "A kernel that is freed with its last owner.");
   owned.def(py::init([](const std::shared_ptr<Backend>& backend, Given<Code> code,
                         Given<std::string> entry, Given<std::optional<std::string>> name,
-                        Given<bool> trusted) {
-              const KernelSource source =
-                  to_source(code.object, entry.object, name.object, trusted.object);
+                        Given<bool> trusted, Given<Constants> constants) {
+              const KernelSource source = to_source(code.object, entry.object, name.object,
+                                                    trusted.object, constants.object);
               return without_gil([&] { return std::make_unique<OwnedKernel>(backend, source); });
             }),
-            arg("backend").none(false), arg("code"), arg("entry"), arg("name"), arg("trusted"));
+            arg("backend").none(false), arg("code"), arg("entry"), arg("name"), arg("trusted"),
+            arg("constants"));
   owned.def_property_readonly(
       "handle", [](Self<OwnedKernel> self) { return self->kernel(); },
       "The trait's handle of the kernel.");

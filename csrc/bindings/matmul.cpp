@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "bindings/array_map.hpp"
 #include "bindings/operands.hpp"
 #include "bindings/python_call.hpp"
 #include "core/text.hpp"
@@ -27,9 +28,51 @@ Size product(std::span<const Size> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), Size{1}, std::multiplies<>());
 }
 
+/// How a product walks matrices that do not lie row by row: the rows of each, or its columns, one
+/// after the other, and all of a batch by one stride. None where they lie otherwise.
+struct Walk {
+  bool by_columns;
+  Size ld, stride;
+};
+
+std::optional<Walk> walk_of(const ArrayObject& array) {
+  const Sizes shape(array.shape);
+  if (array.is_contiguous() || array.size == 0 || shape.rank < 2) return std::nullopt;
+  const Size* const steps = array.steps.get();
+  const std::size_t batches = shape.rank - 2;
+  Walk walk{false, 0, 0};
+  // Of a batch, from the last dimension on, each steps over all of the one within it.
+  bool first = true;
+  Size expected = 0;
+  for (std::size_t i = batches; i-- > 0;) {
+    if (shape[i] == 1) continue;
+    if (first) {
+      walk.stride = steps[i];
+      first = false;
+    } else if (steps[i] != expected) {
+      return std::nullopt;
+    }
+    expected = steps[i] * shape[i];
+  }
+  if (walk.stride < 0) return std::nullopt;
+  const Size rows = shape[batches], cols = shape[batches + 1];
+  const Size down = rows == 1 ? cols : steps[batches], along = cols == 1 ? 1 : steps[batches + 1];
+  if (along == 1 && down >= cols) {
+    walk.ld = down;
+  } else if ((rows == 1 || steps[batches] == 1) && steps[batches + 1] >= rows) {
+    walk.by_columns = true;
+    walk.ld = steps[batches + 1];
+  } else {
+    return std::nullopt;
+  }
+  return walk;
+}
+
 /// One operand as matrices: NumPy counts a vector as a row on the left and a column on the right.
 struct Matrices {
+  py::object kept;  // a copy, where the matrices lie as no product takes them
   const ArrayObject& array;
+  std::optional<Walk> walk;
   Sizes shape;
   bool transposed;
   std::size_t batch_rank;
@@ -38,8 +81,12 @@ struct Matrices {
   Buffer buffer;
   Size stride = 0;  // from one matrix of the product's batch to the next
 
-  Matrices(const char* name, const ArrayObject& array, bool transposed, bool left)
-      : array(array), shape(array.shape), transposed(transposed), buffer(array.buffer()) {
+  Matrices(const char* name, const ArrayObject& given, bool transposed, bool left, Layout layout)
+      : array(layout == Layout::any && walk_of(given) ? given : *contiguous(&given, kept)),
+        walk(walk_of(array)),
+        shape(array.shape),
+        transposed(transposed),
+        buffer(array.buffer()) {
     if (shape.rank == 0) {
       invalid(text(name, " has no dimension, expected a vector or matrices"));
     }
@@ -53,13 +100,18 @@ struct Matrices {
     const Size stored_cols = column ? 1 : last;
     rows = column || transposed ? last : before;
     cols = column ? 1 : transposed ? before : last;
-    ld = std::max<Size>(1, stored_cols);
+    ld = walk ? walk->ld : std::max<Size>(1, stored_cols);
   }
+  Matrices(const Matrices&) = delete;
+  Matrices& operator=(const Matrices&) = delete;
 
   bool is_vector() const { return shape.rank == 1; }
   std::span<const Size> batch() const { return shape.span().first(batch_rank); }
   Size count() const { return product(batch()); }
-  Transpose trans() const { return transposed ? Transpose::transpose : Transpose::none; }
+  Transpose trans() const {
+    const bool by_columns = walk && walk->by_columns;
+    return transposed != by_columns ? Transpose::transpose : Transpose::none;
+  }
   std::string described() const {
     return text(std::string(py::str(py::handle(array.shape))), transposed ? " transposed" : "");
   }
@@ -74,9 +126,9 @@ struct Product {
   double alpha, beta;
 
   Product(const ArrayObject& left, const ArrayObject& right, bool transpose_a, bool transpose_b,
-          double alpha, double beta)
-      : a("a", left, transpose_a, true),
-        b("b", right, transpose_b, false),
+          double alpha, double beta, Layout layout)
+      : a("a", left, transpose_a, true, layout),
+        b("b", right, transpose_b, false, layout),
         m(a.rows),
         n(b.cols),
         k(a.cols),
@@ -98,8 +150,8 @@ struct Product {
 
   /// One B for all matrices of A, which lie one below the other: they are one matrix.
   bool is_one_matrix() const {
-    return count == 1 ||
-           (b.count() == 1 && !a.transposed && std::ranges::equal(a.batch(), batch.span()));
+    return count == 1 || (b.count() == 1 && !a.transposed && !a.walk &&
+                          std::ranges::equal(a.batch(), batch.span()));
   }
 };
 
@@ -112,6 +164,7 @@ struct Target {
 
 bool is_matrix_by_vector(const Product& p, const Target& target) {
   if (target.output_dtype != target.dtype || p.k == 0 || p.alpha != 1 || p.beta != 0) return false;
+  if (p.a.walk || p.b.walk) return false;
   return (p.b.is_vector() && !p.a.transposed) ||
          (p.a.is_vector() && p.b.shape.rank == 2 && p.b.transposed);
 }
@@ -160,18 +213,25 @@ void multiply_rounded(const Product& p, Precision precision, Backend& backend, B
 }
 
 /// Sees that one stride walks the operand over the whole batch; gives what must live till then.
-py::object spread(PyObject* self, Matrices& x, const Product& p) {
+py::object spread(Matrices& x, const Product& p) {
   const Size own = x.count(),
              one = product(x.shape.span().last(std::min<std::size_t>(2, x.shape.rank)));
   if (own == 1) return {};
+  if (own == p.count) {
+    x.stride = x.walk ? x.walk->stride : one;
+    return {};
+  }
+  // The matrices once for each of the batch.
+  Sizes shape = p.batch;
+  for (const Size size : x.shape.span().last(2)) shape.values[shape.rank++] = size;
+  const Sizes strides = strides_as(x.array, shape);
+  const py::object broadcast_view =
+      new_view(x.array, shape.tuple(), strides.span(), x.array.offset);
+  py::object repeated = copied(*array_in(broadcast_view));
+  x.buffer = array_in(repeated)->buffer();
+  x.walk.reset();
+  x.ld = std::max<Size>(1, x.shape[x.shape.rank - 1]);
   x.stride = one;
-  if (own == p.count) return {};
-  auto* array = reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&x.array));
-  py::object repeated = call_python(py::handle(self).attr("_repeated"),
-                                    py::make_tuple(py::handle(array), p.batch.tuple()));
-  const ArrayObject* made = array_in(repeated);
-  if (made == nullptr) throw py::type_error("_repeated gives an Array");
-  x.buffer = made->buffer();
   return repeated;
 }
 
@@ -179,14 +239,16 @@ py::object spread(PyObject* self, Matrices& x, const Product& p) {
 
 py::object matmul(PyObject* self, Arguments given) {
   Backend& backend = backend_of(self);
-  const Operands<2> x(self, call, {"a", "b"}, {given[0], given[1]});
+  const Operands<2> x(self, call, {"a", "b"}, {given[0], given[1]}, Layout::any);
   const DType dtype = x[0].stored_as;
   const bool transpose_a = to_bool(given[2], {call, "transpose_a"});
   const bool transpose_b = to_bool(given[3], {call, "transpose_b"});
   const double alpha = to_double(given[4], {call, "alpha"});
   const double beta = to_double(given[5], {call, "beta"});
   const auto precision = Convert<std::optional<Precision>>::from(given[6], {call, "precision"});
-  Product p(x[0], x[1], transpose_a, transpose_b, alpha, beta);
+  // Rounding takes each matrix of a batch apart.
+  const Layout layout = precision ? Layout::contiguous : Layout::any;
+  Product p(x[0], x[1], transpose_a, transpose_b, alpha, beta, layout);
   const DType out_dtype = given[7] == Py_None ? dtype : to_stored_as(given[7], call);
   if (out_dtype != dtype && out_dtype != DType::float32) {
     invalid(text("out_dtype is ", to_string(out_dtype), ", expected ", to_string(dtype),
@@ -203,8 +265,8 @@ py::object matmul(PyObject* self, Arguments given) {
   Result result(self, call, out, p.shape.tuple(), out_dtype, inputs);
   py::object kept_a, kept_b;
   if (!p.is_one_matrix()) {
-    kept_a = spread(self, p.a, p);
-    kept_b = spread(self, p.b, p);
+    kept_a = spread(p.a, p);
+    kept_b = spread(p.b, p);
   }
   const Buffer c = result->buffer();
   without_gil([&] {

@@ -1,15 +1,21 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/array.hpp"
+#include "bindings/array_complex.hpp"
+#include "bindings/array_elementwise.hpp"
 #include "bindings/array_ops.hpp"
 #include "bindings/backend.hpp"
 #include "bindings/choices.hpp"
 #include "bindings/enums.hpp"
 #include "bindings/errors.hpp"
+#include "bindings/event.hpp"
+#include "bindings/indexing.hpp"
 #include "bindings/kernel.hpp"
 #include "bindings/log.hpp"
 #include "bindings/native_call.hpp"
 #include "bindings/operands.hpp"
+#include "bindings/program.hpp"
+#include "bindings/recording.hpp"
 #include "bindings/structs.hpp"
 #include "tilewright/version.hpp"
 
@@ -22,11 +28,18 @@ PYBIND11_MODULE(_core, m) {
   bind_structs(m);
   BackendClass backend = bind_backend(m);
   bind_ops(backend);
+  bind_events(m, backend);
+  bind_recording(m, backend);
   bind_array(m);
+  bind_array_complex(m);
+  bind_array_elementwise(m);
+  bind_array_functions(m);
   bind_operands(backend);
   bind_array_ops(backend);
   bind_choices(m);
   bind_kernel(m, backend);
+  bind_program(m, backend);
+  bind_indexing(backend);
   bind_log(m);
   bind_native_calls();
 }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "bindings/array_map.hpp"
+#include "bindings/array_rules.hpp"
 #include "bindings/method.hpp"
 #include "bindings/python_call.hpp"
 #include "bindings/self.hpp"
@@ -23,37 +25,45 @@ namespace {
 std::string in_words(py::handle object) { return py::str(object); }
 
 py::object new_method(PyObject* self, Arguments given) {
+  if (const auto parts = parts_of(given[1])) return new_array(self, given[0], *parts, true);
   return new_array(self, given[0], to_stored_as(given[1], "empty"));
 }
 
 py::object own_method(PyObject* self, Arguments given) {
-  check_own(self, characters(given[0]), characters(given[1]), given[2]);
+  check_backend(self, characters(given[0]), characters(given[1]), given[2]);
   return py::none();
 }
 
 /// _read(call, **given)
+template <Layout layout>
 PyObject* read_method(PyObject* self, PyObject* const* given, Py_ssize_t number,
                       PyObject* keywords) {
   return guarded(static_cast<PyObject*>(nullptr), [&] {
     if (number != 1 || keywords == nullptr) throw py::type_error("expected operands by name");
     const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(keywords));
     const Arguments operands(given + 1, count);
+    py::object read;
     if (!all_ready(self, operands)) {
       std::vector<const char*> names;
       for (std::size_t i = 0; i < count; ++i) {
         names.push_back(characters(PyTuple_GET_ITEM(keywords, i)));
       }
-      return read_each(self, characters(given[0]), names, operands).release().ptr();
+      read = read_each(self, characters(given[0]), names, operands);
     }
     py::list arrays(count);
     for (std::size_t i = 0; i < count; ++i) {
-      PyList_SET_ITEM(arrays.ptr(), static_cast<Py_ssize_t>(i), Py_NewRef(operands[i]));
+      PyObject* found = read ? PyList_GET_ITEM(read.ptr(), i) : operands[i];
+      const ArrayObject* array = array_in(found);
+      py::object one =
+          lies_in(*array, layout) ? py::reinterpret_borrow<py::object>(found) : copied(*array);
+      PyList_SET_ITEM(arrays.ptr(), static_cast<Py_ssize_t>(i), one.release().ptr());
     }
     return arrays.release().ptr();
   });
 }
 
 /// _result(call, out, shape, dtype, *inputs)
+template <Layout layout>
 PyObject* result_method(PyObject* self, PyObject* const* given, Py_ssize_t number) {
   return guarded(static_cast<PyObject*>(nullptr), [&] {
     constexpr Py_ssize_t fixed = 4, most_inputs = 8;
@@ -63,8 +73,13 @@ PyObject* result_method(PyObject* self, PyObject* const* given, Py_ssize_t numbe
     std::array<const ArrayObject*, most_inputs> inputs;
     for (Py_ssize_t i = fixed; i < number; ++i) inputs[i - fixed] = array_in(given[i]);
     const char* call = characters(given[0]);
+    if (const ArrayObject* out = array_in(given[1]); out != nullptr && !lies_in(*out, layout)) {
+      invalid(call, layout == Layout::rows
+                        ? "out has rows with gaps or backwards, expected an Array of whole rows"
+                        : "out does not lie row by row in its memory, expected an Array that does");
+    }
     Result result(self, call, given[1], given[2], to_stored_as(given[3], call),
-                  std::span(inputs).first(static_cast<std::size_t>(number - fixed)));
+                  std::span(inputs).first(static_cast<std::size_t>(number - fixed)), layout);
     return result.release().release().ptr();
   });
 }
@@ -76,19 +91,39 @@ PyMethodDef methods[] = {
     {"_own", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(fast_method<3, own_method>)),
      METH_FASTCALL,
      "_own(self, call: str, name: str, array: Array) -> None\n\nRefuses one of another backend."},
-    {"_read", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(read_method)),
+    {"_read",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(read_method<Layout::contiguous>)),
      METH_FASTCALL | METH_KEYWORDS,
      "_read(self, call: str, **given) -> list\n\nThe operands as Arrays of this backend, all "
      "float32 or all float16."},
-    {"_result", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(result_method)),
+    {"_read_rows",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(read_method<Layout::rows>)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "_read_rows(self, call: str, **given) -> list\n\nThe same for ops that take strides between "
+     "rows."},
+    {"_result",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(result_method<Layout::contiguous>)),
      METH_FASTCALL,
      "_result(self, call: str, out: object, shape: tuple, dtype: numpy.dtype, *inputs) -> "
-     "Array\n\nWhere a result goes: `out` if it fits, which must share no buffer with inputs."}};
+     "Array\n\nWhere a result goes: `out` if it fits, which must share no buffer with inputs."},
+    {"_result_rows",
+     reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(result_method<Layout::rows>)),
+     METH_FASTCALL,
+     "_result_rows(self, call: str, out: object, shape: tuple, dtype: numpy.dtype, *inputs) -> "
+     "Array\n\nThe same for ops that take strides between rows."}};
 
 }  // namespace
 
 void check_own(PyObject* backend, const char* call, const char* name, py::handle array) {
-  const ArrayObject* made = array_in(array);
+  check_backend(backend, call, name, array);
+  if (any_array_in(array)->is_complex) {
+    invalid(call, text(name, " is ", in_words(any_array_in(array)->dtype),
+                       ", expected real numbers; give ", name, ".real and ", name, ".imag"));
+  }
+}
+
+void check_backend(PyObject* backend, const char* call, const char* name, py::handle array) {
+  const ArrayObject* made = any_array_in(array);
   if (made == nullptr) {
     invalid(call, text(name, " is of type ", Py_TYPE(array.ptr())->tp_name,
                        ", which was never initialised"));
@@ -103,7 +138,8 @@ bool all_ready(PyObject* backend, std::span<PyObject* const> given) noexcept {
   const ArrayObject* first = nullptr;
   for (PyObject* one : given) {
     const ArrayObject* array = array_in(one);
-    if (array == nullptr || array->backend != backend || array->stored_as == DType::int32) {
+    if (array == nullptr || array->backend != backend ||
+        (array->stored_as != DType::float32 && array->stored_as != DType::float16)) {
       return false;
     }
     if (first == nullptr) first = array;
@@ -127,7 +163,7 @@ py::object read_each(PyObject* backend, const char* call, std::span<const char* 
 }
 
 Result::Result(PyObject* backend, const char* call, PyObject* out, py::handle shape, DType dtype,
-               std::span<const ArrayObject* const> apart) {
+               std::span<const ArrayObject* const> apart, Layout layout) {
   if (out == Py_None) {
     object_ = new_array(backend, shape, dtype);
     array_ = array_in(object_);
@@ -143,11 +179,39 @@ Result::Result(PyObject* backend, const char* call, PyObject* out, py::handle sh
                  ", expected ", to_string(dtype), " of shape ", in_words(shape)));
   }
   for (const ArrayObject* input : apart) {
-    if (input != nullptr && input->buffer() == array_->buffer()) {
+    if (input != nullptr && overlap(*input, *array_)) {
       invalid(call, "out shares its buffer with an input, expected another Array");
     }
   }
   object_ = py::reinterpret_borrow<py::object>(out);
+  if (lies_in(*array_, layout)) return;
+  // The op may read what it adds to.
+  spread_ = std::exchange(object_, copied(*array_));
+  array_ = array_in(object_);
+}
+
+py::object Result::release() {
+  if (!spread_) return std::move(object_);
+  const std::array<const ArrayObject*, 1> from{array_};
+  map_arrays(cast_program(array_->stored_as, array_->stored_as), from, {}, *array_in(spread_));
+  return std::move(spread_);
+}
+
+bool lies_in(const ArrayObject& array, Layout layout) {
+  if (layout == Layout::any || array.is_contiguous()) return true;
+  if (layout == Layout::contiguous) return false;
+  const Sizes shape(array.shape);
+  for (std::size_t i = 0; i < shape.rank; ++i) {
+    const Size step = array.steps[i];
+    if (shape[i] > 1 && (i + 1 == shape.rank ? step != 1 : step < 0)) return false;
+  }
+  return true;
+}
+
+const ArrayObject* contiguous(const ArrayObject* array, py::object& kept) {
+  if (array->is_contiguous()) return array;
+  kept = copied(*array);
+  return array_in(kept);
 }
 
 bool same_shape(const ArrayObject& a, const ArrayObject& b) {

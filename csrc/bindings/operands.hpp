@@ -13,8 +13,15 @@
 // its place.
 namespace tilewright::bindings {
 
-/// Refuses an Array that is not one of this backend.
+/// Refuses an Array that is not one of this backend, and a complex one.
 void check_own(PyObject* backend, const char* call, const char* name, pybind11::handle array);
+/// Refuses an Array that is not one of this backend.
+void check_backend(PyObject* backend, const char* call, const char* name, pybind11::handle array);
+
+/// What an op takes of its operands: any strides; rows of the last dimension that are whole, with
+/// any strides but negative ones between them; or elements that lie row by row. Those that lie
+/// otherwise get a copy that does.
+enum class Layout { any, rows, contiguous };
 
 /// N operands as Arrays of the backend, all float32 or all float16. They are alive as long as this
 /// and what they were given as.
@@ -22,14 +29,19 @@ template <std::size_t N>
 class Operands {
  public:
   Operands(PyObject* backend, const char* call, const std::array<const char*, N>& names,
-           const std::array<PyObject*, N>& given);
+           const std::array<PyObject*, N>& given, Layout layout = Layout::contiguous);
 
   const ArrayObject& operator[](std::size_t i) const { return *arrays_[i]; }
 
  private:
   std::array<const ArrayObject*, N> arrays_;
   pybind11::object read_;  // by Python, where not all were such Arrays already
+  std::array<pybind11::object, N> copies_;
 };
+
+bool lies_in(const ArrayObject& array, Layout layout);
+/// The Array, or a copy of it in `kept`, whose elements lie row by row.
+const ArrayObject* contiguous(const ArrayObject* array, pybind11::object& kept);
 
 /// Whether all are Arrays of the backend, all float32 or all float16.
 bool all_ready(PyObject* backend, std::span<PyObject* const> given) noexcept;
@@ -40,27 +52,30 @@ pybind11::object read_each(PyObject* backend, const char* call, std::span<const 
 
 template <std::size_t N>
 Operands<N>::Operands(PyObject* backend, const char* call, const std::array<const char*, N>& names,
-                      const std::array<PyObject*, N>& given) {
+                      const std::array<PyObject*, N>& given, Layout layout) {
   const bool ready = all_ready(backend, given);
   if (!ready) read_ = read_each(backend, call, names, given);
   for (std::size_t i = 0; i < N; ++i) {
     arrays_[i] = array_in(ready ? given[i] : PyList_GET_ITEM(read_.ptr(), i));
+    if (layout == Layout::contiguous) arrays_[i] = contiguous(arrays_[i], copies_[i]);
   }
 }
 
-/// Where a result goes: a new Array, or `out` if it is not None and fits; it must share no buffer
-/// with those of `apart`.
+/// Where a result goes: a new Array, or `out` if it is not None and fits; it must not overlap those
+/// of `apart`. What an op writes lies as `layout` says: release() takes it to an `out` that does
+/// not.
 class Result {
  public:
   Result(PyObject* backend, const char* call, PyObject* out, pybind11::handle shape, DType dtype,
-         std::span<const ArrayObject* const> apart = {});
+         std::span<const ArrayObject* const> apart = {}, Layout layout = Layout::contiguous);
 
   const ArrayObject& operator*() const { return *array_; }
   const ArrayObject* operator->() const { return array_; }
-  pybind11::object release() { return std::move(object_); }
+  pybind11::object release();
 
  private:
   pybind11::object object_;
+  pybind11::object spread_;  // an `out` with gaps
   const ArrayObject* array_;
 };
 
@@ -96,7 +111,7 @@ Sizes broadcast(const char* call, const Sizes& a, const Sizes& b);
 /// The strides that walk a contiguous array of `shape` as one of shape `to`.
 Sizes broadcast_strides(const Sizes& shape, const Sizes& to);
 
-/// Adds what Python's ops start and end with: _new, _own, _read and _result.
+/// Adds what Python's ops start and end with: _new, _own, _read, _result and their like.
 void bind_operands(BackendClass& cls);
 
 }  // namespace tilewright::bindings

@@ -17,6 +17,7 @@ namespace tilewright::bindings {
 namespace {
 
 py::object to_python(const std::string& value) { return to_str(value); }
+py::object to_python(double value) { return py::float_(value); }
 py::object to_python(bool value) { return py::bool_(value); }
 py::object to_python(std::uint32_t value) { return py::int_(value); }
 py::object to_python(std::uint64_t value) { return py::int_(value); }
@@ -90,6 +91,7 @@ void bind_structs(py::module_& m) {
       .printed();
   ReadOnly<Capabilities>(m, "Capabilities", "What an initialised backend can do.")
       .with("dtypes", &Capabilities::dtypes)
+      .with("storage_dtypes", &Capabilities::storage_dtypes)
       .with("limits", &Capabilities::limits)
       .with("features", &Capabilities::features)
       .with("memory_bytes", &Capabilities::memory_bytes)
@@ -130,6 +132,9 @@ void bind_structs(py::module_& m) {
       .with("params", &KernelInfo::params)
       .with("params_bytes", &KernelInfo::params_bytes)
       .with("workgroup_size", &KernelInfo::workgroup_size)
+      .with("workgroup_bytes", &KernelInfo::workgroup_bytes)
+      .with("compile_seconds", &KernelInfo::compile_seconds)
+      .with("log", &KernelInfo::log)
       .printed();
   ReadOnly<LaunchRecord>(m, "LaunchRecord", "One launch of a kernel, by the device's clock.")
       .with("kernel", &LaunchRecord::kernel)

@@ -8,11 +8,25 @@
 
 namespace tilewright {
 
-Call::Call(BackendState& state, std::string_view op) : state_(state), op_(op), lock_(state.mutex) {
+Call::Call(BackendState& state, std::string_view op, RunAtOnce)
+    : state_(state), op_(op), lock_(state.mutex) {
   if (!state.enter(lock_)) [[unlikely]] {
     throw NotInitialized(
         text(op, ": the backend is not initialised; call init(), or use init_backend()"));
   }
+}
+
+Call::Call(BackendState& state, std::string_view op) : Call(state, op, RunAtOnce()) {
+  if (state.recordings.under_way() != nullptr) [[unlikely]]
+    is_recorded_ = state.recordings.here() != nullptr;
+}
+
+Call::Call(BackendState& state, std::string_view op, NotRecorded not_recorded)
+    : Call(state, op, RunAtOnce()) {
+  if (state.recordings.here() == nullptr) [[likely]]
+    return;
+  invalid(
+      text("this thread records, and a recording cannot keep this call; ", not_recorded.instead));
 }
 
 Call::~Call() {
@@ -102,19 +116,31 @@ void Call::not_live(std::string_view name, Buffer handle) const {
   invalid(text(name, " is ", number, ", which no alloc() returned"));
 }
 
-void Call::short_of(std::string_view name, const Allocation& allocation, Size elements,
-                    DType dtype) const {
+void Call::check_held(std::string_view name, const BufferRange& range, Size elements,
+                      DType dtype) const {
   const auto size = static_cast<Size>(size_of(dtype));
   if (elements > std::numeric_limits<Size>::max() / size) {
-    invalid(text(name, " holds ", allocation.bytes(), " bytes, expected ", elements,
-                 " elements of ", to_string(dtype), ", more bytes than 64 bits can count"));
+    invalid(text(name, " holds ", range.bytes, " bytes, expected ", elements, " elements of ",
+                 to_string(dtype), ", more bytes than 64 bits can count"));
   }
-  invalid(text(name, " holds ", allocation.bytes(), " bytes, expected at least ", elements * size,
-               " (", elements, " elements of ", to_string(dtype), ")"));
+  const auto bytes = static_cast<std::uint64_t>(elements * size);
+  if (bytes > range.bytes) {
+    invalid(text(name, " holds ", range.bytes, " bytes, expected at least ", bytes, " (", elements,
+                 " elements of ", to_string(dtype), ")"));
+  }
+  if (range.offset % size_of(dtype) == 0) return;
+  invalid(text(name, " is a view from byte ", range.offset,
+               " of its buffer on, expected a multiple of ", size, ", the size of ",
+               to_string(dtype),
+               "; make the view from such an offset, or copy its bytes to a buffer of their own"));
 }
 
-void Call::same(std::string_view output_name, std::string_view name) const {
-  invalid(text(output_name, " is the same buffer as ", name, ", expected another one"));
+void Call::overlap(std::string_view output_name, const BufferRange& output, std::string_view name,
+                   const BufferRange& input, std::string_view remedy) const {
+  const auto last = [](const BufferRange& range) { return range.offset + range.bytes - 1; };
+  invalid(text(output_name, " overlaps ", name, ": they are bytes ", output.offset, " to ",
+               last(output), " and ", input.offset, " to ", last(input), " of one buffer; ",
+               remedy));
 }
 
 }  // namespace tilewright

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
 #include <mutex>
@@ -13,13 +14,23 @@
 
 namespace tilewright {
 
+/// A call that cannot be kept in a recording: what to do instead, in the words of its refusal.
+struct NotRecorded {
+  std::string_view instead;
+};
+/// A call that is run at once where its thread records.
+struct RunAtOnce {};
+
 /// One call of the trait while it is checked and run: the place where all arguments are checked.
 ///
 /// Construction throws NotInitialized, then holds the buffer table until checked(); the backend
-/// cannot close before the Call is gone. Every message starts with the call's name.
+/// cannot close before the Call is gone. Every message starts with the call's name. Where the
+/// thread records, a recording notes the buffers of a call that it keeps.
 class Call {
  public:
   Call(BackendState& state, std::string_view op);
+  Call(BackendState& state, std::string_view op, NotRecorded);
+  Call(BackendState& state, std::string_view op, RunAtOnce);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -78,33 +89,50 @@ class Call {
   /// axis within the shape, counted from the front.
   std::size_t axis(Size axis, std::span<const Size> shape) const;
 
-  /// The allocation behind a handle that must hold `elements` of dtype; none for the null handle
+  /// The first `elements` of dtype behind a handle, which must hold them; none for the null handle
   /// where there are no elements.
-  AllocationRef buffer(std::string_view name, Buffer handle, Size elements, DType dtype) const {
+  BufferRange buffer(std::string_view name, Buffer handle, Size elements, DType dtype) const {
     if (elements == 0 && handle == Buffer::null) [[unlikely]]
-      return nullptr;
-    const AllocationRef& allocation = find(name, handle);
-    // So many elements, which no buffer holds, would overflow their bytes.
-    constexpr Size too_many = Size{1} << 60;
-    if (elements >= too_many ||
-        static_cast<std::uint64_t>(elements) * size_of(dtype) > allocation->bytes()) [[unlikely]] {
-      short_of(name, *allocation, elements, dtype);
+      return {};
+    const BufferRange& range = find(name, handle);
+    const int shift = std::countr_zero(size_of(dtype));
+    const auto count = static_cast<std::uint64_t>(elements);
+    constexpr std::uint64_t largest_element = 16;
+    if (count > range.bytes >> shift || range.offset % largest_element != 0) [[unlikely]] {
+      check_held(name, range, elements, dtype);
     }
-    return allocation;
+    return {range.allocation, range.offset, count << shift};
   }
-  AllocationRef buffer(std::string_view name, Buffer handle) const { return find(name, handle); }
+  const BufferRange& buffer(std::string_view name, Buffer handle) const {
+    return find(name, handle);
+  }
 
-  void distinct(std::string_view output_name, Buffer output, std::string_view name,
-                Buffer input) const {
-    if (output == input && output != Buffer::null) [[unlikely]]
-      same(output_name, name);
+  // How an output may lie to an input.
+
+  void apart(std::string_view output_name, const BufferRange& output, std::string_view name,
+             const BufferRange& input) const {
+    if (output.allocation == input.allocation && output.overlaps(input)) [[unlikely]]
+      overlap(output_name, output, name, input, "pass ranges that lie apart");
   }
+  void apart_or_same(std::string_view output_name, const BufferRange& output, std::string_view name,
+                     const BufferRange& input) const {
+    if (output.allocation == input.allocation && !(output == input) && output.overlaps(input))
+        [[unlikely]] {
+      overlap(output_name, output, name, input,
+              "pass the same range for both, or ranges that lie apart");
+    }
+  }
+  [[noreturn]] void overlap(std::string_view output_name, const BufferRange& output,
+                            std::string_view name, const BufferRange& input,
+                            std::string_view remedy) const;
 
  private:
-  const AllocationRef& find(std::string_view name, Buffer handle) const {
-    const AllocationRef* found = state_.buffers.find(handle);
+  const BufferRange& find(std::string_view name, Buffer handle) const {
+    const BufferRange* found = state_.buffers.find(handle);
     if (found == nullptr) [[unlikely]]
       not_live(name, handle);
+    if (is_recorded_) [[unlikely]]
+      state_.recordings.note(*found, handle, op_);
     return *found;
   }
   Size mul_large(Size a, Size b) const;
@@ -114,14 +142,14 @@ class Call {
   [[noreturn]] void no_float(std::string_view name, DType dtype) const;
   [[noreturn]] void unknown(std::string_view name, std::string_view kind) const;
   [[noreturn]] void not_live(std::string_view name, Buffer handle) const;
-  [[noreturn]] void short_of(std::string_view name, const Allocation& allocation, Size elements,
-                             DType dtype) const;
-  [[noreturn]] void same(std::string_view output_name, std::string_view name) const;
+  void check_held(std::string_view name, const BufferRange& range, Size elements,
+                  DType dtype) const;
 
   const InCore in_core_;
   BackendState& state_;
   std::string_view op_;
   std::unique_lock<std::mutex> lock_;
+  bool is_recorded_ = false;
 };
 
 }  // namespace tilewright

@@ -107,6 +107,9 @@ class Choices {
     return pick(point, sizes, flags, rule, [](std::size_t) { return true; });
   }
 
+  /// Whether tools force or watch choices: what followed from them before may not any more.
+  bool tools_are_at_work() const { return tools_.load(std::memory_order_relaxed); }
+
   Points points() const { return points_; }
   const ChoiceFile& file() const { return file_; }
   /// How many choices the table holds; nothing where there is no table.

@@ -96,7 +96,7 @@ bool takes_meetings(const Conv2dRequest& request, double pairs) {
   return pairs > most_waste * meeting;
 }
 
-ConvSums sums_of(const Conv2dRequest& r, ConvOp op) {
+ConvSums sums_of(const Conv2dRequest& r) {
   const auto axes = axes_of(r);
   const Size channels = r.channels / r.groups, filters = r.filters / r.groups;
   const ConvSums::Operand input{r.input, r.batch * r.channels, r.height, r.width, 0, 0, 0, 1};
@@ -107,9 +107,9 @@ ConvSums sums_of(const Conv2dRequest& r, ConvOp op) {
   ConvSums s;
   s.groups = r.groups;
   s.dtype = r.dtype;
-  s.rows = meetings(axes[0], op);
-  s.columns = meetings(axes[1], op);
-  if (op == ConvOp::forward) {
+  s.rows = meetings(axes[0], r.op);
+  s.columns = meetings(axes[1], r.op);
+  if (r.op == ConvOp::forward) {
     s.a = input;
     s.a.major = r.channels;
     s.a.group = channels;
@@ -121,7 +121,7 @@ ConvSums sums_of(const Conv2dRequest& r, ConvOp op) {
     s.minors = r.filters;
     s.planes_of_group = filters;
     s.depth = channels;
-  } else if (op == ConvOp::backward_data) {
+  } else if (r.op == ConvOp::backward_data) {
     s.a = output;
     s.a.major = r.filters;
     s.a.group = filters;

@@ -22,9 +22,6 @@ std::array<SlidingAxis, 2> axes_of(const Conv2dRequest& request);
 /// Pairs of an output and a tap through which it sees the input.
 Size visible_pairs(const SlidingAxis& axis);
 
-/// The ops. Their results are the outputs, the inputs, and the taps.
-enum class ConvOp { forward, backward_data, backward_filter };
-
 /// The products that add up to one element of a result, along one axis: those of the elements
 /// first.a + k * step.a and first.b + k * step.b of its operands a and b, for k < count. These are
 /// the input and the filter for the outputs, the gradient of the output and the filter for the
@@ -47,7 +44,7 @@ bool takes_meetings(const Conv2dRequest& request, double pairs);
 /// planes of a and b, the sum over the meetings of its row and of its column.
 struct ConvSums {
   struct Operand {
-    AllocationRef buffer;
+    BufferRange buffer;
     Size planes, height, width;
     /// The first plane for a plane of the result is these by its digits and its group.
     Size major, minor, group;
@@ -56,7 +53,7 @@ struct ConvSums {
     Size elements() const { return planes * height * width; }
   };
   Operand a, b;
-  AllocationRef result, bias;    ///< bias, of each minor digit, may be null
+  BufferRange result, bias;      ///< bias, of each minor digit, may be null
   Size planes, minors;           ///< of the result, and values of a plane's lower digit
   Size planes_of_group, groups;  ///< the groups of planes follow each other, again and again
   Size depth;
@@ -70,7 +67,7 @@ struct ConvSums {
            plane / planes_of_group % groups * operand.group;
   }
 };
-ConvSums sums_of(const Conv2dRequest& request, ConvOp op);
+ConvSums sums_of(const Conv2dRequest& request);
 
 /// Finds taps by where they fall between two outputs.
 class TapFinder {

@@ -8,6 +8,7 @@ namespace tilewright {
 Error::~Error() = default;
 NotInitialized::~NotInitialized() = default;
 InvalidArgument::~InvalidArgument() = default;
+IndexOutOfRange::~IndexOutOfRange() = default;
 Unsupported::~Unsupported() = default;
 OutOfMemory::~OutOfMemory() = default;
 DeviceError::~DeviceError() = default;

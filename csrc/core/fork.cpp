@@ -38,7 +38,7 @@ const int fork_handler = pthread_atfork(nullptr, nullptr, in_child);
 
 }  // namespace
 
-constinit thread_local int InCore::depth_ = 0;
+TILEWRIGHT_MADE_WITH_THREAD constinit thread_local int InCore::depth_ = 0;
 
 unsigned fork_generation() { return generation.load(std::memory_order_relaxed); }
 

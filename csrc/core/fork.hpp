@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/thread_memory.hpp"
 #include "tilewright/export.hpp"
 
 namespace tilewright {
@@ -25,7 +26,7 @@ class InCore {
   static bool is_here() noexcept { return depth_ > 0; }
 
  private:
-  static constinit thread_local int depth_;
+  TILEWRIGHT_MADE_WITH_THREAD static constinit thread_local int depth_;
 };
 
 }  // namespace tilewright

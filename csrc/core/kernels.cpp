@@ -48,8 +48,34 @@ std::string names_of(const std::vector<Declared>& all) {
 
 std::string listed(const std::string& names) { return names.empty() ? "" : text(" (", names, ")"); }
 
+void check_view(const Call& call, const CompiledKernel& kernel, std::size_t i,
+                const BufferRange& range) {
+  if (range.offset % kernel.limits().binding_alignment != 0) {
+    call.invalid(text("buffers[", i, "] is a view from byte ", range.offset,
+                      " of its buffer on, expected a multiple of ",
+                      kernel.limits().binding_alignment,
+                      ", where bindings of this device may start; copy it to such a place"));
+  }
+  constexpr std::uint64_t word = 4;
+  if (range.bytes % word != 0 && range.offset + range.bytes != range.allocation->bytes()) {
+    call.invalid(text("buffers[", i, "] is a view of ", range.bytes,
+                      " bytes, expected a multiple of 4, since bindings are whole words, or one "
+                      "that reaches to the end of its buffer"));
+  }
+}
+
+/// Whether one is read and the other may be written where the device cannot have that.
+bool clash(const CompiledKernel& kernel, std::size_t i, const BufferRange& a, std::size_t j,
+           const BufferRange& b) {
+  const KernelInfo& info = kernel.info();
+  if (a.allocation != b.allocation || info.bindings[i].writable == info.bindings[j].writable) {
+    return false;
+  }
+  return kernel.limits().one_use_of_buffer || a.overlaps(b);
+}
+
 void check_buffers(const Call& call, const CompiledKernel& kernel, std::span<const Buffer> buffers,
-                   std::vector<AllocationRef>& found) {
+                   std::vector<BufferRange>& found) {
   const KernelInfo& info = kernel.info();
   if (buffers.size() != info.bindings.size()) {
     call.invalid(text("buffers has ", buffers.size(), " entries, expected ", info.bindings.size(),
@@ -59,23 +85,25 @@ void check_buffers(const Call& call, const CompiledKernel& kernel, std::span<con
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const KernelBinding& binding = info.bindings[i];
     found.push_back(call.buffer("buffers", buffers[i]));
-    const std::uint64_t bytes = found[i]->bytes();
+    const std::uint64_t bytes = found[i].bytes;
     if (bytes < binding.least_bytes) {
       call.invalid(text("buffers[", i, "] holds ", bytes, " bytes, expected at least ",
                         binding.least_bytes, " for ", binding.name));
     }
-    if (bytes > kernel.max_binding_bytes()) {
+    if (bytes > kernel.limits().max_binding_bytes) {
       throw Unsupported(text(call.op(), ": buffers[", i, "] holds ", bytes,
                              " bytes, but one binding of this device holds ",
-                             kernel.max_binding_bytes(), "; split it"));
+                             kernel.limits().max_binding_bytes, "; bind views of its parts"));
     }
+    check_view(call, kernel, i, found[i]);
     for (std::size_t j = 0; j < i; ++j) {
-      if (buffers[j] == buffers[i] && info.bindings[j].writable != binding.writable) {
-        call.invalid(text("buffers[", i, "] (", binding.name, ") is the same buffer as buffers[", j,
-                          "] (", info.bindings[j].name,
-                          "), and the kernel reads one and may write the other; pass two buffers, "
-                          "or declare both read_write"));
-      }
+      if (!clash(kernel, i, found[i], j, found[j])) continue;
+      const bool overlapping = found[i].overlaps(found[j]);
+      call.invalid(text("buffers[", i, "] (", binding.name, ") is ",
+                        overlapping ? "the same buffer as" : "a view on the buffer of", " buffers[",
+                        j, "] (", info.bindings[j].name,
+                        "), and the kernel reads one and may write the other; pass two buffers, "
+                        "or declare both read_write"));
     }
   }
 }
@@ -84,9 +112,9 @@ void check_buffers(const Call& call, const CompiledKernel& kernel, std::span<con
 bool check_grid(const Call& call, const CompiledKernel& kernel, const std::array<Size, 3>& grid) {
   for (std::size_t i = 0; i < grid.size(); ++i) {
     if (grid[i] < 0) call.invalid(text("grid[", i, "] is ", grid[i], ", expected 0 or more"));
-    if (grid[i] > kernel.max_groups()) {
+    if (grid[i] > kernel.limits().max_groups) {
       call.invalid(text("grid[", i, "] is ", grid[i], " workgroups, expected at most ",
-                        kernel.max_groups(), " in a dimension; use the others too"));
+                        kernel.limits().max_groups, " in a dimension; use the others too"));
     }
   }
   return grid[0] != 0 && grid[1] != 0 && grid[2] != 0;
@@ -95,7 +123,7 @@ bool check_grid(const Call& call, const CompiledKernel& kernel, const std::array
 }  // namespace
 
 Kernel Backend::create_kernel(const KernelSource& source) {
-  Call call(*state_, "create_kernel");
+  Call call(*state_, "create_kernel", RunAtOnce());
   if (source.code.empty()) call.invalid("code is empty, expected a kernel");
   if (source.entry.empty()) call.invalid("entry is empty, expected the name of an entry point");
   check_name(call, "entry", source.entry);
@@ -109,7 +137,7 @@ Kernel Backend::create_kernel(const KernelSource& source) {
 }
 
 void Backend::free_kernel(Kernel kernel) {
-  Call call(*state_, "free_kernel");
+  Call call(*state_, "free_kernel", RunAtOnce());
   // Held past the lock: giving it back goes through the device.
   const KernelRef found = find(call, *state_, kernel);
   state_->kernels.remove(kernel);
@@ -130,7 +158,7 @@ void Backend::release_kernel(Kernel kernel) noexcept {
 }
 
 KernelInfo Backend::kernel_info(Kernel kernel) const {
-  Call call(*state_, "kernel_info");
+  Call call(*state_, "kernel_info", RunAtOnce());
   return find(call, *state_, kernel)->info();
 }
 

@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
 
 #include "core/call.hpp"
 #include "core/text.hpp"
 #include "tilewright/backend.hpp"
+#include "tilewright/program.hpp"
 
 namespace tilewright {
 
@@ -13,8 +17,10 @@ UnaryRequest check_unary(const Call& call, UnaryOp op, Buffer input, Buffer outp
   call.known("op", op);
   call.not_negative("n", n);
   call.float_dtype(dtype);
-  return {op, call.buffer("input", input, n, dtype), call.buffer("output", output, n, dtype), n,
-          dtype};
+  UnaryRequest r{op, call.buffer("input", input, n, dtype), call.buffer("output", output, n, dtype),
+                 n, dtype};
+  call.apart_or_same("output", r.output, "input", r.input);
+  return r;
 }
 
 /// The shape as [outer, length, inner] around an axis.
@@ -97,6 +103,27 @@ void merge_dimensions(BinaryRequest& r, std::span<const Size> shape,
   }
 }
 
+/// Whether a cast is do_cast's; the others are programs.
+bool has_kernel(DType from, DType to) {
+  const auto small = [](DType dtype) { return dtype == DType::float32 || dtype == DType::float16; };
+  return small(to) && (small(from) || from == DType::int32);
+}
+
+const std::shared_ptr<const ProgramData>& cast_program(DType from, DType to) {
+  constexpr std::size_t dtypes = EnumNames<DType>::values.size();
+  static const auto programs = [] {
+    std::array<std::shared_ptr<const ProgramData>, dtypes * dtypes> all;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      Program program;
+      program.output(program.cast(program.input(static_cast<DType>(i / dtypes)),
+                                  static_cast<DType>(i % dtypes)));
+      all[i] = program.data();
+    }
+    return all;
+  }();
+  return programs[static_cast<std::size_t>(from) * dtypes + static_cast<std::size_t>(to)];
+}
+
 }  // namespace
 
 void Backend::unary(UnaryOp op, Buffer input, Buffer output, Size n, DType dtype) {
@@ -130,6 +157,8 @@ void Backend::binary(BinaryOp op, Buffer a, Buffer b, Buffer output, Size n, DTy
   r.a = call.buffer("a", a, n, dtype);
   r.b = call.buffer("b", b, n, dtype);
   r.output = call.buffer("output", output, n, dtype);
+  call.apart_or_same("output", r.output, "a", r.a);
+  call.apart_or_same("output", r.output, "b", r.b);
   r.n = n;
   r.rank = 1;
   r.shape[0] = n;
@@ -169,17 +198,18 @@ void Backend::binary_scalar(BinaryOp op, Buffer a, double scalar, Buffer output,
   call.known("op", op);
   call.not_negative("n", n);
   call.float_dtype(dtype);
-  const AllocationRef array = call.buffer("a", a, n, dtype);
+  const BufferRange array = call.buffer("a", a, n, dtype);
   BinaryRequest r;
   r.op = op;
   r.output = call.buffer("output", output, n, dtype);
+  call.apart_or_same("output", r.output, "a", array);
   const Scalar element(scalar, dtype);
   AllocationRef number = state_->scalars.find(element);
   call.checked();
   if (n == 0) return;
   if (!number) number = on_device(element);
-  r.a = scalar_first ? number : array;
-  r.b = scalar_first ? array : number;
+  (scalar_first ? r.a : r.b) = std::move(number);
+  (scalar_first ? r.b : r.a) = array;
   r.n = n;
   r.rank = 1;
   r.shape[0] = n;
@@ -207,12 +237,17 @@ void Backend::binary_broadcast(BinaryOp op, Buffer a, std::span<const Size> a_st
   r.n = n;
   r.dtype = dtype;
   if (n == 0) return;
-  if (output == a && !contiguous(shape, a_strides)) {
-    call.invalid("output is a, but a_strides are not those of the output; pass another buffer");
-  }
-  if (output == b && !contiguous(shape, b_strides)) {
-    call.invalid("output is b, but b_strides are not those of the output; pass another buffer");
-  }
+  const auto check_place = [&](std::string_view name, const BufferRange& input,
+                               std::string_view strides_name, std::span<const Size> strides) {
+    if (r.output.overlaps(input) && !contiguous(shape, strides)) {
+      call.overlap(
+          "output", r.output, name, input,
+          text(strides_name, " are not those of the output, so pass ranges that lie apart"));
+    }
+    call.apart_or_same("output", r.output, name, input);
+  };
+  check_place("a", r.a, "a_strides", a_strides);
+  check_place("b", r.b, "b_strides", b_strides);
   call.checked();
   merge_dimensions(r, shape, a_strides, b_strides);
   do_binary(r);
@@ -227,6 +262,7 @@ void Backend::softmax(Buffer input, Buffer output, std::span<const Size> shape, 
   const Size n = call.product({a.outer, a.length, a.inner});
   r.input = call.buffer("input", input, n, dtype);
   r.output = call.buffer("output", output, n, dtype);
+  call.apart_or_same("output", r.output, "input", r.input);
   r.outer = a.outer;
   r.length = a.length;
   r.inner = a.inner;
@@ -250,7 +286,7 @@ void Backend::reduce(ReduceOp op, Buffer input, Buffer output, std::span<const S
   r.op = op;
   r.input = call.buffer("input", input, call.product({a.outer, a.length, a.inner}), dtype);
   r.output = call.buffer("output", output, results, dtype);
-  call.distinct("output", output, "input", input);
+  call.apart("output", r.output, "input", r.input);
   r.outer = a.outer;
   r.length = a.length;
   r.inner = a.inner;
@@ -264,12 +300,30 @@ void Backend::reduce(ReduceOp op, Buffer input, Buffer output, std::span<const S
 void Backend::cast(Buffer input, DType from, Buffer output, DType to, Size n) {
   Call call(*state_, "cast");
   call.not_negative("n", n);
-  call.float_dtype(to, "to");
+  call.known("from", from);
+  call.known("to", to);
   CastRequest r{call.buffer("input", input, n, from), from, call.buffer("output", output, n, to),
                 to, n};
-  call.distinct("output", output, "input", input);
+  call.apart("output", r.output, "input", r.input);
   call.checked();
-  if (n != 0) do_cast(r);
+  if (n == 0) return;
+  if (has_kernel(from, to)) return do_cast(r);
+  if (from == to) {
+    return do_copy_dtod(*r.output.allocation, *r.input.allocation, r.output.bytes, r.output.offset,
+                        r.input.offset);
+  }
+  MapRequest map;
+  map.program = cast_program(from, to);
+  map.n = n;
+  map.rank = 1;
+  const auto first = [](const BufferRange& range, DType dtype) {
+    return static_cast<Size>(range.offset / size_of(dtype));
+  };
+  map.operands = {{r.input.allocation, first(r.input, from)},
+                  {r.output.allocation, first(r.output, to)}};
+  map.sizes = {n, 1, 1};
+  map.same_as = {MapRequest::no_output};
+  do_map(map);
 }
 
 }  // namespace tilewright

@@ -52,7 +52,7 @@ GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
   call.not_negative("stride_b", x.stride_b);
   call.not_negative("stride_c", x.stride_c);
   call.not_negative("batch_count", x.batch_count);
-  call.float_dtype(x.dtype);
+  if (x.dtype != DType::float64) call.float_dtype(x.dtype);
   if (x.output_dtype != x.dtype &&
       !(x.dtype == DType::float16 && x.output_dtype == DType::float32)) {
     call.invalid(text("output_dtype is ", to_string(x.output_dtype), ", expected ",
@@ -78,8 +78,8 @@ GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
   r.b = call.buffer("b", x.b, span_of_batch(call, "b", one_b, x.stride_b, x.batch_count), x.dtype);
   r.c = call.buffer("c", x.c, span_of_batch(call, "c", one_c, x.stride_c, x.batch_count),
                     x.output_dtype);
-  call.distinct("c", x.c, "a", x.a);
-  call.distinct("c", x.c, "b", x.b);
+  call.apart("c", r.c, "a", r.a);
+  call.apart("c", r.c, "b", r.b);
   r.m = x.m;
   r.n = x.n;
   r.k = x.k;
@@ -168,8 +168,8 @@ void Backend::matmul_vec(Buffer matrix, Size rows, Size cols, Buffer vector, Buf
   r.matrix = call.buffer("matrix", matrix, call.mul(rows, cols), dtype);
   r.vector = call.buffer("vector", vector, cols, dtype);
   r.out = call.buffer("out", out, rows, dtype);
-  call.distinct("out", out, "matrix", matrix);
-  call.distinct("out", out, "vector", vector);
+  call.apart("out", r.out, "matrix", r.matrix);
+  call.apart("out", r.out, "vector", r.vector);
   r.rows = rows;
   r.cols = cols;
   r.dtype = dtype;

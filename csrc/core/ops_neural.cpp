@@ -10,6 +10,7 @@ namespace tilewright {
 namespace {
 
 struct Conv2dArguments {
+  ConvOp op;
   const Shape4& input_shape;
   const Shape4& filter_shape;
   const Shape4& output_shape;
@@ -75,6 +76,7 @@ Conv2dRequest check_conv2d(const Call& call, const Conv2dArguments& x) {
   check_out_size(call, "height", h, r, x.pad[0], x.stride[0], x.dilation[0], p);
   check_out_size(call, "width", w, s, x.pad[1], x.stride[1], x.dilation[1], q);
   Conv2dRequest request;
+  request.op = x.op;
   request.batch = n;
   request.channels = c;
   request.height = h;
@@ -108,25 +110,6 @@ Size count(const Call& call, const Shape4& shape) {
   return call.product({shape[0], shape[1], shape[2], shape[3]});
 }
 
-Size check_kv_heads(const Call& call, Size heads, const std::optional<Size>& kv_heads) {
-  if (!kv_heads) return heads;
-  call.positive("kv_heads", *kv_heads);
-  if (heads % *kv_heads != 0) {
-    call.invalid(text("kv_heads is ", *kv_heads, ", expected a divisor of heads ", heads));
-  }
-  return *kv_heads;
-}
-
-/// The scale as the ops use it.
-float check_scale(const Call& call, double scale) {
-  call.positive_finite("scale", scale);
-  const auto narrow = static_cast<float>(scale);
-  if (!std::isfinite(narrow) || narrow == 0) {
-    call.invalid(text("scale is ", scale, ", which is out of the range of float32"));
-  }
-  return narrow;
-}
-
 void check_norm(const Call& call, Size rows, Size cols, double eps, DType dtype) {
   call.not_negative("rows", rows);
   call.not_negative("cols", cols);
@@ -143,17 +126,17 @@ void Backend::conv2d_forward(Buffer input, const Shape4& input_shape, Buffer fil
                              const Pair& stride, const Pair& pad, const Pair& dilation, Size groups,
                              std::optional<Buffer> bias, DType dtype) {
   Call call(*state_, "conv2d_forward");
-  Conv2dRequest r = check_conv2d(
-      call, {input_shape, filter_shape, output_shape, stride, pad, dilation, groups, dtype});
+  Conv2dRequest r = check_conv2d(call, {ConvOp::forward, input_shape, filter_shape, output_shape,
+                                        stride, pad, dilation, groups, dtype});
   r.input = call.buffer("input", input, count(call, input_shape), dtype);
   r.filter = call.buffer("filter", filter, count(call, filter_shape), dtype);
   r.output = call.buffer("output", output, count(call, output_shape), dtype);
   if (bias) {
     r.bias = call.buffer("bias", *bias, r.filters, dtype);
-    call.distinct("output", output, "bias", *bias);
+    call.apart("output", r.output, "bias", r.bias);
   }
-  call.distinct("output", output, "input", input);
-  call.distinct("output", output, "filter", filter);
+  call.apart("output", r.output, "input", r.input);
+  call.apart("output", r.output, "filter", r.filter);
   call.checked();
   if (r.batch != 0) do_conv2d_forward(r);
 }
@@ -163,13 +146,13 @@ void Backend::conv2d_backward_data(Buffer grad_output, const Shape4& output_shap
                                    const Shape4& input_shape, const Pair& stride, const Pair& pad,
                                    const Pair& dilation, Size groups, DType dtype) {
   Call call(*state_, "conv2d_backward_data");
-  Conv2dRequest r = check_conv2d(
-      call, {input_shape, filter_shape, output_shape, stride, pad, dilation, groups, dtype});
+  Conv2dRequest r = check_conv2d(call, {ConvOp::backward_data, input_shape, filter_shape,
+                                        output_shape, stride, pad, dilation, groups, dtype});
   r.output = call.buffer("grad_output", grad_output, count(call, output_shape), dtype);
   r.filter = call.buffer("filter", filter, count(call, filter_shape), dtype);
   r.input = call.buffer("grad_input", grad_input, count(call, input_shape), dtype);
-  call.distinct("grad_input", grad_input, "grad_output", grad_output);
-  call.distinct("grad_input", grad_input, "filter", filter);
+  call.apart("grad_input", r.input, "grad_output", r.output);
+  call.apart("grad_input", r.input, "filter", r.filter);
   call.checked();
   if (r.batch != 0) do_conv2d_backward_data(r);
 }
@@ -180,103 +163,17 @@ void Backend::conv2d_backward_filter(Buffer input, const Shape4& input_shape, Bu
                                      const Pair& pad, const Pair& dilation, Size groups,
                                      DType dtype) {
   Call call(*state_, "conv2d_backward_filter");
-  Conv2dRequest r = check_conv2d(
-      call, {input_shape, filter_shape, output_shape, stride, pad, dilation, groups, dtype});
+  Conv2dRequest r = check_conv2d(call, {ConvOp::backward_filter, input_shape, filter_shape,
+                                        output_shape, stride, pad, dilation, groups, dtype});
   r.input = call.buffer("input", input, count(call, input_shape), dtype);
   r.output = call.buffer("grad_output", grad_output, count(call, output_shape), dtype);
   r.filter = call.buffer("grad_filter", grad_filter, count(call, filter_shape), dtype);
-  call.distinct("grad_filter", grad_filter, "input", input);
-  call.distinct("grad_filter", grad_filter, "grad_output", grad_output);
+  call.apart("grad_filter", r.filter, "input", r.input);
+  call.apart("grad_filter", r.filter, "grad_output", r.output);
   call.checked();
   stand_in(r.input);
   stand_in(r.output);
   do_conv2d_backward_filter(r);
-}
-
-void Backend::attention(Buffer q, Buffer k, Buffer v, Buffer o, Size batch, Size heads, Size seq_q,
-                        Size seq_kv, Size head_dim, double scale, bool causal, Size q_offset,
-                        std::optional<Size> kv_heads, DType dtype) {
-  Call call(*state_, "attention");
-  call.positive("batch", batch);
-  call.positive("heads", heads);
-  call.positive("seq_q", seq_q);
-  call.positive("seq_kv", seq_kv);
-  call.positive("head_dim", head_dim);
-  const float scale32 = check_scale(call, scale);
-  call.not_negative("q_offset", q_offset);
-  call.add(q_offset, seq_q);
-  call.float_dtype(dtype);
-  AttentionRequest r;
-  r.kv_heads = check_kv_heads(call, heads, kv_heads);
-  const Size of_q = call.product({batch, heads, seq_q, head_dim});
-  const Size of_kv = call.product({batch, r.kv_heads, seq_kv, head_dim});
-  r.q = call.buffer("q", q, of_q, dtype);
-  r.k = call.buffer("k", k, of_kv, dtype);
-  r.v = call.buffer("v", v, of_kv, dtype);
-  r.o = call.buffer("o", o, of_q, dtype);
-  call.distinct("o", o, "q", q);
-  call.distinct("o", o, "k", k);
-  call.distinct("o", o, "v", v);
-  r.batch = batch;
-  r.heads = heads;
-  r.seq_q = seq_q;
-  r.seq_kv = seq_kv;
-  r.head_dim = head_dim;
-  r.scale = scale32;
-  r.causal = causal;
-  r.q_offset = q_offset;
-  r.dtype = dtype;
-  call.checked();
-  do_attention(r);
-}
-
-void Backend::attention_scores(Buffer q, Buffer keys, Buffer scores, Size seq, Size head_dim,
-                               double scale, Size heads, std::optional<Size> kv_heads,
-                               DType dtype) {
-  Call call(*state_, "attention_scores");
-  call.not_negative("seq", seq);
-  call.positive("head_dim", head_dim);
-  call.positive("heads", heads);
-  const float scale32 = check_scale(call, scale);
-  call.float_dtype(dtype);
-  AttentionScoresRequest r;
-  r.kv_heads = check_kv_heads(call, heads, kv_heads);
-  r.q = call.buffer("q", q, call.mul(heads, head_dim), dtype);
-  r.keys = call.buffer("keys", keys, call.product({r.kv_heads, seq, head_dim}), dtype);
-  r.scores = call.buffer("scores", scores, call.mul(heads, seq), dtype);
-  call.distinct("scores", scores, "q", q);
-  call.distinct("scores", scores, "keys", keys);
-  r.heads = heads;
-  r.seq = seq;
-  r.head_dim = head_dim;
-  r.scale = scale32;
-  r.dtype = dtype;
-  call.checked();
-  if (seq != 0) do_attention_scores(r);
-}
-
-void Backend::weighted_sum(Buffer weights, Buffer rows, Buffer output, Size count, Size dim,
-                           Size heads, std::optional<Size> kv_heads, DType dtype) {
-  Call call(*state_, "weighted_sum");
-  call.not_negative("count", count);
-  call.positive("dim", dim);
-  call.positive("heads", heads);
-  call.float_dtype(dtype);
-  WeightedSumRequest r;
-  r.kv_heads = check_kv_heads(call, heads, kv_heads);
-  r.weights = call.buffer("weights", weights, call.mul(heads, count), dtype);
-  r.rows = call.buffer("rows", rows, call.product({r.kv_heads, count, dim}), dtype);
-  r.output = call.buffer("output", output, call.mul(heads, dim), dtype);
-  call.distinct("output", output, "weights", weights);
-  call.distinct("output", output, "rows", rows);
-  r.heads = heads;
-  r.count = count;
-  r.dim = dim;
-  r.dtype = dtype;
-  call.checked();
-  stand_in(r.weights);
-  stand_in(r.rows);
-  do_weighted_sum(r);
 }
 
 void Backend::rmsnorm(Buffer x, Buffer weight, Buffer out, Size rows, Size cols, double eps,
@@ -287,7 +184,8 @@ void Backend::rmsnorm(Buffer x, Buffer weight, Buffer out, Size rows, Size cols,
   r.x = call.buffer("x", x, call.mul(rows, cols), dtype);
   r.weight = call.buffer("weight", weight, cols, dtype);
   r.out = call.buffer("out", out, call.mul(rows, cols), dtype);
-  call.distinct("out", out, "weight", weight);
+  call.apart_or_same("out", r.out, "x", r.x);
+  call.apart("out", r.out, "weight", r.weight);
   r.rows = rows;
   r.cols = cols;
   r.eps = static_cast<float>(eps);
@@ -305,46 +203,15 @@ void Backend::layer_norm(Buffer x, Buffer weight, Buffer bias, Buffer out, Size 
   r.weight = call.buffer("weight", weight, cols, dtype);
   r.bias = call.buffer("bias", bias, cols, dtype);
   r.out = call.buffer("out", out, call.mul(rows, cols), dtype);
-  call.distinct("out", out, "weight", weight);
-  call.distinct("out", out, "bias", bias);
+  call.apart_or_same("out", r.out, "x", r.x);
+  call.apart("out", r.out, "weight", r.weight);
+  call.apart("out", r.out, "bias", r.bias);
   r.rows = rows;
   r.cols = cols;
   r.eps = static_cast<float>(eps);
   r.dtype = dtype;
   call.checked();
   if (rows != 0 && cols != 0) do_layer_norm(r);
-}
-
-void Backend::rope(Buffer x, Buffer cos, Buffer sin, Buffer output, Size batch, Size heads,
-                   Size seq, Size head_dim, Size table_rows, Size position, DType dtype) {
-  Call call(*state_, "rope");
-  call.not_negative("batch", batch);
-  call.not_negative("heads", heads);
-  call.not_negative("seq", seq);
-  call.positive("head_dim", head_dim);
-  if (head_dim % 2 != 0) call.invalid(text("head_dim is ", head_dim, ", expected an even number"));
-  call.not_negative("table_rows", table_rows);
-  call.not_negative("position", position);
-  if (call.add(position, seq) > table_rows) {
-    call.invalid(text("position ", position, " and seq ", seq, " reach past the ", table_rows,
-                      " rows of cos and sin"));
-  }
-  call.float_dtype(dtype);
-  RopeRequest r;
-  const Size of_x = call.product({batch, heads, seq, head_dim});
-  r.x = call.buffer("x", x, of_x, dtype);
-  r.cos = call.buffer("cos", cos, call.mul(table_rows, head_dim / 2), dtype);
-  r.sin = call.buffer("sin", sin, call.mul(table_rows, head_dim / 2), dtype);
-  r.output = call.buffer("output", output, of_x, dtype);
-  call.distinct("output", output, "cos", cos);
-  call.distinct("output", output, "sin", sin);
-  r.rows = of_x == 0 ? 0 : batch * heads;
-  r.seq = seq;
-  r.head_dim = head_dim;
-  r.position = position;
-  r.dtype = dtype;
-  call.checked();
-  if (of_x != 0) do_rope(r);
 }
 
 void Backend::gather(Buffer table, Buffer indices, Buffer output, Size table_rows, Size row_size,
@@ -358,8 +225,8 @@ void Backend::gather(Buffer table, Buffer indices, Buffer output, Size table_row
   r.table = call.buffer("table", table, call.mul(table_rows, row_size), dtype);
   r.indices = call.buffer("indices", indices, count, DType::int32);
   r.output = call.buffer("output", output, call.mul(count, row_size), dtype);
-  call.distinct("output", output, "table", table);
-  call.distinct("output", output, "indices", indices);
+  call.apart("output", r.output, "table", r.table);
+  call.apart("output", r.output, "indices", r.indices);
   r.table_rows = table_rows;
   r.row_size = row_size;
   r.count = count;
@@ -381,8 +248,8 @@ void Backend::scatter(Buffer source, Buffer indices, Buffer output, Size output_
   r.source = call.buffer("source", source, call.mul(count, row_size), dtype);
   r.indices = call.buffer("indices", indices, count, DType::int32);
   r.output = call.buffer("output", output, call.mul(output_rows, row_size), dtype);
-  call.distinct("output", output, "source", source);
-  call.distinct("output", output, "indices", indices);
+  call.apart("output", r.output, "source", r.source);
+  call.apart("output", r.output, "indices", r.indices);
   r.output_rows = output_rows;
   r.row_size = row_size;
   r.count = count;

@@ -29,7 +29,8 @@ class Change {
 }  // namespace
 
 void Backend::begin_profile() {
-  Call call(*state_, "begin_profile");
+  constexpr NotRecorded not_recorded{"take the profile of replay(), or begin it before record()"};
+  Call call(*state_, "begin_profile", not_recorded);
   if (state_->profile != ProfileState::none) {
     call.invalid("a profile is already being taken; end_profile() it first");
   }
@@ -40,7 +41,8 @@ void Backend::begin_profile() {
 }
 
 Profile Backend::end_profile() {
-  Call call(*state_, "end_profile");
+  constexpr NotRecorded not_recorded{"end the recording first"};
+  Call call(*state_, "end_profile", not_recorded);
   if (state_->profile != ProfileState::running) {
     call.invalid("no profile is being taken; begin_profile() one first");
   }

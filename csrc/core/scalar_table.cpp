@@ -1,30 +1,11 @@
 #include "core/scalar_table.hpp"
 
 #include <bit>
-#include <cmath>
 #include <utility>
 
+#include "core/small_floats.hpp"
+
 namespace tilewright {
-
-namespace {
-
-std::uint32_t half_bits(double value) noexcept {
-  constexpr double past_largest = 65520, smallest_normal = 0x1p-14, subnormals = 0x1p24;
-  constexpr std::uint32_t infinity = 0x7c00, quiet_nan = 0x7e00;
-  const std::uint32_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::fabs(value);
-  if (std::isnan(value)) return sign | quiet_nan;
-  if (size >= past_largest) return sign | infinity;
-  // A carry out of the digits goes into the exponent, as it should.
-  if (size < smallest_normal) {
-    return sign | static_cast<std::uint32_t>(std::nearbyint(size * subnormals));
-  }
-  const int exponent = std::ilogb(size);
-  const auto digits = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(size, 10 - exponent)));
-  return sign | ((static_cast<std::uint32_t>(exponent + 14) << 10) + digits);
-}
-
-}  // namespace
 
 Scalar::Scalar(double value, DType dtype) noexcept
     : bits_(dtype == DType::float16 ? half_bits(value)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/driver_start.hpp"
 #include "core/fork.hpp"
 
 #if !defined(_WIN32)
@@ -29,10 +30,13 @@ void before_fork() {
   if (InCore::is_here()) return;
   live_states().mutex.lock();
   for (BackendState* state : live_states().states) state->before_fork();
+  // Last: a backend that opens looks for its devices.
+  driver_start().lock();
 }
 
 void after_fork() {
   if (InCore::is_here()) return;
+  driver_start().unlock();
   for (BackendState* state : live_states().states) state->after_fork();
   live_states().mutex.unlock();
 }
@@ -42,7 +46,12 @@ const int fork_handlers = pthread_atfork(before_fork, after_fork, after_fork);
 
 }  // namespace
 
-BackendState::BackendState() {
+std::mutex& driver_start() noexcept {
+  static std::mutex mutex;
+  return mutex;
+}
+
+BackendState::BackendState(Backend& backend) : backend(backend) {
   std::lock_guard lock(live_states().mutex);
   live_states().states.push_back(this);
 }
@@ -50,6 +59,19 @@ BackendState::BackendState() {
 BackendState::~BackendState() {
   std::lock_guard lock(live_states().mutex);
   std::erase(live_states().states, this);
+}
+
+BackendState::Removed BackendState::remove(Buffer buffer) noexcept {
+  BufferTable::Removed found = buffers.remove(buffer);
+  Removed removed{std::move(found.allocation), nullptr};
+  if (!found.was_last) return removed;
+  const std::uint64_t bytes = removed.allocation->bytes();
+  if (recordings.freed(removed.allocation, buffer, removed.broken, active_bytes, *budget)) {
+    return removed;
+  }
+  active_bytes -= bytes;
+  budget->give_back(bytes);
+  return removed;
 }
 
 void BackendState::wait_until_empty() noexcept {

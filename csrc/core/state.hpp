@@ -8,10 +8,13 @@
 #include "core/buffer_table.hpp"
 #include "core/kernel_table.hpp"
 #include "core/memory_budget.hpp"
+#include "core/recordings.hpp"
 #include "core/scalar_table.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright {
+
+struct Session;
 
 enum class ProfileState : std::uint8_t { none, changing, running };
 
@@ -22,10 +25,12 @@ enum class ProfileState : std::uint8_t { none, changing, running };
 /// inside, as where a driver starts a program, waits for nobody (InCore).
 class BackendState {
  public:
-  BackendState();
+  explicit BackendState(Backend& backend);
   ~BackendState();
   BackendState(const BackendState&) = delete;
   BackendState& operator=(const BackendState&) = delete;
+
+  Backend& backend;  ///< there while anybody is inside
 
   std::mutex lifecycle;  ///< held through init() and close(), taken before `mutex`
 
@@ -34,9 +39,11 @@ class BackendState {
   BufferTable buffers;
   KernelTable kernels;
   ScalarTable scalars;
+  Recordings recordings;
   ProfileState profile = ProfileState::none;
   std::uint64_t active_bytes = 0;
   std::uint64_t total_allocations = 0;
+  std::shared_ptr<Session> session;  ///< the last one that was begun
 
   /// Shared with what may outlive the backend.
   const std::shared_ptr<MemoryBudget> budget = std::make_shared<MemoryBudget>();
@@ -55,6 +62,15 @@ class BackendState {
       inside_.notify_all();
     }
   }
+  /// What is to be let go of without the lock, since giving memory back can take long.
+  struct Removed {
+    AllocationRef allocation;  ///< null for a handle that was not live here
+    Recordings::Contents broken;
+  };
+  /// Takes a handle out of the table, and its allocation out of the counts where no other handle is
+  /// left and no recording keeps it. Called with `mutex` held.
+  Removed remove(Buffer buffer) noexcept;
+
   /// Returns when nobody is inside; one caller at a time, which keeps new calls out.
   void wait_until_empty() noexcept;
 

@@ -13,8 +13,8 @@
 // e^(score - largest) and the sum of the values weighted by that; a new largest score scales both
 // sums down. Only the scores of one block of keys exist at a time.
 //
-// The queries of all heads that share a key and value head lie behind each other, so a kv head is
-// one matrix of heads / kv_heads * seq_q query rows.
+// The queries of all heads that share a key and value head go together, so a kv head is one matrix
+// of heads / kv_heads * seq_q query rows.
 namespace tilewright::cpu {
 
 namespace {
@@ -44,6 +44,7 @@ class Attention {
         rows_(r.heads / r.kv_heads * r.seq_q),
         vectors_(ceil_div(rows_, row_vector)),
         panels_(ceil_div(vectors_, panel_vectors)),
+        heads_(r.heads / r.kv_heads),
         matrices_(r.batch * r.kv_heads),
         keys_(r.causal ? std::min(r.seq_kv, r.q_offset + r.seq_q) : r.seq_kv),
         dim_(static_cast<std::size_t>(r.head_dim)),
@@ -57,10 +58,26 @@ class Attention {
   Size visible(Size row) const {
     return r_.causal ? std::min(r_.seq_kv, row % r_.seq_q + r_.q_offset + 1) : r_.seq_kv;
   }
-  const T* queries(Size matrix) const { return data<T>(r_.q) + matrix * rows_ * r_.head_dim; }
-  const T* keys(Size matrix) const { return data<T>(r_.k) + matrix * r_.seq_kv * r_.head_dim; }
-  const T* values(Size matrix) const { return data<T>(r_.v) + matrix * r_.seq_kv * r_.head_dim; }
-  T* output(Size matrix) const { return data<T>(r_.o) + matrix * rows_ * r_.head_dim; }
+  /// Where a row of q or of o lies.
+  Size place(const HeadRows& rows, Size matrix, Size row) const {
+    const Size head = matrix % r_.kv_heads * heads_ + row / r_.seq_q;
+    return matrix / r_.kv_heads * rows.batch + head * rows.head + row % r_.seq_q * rows.seq;
+  }
+  /// Where the rows of k or of v of a matrix do.
+  Size place(const HeadRows& rows, Size matrix) const {
+    return matrix / r_.kv_heads * rows.batch + matrix % r_.kv_heads * rows.head;
+  }
+  const T* query(Size matrix, Size row) const {
+    return data<T>(r_.q) + place(r_.q_rows, matrix, row);
+  }
+  const T* keys(Size matrix) const { return data<T>(r_.k) + place(r_.k_rows, matrix); }
+  const T* values(Size matrix) const { return data<T>(r_.v) + place(r_.v_rows, matrix); }
+  T* output(Size matrix, Size row) const { return data<T>(r_.o) + place(r_.o_rows, matrix, row); }
+  /// Rows of q from one on that lie evenly, up to `most`.
+  Size even_rows(Size row, Size most) const {
+    const bool all = r_.q_rows.head == r_.seq_q * r_.q_rows.seq;
+    return all ? most : std::min(most, r_.seq_q - row % r_.seq_q);
+  }
 
   template <class Task>
   void run_tasks(Size tasks, Task&& task) const {
@@ -102,7 +119,7 @@ class Attention {
     const float* keys;
     std::size_t key_stride;
     const float* values;
-    std::size_t value_stride;
+    std::size_t value_stride, value_width;
 
     Block part(Size from, Size number) const {
       return {first + from,
@@ -110,7 +127,8 @@ class Attention {
               keys + static_cast<std::size_t>(from) * key_stride,
               key_stride,
               values + static_cast<std::size_t>(from) * value_stride,
-              value_stride};
+              value_stride,
+              value_width};
     }
   };
 
@@ -130,7 +148,9 @@ class Attention {
 
   const AttentionRequest& r_;
   MemoryPool& pool_;
-  Size rows_, vectors_, panels_, matrices_;
+  Size rows_, vectors_, panels_;
+  Size heads_;  ///< that share a kv head
+  Size matrices_;
   Size keys_;  ///< that some query sees
   std::size_t dim_;
   float factor_;  ///< to differences of scores, whose powers of two are wanted
@@ -149,6 +169,7 @@ void Attention<T>::run_few_rows() const {
 
   // For each matrix, part and row: the sums, the query, and what is known of it.
   const std::size_t width = Scratch::rounded(dim_), record = 2 * width + 16;
+  const Size key_stride = r_.k_rows.seq, value_stride = r_.v_rows.seq;
   const auto rows = static_cast<std::size_t>(rows_);
   OpScratch all(pool_, "attention", static_cast<std::size_t>(matrices_ * parts) * rows * record);
   Scratch scratch(all);
@@ -161,21 +182,23 @@ void Attention<T>::run_few_rows() const {
     Running running[few_rows];
     for (std::size_t i = 0; i < rows; ++i) {
       std::fill_n(own + i * record, dim_, 0.0f);
-      to_float32(queries(matrix) + i * dim_, own + i * record + width, dim_);
+      to_float32(query(matrix, static_cast<Size>(i)), own + i * record + width, dim_);
     }
     for (Size key = first; key < last; key += block) {
-      const T* const key_rows = keys(matrix) + key * r_.head_dim;
-      const T* const value_rows = values(matrix) + key * r_.head_dim;
+      const T* const key_rows = keys(matrix) + key * key_stride;
+      const T* const value_rows = values(matrix) + key * value_stride;
       for (std::size_t i = 0; i < rows; ++i) {
         const Size count = std::min({block, last - key, visible(static_cast<Size>(i)) - key});
         if (count <= 0) continue;
         float scores[block];
         float* const sums = own + i * record;
-        row_kernels<T>().dot_rows(key_rows, static_cast<std::size_t>(count), dim_, sums + width,
-                                  dim_, 1, scores);
+        row_kernels<T>().dot_rows(key_rows, static_cast<std::size_t>(count),
+                                  static_cast<std::size_t>(key_stride), sums + width, dim_, 1,
+                                  scores);
         weigh(scores, count, running[i], sums);
-        row_kernels<T>().add_weighted_rows(value_rows, static_cast<std::size_t>(count), dim_,
-                                           scores, dim_, sums);
+        row_kernels<T>().add_weighted_rows(value_rows, static_cast<std::size_t>(count),
+                                           static_cast<std::size_t>(value_stride), scores, dim_,
+                                           sums);
       }
     }
     for (std::size_t i = 0; i < rows; ++i) {
@@ -200,7 +223,7 @@ void Attention<T>::run_few_rows() const {
         sum += factor * one[2 * width + 1];
         for (std::size_t j = 0; j < dim_; ++j) all[j] = (p == 0 ? 0 : all[j]) + factor * one[j];
       }
-      write(all, dim_, sum, output(matrix) + i * dim_);
+      write(all, dim_, sum, output(matrix, static_cast<Size>(i)));
     }
   }
 }
@@ -278,33 +301,44 @@ void Attention<T>::run_chunk(Size matrix, Size first_panel, Size last_panel, OpS
   for (std::size_t i = 0; i < panels; ++i) {
     const Panel p = panel_at(i);
     if (p.height % row_vector != 0) std::fill_n(p.across, panel * dim_, 0.0f);
-    row_kernels<T>().transpose(queries(matrix) + p.first * r_.head_dim, p.height, dim_, dim_,
-                               factor_, p.across, panel);
+    for (std::size_t j = 0; j < p.height;) {
+      const Size row = p.first + static_cast<Size>(j);
+      const auto rows = static_cast<std::size_t>(even_rows(row, static_cast<Size>(p.height - j)));
+      row_kernels<T>().transpose(query(matrix, row), rows, static_cast<std::size_t>(r_.q_rows.seq),
+                                 dim_, factor_, p.across + j, panel);
+      j += rows;
+    }
     for (std::size_t j = 0; j < p.height; ++j) {
       last_key = std::max(last_key, visible(p.first + static_cast<Size>(j)));
     }
   }
 
   Block keys_here{};
-  keys_here.key_stride = dim_;
+  keys_here.key_stride = convert ? dim_ : static_cast<std::size_t>(r_.k_rows.seq);
+  keys_here.value_width = widen_values ? width : dim_;
   for (Size key = 0; key < last_key; key += keys_here.count) {
     keys_here.first = key;
     keys_here.count =
         std::min(key == 0 ? first_block_keys : static_cast<Size>(block), last_key - key);
     const auto count = static_cast<std::size_t>(keys_here.count);
-    const T* const key_rows = keys(matrix) + key * r_.head_dim;
-    const T* const value_rows = values(matrix) + key * r_.head_dim;
+    const T* const key_rows = keys(matrix) + key * r_.k_rows.seq;
+    const T* const value_rows = values(matrix) + key * r_.v_rows.seq;
     if constexpr (convert) {
-      to_float32(key_rows, key_copy, count * dim_);
+      const auto stride = static_cast<std::size_t>(r_.k_rows.seq);
+      // Rows without gaps in one go.
+      const std::size_t rows = stride == dim_ ? count : 1;
+      for (std::size_t i = 0; i < count; i += rows) {
+        to_float32(key_rows + i * stride, key_copy + i * dim_, rows * dim_);
+      }
       keys_here.keys = key_copy;
     } else {
       keys_here.keys = key_rows;
       keys_here.values = value_rows;
-      keys_here.value_stride = dim_;
+      keys_here.value_stride = static_cast<std::size_t>(r_.v_rows.seq);
     }
     if (widen_values) {
       for (std::size_t i = 0; i < count; ++i) {
-        to_float32(value_rows + i * dim_, value_copy + i * width, dim_);
+        to_float32(value_rows + static_cast<Size>(i) * r_.v_rows.seq, value_copy + i * width, dim_);
       }
       keys_here.values = value_copy;
       keys_here.value_stride = width;
@@ -313,9 +347,8 @@ void Attention<T>::run_chunk(Size matrix, Size first_panel, Size last_panel, OpS
   }
   for (std::size_t i = 0; i < panels; ++i) {
     const Panel p = panel_at(i);
-    T* const to = output(matrix) + p.first * r_.head_dim;
     for (std::size_t j = 0; j < p.height; ++j) {
-      write(p.sums + j * width, dim_, p.totals[j], to + j * dim_);
+      write(p.sums + j * width, dim_, p.totals[j], output(matrix, p.first + static_cast<Size>(j)));
     }
   }
 }
@@ -384,7 +417,7 @@ void Attention<T>::attend(const Block& block, const Panel& queries, float* score
   weighing.filter_stride = 1;
   weighing.weight_stride = panel;
   weighing.output_stride = width;
-  weighing.positions = block.value_stride;
+  weighing.positions = block.value_width;
   // Rows that see as many keys go together; what one sees beyond its group it adds alone.
   const std::size_t group = ragged ? group_rows : height;
   for (std::size_t i = 0; i < height; i += group) {

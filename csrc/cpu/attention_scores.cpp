@@ -22,7 +22,9 @@ void score(const AttentionScoresRequest& r, MemoryPool& pool) {
   OpScratch all(pool, "attention_scores", heads * dim);
   Scratch scratch(all);
   float* const queries = scratch.take(heads * dim);
-  to_float32(data<T>(r.q), queries, heads * dim);
+  for (std::size_t head = 0; head < heads; ++head) {
+    to_float32(data<T>(r.q) + static_cast<Size>(head) * r.q_rows.head, queries + head * dim, dim);
+  }
 
   const std::size_t blocks = (seq + block - 1) / block;
   const std::size_t group = grain / (block * dim) + 1;
@@ -31,11 +33,16 @@ void score(const AttentionScoresRequest& r, MemoryPool& pool) {
     for (std::size_t i = task * group; i < std::min(kv_heads * blocks, (task + 1) * group); ++i) {
       const std::size_t kv_head = i / blocks, first = i % blocks * block;
       const std::size_t count = std::min(block, seq - first);
-      const T* const keys = data<T>(r.keys) + (kv_head * seq + first) * dim;
+      const T* const keys = data<T>(r.keys) + static_cast<Size>(kv_head) * r.key_rows.head +
+                            static_cast<Size>(first) * r.key_rows.seq;
       for (std::size_t head = kv_head * sharing; head < (kv_head + 1) * sharing; ++head) {
         float scores[block];
-        row_kernels<T>().dot_rows(keys, count, dim, queries + head * dim, dim, r.scale, scores);
-        from_float32(scores, data<T>(r.scores) + head * seq + first, count);
+        row_kernels<T>().dot_rows(keys, count, static_cast<std::size_t>(r.key_rows.seq),
+                                  queries + head * dim, dim, r.scale, scores);
+        from_float32(scores,
+                     data<T>(r.scores) + static_cast<Size>(head) * r.score_rows.head +
+                         static_cast<Size>(first),
+                     count);
       }
     }
   });

@@ -52,7 +52,7 @@ DeviceInfo describe_processor() {
 
 CpuBackend::CpuBackend(Config config) : Backend("cpu", std::move(config)) {}
 
-CpuBackend::~CpuBackend() { close(); }
+CpuBackend::~CpuBackend() { shut_down(); }
 
 void CpuBackend::do_init() {
   if (this->config().adapter_index.value_or(0) != 0) {
@@ -75,6 +75,9 @@ DeviceInfo CpuBackend::do_device() const { return device_; }
 Capabilities CpuBackend::do_capabilities() const {
   Capabilities c;
   c.dtypes = {DType::float32, DType::float16};
+  for (std::size_t i = 0; i < EnumNames<DType>::values.size(); ++i) {
+    c.storage_dtypes.push_back(static_cast<DType>(i));
+  }
   c.limits = device_.limits;
   c.features = device_.features;
   c.memory_bytes = device_.memory_bytes;

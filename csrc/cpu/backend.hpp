@@ -12,12 +12,12 @@ namespace tilewright::cpu {
 DeviceInfo describe_processor();
 
 /// The trait on the processor. Ops are done when they return. Each op is in the file of its name.
-class CpuBackend final : public Backend {
+class CpuBackend : public Backend {
  public:
   explicit CpuBackend(Config config);
   ~CpuBackend() override;
 
- private:
+ protected:
   void do_init() override;
   void do_close() noexcept override;
   DeviceInfo do_device() const override;
@@ -37,26 +37,11 @@ class CpuBackend final : public Backend {
                     std::uint64_t src_offset) override;
   std::byte* do_host_memory(Allocation& allocation) const override;
 
-  void do_gemm(const GemmRequest& request) override;
-  void do_matmul_vec(const MatmulVecRequest& request) override;
-  void do_conv2d_forward(const Conv2dRequest& request) override;
-  void do_conv2d_backward_data(const Conv2dRequest& request) override;
-  void do_conv2d_backward_filter(const Conv2dRequest& request) override;
-  void do_attention(const AttentionRequest& request) override;
-  void do_attention_scores(const AttentionScoresRequest& request) override;
-  void do_weighted_sum(const WeightedSumRequest& request) override;
+#define TILEWRIGHT_DO(name, Request) void do_##name(const Request& request) override;
+  TILEWRIGHT_OPS(TILEWRIGHT_DO)
+#undef TILEWRIGHT_DO
 
-  void do_softmax(const SoftmaxRequest& request) override;
-  void do_rmsnorm(const NormRequest& request) override;
-  void do_layer_norm(const NormRequest& request) override;
-  void do_rope(const RopeRequest& request) override;
-  void do_gather(const GatherRequest& request) override;
-  void do_scatter(const ScatterRequest& request) override;
-  void do_unary(const UnaryRequest& request) override;
-  void do_binary(const BinaryRequest& request) override;
-  void do_reduce(const ReduceRequest& request) override;
-  void do_cast(const CastRequest& request) override;
-
+ private:
   std::shared_ptr<MemoryPool> memory_;
   DeviceInfo device_;
 };

@@ -268,7 +268,7 @@ class Runner {
 
 }  // namespace
 
-const float* as_float32(std::string_view op, const AllocationRef& buffer, Size n, DType dtype,
+const float* as_float32(std::string_view op, const BufferRange& buffer, Size n, DType dtype,
                         MemoryPool& pool, AllocationRef& keep) {
   if (dtype == DType::float32) return data<float>(buffer);
   keep = pool.scratch(op, static_cast<std::uint64_t>(n) * sizeof(float));

@@ -109,7 +109,7 @@ void correlate(Correlation<T> correlation);
 void sum_meetings(std::string_view op, const ConvSums& sums, MemoryPool& pool);
 
 /// The elements as float32: the buffer's own, or a converted copy that `keep` then holds.
-const float* as_float32(std::string_view op, const AllocationRef& buffer, Size n, DType dtype,
+const float* as_float32(std::string_view op, const BufferRange& buffer, Size n, DType dtype,
                         MemoryPool& pool, AllocationRef& keep);
 
 extern template void correlate(Correlation<float>);

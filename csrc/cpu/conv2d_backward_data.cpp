@@ -39,7 +39,7 @@ void backward(const Conv2dRequest& r, const float* weights, MemoryPool& pool) {
 
 void CpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs_backward(r))) {
-    return sum_meetings(op, sums_of(r, ConvOp::backward_data), *memory_);
+    return sum_meetings(op, sums_of(r), *memory_);
   }
   const Size weights = r.filters * (r.channels / r.groups) * r.filter_height * r.filter_width;
   AllocationRef copy;

@@ -255,7 +255,7 @@ class FilterGradient {
 
 void CpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r))) {
-    return sum_meetings(op, sums_of(r, ConvOp::backward_filter), *memory_);
+    return sum_meetings(op, sums_of(r), *memory_);
   }
   r.dtype == DType::float16 ? FilterGradient<Half>(r).run(*memory_)
                             : FilterGradient<float>(r).run(*memory_);

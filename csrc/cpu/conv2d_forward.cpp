@@ -39,7 +39,7 @@ void forward(const Conv2dRequest& r, const float* weights, const float* bias, Me
 
 void CpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r))) {
-    return sum_meetings(op, sums_of(r, ConvOp::forward), *memory_);
+    return sum_meetings(op, sums_of(r), *memory_);
   }
   const Size weights = r.filters * (r.channels / r.groups) * r.filter_height * r.filter_width;
   AllocationRef filter_copy, bias_copy;

@@ -5,6 +5,7 @@
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/convert.hpp"
+#include "cpu/lapack.hpp"
 #include "cpu/openblas.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
@@ -82,7 +83,8 @@ void for_each_block(const GemmRequest& r, const Grid& grid, bool parallel, Body&
 }
 
 /// Row * beta, with nothing read where beta is 0.
-void scale(float* row, Size n, float beta) {
+template <class T>
+void scale(T* row, Size n, float beta) {
   for (Size j = 0; j < n; ++j) row[j] = beta == 0 ? 0 : beta * row[j];
 }
 
@@ -135,6 +137,39 @@ void multiply_direct(const GemmRequest& r) {
                               r.ldc);
                    }
                  });
+}
+
+/// Float64 straight from the buffers.
+void multiply_float64(const GemmRequest& r) {
+  for (const Size ld : {r.lda, r.ldb, r.ldc}) {
+    if (ld > blas_max) {
+      throw Unsupported(text(r.op, ": a leading dimension is ", ld, ", of float64 at most ",
+                             blas_max, "; pack the rows closer"));
+    }
+  }
+  const double work = static_cast<double>(r.m) * static_cast<double>(r.n) *
+                      static_cast<double>(r.k) * static_cast<double>(r.batch_count);
+  const Size threads = static_cast<Size>(thread_count());
+  const bool parallel = threads > 1 && work > parallel_threshold;
+  const Size blocks = parallel ? ceil_div(threads, r.batch_count) : 1;
+  const auto part = [](const BufferRange& range, Size ld, bool transposed, Size row, Size column) {
+    return data<double>(range) + (transposed ? column * ld + row : row * ld + column);
+  };
+  for_each_block(
+      r, cut(r.m, r.n, blocks), parallel,
+      [&](Size batch, Size row, Size column, Size rows, Size columns) {
+        const double* const a = part(r.a, r.lda, r.trans_a, row, 0);
+        const double* const b = part(r.b, r.ldb, r.trans_b, 0, column);
+        double* const c = data<double>(r.c) + batch * r.stride_c + row * r.ldc + column;
+        for (Size k = 0; k < r.k; k += blas_max) {
+          blas_gemm(r.trans_a ? transposed : as_it_is, r.trans_b ? transposed : as_it_is,
+                    static_cast<int>(rows), static_cast<int>(columns),
+                    static_cast<int>(std::min(blas_max, r.k - k)), static_cast<double>(r.alpha),
+                    a + batch * r.stride_a + (r.trans_a ? k * r.lda : k), static_cast<int>(r.lda),
+                    b + batch * r.stride_b + (r.trans_b ? k : k * r.ldb), static_cast<int>(r.ldb),
+                    k == 0 ? static_cast<double>(r.beta) : 1.0, c, static_cast<int>(r.ldc));
+        }
+      });
 }
 
 /// Copies part of a matrix as it is stored into a packed panel of float32, converted by `load`.
@@ -220,6 +255,9 @@ void multiply_converted(const GemmRequest& r, MemoryPool& pool, Load load) {
 void CpuBackend::do_gemm(const GemmRequest& r) {
   const bool half = r.dtype == DType::float16;
   const bool half_output = r.output_dtype == DType::float16;
+  if (r.dtype == DType::float64) {
+    return r.k == 0 || r.alpha == 0 ? scale_output<double>(r) : multiply_float64(r);
+  }
   if (r.k == 0 || r.alpha == 0) {
     return half_output ? scale_output<Half>(r) : scale_output<float>(r);
   }

@@ -71,10 +71,15 @@ class CpuAllocation final : public Allocation {
   bool is_scratch_;
 };
 
-/// The elements of a checked request's allocation.
+/// Its elements.
 template <class T>
 T* data(const AllocationRef& allocation) {
   return reinterpret_cast<T*>(static_cast<CpuAllocation&>(*allocation).data());
+}
+/// Those of a checked request's operand.
+template <class T>
+T* data(const BufferRange& range) {
+  return reinterpret_cast<T*>(static_cast<CpuAllocation&>(*range.allocation).data() + range.offset);
 }
 
 }  // namespace tilewright::cpu

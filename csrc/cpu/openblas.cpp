@@ -1,5 +1,6 @@
 #include "cpu/openblas.hpp"
 
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -22,6 +23,18 @@ constexpr int row_major = 101, no_transpose = 111, transpose = 112;
 /// AVX-512; those for later ones differ in bfloat16 alone, which is not used here.
 const char* core_type() {
   return usable_isa() == Isa::avx512 && !is_intel() ? "SkylakeX" : nullptr;
+}
+
+std::string symbol_of(std::size_t type, std::size_t routine) {
+  constexpr std::string_view letters = "sdcz";
+  constexpr std::array<std::string_view, routine_count> real{
+      "gemm", "trsm", "potrf", "getrf", "gelqf", "orglq", "syevd", "gesdd", "geev"};
+  constexpr std::array<std::string_view, routine_count> complex{
+      "gemm", "trsm", "potrf", "getrf", "gelqf", "unglq", "heevd", "gesdd", "geev"};
+  const std::string_view name = (type < 2 ? real : complex)[routine];
+  // Of BLAS the interface that knows rows.
+  return routine < 2 ? text("scipy_cblas_", letters[type], name)
+                     : text("scipy_", letters[type], name, "_");
 }
 
 OpenBlas open() {
@@ -53,6 +66,13 @@ OpenBlas open() {
   OpenBlas blas;
   blas.sgemm = library.function<std::remove_pointer_t<decltype(blas.sgemm)>>("scipy_cblas_sgemm");
   if (blas.sgemm == nullptr) throw missing("scipy_cblas_sgemm");
+  for (std::size_t type = 0; type < blas.routines.size(); ++type) {
+    for (std::size_t routine = 0; routine < routine_count; ++routine) {
+      const std::string name = symbol_of(type, routine);
+      blas.routines[type][routine] = library.function<void()>(name.c_str());
+      if (blas.routines[type][routine] == nullptr) throw missing(name.c_str());
+    }
+  }
   auto* const set_threads = library.function<void(int)>("scipy_openblas_set_num_threads");
   if (set_threads == nullptr) throw missing("scipy_openblas_set_num_threads");
   auto* const core_name = library.function<const char*()>("scipy_openblas_get_corename");

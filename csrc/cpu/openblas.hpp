@@ -1,16 +1,24 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string>
 
 #include "tilewright/types.hpp"
 
 namespace tilewright::cpu {
 
+/// The routines that there are for float, double and complex numbers of both, in this order.
+enum class Routine : std::size_t { gemm, trsm, potrf, getrf, gelqf, orglq, syevd, gesdd, geev };
+inline constexpr std::size_t routine_count = 9;
+
 /// What this backend calls of OpenBLAS. The library is opened once per process, privately, and runs
 /// each call on the calling thread alone.
 struct OpenBlas {
   void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                 const float* a, int lda, const float* b, int ldb, float beta, float* c, int ldc);
+  using Function = void (*)();
+  std::array<std::array<Function, routine_count>, 4> routines;
   std::string core;  ///< the processor model whose kernels it chose
 };
 

@@ -2,12 +2,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <mutex>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/text.hpp"
+#include "core/thread_memory.hpp"
 #include "tilewright/error.hpp"
 
 #if defined(__GLIBC__) && defined(__LP64__)
@@ -16,6 +19,9 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/// A variable of this thread, as compilers call it.
+extern "C" void* __tls_get_addr(std::size_t (*module_and_offset)[2]);
 #endif
 
 namespace tilewright::cpu {
@@ -40,6 +46,20 @@ constexpr std::size_t block_bytes = 32 << 20;
 constexpr std::size_t bytes_to_load = 96 << 20;
 /// It has no place to note more.
 constexpr std::size_t most_blocks = 512;
+/// What the blocks after the first leave to others, such as the variables of 100 threads.
+constexpr std::size_t bytes_left = 32 << 20;
+/// Room that other threads may take meanwhile.
+constexpr std::size_t spare_bytes = 256 << 10;
+
+/// Its variables of one thread. The C library makes them at a thread's first product, and ends the
+/// process where there is no memory for them.
+struct ThreadVariables {
+  std::size_t module = 0;  // none
+  std::size_t bytes = 0;
+};
+ThreadVariables thread_variables;
+
+TILEWRIGHT_MADE_WITH_THREAD thread_local bool thread_has_variables = false;
 
 struct Supply {
   std::mutex mutex;
@@ -83,13 +103,47 @@ bool make_block() {
   std::lock_guard lock(supply().mutex);
   if (supply().made == most_blocks) return false;
   supply().fresh.reserve(most_blocks);
-  if (void* const block = map(block_bytes)) {
+  const std::size_t left = supply().made == 0 ? 0 : bytes_left;
+  if (void* const block = map(block_bytes + left)) {
+    if (left != 0) munmap(static_cast<char*>(block) + block_bytes, left);
     supply().fresh.push_back(block);
     ++supply().made;
     return true;
   }
   if (supply().made == 0) throw_full(block_bytes);
   return false;
+}
+
+ThreadVariables variables_of(const link_map& library) {
+  std::pair<const link_map&, ThreadVariables> search{library, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        auto& [wanted, found] = *static_cast<decltype(search)*>(context);
+        if (info->dlpi_addr != wanted.l_addr) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          if (part.p_type == PT_TLS) found = {info->dlpi_tls_modid, part.p_memsz};
+        }
+        return 1;
+      },
+      &search);
+  return search.second;
+}
+
+/// One thread at a time, or another's could take the room that this one has seen.
+void make_thread_variables() {
+  if (thread_variables.module != 0) {
+    std::lock_guard lock(supply().mutex);
+    const std::size_t bytes = thread_variables.bytes + spare_bytes;
+    // From where the C library takes them: what it gets back of a size it keeps for the next.
+    void* const room = std::malloc(bytes);
+    if (room == nullptr) throw_full(bytes);
+    *static_cast<volatile char*>(room) = 0;
+    std::free(room);
+    std::size_t first[2] = {thread_variables.module, 0};
+    __tls_get_addr(&first);
+  }
+  thread_has_variables = true;
 }
 
 /// Where the library's calls of a function of other libraries go through; null where it has none.
@@ -131,6 +185,7 @@ void supply_openblas(const void* function) {
   link_map* library = nullptr;
   if (dladdr1(function, &info, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) == 0) return;
   void** const import = import_of(*library, "mmap");
+  thread_variables = variables_of(*library);
   if (import == nullptr) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   auto* const start =
@@ -141,6 +196,7 @@ void supply_openblas(const void* function) {
 }
 
 ProductMemory::ProductMemory() {
+  if (!thread_has_variables) make_thread_variables();
   while (!take()) {
     if (make_block()) return;
     free_blocks.wait(0, std::memory_order_relaxed);

@@ -1,4 +1,5 @@
-#include "core/requests.hpp"
+#include "core/ops/rope.hpp"
+
 #include "cpu/backend.hpp"
 #include "cpu/elements.hpp"
 #include "cpu/thread_pool.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -12,6 +13,7 @@
 
 #include "core/environment.hpp"
 #include "core/kept.hpp"
+#include "core/thread_memory.hpp"
 #include "cpu/processor.hpp"
 
 #if !defined(_WIN32)
@@ -25,7 +27,7 @@ namespace {
 constexpr int spins_before_sleep = 4000;
 constexpr std::size_t pieces_per_thread = 32;
 
-thread_local bool inside_task = false;
+TILEWRIGHT_MADE_WITH_THREAD thread_local bool inside_task = false;
 
 /// The tasks of a job that one thread does first, one after another, so that it walks through
 /// memory in one line. `ticket` is the job's number (high half) and the next task (low half):
@@ -41,10 +43,16 @@ struct alignas(64) Share {
 class ThreadPool {
  public:
   explicit ThreadPool(std::size_t threads) : shares_(threads) {
+    std::uint32_t started = 0;
     try {
-      for (std::size_t i = 1; i < threads; ++i) std::thread([this, i] { work(i); }).detach();
+      for (; started + 1 < threads; ++started) {
+        std::thread([this, own = started + std::size_t{1}] { work(own); }).detach();
+      }
     } catch (const std::system_error&) {
       // The system gives no more threads: those that run already do the work, with the caller.
+    }
+    for (std::uint32_t ready = ready_.load(); ready != started; ready = ready_.load()) {
+      ready_.wait(ready);
     }
   }
 
@@ -78,6 +86,12 @@ class ThreadPool {
 
  private:
   void work(std::size_t own) {
+    // Exceptions of this thread take memory at their first use, where the C library ends the
+    // process if there is none: it is taken while the pool starts.
+    static_cast<void>(std::uncaught_exceptions());
+    take_part_of_heap();
+    ready_.fetch_add(1);
+    ready_.notify_one();
     std::uint32_t seen = 0;
     for (;;) {
       int spins = 0;
@@ -122,6 +136,13 @@ class ThreadPool {
     }
   }
 
+  /// The C library reserves 128 MB for a moment at a thread's first allocation, which must not be
+  /// while another thread, where memory is little, counts on what it has seen to be free.
+  static void take_part_of_heap() {
+    void* volatile const some = std::malloc(1);
+    std::free(some);
+  }
+
   void wait_for_others() {
     int spins = 0;
     for (std::uint32_t left = left_.load(std::memory_order_acquire); left != 0;
@@ -140,6 +161,7 @@ class ThreadPool {
   std::vector<Share> shares_;
   alignas(64) std::atomic<std::uint32_t> left_{0};
   alignas(64) std::atomic<std::uint32_t> job_{0};
+  std::atomic<std::uint32_t> ready_{0};
   std::mutex failure_mutex_;
   std::exception_ptr failure_;
 };

@@ -10,7 +10,7 @@ void CpuBackend::do_unary(const UnaryRequest& r) {
     const T* input = data<T>(r.input);
     T* output = data<T>(r.output);
     const auto n = static_cast<std::size_t>(r.n);
-    const Store how = store_for(n * sizeof(T), r.input == r.output);
+    const Store how = store_for(n * sizeof(T), input == output);
     parallel_for(n, element_grain, [&](std::size_t begin, std::size_t end) {
       kernels_for<T>().unary(r.op, input + begin, output + begin, end - begin, how);
     });

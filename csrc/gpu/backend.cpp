@@ -15,9 +15,19 @@ namespace tilewright::gpu {
 
 namespace {
 
+constexpr std::size_t kept_programs = 1024;
+
 std::uint64_t cache_limit(const Config& config, DeviceKind kind) {
   if (config.cache_limit) return static_cast<std::uint64_t>(*config.cache_limit);
   return kind == DeviceKind::discrete ? ~std::uint64_t{0} : most_cached_in_host_memory();
+}
+
+/// What the driver says of a GPU. A processor that stands for one runs what the measured GPU would.
+Size usual_units(DeviceKind kind, const DeviceLimits& limits) {
+  constexpr Size of_integrated = 16;
+  const bool is_gpu = kind == DeviceKind::discrete || kind == DeviceKind::integrated;
+  if (is_gpu && limits.compute_units != 0) return limits.compute_units;
+  return kind == DeviceKind::integrated ? of_integrated : measured_units;
 }
 
 }  // namespace
@@ -25,16 +35,23 @@ std::uint64_t cache_limit(const Config& config, DeviceKind kind) {
 GpuBackend::GpuBackend(std::string_view name, Config config, OpenDevice open)
     : Backend(name, std::move(config)), open_(std::move(open)) {}
 
-GpuBackend::~GpuBackend() { close(); }
+GpuBackend::~GpuBackend() { shut_down(); }
 
 void GpuBackend::do_init() {
   check_kernel_folder();
-  device_ = open_(config());
-  const DeviceInfo info = device_->info();
-  memory_ = std::make_shared<BufferPool>(device_, budget(), cache_limit(config(), info.kind));
-  kernels_.emplace(*device_, config().enable_pipeline_cache);
+  const std::shared_ptr<Device> device = open_(config(), DeviceUse::work);
+  recorder_ = std::make_shared<Recorder>();
+  const DeviceInfo info = device->info();
+  device_.emplace(device, *recorder_,
+                  config().compute_units.value_or(usual_units(info.kind, device->limits())));
+  memory_ =
+      std::make_shared<BufferPool>(device, budget(), cache_limit(config(), info.kind), recorder_);
+  kernels_.emplace(*device, config().enable_pipeline_cache);
+  programs_.emplace(*device, config().enable_pipeline_cache ? kept_programs : 0);
   elementwise_group_ = static_cast<std::uint32_t>(std::min<Size>(
       config().preferred_workgroup_size.value_or(group_size), device_->limits().max_group_size));
+  plans_.emplace();
+  faults_.emplace(*device_, *memory_);
   choices_ = std::make_shared<Choices>(
       choice_points(), ChoiceFile({{"device", text(info.name, " (", to_string(info.kind), ")")},
                                    {"driver", info.driver},
@@ -45,11 +62,16 @@ void GpuBackend::do_init() {
 }
 
 void GpuBackend::do_close() noexcept {
+  if (recorder_) recorder_->end();
+  faults_.reset();
+  plans_.reset();
   choices_.reset();
+  programs_.reset();
   kernels_.reset();
   trial_device_.reset();
   memory_.reset();
   device_.reset();
+  recorder_.reset();
 }
 
 DeviceInfo GpuBackend::do_device() const { return device_->info(); }
@@ -59,6 +81,10 @@ Capabilities GpuBackend::do_capabilities() const {
   Capabilities c;
   c.dtypes = {DType::float32};
   if (device_->limits().float16) c.dtypes.push_back(DType::float16);
+  for (std::size_t i = 0; i < EnumNames<DType>::values.size(); ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (lacking_feature(dtype).empty()) c.storage_dtypes.push_back(dtype);
+  }
   c.limits = info.limits;
   if (const std::uint32_t lanes = device_->subgroup_size()) c.limits["subgroup_size"] = lanes;
   c.features = info.features;
@@ -71,13 +97,30 @@ Capabilities GpuBackend::do_capabilities() const {
 PerformanceHints GpuBackend::do_performance_hints() const {
   PerformanceHints h;
   h.simd_width = std::max(device_->subgroup_size(), 1u);
-  h.preferred_alignment = device_->limits().binding_alignment;
+  constexpr std::uint32_t cache_line = 128;
+  h.preferred_alignment = std::max(device_->limits().binding_alignment, cache_line);
   h.preferred_workgroup_size = elementwise_group_;
   h.concurrency = std::max(device_->limits().compute_units, 1u);
   return h;
 }
 
-void GpuBackend::do_synchronize() { device_->wait(); }
+void GpuBackend::do_synchronize() {
+  device_->wait();
+  faults_->check();
+}
+
+std::uint64_t GpuBackend::do_mark() {
+  faults_->read_later();
+  return device_->mark();
+}
+
+bool GpuBackend::do_reach(std::uint64_t place, std::chrono::steady_clock::time_point deadline) {
+  const bool reached = device_->reach(place, deadline);
+  if (reached) faults_->check_read(place);
+  return reached;
+}
+
+void GpuBackend::do_flush() { device_->flush(); }
 
 std::shared_ptr<Choices> GpuBackend::do_choices() const { return choices_; }
 
@@ -97,13 +140,20 @@ std::uint64_t GpuBackend::scratch_limit() const {
   if (config().memory_limit) {
     bytes = std::min(bytes, static_cast<std::uint64_t>(*config().memory_limit));
   }
-  return std::min(bytes / 4, budget()->room());
+  const std::uint64_t room = budget()->room();
+  if (room < bytes / 4) plans_by_room();
+  return std::min(bytes / 4, room);
 }
 
 Size GpuBackend::affordable(Size pieces, std::uint64_t bytes_of_piece) const {
   const std::uint64_t most = budget()->room() / std::max<std::uint64_t>(bytes_of_piece, 1);
-  return most < static_cast<std::uint64_t>(pieces) ? std::max<Size>(static_cast<Size>(most), 1)
-                                                   : pieces;
+  if (most >= static_cast<std::uint64_t>(pieces)) return pieces;
+  plans_by_room();
+  return std::max<Size>(static_cast<Size>(most), 1);
+}
+
+void GpuBackend::plans_by_room() const {
+  if (PlanCapture* const capture = recorder_->capture()) capture->drop();
 }
 
 std::uint64_t GpuBackend::do_cached_bytes() const { return memory_->cached_bytes(); }
@@ -115,16 +165,23 @@ void GpuBackend::require(std::string_view op, DType dtype) const {
   }
 }
 
-Binding GpuBackend::bind(std::string_view op, const AllocationRef& allocation,
+std::string_view GpuBackend::lacking_feature(DType dtype) const {
+  const DeviceLimits& limits = device_->limits();
+  const ComputeClass kind = class_of(dtype);
+  const bool whole = kind == ComputeClass::i64 || kind == ComputeClass::u64;
+  if (whole && !limits.int64) return "int64";
+  return kind == ComputeClass::f64 && !limits.float64 ? "float64" : "";
+}
+
+Binding GpuBackend::bind(std::string_view op, const BufferRange& range,
                          std::uint64_t needed) const {
-  DeviceBuffer& buffer = buffer_of(allocation);
   const std::uint64_t most = device_->limits().max_binding_bytes;
   if (needed > most) {
     throw Unsupported(text(op, ": an argument of ", needed, " bytes, but one binding of ",
                            device_->info().name, " holds ", most,
                            "; split the work into smaller calls"));
   }
-  return {&buffer, 0, std::min(buffer.bytes(), most)};
+  return window(range, 0);
 }
 
 std::uint64_t GpuBackend::window_bytes() const {
@@ -132,15 +189,16 @@ std::uint64_t GpuBackend::window_bytes() const {
   return device_->limits().max_binding_bytes / coarse * coarse;
 }
 
-Binding GpuBackend::window(const AllocationRef& allocation, std::uint64_t offset) const {
-  DeviceBuffer& buffer = buffer_of(allocation);
-  return {&buffer, offset, std::min(buffer.bytes() - offset, device_->limits().max_binding_bytes)};
+Binding GpuBackend::window(const BufferRange& range, std::uint64_t offset) const {
+  DeviceBuffer& buffer = buffer_of(range);
+  const std::uint64_t start = range.offset + offset;
+  return {&buffer, start, std::min(buffer.bytes() - start, device_->limits().max_binding_bytes)};
 }
 
-Binding GpuBackend::elements(const AllocationRef& allocation, std::uint64_t offset, Size n,
+Binding GpuBackend::elements(const BufferRange& range, std::uint64_t offset, Size n,
                              DType dtype) const {
-  if (!counted(n)) return window(allocation, offset);
-  return {&buffer_of(allocation), offset, bytes_of(n, dtype)};
+  if (!counted(n)) return window(range, offset);
+  return {&buffer_of(range), range.offset + offset, bytes_of(n, dtype)};
 }
 
 std::array<std::uint32_t, 3> GpuBackend::cover(std::uint64_t items, std::uint64_t per_group) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -7,11 +8,20 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "core/all_requests.hpp"
 #include "core/choices.hpp"
 #include "gpu/buffer_pool.hpp"
 #include "gpu/device.hpp"
+#include "gpu/faults.hpp"
 #include "gpu/kernel_library.hpp"
+#include "gpu/launch_plan.hpp"
+#include "gpu/operands.hpp"
+#include "gpu/ops/gemm.hpp"
+#include "gpu/plan_cache.hpp"
+#include "gpu/program_library.hpp"
+#include "gpu/recorder.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright {
@@ -20,20 +30,38 @@ struct ConvSums;
 
 namespace tilewright::gpu {
 
+struct BoundMatrices;
+struct MatrixPart;
 struct ConvProduct;
-struct GemmOperand;
-struct GemmPackings;
-struct GemmTarget;
+struct MapPiece;
+struct MapPlaces;
+struct FoldRegion;
+struct FoldStep;
 struct RowPlan;
+struct SortRows;
+
+enum class OpId : std::uint8_t {
+#define TILEWRIGHT_OP_ID(name, Request) name,
+  TILEWRIGHT_OPS(TILEWRIGHT_OP_ID)
+#undef TILEWRIGHT_OP_ID
+};
+
+/// Whether plans of such requests are kept: they say what a plan follows from.
+template <class Request>
+concept has_values = requires(const Request& r) { Request::values(r, [](const auto&) {}); };
 
 /// The trait on a GPU: plans each op once, for every API, as launches on a Device. Each op is in
 /// the file of its name in ops/.
 class GpuBackend final : public Backend {
  public:
-  using OpenDevice = std::function<std::shared_ptr<Device>(const Config&)>;
+  using OpenDevice = std::function<std::shared_ptr<Device>(const Config&, DeviceUse)>;
 
   GpuBackend(std::string_view name, Config config, OpenDevice open);
   ~GpuBackend() override;
+
+  using Plans = PlanCache<PlanKey, std::shared_ptr<const LaunchPlan>>;
+  /// Those of ops that were asked for lately.
+  const Plans& plans() const { return *plans_; }
 
  private:
   void do_init() override;
@@ -42,7 +70,14 @@ class GpuBackend final : public Backend {
   Capabilities do_capabilities() const override;
   PerformanceHints do_performance_hints() const override;
   void do_synchronize() override;
+  std::uint64_t do_mark() override;
+  bool do_reach(std::uint64_t place, std::chrono::steady_clock::time_point deadline) override;
+  void do_flush() override;
+  void do_begin_recording() override;
+  std::shared_ptr<RecordedWork> do_end_recording() override;
+  void do_replay(RecordedWork& work) override;
   std::shared_ptr<Choices> do_choices() const override;
+  std::unique_ptr<Rehearsal> do_rehearse() override;
 
   std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) override;
   std::uint64_t do_max_buffer_bytes() const override;
@@ -52,46 +87,157 @@ class GpuBackend final : public Backend {
   void do_trim() override;
   void do_copy_htod(Allocation& dst, std::span<const std::byte> src, std::uint64_t offset) override;
   void do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::uint64_t offset) override;
+  std::uint64_t do_copy_dtoh_async(HostRead read, Allocation& src, std::uint64_t offset) override;
   void do_copy_dtod(Allocation& dst, Allocation& src, std::uint64_t bytes, std::uint64_t dst_offset,
                     std::uint64_t src_offset) override;
 
-  void do_gemm(const GemmRequest& request) override;
-  void do_matmul_vec(const MatmulVecRequest& request) override;
-  void do_conv2d_forward(const Conv2dRequest& request) override;
-  void do_conv2d_backward_data(const Conv2dRequest& request) override;
-  void do_conv2d_backward_filter(const Conv2dRequest& request) override;
-  void do_attention(const AttentionRequest& request) override;
-  void do_attention_scores(const AttentionScoresRequest& request) override;
-  void do_weighted_sum(const WeightedSumRequest& request) override;
-  void do_softmax(const SoftmaxRequest& request) override;
-  void do_rmsnorm(const NormRequest& request) override;
-  void do_layer_norm(const NormRequest& request) override;
-  void do_rope(const RopeRequest& request) override;
-  void do_gather(const GatherRequest& request) override;
-  void do_scatter(const ScatterRequest& request) override;
-  void do_unary(const UnaryRequest& request) override;
-  void do_binary(const BinaryRequest& request) override;
-  void do_reduce(const ReduceRequest& request) override;
-  void do_cast(const CastRequest& request) override;
+#define TILEWRIGHT_DO(name, Request)                                      \
+  void do_##name(const Request& r) override {                             \
+    run_op(OpId::name, call_of(#name, r), r, &GpuBackend::launch_##name); \
+  }
+  TILEWRIGHT_OPS(TILEWRIGHT_DO)
+#undef TILEWRIGHT_DO
 
   std::shared_ptr<CompiledKernel> do_create_kernel(const KernelSource& source) override;
   void do_launch_kernel(const LaunchRequest& request) override;
   void do_begin_profile() override;
   Profile do_end_profile() override;
 
+  // The ops, on operands that launches can bind.
+#define TILEWRIGHT_LAUNCH(name, Request) void launch_##name(const Request& request);
+  TILEWRIGHT_OPS(TILEWRIGHT_LAUNCH)
+#undef TILEWRIGHT_LAUNCH
+
+  /// Calls launch(request), with copies on the device in place of operands that no launch can bind.
+  template <class Request>
+  void run_op(OpId id, std::string_view op, const Request& request,
+              void (GpuBackend::*launch)(const Request&)) {
+    const Operands operands(request);
+    if (can_bind(operands.all(), device_->limits())) [[likely]] {
+      if constexpr (has_values<Request>) {
+        return run_planned(id, op, request, operands.all(), launch);
+      } else {
+        return (this->*launch)(request);
+      }
+    }
+    if constexpr (requires {
+                    Request::rows(request, [](const BufferRange&, const HeadRows&) {});
+                  }) {
+      if (const auto moved = bound_before(request)) return run_op(id, op, *moved, launch);
+    }
+    const std::vector<StandIn> stand_ins = take_stand_ins(op, operands.all());
+    Request replaced = request;
+    Request::operands(replaced, [&](BufferRange& range, Access) {
+      const auto is_for = [&](const StandIn& stand_in) { return stand_in.of.range == range; };
+      const auto found = std::ranges::find_if(stand_ins, is_for);
+      if (found != stand_ins.end()) range = found->scratch;
+    });
+    (this->*launch)(replaced);
+    copy_back(stand_ins);
+  }
+  /// A request whose operands say where in their ranges they start, with ranges that start where
+  /// bindings may; none where all do.
+  template <class Request>
+  std::optional<Request> bound_before(const Request& request) const {
+    const std::uint64_t alignment = device_->limits().binding_alignment;
+    Request moved = request;
+    bool some = false;
+    Request::rows(moved, [&](BufferRange& range, HeadRows& rows) {
+      const std::uint64_t bytes = range.offset & (alignment - 1);
+      some = some || bytes != 0;
+      range.offset -= bytes;
+      range.bytes += bytes;
+      rows.start += static_cast<Size>(bytes / size_of(request.dtype));
+    });
+    return some ? std::optional(std::move(moved)) : std::nullopt;
+  }
+  // Programs and moves walk from any place, and see to the others themselves.
+  void run_op(OpId, std::string_view, const MoveRequest& request,
+              void (GpuBackend::*launch)(const MoveRequest&)) {
+    (this->*launch)(request);
+  }
+  void run_op(OpId id, std::string_view op, const MapRequest& request,
+              void (GpuBackend::*launch)(const MapRequest&));
+  void run_op(OpId id, std::string_view op, const FoldRequest& request,
+              void (GpuBackend::*launch)(const FoldRequest&));
+  void run_op(OpId id, std::string_view op, const CastRequest& request,
+              void (GpuBackend::*launch)(const CastRequest&));
+
+  /// Launches a request as a kept plan says, or plans it and keeps that.
+  template <class Request>
+  void run_planned(OpId id, std::string_view op, const Request& request,
+                   std::span<const Operand> operands, void (GpuBackend::*launch)(const Request&)) {
+    PlanKey key(static_cast<std::uint64_t>(id));
+    Request::values(request, [&](const auto& value) { key.add(value); });
+    std::array<OperandPlace, Operands::most> places;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const BufferRange& range = *operands[i].range;
+      if (range) places[i] = {&buffer_of(range), range.offset};
+    }
+    const auto used = std::span<const OperandPlace>(places).first(operands.size());
+    key.add(used);
+    run_planned(op, key, used, {}, {}, [&] { (this->*launch)(request); });
+  }
+  using Programs = std::span<const std::shared_ptr<const ProgramData>>;
+  /// The same by the key, with the programs of the request. The numbers are the last words of each
+  /// launch's parameters, and no part of the plan.
+  template <class Launch>
+  void run_planned(std::string_view op, PlanKey& key, std::span<const OperandPlace> operands,
+                   std::span<const std::uint32_t> numbers, Programs programs,
+                   const Launch& launch) {
+    if (!may_plan(key)) return launch();
+    key.seal();
+    const std::shared_ptr<const LaunchPlan> kept = plans_->find(key);
+    if (kept && (programs.empty() || is_of(*kept, programs))) [[likely]] {
+      if (run_plan(op, *kept, operands, numbers)) return;
+    }
+    if (recorder_->is_watched()) return launch();
+    std::shared_ptr<LaunchPlan> made;
+    {
+      PlanCapture capture(*recorder_, operands);
+      launch();
+      made = capture.take();
+    }
+    if (!made) return;
+    made->programs.assign(programs.begin(), programs.end());
+    plans_->keep(key, std::move(made));
+  }
+  /// Whether plans of this key are kept: not beside tools, which change the choices and watch which
+  /// are made.
+  bool may_plan(const PlanKey& key) const;
+  static bool is_of(const LaunchPlan& plan, Programs programs);
+  /// False, with nothing done, where its scratch finds no room.
+  bool run_plan(std::string_view op, const LaunchPlan& plan, std::span<const OperandPlace> operands,
+                std::span<const std::uint32_t> numbers);
+
+  /// Scratch in an operand's place.
+  struct StandIn {
+    CopiedRange of;
+    AllocationRef scratch;
+  };
+  std::vector<StandIn> take_stand_ins(std::string_view op, std::span<const Operand> operands);
+  void copy_back(std::span<const StandIn> stand_ins);
+
   /// Throws Unsupported where the device cannot store this type in kernels.
   void require(std::string_view op, DType dtype) const;
-  /// The whole buffer, or its first `needed` bytes where one binding cannot hold it; Unsupported
-  /// with both numbers where it cannot hold those either.
-  Binding bind(std::string_view op, const AllocationRef& allocation, std::uint64_t needed) const;
+  /// The buffer from the range on, or as much of it as one binding holds; Unsupported with both
+  /// numbers where that is less than `needed`.
+  Binding bind(std::string_view op, const BufferRange& range, std::uint64_t needed) const;
   /// The grid of workgroups that cover `items`, `per_group` each.
   std::array<std::uint32_t, 3> cover(std::uint64_t items, std::uint64_t per_group) const;
 
   template <class Fill>
   const Pipeline& kernel(KernelId id, std::uint32_t variant, const Fill& fill) {
+    if (recorder_->rehearses()) [[unlikely]]
+      return no_pipeline();
     return memory_->with_room(
         [&]() -> const Pipeline& { return kernels_->get(id, variant, fill); });
   }
+  /// In place of one that is not launched.
+  static const Pipeline& no_pipeline();
+  /// The same for programs, whose code tells whether there is one.
+  std::shared_ptr<const Pipeline> program_pipeline(
+      const std::shared_ptr<const ProgramData>& program, const ProgramForm& form);
   template <class Params, class Fill>
   void run(KernelId id, std::uint32_t variant, const Params& params,
            std::span<const Binding> bindings, const std::array<std::uint32_t, 3>& grid,
@@ -100,8 +246,9 @@ class GpuBackend final : public Backend {
     device_->launch({&pipeline, bindings, std::as_bytes(std::span(&params, 1)), grid});
   }
 
-  /// The whole buffer, or what one binding holds of it, from a multiple of the window size on.
-  Binding window(const AllocationRef& allocation, std::uint64_t offset) const;
+  /// The buffer from `offset` bytes of the range on, a multiple of the window size, or as much of
+  /// it as one binding holds.
+  Binding window(const BufferRange& range, std::uint64_t offset) const;
   /// Calls body(offset in bytes, elements) for ranges that one binding holds.
   template <class Body>
   void for_windows(Size n, DType dtype, const Body& body) const {
@@ -119,9 +266,8 @@ class GpuBackend final : public Backend {
     constexpr Size most_counted = 1 << 18;
     return device_->language() == KernelLanguage::wgsl && n % 4 == 0 && n <= most_counted;
   }
-  /// The output of such a kernel, from `offset` bytes on.
-  Binding elements(const AllocationRef& allocation, std::uint64_t offset, Size n,
-                   DType dtype) const;
+  /// The output of such a kernel, from `offset` bytes of the range on.
+  Binding elements(const BufferRange& range, std::uint64_t offset, Size n, DType dtype) const;
   template <class Fill>
   void run_elements(KernelId id, std::uint32_t variant, Size n, std::span<const Binding> bindings,
                     std::uint32_t per_item, const Fill& fill) {
@@ -139,9 +285,14 @@ class GpuBackend final : public Backend {
                      cover(static_cast<std::uint64_t>(n), per_item * elementwise_group_)});
   }
 
-  /// By tiles, or without one where C has few rows or columns.
-  void multiply(const GemmRequest& request, std::optional<std::size_t> tile, const GemmOperand& a,
-                const GemmOperand& b, const Binding& c);
+  /// How the request that was `asked`, as `request` has it by now, is launched.
+  GemmForm gemm_form(const GemmRequest& request, bool vectors, Size lda, const GemmRequest& asked,
+                     std::size_t rule) const;
+  GemmPlan plan_gemm(const GemmRequest& request) const;
+  void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,
+                     const GemmOperand& b, const Binding& c);
+  void multiply(const GemmRequest& request, std::optional<std::size_t> tile, Size pieces,
+                const GemmOperand& a, const GemmOperand& b, const Binding& c);
   void multiply_tiles(const GemmRequest& request, std::size_t tile, const GemmOperand& a,
                       const GemmOperand& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,
@@ -153,9 +304,12 @@ class GpuBackend final : public Backend {
   std::uint64_t scratch_limit() const;
   /// As many of the pieces that work is cut into as their scratch finds room, at least one.
   Size affordable(Size pieces, std::uint64_t bytes_of_piece) const;
+  /// The op that is planned goes another way where there is more room: its plan is not kept.
+  void plans_by_room() const;
   /// heads x rows products of matrix rows with vectors; some heads may share a matrix.
   struct RowsByVector {
-    AllocationRef matrix, vector, out;
+    BufferRange matrix, vector, out;
+    HeadRows matrix_rows, vector_rows, out_rows;
     Size rows, cols, heads, matrices;
     float factor;
     DType dtype;
@@ -177,20 +331,90 @@ class GpuBackend final : public Backend {
   struct Extents {
     Size outer, length, inner;
   };
-  void reduce(std::string_view name, ReduceOp op, const AllocationRef& input, DType input_dtype,
-              const AllocationRef& output, DType output_dtype, const Extents& extents);
+  void reduce(std::string_view name, ReduceOp op, const BufferRange& input, DType input_dtype,
+              const BufferRange& output, DType output_dtype, const Extents& extents);
   void softmax_rows(const SoftmaxRequest& request, const RowPlan& plan);
   void norm(std::string_view op, const NormRequest& request, bool centred);
+
+  /// What the device lacks to compute in a dtype; empty where it lacks nothing.
+  std::string_view lacking_feature(DType dtype) const;
+  /// Throws Unsupported where the device does not compute in a dtype of the program.
+  void require_dtypes(std::string_view op, const ProgramData& program,
+                      const std::vector<bool>& needed) const;
+  /// Where bindings of programs start.
+  std::uint64_t place_alignment() const;
+  /// The operands of programs, by the places where bindings of them may start; what they lie behind
+  /// those is the key's.
+  template <class DTypeOf>
+  std::span<const OperandPlace> add_places(PlanKey& key, std::span<OperandPlace> room,
+                                           const std::vector<MapRequest::Operand>& operands,
+                                           const DTypeOf& dtype_of) const {
+    const std::uint64_t alignment = place_alignment();
+    for (std::size_t o = 0; o < operands.size(); ++o) {
+      const std::uint64_t start =
+          static_cast<std::uint64_t>(operands[o].offset) * size_of(dtype_of(o));
+      const std::uint64_t behind = start & (alignment - 1);
+      room[o] = {&buffer_of(operands[o].allocation), start - behind};
+      key.add(behind);
+    }
+    const std::span<const OperandPlace> places = room.first(operands.size());
+    key.add(places);
+    return places;
+  }
+  /// Part of map's walk, in as many launches as bindings and counts of 32 bits ask for.
+  void map_piece(const MapRequest& request, const MapPiece& piece);
+  void launch_piece(const MapRequest& request, const MapPiece& piece, const MapPlaces& places);
+
+  /// Part of a reduction or scan, in as many launches as bindings and counts of 32 bits ask for.
+  void fold_region(const FoldRequest& request, const FoldRegion& region);
+  void reduce_region(const FoldRequest& request, const std::vector<FoldRegion>& parts);
+  void scan_region(const FoldRequest& request, const FoldRegion& region);
+  void launch_fold(const FoldRequest& request, const FoldRegion& region, const FoldStep& step);
+
+  void sort_part(const SortRequest& request, Size first, Size rows);
+  /// Rows of words: in workgroup memory, by the digits of their keys, or what is selected of them.
+  void sort_rows(const SortRows& rows);
+  void sort_in_groups(const SortRows& rows);
+  void sort_by_digits(const SortRows& rows);
+  void select_rows(const SortRows& rows);
+  /// For each row of counts, how many come before each of them.
+  void sum_counts(std::string_view op, const AllocationRef& counts, const AllocationRef& before,
+                  Size rows, Size length);
+
+  /// Part of a move, in as many launches as bindings, counts of 32 bits and ranks ask for.
+  void move_region(const MoveRequest& request);
+  /// With one index array, which has steps that are right where `has_steps`.
+  void launch_move(const MoveRequest& request, bool has_steps);
+  /// The steps of all index arrays together, as the one of the request given back.
+  MoveRequest with_steps(const MoveRequest& request);
+  /// The places that a mask chooses, of some axes.
+  void launch_places(const MaskRequest& request, const Binding& output, bool wide);
+
+  /// Throws Unsupported for more workgroups than a dimension of a grid has.
+  void check_groups(std::string_view op, Size groups) const;
+  /// Solves for a block of rows of X by the lower triangle of as many rows of A; without `a` it is
+  /// a part of x.
+  void solve_block(const BoundMatrices* a, const MatrixPart& of_a, const BoundMatrices& x,
+                   const MatrixPart& of_x, Size size, Size columns, bool unit, Size batch);
+  /// C -= A B of parts of matrices; without `a` all lie in x. With `lower` above C's diagonal
+  /// nothing is written.
+  void update_matrices(const BoundMatrices* a, const MatrixPart& of_a, const BoundMatrices& x,
+                       const MatrixPart& of_b, const MatrixPart& of_c, Size rows, Size columns,
+                       Size depth, bool lower, Size batch);
 
   /// Throws KernelError where the code does not compile, on a device kept for trying.
   void try_kernel(const KernelDescription& kernel);
 
   OpenDevice open_;
-  std::shared_ptr<Device> device_;
+  std::shared_ptr<Recorder> recorder_;
+  std::optional<RecordableDevice> device_;
   std::shared_ptr<BufferPool> memory_;
   std::optional<KernelLibrary> kernels_;
+  std::optional<ProgramLibrary> programs_;
   std::uint32_t elementwise_group_ = 0;  // work-items in a workgroup of unary, binary and cast
   std::shared_ptr<Choices> choices_;
+  std::optional<Plans> plans_;
+  std::optional<Faults> faults_;
   std::mutex trial_mutex_;
   std::shared_ptr<Device> trial_device_;  // opened by the first kernel of a user's own
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "gpu/recorder.hpp"
 
 namespace tilewright::gpu {
 
@@ -29,6 +30,33 @@ AllocationRef BufferPool::allocate(std::uint64_t bytes) {
 }
 
 AllocationRef BufferPool::scratch(std::string_view op, std::uint64_t bytes) {
+  if (!recorder_->records()) {
+    PlanCapture* const capture = recorder_->capture();
+    if (capture == nullptr) return new_scratch(op, bytes);
+    try {
+      AllocationRef taken = new_scratch(op, bytes);
+      capture->note_scratch(taken);
+      return taken;
+    } catch (...) {
+      capture->drop();  // with more room the op may go another way
+      throw;
+    }
+  }
+  if (AllocationRef again = recorder_->scratch(bytes)) return again;
+  AllocationRef taken = new_scratch(op, bytes);
+  recorder_->keep_scratch(taken, true);
+  return taken;
+}
+
+AllocationRef BufferPool::written_once(std::string_view op, std::uint64_t bytes) {
+  AllocationRef taken = new_scratch(op, bytes);
+  if (recorder_->records()) recorder_->keep_scratch(taken, false);
+  return taken;
+}
+
+AllocationRef BufferPool::new_scratch(std::string_view op, std::uint64_t bytes) {
+  if (recorder_->rehearses()) [[unlikely]]
+    return std::make_shared<GpuAllocation>(bytes);
   budget_->take_scratch(op, bytes);
   try {
     Handle buffer = take(op, bytes);

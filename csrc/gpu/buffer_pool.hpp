@@ -16,20 +16,29 @@
 
 namespace tilewright::gpu {
 
+class Recorder;
+
 /// Device buffers by size class. Freed ones are kept for reuse, those of the sizes that were used
 /// last, until they hold `cache_limit` bytes, the budget has no more room or the device refuses.
 /// Reuse needs no wait: work on a device is seen in the order of the calls.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
   BufferPool(std::shared_ptr<Device> device, std::shared_ptr<MemoryBudget> budget,
-             std::uint64_t cache_limit)
-      : device_(std::move(device)), budget_(std::move(budget)), cache_limit_(cache_limit) {}
+             std::uint64_t cache_limit, std::shared_ptr<Recorder> recorder)
+      : device_(std::move(device)),
+        budget_(std::move(budget)),
+        cache_limit_(cache_limit),
+        recorder_(std::move(recorder)) {}
 
   /// Of bytes that the caller has counted in the budget.
   AllocationRef allocate(std::uint64_t bytes);
-  /// For an op itself, counted in the budget until the op lets go of it. Throws OutOfMemory.
+  /// For an op itself, counted in the budget until the op lets go of it; of an op that is recorded
+  /// until the recording does. Throws OutOfMemory.
   AllocationRef scratch(std::string_view op, std::uint64_t bytes);
-  /// The same; null where there is no room.
+  /// The same for what is uploaded once: in a recording, whose replays write to the scratch of ops
+  /// again, memory of its own.
+  AllocationRef written_once(std::string_view op, std::uint64_t bytes);
+  /// scratch(); null where there is no room.
   AllocationRef try_scratch(std::string_view op, std::uint64_t bytes);
 
   /// body(), once more where the device is too full for it and kept buffers gave way. What it has
@@ -52,6 +61,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   friend class GpuAllocation;
   using Handle = std::unique_ptr<DeviceBuffer>;
 
+  AllocationRef new_scratch(std::string_view op, std::uint64_t bytes);
   /// Of a size class for `bytes`.
   Handle take(std::string_view op, std::uint64_t bytes);
   Handle create(std::string_view op, std::uint64_t bytes, std::uint64_t size);
@@ -69,6 +79,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   const std::shared_ptr<Device> device_;
   const std::shared_ptr<MemoryBudget> budget_;
   const std::uint64_t cache_limit_;
+  const std::shared_ptr<Recorder> recorder_;
   std::mutex mutex_;
   FreeBlocks<Handle> free_;
   std::atomic<std::uint64_t> cached_bytes_{0};     // of free_
@@ -85,8 +96,19 @@ class GpuAllocation final : public Allocation {
       : Allocation(bytes),
         buffer_(std::move(buffer)),
         pool_(std::move(pool)),
-        is_scratch_(is_scratch) {}
+        is_scratch_(is_scratch) {
+    buffer_->owner = this;
+  }
+  /// No memory: an operand or scratch of what is planned and not run.
+  explicit GpuAllocation(std::uint64_t bytes)
+      : Allocation(bytes),
+        buffer_(std::make_unique<DeviceBuffer>((bytes + 3) / 4 * 4)),
+        is_scratch_(false) {
+    buffer_->owner = this;
+  }
   ~GpuAllocation() override {
+    buffer_->owner = nullptr;
+    if (!pool_) return;
     if (is_scratch_) pool_->budget_->give_back_scratch(bytes());
     pool_->put_back(std::move(buffer_));
   }
@@ -101,5 +123,6 @@ class GpuAllocation final : public Allocation {
 inline DeviceBuffer& buffer_of(const AllocationRef& allocation) {
   return static_cast<GpuAllocation&>(*allocation).buffer();
 }
+inline DeviceBuffer& buffer_of(const BufferRange& range) { return buffer_of(range.allocation); }
 
 }  // namespace tilewright::gpu

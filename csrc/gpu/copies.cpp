@@ -46,8 +46,11 @@ void GpuBackend::do_copy_htod(Allocation& dst, std::span<const std::byte> src,
     std::memcpy(reinterpret_cast<std::byte*>(&params.value) + (begin - start),
                 src.data() + (begin - offset), stop - begin);
     std::memset(reinterpret_cast<std::byte*>(&params.mask) + (begin - start), 0xff, stop - begin);
-    run(KernelId::write_bytes, 0, params, std::span(&binding, 1), {1, 1, 1},
-        [](TemplateVariables&) {});
+    // As the upload of the words beside it.
+    device_->launch_at_once({&kernel(KernelId::write_bytes, 0, [](TemplateVariables&) {}),
+                             std::span(&binding, 1),
+                             std::as_bytes(std::span(&params, 1)),
+                             {1, 1, 1}});
   };
   if (whole_begin > whole_end) return write_part(offset, end);
   write_part(offset, whole_begin);
@@ -61,6 +64,7 @@ void GpuBackend::do_copy_htod(Allocation& dst, std::span<const std::byte> src,
 }
 
 void GpuBackend::do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::uint64_t offset) {
+  faults_->check();
   DeviceBuffer& buffer = buffer_of(src);
   const std::uint64_t end = offset + dst.size();
   const auto read_part = [&](std::uint64_t begin, std::uint64_t stop) {
@@ -80,6 +84,12 @@ void GpuBackend::do_copy_dtoh(std::span<std::byte> dst, Allocation& src, std::ui
                       whole_begin);
   });
   read_part(whole_end, end);
+}
+
+std::uint64_t GpuBackend::do_copy_dtoh_async(HostRead read, Allocation& src, std::uint64_t offset) {
+  const std::uint64_t place =
+      memory_->with_room([&] { return device_->start_download(read, buffer_of(src), offset); });
+  return std::max(place, faults_->read_later());
 }
 
 void GpuBackend::do_copy_dtod(Allocation& dst, Allocation& src, std::uint64_t bytes,

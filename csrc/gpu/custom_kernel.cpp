@@ -12,19 +12,20 @@ namespace {
 class GpuKernel final : public CompiledKernel {
  public:
   GpuKernel(std::unique_ptr<Pipeline> pipeline, const DeviceLimits& limits)
-      : CompiledKernel(pipeline->info(), limits.max_binding_bytes, limits.max_groups),
+      : CompiledKernel(pipeline->info(), {limits.max_binding_bytes, limits.binding_alignment,
+                                          limits.one_use_of_buffer, limits.max_groups}),
         pipeline_(std::move(pipeline)) {}
   const Pipeline& pipeline() const { return *pipeline_; }
 
  private:
-  std::unique_ptr<Pipeline> pipeline_;
+  std::shared_ptr<Pipeline> pipeline_;
 };
 
 }  // namespace
 
 void GpuBackend::try_kernel(const KernelDescription& kernel) {
   std::lock_guard lock(trial_mutex_);
-  if (!trial_device_) trial_device_ = open_(config());
+  if (!trial_device_) trial_device_ = open_(config(), DeviceUse::trial);
   try {
     trial_device_->create_pipeline(kernel);
     trial_device_->wait();
@@ -41,6 +42,7 @@ std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource&
   kernel.code = {source.code, {source.name}, {}};
   kernel.entry = source.entry;
   kernel.trusted = source.trusted;
+  kernel.constants_by_name = source.constants;
   // A pipeline from WGSL that fails can take its device with it, and every buffer and queued launch
   // there.
   if (device_->language() == KernelLanguage::wgsl) try_kernel(kernel);
@@ -51,9 +53,9 @@ std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource&
 void GpuBackend::do_launch_kernel(const LaunchRequest& r) {
   std::vector<Binding> bindings;
   bindings.reserve(r.buffers.size());
-  for (const AllocationRef& allocation : r.buffers) {
+  for (const BufferRange& range : r.buffers) {
     constexpr std::uint64_t word = 4;
-    bindings.push_back({&buffer_of(allocation), 0, (allocation->bytes() + word - 1) / word * word});
+    bindings.push_back({&buffer_of(range), range.offset, (range.bytes + word - 1) / word * word});
   }
   device_->launch(
       {&static_cast<const GpuKernel&>(*r.kernel).pipeline(), bindings, r.params, r.grid});

@@ -11,11 +11,15 @@
 namespace tilewright::gpu {
 
 namespace {
-#define TILEWRIGHT_KERNEL_NAME(name) #name,
-constexpr std::string_view names[] = {TILEWRIGHT_KERNELS(TILEWRIGHT_KERNEL_NAME)};
-#undef TILEWRIGHT_KERNEL_NAME
+constexpr std::string_view names[] = {
+#define KERNEL(name) #name,
+#include "gpu/kernel_names.def"
+#undef KERNEL
+};
 
-KernelDescription wgsl_kernel(std::string_view name, const TemplateVariables& variables) {
+KernelDescription wgsl_kernel(std::string_view name, TemplateVariables variables) {
+  // How exact division, square root and functions are, WGSL leaves to the device.
+  variables.try_emplace("EXACT", std::int64_t{0});
   KernelDescription kernel;
   kernel.name = name;
   kernel.code = expand_template(text(name, ".wgsl"), variables,
@@ -61,9 +65,9 @@ const Pipeline& KernelLibrary::compile(KernelId id, std::uint32_t variant,
     return device_.create_pipeline(describe(name, std::move(variables)));
   };
   if (!keep_) {
-    std::unique_ptr<Pipeline> pipeline = create();
+    std::shared_ptr<Pipeline> pipeline = create();
     std::lock_guard lock(mutex_);
-    std::unique_ptr<Pipeline>& latest = latest_[std::this_thread::get_id()];
+    std::shared_ptr<Pipeline>& latest = latest_[std::this_thread::get_id()];
     latest.swap(pipeline);
     return *latest;
   }

@@ -14,21 +14,12 @@
 
 namespace tilewright::gpu {
 
-/// The kernels that ship with the library, each in the file of its name.
-// clang-format off
-#define TILEWRIGHT_KERNELS(X)                                                                     \
-  X(copy_bytes) X(write_bytes) X(unary) X(binary) X(cast) X(reduce_rows) X(reduce_columns)        \
-  X(softmax) X(softmax_rows) X(norm) X(norm_rows) X(rope) X(gather) X(scatter) X(scatter_winners) \
-  X(fill) X(gemm) X(gemm_thin) X(gemm_join) X(gemm_pack) X(matmul_vec) X(weighted_sum)            \
-  X(conv2d_forward) X(conv2d_backward_data) X(conv2d_backward_filter) X(conv2d_taps)              \
-  X(conv2d_pack) X(conv2d_winograd_filter) X(conv2d_winograd_input) X(conv2d_winograd_output)     \
-  X(conv2d_meetings) X(attention) X(attention_rows) X(attention_shared) X(attention_join)
-// clang-format on
-
+/// The kernels that ship with the library, each in the file of its name, and the files that those
+/// include: the build lists csrc/kernels/wgsl.
 enum class KernelId : std::uint8_t {
-#define TILEWRIGHT_KERNEL_ID(name) name,
-  TILEWRIGHT_KERNELS(TILEWRIGHT_KERNEL_ID)
-#undef TILEWRIGHT_KERNEL_ID
+#define KERNEL(name) name,
+#include "gpu/kernel_names.def"
+#undef KERNEL
 };
 
 /// Pipelines of the shipped kernels, compiled at first use and kept. A variant number names what
@@ -59,7 +50,7 @@ class KernelLibrary {
     explicit Kept(std::uint64_t key) : key(key) {}
     const std::uint64_t key;
     std::mutex compiling;
-    std::unique_ptr<Pipeline> pipeline;           // set under `compiling`
+    std::shared_ptr<Pipeline> pipeline;           // set under `compiling`
     std::atomic<const Pipeline*> ready{nullptr};  // the same, once it is there
   };
   /// Where a kernel that was used lately is found without a lock.
@@ -76,7 +67,7 @@ class KernelLibrary {
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Kept> pipelines_;  // which stay where they are
   /// Without keeping: what each thread uses until it asks for the next.
-  std::map<std::thread::id, std::unique_ptr<Pipeline>> latest_;
+  std::map<std::thread::id, std::shared_ptr<Pipeline>> latest_;
   static constexpr int shortcut_bits = 8;
   std::array<std::atomic<const Kept*>, 1 << shortcut_bits> shortcuts_{};
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/requests.hpp"
 #include "gpu/template.hpp"
 #include "tilewright/types.hpp"
 
@@ -32,6 +33,17 @@ inline std::uint32_t u32(Size size) { return static_cast<std::uint32_t>(size); }
 
 inline std::uint64_t bytes_of(Size elements, DType dtype) {
   return static_cast<std::uint64_t>(elements) * size_of(dtype);
+}
+
+/// Elements from the start of a range to the end of the last of the rows in it.
+inline Size extent(const HeadRows& rows, Size batch, Size heads, Size seq, Size length) {
+  return rows.start + (batch - 1) * rows.batch + (heads - 1) * rows.head + (seq - 1) * rows.seq +
+         length;
+}
+
+/// Whether all rows start on a vector of four.
+inline bool in_fours(const HeadRows& rows) {
+  return ((rows.start | rows.batch | rows.head | rows.seq) & 3) == 0;
 }
 
 /// How the work-items of a workgroup share out rows that their registers hold.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "core/hash.hpp"
@@ -59,8 +61,32 @@ std::optional<std::size_t> place_of(const SpirvKernel& kernel, const TemplateVar
   return static_cast<std::size_t>(found - variable.values.begin());
 }
 
-std::span<const std::uint32_t> module_for(const SpirvKernel& kernel,
-                                          const TemplateVariables& variables) {
+/// The module at this place. Those before it are unpacked too, since it repeats parts of them.
+std::vector<std::uint32_t> unpacked(const SpirvKernel& kernel, const SpirvPlace& place) {
+  std::vector<std::uint32_t> words;
+  const std::size_t end = std::size_t{place.first} + place.count;
+  words.reserve(end);
+  auto next = kernel.packed.begin();
+  const auto number = [&next] {
+    std::uint32_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = std::to_integer<std::uint32_t>(*next++);
+      value |= (byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+  };
+  while (words.size() < end) {
+    for (std::size_t plain = number(); plain != 0; --plain) words.push_back(number());
+    const std::size_t repeated = number();
+    const std::size_t back = number();
+    for (std::size_t i = 0; i < repeated; ++i) words.push_back(words[words.size() - back]);
+  }
+  return {words.begin() + place.first, words.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+/// Empty where there is none.
+std::vector<std::uint32_t> module_for(const SpirvKernel& kernel,
+                                      const TemplateVariables& variables) {
   std::size_t place = 0;
   for (const KernelVariable& variable : kernel.variables) {
     if (variable.role != VariableRole::choice) continue;
@@ -68,7 +94,8 @@ std::span<const std::uint32_t> module_for(const SpirvKernel& kernel,
     if (!of_value) return {};
     place = place * variable.values.size() + *of_value;
   }
-  return kernel.modules[place];
+  const SpirvPlace& found = kernel.modules[place];
+  return found.count == 0 ? std::vector<std::uint32_t>() : unpacked(kernel, found);
 }
 
 std::uint32_t constant_for(const SpirvKernel& kernel, const TemplateVariables& variables,
@@ -104,7 +131,7 @@ KernelDescription spirv_kernel(std::string_view name, const TemplateVariables& v
       throw KernelError(text(name, ": variable ", set, " is set and not declared"));
     }
   }
-  std::span<const std::uint32_t> module = module_for(kernel, variables);
+  std::vector<std::uint32_t> module = module_for(kernel, variables);
   if (module.empty()) {
     TemplateVariables plain = variables;
     plain.insert_or_assign(std::string(subgroup), std::int64_t{0});
@@ -115,7 +142,7 @@ KernelDescription spirv_kernel(std::string_view name, const TemplateVariables& v
   description.name = name;
   description.entry = name;
   description.trusted = true;
-  const auto bytes = std::as_bytes(module);
+  const auto bytes = std::as_bytes(std::span(module));
   description.code.text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::uint32_t id = 0;
   for (const KernelVariable& variable : kernel.variables) {
@@ -126,6 +153,16 @@ KernelDescription spirv_kernel(std::string_view name, const TemplateVariables& v
     if (variable.name == group) description.group_size = value;
   }
   return description;
+}
+
+std::span<const std::uint32_t> spirv_functions(std::string_view name) {
+  const SpirvKernel& kernel = kernel_named(name);
+  static std::mutex mutex;
+  static std::map<std::string_view, std::vector<std::uint32_t>> kept;
+  std::lock_guard lock(mutex);
+  const auto [found, first] = kept.try_emplace(kernel.name);
+  if (first) found->second = unpacked(kernel, kernel.modules[0]);
+  return found->second;
 }
 
 std::string spirv_kernels_fingerprint() {

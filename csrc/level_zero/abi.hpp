@@ -93,7 +93,10 @@ enum ze_device_type_t : std::uint32_t { ZE_DEVICE_TYPE_GPU = 1, ZE_DEVICE_TYPE_C
 
 enum ze_device_property_flag_t : std::uint32_t { ZE_DEVICE_PROPERTY_FLAG_INTEGRATED = 1 };
 
-enum ze_device_module_flag_t : std::uint32_t { ZE_DEVICE_MODULE_FLAG_FP16 = 1 };
+enum ze_device_module_flag_t : std::uint32_t {
+  ZE_DEVICE_MODULE_FLAG_FP16 = 1,
+  ZE_DEVICE_MODULE_FLAG_FP64 = 2,
+};
 
 enum ze_command_queue_group_property_flag_t : std::uint32_t {
   ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE = 1,

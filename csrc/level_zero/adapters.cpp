@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/driver_start.hpp"
 #include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -212,6 +213,7 @@ std::span<const Adapter> adapters() {
         "level-zero: this process was forked from one that had looked for GPUs before; start it "
         "anew (multiprocessing: spawn), or fork before the first use of level-zero");
   }
+  const std::lock_guard starts(driver_start());
   // Kept to the end of the process: no call of the library is made at exit.
   static const auto* found = new std::vector<Adapter>(enumerate());
   return *found;

@@ -17,8 +17,8 @@ namespace tilewright::level_zero {
 
 namespace {
 
-/// Where vectors of any type may start.
-constexpr std::uint32_t alignment = 128;
+/// Where buffers start, and where kernels' vectors and subgroups' blocks may.
+constexpr std::uint32_t buffer_alignment = 128, binding_alignment = 16;
 constexpr std::uint32_t intel = 0x8086;
 constexpr std::uint32_t block_reader = 16;
 constexpr std::uint32_t narrow_subgroup = 8;
@@ -120,6 +120,7 @@ void Device::close_handles() noexcept {
   for (const Staging& staging : downloads_) {
     if (staging.data != nullptr) api().MemFree(context_, staging.data);
   }
+  reads_.clear([&](const Staging& staging) { api().MemFree(context_, staging.data); });
   if (copies_ != nullptr) api().CommandListDestroy(copies_);
   if (list_ != nullptr) api().CommandListDestroy(list_);
   if (context_ != nullptr) api().ContextDestroy(context_);
@@ -130,12 +131,16 @@ void Device::read_limits() {
   limits_.max_buffer_bytes = info_.limits.at("max_buffer_bytes") / 4 * 4;
   limits_.max_binding_bytes = gpu::counted_binding_bytes(limits_.max_buffer_bytes);
   limits_.memory_bytes = info_.memory_bytes;
-  limits_.binding_alignment = alignment;
+  limits_.binding_alignment = binding_alignment;
   limits_.max_groups = static_cast<std::uint32_t>(info_.limits.at("max_workgroups_per_dimension"));
   limits_.max_group_size = std::min(compute.maxTotalGroupSize, compute.maxGroupSizeX);
   limits_.local_memory_bytes = compute.maxSharedLocalMemory;
   limits_.compute_units = adapter_.properties.numSlices * adapter_.properties.numSubslicesPerSlice;
+  limits_.stores_bytes = limits_.int64 = true;
+  limits_.max_bindings = 32;
+  limits_.max_params_bytes = 512;
   limits_.float16 = (adapter_.module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0;
+  limits_.float64 = (adapter_.module.flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0;
   if (adapter_.properties.vendorId == intel && has_subgroup_size(adapter_, block_reader)) {
     const auto unless_set = [](bool otherwise) {
       return environment_flag("TILEWRIGHT_ZE_SUBGROUPS", otherwise) ? block_reader : 0;
@@ -148,6 +153,7 @@ void Device::read_limits() {
   info_.limits["block_subgroup_size"] = limits_.block_subgroup;
   info_.limits["product_subgroup_size"] = limits_.product_subgroup;
   info_.limits["max_binding_bytes"] = limits_.max_binding_bytes;
+  info_.limits["min_binding_alignment"] = limits_.binding_alignment;
 }
 
 std::uint32_t Device::subgroup_size() {
@@ -188,7 +194,7 @@ std::unique_ptr<gpu::DeviceBuffer> Device::create_buffer(std::uint64_t bytes) {
   if (bytes > adapter_.properties.maxMemAllocSize) descriptor.pNext = &large;
   void* data = nullptr;
   const ze_result_t result =
-      api().MemAllocDevice(context_, &descriptor, bytes, alignment, adapter_.handle, &data);
+      api().MemAllocDevice(context_, &descriptor, bytes, buffer_alignment, adapter_.handle, &data);
   if (is_full(result)) {
     throw OutOfMemory(text("level-zero: a buffer of ", bytes, " bytes: the device is full"), bytes);
   }

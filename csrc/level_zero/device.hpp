@@ -2,7 +2,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "gpu/device.hpp"
+#include "gpu/download_queue.hpp"
 #include "level_zero/adapters.hpp"
 #include "level_zero/events.hpp"
 #include "level_zero/native_binaries.hpp"
@@ -42,13 +45,29 @@ class Device final : public gpu::Device {
   void download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uint64_t offset) override;
   void copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceBuffer& src,
             std::uint64_t src_offset, std::uint64_t bytes) override;
+  std::uint64_t start_download(HostRead read, gpu::DeviceBuffer& src,
+                               std::uint64_t offset) override;
+  void replay(const gpu::CommandList& commands, gpu::PreparedCommands* prepared) override;
   void wait() override;
+  std::uint64_t mark() override;
+  bool reach(std::uint64_t place, std::chrono::steady_clock::time_point deadline) override;
+  /// Everything is on its way.
+  void flush() override {}
   void begin_timing() override;
   std::vector<LaunchRecord> end_timing() override;
 
  private:
   friend class Buffer;
   friend class ComputePipeline;
+
+  using Clock = std::chrono::steady_clock;
+  using DownloadBlocks = gpu::DownloadQueue<Staging>;
+  /// Signalled when the commands up to `place` are done.
+  struct Mark {
+    std::uint64_t place;
+    ze_event_handle_t event;
+    int waiters;  // that look at the event without the lock
+  };
 
   /// What is to be let go of once the work up to `last_use` is done.
   struct Retired {
@@ -65,7 +84,7 @@ class Device final : public gpu::Device {
   bool comes_to_rest() noexcept;
   void close_handles() noexcept;
   void read_limits();
-  ze_module_handle_t module_of(const gpu::KernelDescription& kernel);
+  ze_module_handle_t module_of(const gpu::KernelDescription& kernel, std::string& words);
   ze_module_handle_t build(const gpu::KernelDescription& kernel, ze_module_format_t format,
                            std::string_view code, std::string* build_log, ze_result_t& result);
   /// Throws what the result means, and remembers a loss.
@@ -73,6 +92,7 @@ class Device final : public gpu::Device {
   /// Returns where the event is signalled; throws where the device is lost. Waits without the lock,
   /// so that other threads go on queueing.
   void await(ze_event_handle_t event) const;
+  void fill_downloads();
 
   // What follows is called with the lock held.
   void check_usable() const;
@@ -81,10 +101,18 @@ class Device final : public gpu::Device {
   /// Has the next command wait for the one before, where the list itself does not see to it.
   void keep_order();
   void was_appended();
+  void append(const gpu::Launch& launch);
   void append_copy(void* dst, const void* src, std::uint64_t bytes, ze_event_handle_t signal);
   /// The event is signalled when all that was appended is done.
   ze_event_handle_t append_signal();
   void done_up_to(std::uint64_t command);
+  std::uint64_t mark_here();
+  /// Finds out how far the GPU is.
+  void look_at_marks();
+  bool forget_mark();
+  void look_at(std::uint64_t place, std::chrono::nanoseconds longest,
+               std::unique_lock<std::mutex>& lock);
+  DownloadBlocks::Block& download_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
   void retire(const Retired& retired) noexcept;
   void let_go(const Retired& retired) noexcept;
   void create_staging(Staging& staging, std::uint64_t bytes);
@@ -120,6 +148,7 @@ class Device final : public gpu::Device {
   /// Signalled by the command done_ + 1, where that is a launch that found the GPU idle: to wait
   /// for it alone then takes no command more.
   ze_event_handle_t alone_ = nullptr;
+  std::deque<Mark> marks_;  // by place
   std::vector<Retired> retired_;
   std::uint64_t last_buffer_id_ = 0;
 
@@ -128,6 +157,8 @@ class Device final : public gpu::Device {
   std::size_t upload_turn_ = 0;
   std::mutex download_mutex_;  // one download at a time; taken before mutex_
   std::array<Staging, 4> downloads_;
+  DownloadBlocks reads_;
+  std::mutex filling_mutex_;  // taken before mutex_
 };
 
 }  // namespace tilewright::level_zero

@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "level_zero/objects.hpp"
 #include "level_zero/results.hpp"
+#include "level_zero/spirv_constants.hpp"
 #include "tilewright/error.hpp"
 
 // Kernels from SPIR-V, or from what the driver made of it in an earlier process.
@@ -24,7 +25,7 @@ void check_fits(const SpirvInterface& read, const Adapter& adapter) {
   };
   const auto& compute = adapter.compute;
   const auto& size = read.info.workgroup_size;
-  check(read.workgroup_bytes, "bytes of workgroup memory", compute.maxSharedLocalMemory);
+  check(read.info.workgroup_bytes, "bytes of workgroup memory", compute.maxSharedLocalMemory);
   check(size[0], "work-items in x", compute.maxGroupSizeX);
   check(size[1], "work-items in y", compute.maxGroupSizeY);
   check(size[2], "work-items in z", compute.maxGroupSizeZ);
@@ -105,8 +106,8 @@ ze_module_handle_t Device::build(const gpu::KernelDescription& kernel, ze_module
 }
 
 /// From the disk, where a binary is kept there that the driver takes; else from the SPIR-V. Throws
-/// KernelError with the compiler's log.
-ze_module_handle_t Device::module_of(const gpu::KernelDescription& kernel) {
+/// KernelError with the compiler's log; `words` is what it says otherwise.
+ze_module_handle_t Device::module_of(const gpu::KernelDescription& kernel, std::string& words) {
   ze_result_t result = ZE_RESULT_SUCCESS;
   const std::string key = binaries_ ? build_key(kernel, build_flags_) : "";
   if (binaries_) {
@@ -117,7 +118,6 @@ ze_module_handle_t Device::module_of(const gpu::KernelDescription& kernel) {
       }
     }
   }
-  std::string words;
   auto* module = build(kernel, ZE_MODULE_FORMAT_IL_SPIRV, kernel.code.text, &words, result);
   if (result == ZE_RESULT_ERROR_MODULE_BUILD_FAILURE ||
       result == ZE_RESULT_ERROR_MODULE_LINK_FAILURE) {
@@ -139,16 +139,19 @@ ze_module_handle_t Device::module_of(const gpu::KernelDescription& kernel) {
   return module;
 }
 
-std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& kernel) {
+std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& given) {
   {
     std::lock_guard lock(mutex_);
     check_usable();
   }
-  check_language(kernel);
+  check_language(given);
+  gpu::KernelDescription kernel = given;
+  if (!given.constants_by_name.empty()) kernel.code.text = with_constants(given);
   SpirvInterface read = interface_of(kernel);
   check_fits(read, adapter_);
   const auto size = read.info.workgroup_size;
-  ze_module_handle_t module = module_of(kernel);
+  const Clock::time_point start = Clock::now();
+  ze_module_handle_t module = module_of(kernel, read.info.log);
   ze_kernel_handle_t handle = nullptr;
   try {
     ze_kernel_desc_t descriptor;
@@ -159,6 +162,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
     }
     check(result, "zeKernelCreate");
     check(api().KernelSetGroupSize(handle, size[0], size[1], size[2]), "zeKernelSetGroupSize");
+    read.info.compile_seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return std::make_unique<ComputePipeline>(*this, std::move(read), module, handle);
   } catch (...) {
     if (handle != nullptr) api().KernelDestroy(handle);

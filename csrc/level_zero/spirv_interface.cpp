@@ -18,6 +18,8 @@ namespace {
 using Kind = SpirvModule::Kind;
 
 constexpr int most_nested = 32;
+constexpr std::size_t most_arguments = 1024;
+constexpr std::size_t most_listed = 20;
 /// Larger things are one and the same: too large.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 40;
 
@@ -36,6 +38,10 @@ class Reader {
     const auto found = module_.functions.find(entry.function);
     if (found == module_.functions.end()) refuse(text("it lacks the code of ", entry.name));
     const SpirvModule::Function& function = found->second;
+    if (function.types.size() > most_arguments) {
+      refuse(
+          text("it has ", function.types.size(), " arguments, expected at most ", most_arguments));
+    }
     SpirvInterface result;
     result.info.name = kernel_.name;
     result.info.workgroup_size = workgroup_size(entry.function);
@@ -46,8 +52,8 @@ class Reader {
     for (const std::uint32_t pointer : module_.workgroup_variables) {
       const SpirvModule::Type& type = module_.types[pointer];
       if (type.kind != Kind::pointer) refuse("a variable's type is no pointer");
-      result.workgroup_bytes =
-          std::min(result.workgroup_bytes + layout_of(type.parts[0]).bytes, most_bytes);
+      result.info.workgroup_bytes =
+          std::min(result.info.workgroup_bytes + layout_of(type.parts[0]).bytes, most_bytes);
     }
     return result;
   }
@@ -63,10 +69,12 @@ class Reader {
 
   const SpirvModule::EntryPoint& entry_point() const {
     std::string names;
+    std::size_t listed = 0;
     for (const SpirvModule::EntryPoint& entry : module_.entry_points) {
       if (entry.name == kernel_.entry) return entry;
-      names += text(names.empty() ? "" : ", ", entry.name);
+      if (++listed <= most_listed) names += text(names.empty() ? "" : ", ", entry.name);
     }
+    if (listed > most_listed) names += text(" and ", listed - most_listed, " more");
     refuse(text("it has no kernel \"", kernel_.entry,
                 "\"; its kernels are: ", names.empty() ? "none" : names));
   }

@@ -22,7 +22,6 @@ struct SpirvArgument {
 struct SpirvInterface {
   KernelInfo info;
   std::vector<SpirvArgument> arguments;
-  std::uint64_t workgroup_bytes = 0;  ///< of workgroup memory, in the whole module
 };
 
 bool is_spirv(std::string_view code);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t header_words = 5;
 constexpr std::size_t most_bytes = 8 << 20;
+constexpr std::size_t most_name_bytes = 1000;
 
 enum Op : std::uint32_t {
   name = 5,
@@ -24,7 +25,6 @@ enum Op : std::uint32_t {
   type_struct = 30,
   type_pointer = 32,
   constant = 43,
-  specialization_constant = 50,
   function = 54,
   function_parameter = 55,
   function_end = 56,
@@ -32,7 +32,7 @@ enum Op : std::uint32_t {
   decorate = 71,
 };
 constexpr std::uint32_t kernel_model = 6, local_size = 17;
-constexpr std::uint32_t decoration_packed = 10, decoration_attribute = 38;
+constexpr std::uint32_t decoration_number = 1, decoration_packed = 10, decoration_attribute = 38;
 
 /// The operands of an instruction; those past its end read as 0.
 class Operands {
@@ -44,10 +44,11 @@ class Operands {
     if (i >= words_.size()) return {};
     return {words_.begin() + static_cast<std::ptrdiff_t>(i), words_.end()};
   }
-  /// Up to its null, which may be missing.
+  /// Up to its null, which may be missing. A long one is cut: what shares an id shares its name.
   std::string text(std::size_t i) const {
     if (i >= words_.size()) return {};
-    const auto bytes = std::as_bytes(words_.subspan(i));
+    auto bytes = std::as_bytes(words_.subspan(i));
+    bytes = bytes.first(std::min(bytes.size(), most_name_bytes));
     const char* begin = reinterpret_cast<const char*>(bytes.data());
     return {begin, std::find(begin, begin + bytes.size(), '\0')};
   }
@@ -93,8 +94,22 @@ void read_type(SpirvModule& module, Op op, const Operands& a) {
   }
 }
 
-/// `open` is the function whose parameters are being read, 0 for none.
-void read_instruction(SpirvModule& module, std::uint32_t op, const Operands& a,
+/// Leaves out one whose type or value is not there, or is no number that a value could be.
+void read_specialization(SpirvModule& module, std::uint32_t op, const Operands& a, std::size_t at) {
+  if (op == spirv::specialization_constant) {
+    const auto found = module.types.find(a[0]);
+    if (found == module.types.end()) return;
+    const std::uint32_t bits = found->second.bits;
+    const bool known =
+        bits == 16 || bits == 32 || bits == 64 || (bits == 8 && !found->second.is_float);
+    if (!known || a.size() < (bits == 64 ? 4u : 3u)) return;
+  }
+  if (a.size() >= 2) module.specializations.push_back({at, a[0], a[1]});
+}
+
+/// The instruction is at word `at`. `open` is the function whose parameters are being read, 0 for
+/// none.
+void read_instruction(SpirvModule& module, std::uint32_t op, const Operands& a, std::size_t at,
                       std::uint32_t& open) {
   switch (op) {
     case name:
@@ -117,8 +132,14 @@ void read_instruction(SpirvModule& module, std::uint32_t op, const Operands& a,
     case type_pointer:
       read_type(module, static_cast<Op>(op), a);
       break;
+    case spirv::specialization_true:
+    case spirv::specialization_false:
+      read_specialization(module, op, a, at);
+      break;
+    case spirv::specialization_constant:
+      read_specialization(module, op, a, at);
+      [[fallthrough]];
     case constant:
-    case specialization_constant:
       module.constants[a[1]] = a[2] | (std::uint64_t{a[3]} << 32);
       break;
     case function:
@@ -138,6 +159,7 @@ void read_instruction(SpirvModule& module, std::uint32_t op, const Operands& a,
       if (a[2] == spirv::workgroup) module.workgroup_variables.push_back(a[0]);
       break;
     case decorate:
+      if (a[1] == decoration_number) module.specialization_numbers[a[0]] = a[2];
       if (a[1] == decoration_packed) module.types[a[0]].packed = true;
       if (a[1] == decoration_attribute) module.parameter_attributes[a[0]].push_back(a[2]);
       break;
@@ -177,7 +199,7 @@ SpirvModule read_module(std::string_view code,
                   words.size() - at, " are left"));
     }
     read_instruction(module, words[at] & 0xffff,
-                     Operands(std::span(words).subspan(at + 1, length - 1)), open);
+                     Operands(std::span(words).subspan(at + 1, length - 1)), at, open);
     at += length;
   }
   return module;

@@ -39,6 +39,13 @@ struct SpirvModule {
   std::unordered_map<std::uint32_t, std::string> names;
   std::unordered_map<std::uint64_t, std::string> member_names;  ///< by type << 32 | member
   std::unordered_map<std::uint32_t, std::uint64_t> constants;
+  /// A specialization constant of a type that is known, and where its instruction is, in words.
+  struct Specialization {
+    std::size_t at;
+    std::uint32_t type, result;
+  };
+  std::vector<Specialization> specializations;
+  std::unordered_map<std::uint32_t, std::uint32_t> specialization_numbers;  ///< by result
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> parameter_attributes;
   std::vector<std::uint32_t> workgroup_variables;  ///< their pointers' types
 
@@ -50,6 +57,8 @@ namespace spirv {
 inline constexpr std::uint32_t magic = 0x07230203;
 inline constexpr std::uint32_t uniform_constant = 0, workgroup = 4, cross_workgroup = 5,
                                function = 7;
+inline constexpr std::uint32_t specialization_true = 48, specialization_false = 49,
+                               specialization_constant = 50;
 inline constexpr std::uint32_t by_value = 2, no_write = 6;
 }  // namespace spirv
 

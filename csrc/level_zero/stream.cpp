@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/text.hpp"
+#include "gpu/command_list.hpp"
 #include "level_zero/objects.hpp"
 #include "level_zero/results.hpp"
 #include "tilewright/error.hpp"
@@ -104,8 +105,29 @@ void Device::set_arguments(const ComputePipeline& pipeline, const gpu::Launch& l
 void Device::launch(const gpu::Launch& launch) {
   std::unique_lock lock(mutex_);
   check_usable();
-  const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
   check_launch(launch);
+  append(launch);
+  if (debug_) {
+    lock.unlock();
+    wait();
+  }
+}
+
+/// Launches that were checked when they were recorded.
+void Device::replay(const gpu::CommandList& commands, gpu::PreparedCommands* prepared) {
+  if (debug_) return gpu::Device::replay(commands, prepared);
+  std::lock_guard lock(mutex_);
+  check_usable();
+  commands.for_each([this](const gpu::Launch& launch) { append(launch); },
+                    [this](const gpu::Binding& dst, const gpu::Binding& src) {
+                      Buffer &to = of(*dst.buffer), &from = of(*src.buffer);
+                      to.last_use = from.last_use = appended_ + 1;
+                      append_copy(to.data + dst.offset, from.data + src.offset, dst.bytes, nullptr);
+                    });
+}
+
+void Device::append(const gpu::Launch& launch) {
+  const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
   set_arguments(pipeline, launch);
   pipeline.last_use = appended_ + 1;
   keep_order();
@@ -121,10 +143,6 @@ void Device::launch(const gpu::Launch& launch) {
   check(result, "zeCommandListAppendLaunchKernel");
   was_appended();
   if (alone) alone_ = signal;
-  if (debug_) {
-    lock.unlock();
-    wait();
-  }
 }
 
 void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceBuffer& src,
@@ -138,8 +156,13 @@ void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceB
 void Device::wait() {
   std::unique_lock lock(mutex_);
   check_usable();
-  if (appended_ == done_) return;
   const std::uint64_t last = appended_;
+  if (last == done_) {
+    const bool reads = reads_.holds(last);
+    lock.unlock();
+    if (reads) fill_downloads();
+    return;
+  }
   const bool alone = alone_ != nullptr && appended_ == done_ + 1;
   ze_event_handle_t event = alone ? std::exchange(alone_, nullptr) : append_signal();
   lock.unlock();
@@ -147,6 +170,9 @@ void Device::wait() {
   lock.lock();
   events_->put_back(event);
   done_up_to(last);
+  const bool reads = reads_.holds(last);
+  lock.unlock();
+  if (reads) fill_downloads();
 }
 
 void Device::begin_timing() {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "core/driver_start.hpp"
 #include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -33,8 +34,10 @@ std::string_view api_name(WGPUBackendType type) {
 constexpr std::array<std::uint32_t, 8> gpu_makers{0x1002, 0x106b, 0x13b5, 0x14e4,
                                                   0x1010, 0x8086, 0x10de, 0x5143};
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 5> features{{
+constexpr std::array<std::pair<std::uint32_t, const char*>, 7> features{{
     {WGPUFeatureName_ShaderF16, "float16"},
+    {WGPUNativeFeature_ShaderInt64, "int64"},
+    {WGPUNativeFeature_ShaderF64, "float64"},
     {WGPUNativeFeature_Subgroup, "subgroups"},
     {WGPUNativeFeature_Immediates, "immediates"},
     {WGPUFeatureName_TimestampQuery, "timestamps"},
@@ -56,6 +59,7 @@ Adapter describe(WGPUInstance instance, WGPUAdapter handle, const WGPUAdapterInf
   const WGPULimits& l = adapter.limits;
   d.limits["max_buffer_bytes"] = l.maxBufferSize;
   d.limits["max_binding_bytes"] = gpu::counted_binding_bytes(l.maxStorageBufferBindingSize);
+  d.limits["min_binding_alignment"] = binding_alignment(l);
   d.limits["max_workgroups_per_dimension"] = l.maxComputeWorkgroupsPerDimension;
   d.limits["max_workgroup_size"] = l.maxComputeInvocationsPerWorkgroup;
   d.limits["max_workgroup_memory_bytes"] = l.maxComputeWorkgroupStorageSize;
@@ -108,6 +112,7 @@ std::span<const Adapter> adapters(bool debug) {
         "webgpu: this process was forked from one that had looked for GPUs before; start it anew "
         "(multiprocessing: spawn), or fork before the first use of webgpu");
   }
+  const std::lock_guard starts(driver_start());
   // Kept to the end of the process: no call of the library is made at exit.
   if (debug) {
     static const auto* found = new std::vector<Adapter>(enumerate(true));
@@ -121,6 +126,11 @@ DeviceKind kind_of(WGPUAdapterType type, std::uint32_t vendor) {
   if (type == WGPUAdapterType_IntegratedGPU) return DeviceKind::integrated;
   const bool made = std::find(gpu_makers.begin(), gpu_makers.end(), vendor) != gpu_makers.end();
   return type == WGPUAdapterType_DiscreteGPU || made ? DeviceKind::discrete : DeviceKind::software;
+}
+
+std::uint32_t binding_alignment(const WGPULimits& limits) {
+  constexpr std::uint32_t vector_bytes = 16;
+  return std::max(limits.minStorageBufferOffsetAlignment, vector_bytes);
 }
 
 std::vector<bool> without_doubles(std::span<const WGPUAdapterInfo> adapters) {

@@ -27,6 +27,9 @@ std::span<const Adapter> adapters(bool debug);
 /// it, a processor; its PCI vendor tells.
 DeviceKind kind_of(WGPUAdapterType type, std::uint32_t vendor);
 
+/// The multiple of bytes that bindings start on: the device's, and that of a vec4 of float32.
+std::uint32_t binding_alignment(const WGPULimits& limits);
+
 /// Which of the adapters to keep: a GPU that two APIs reach counts once, under the first of them.
 std::vector<bool> without_doubles(std::span<const WGPUAdapterInfo> adapters);
 

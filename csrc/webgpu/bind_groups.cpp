@@ -1,8 +1,13 @@
 #include "webgpu/bind_groups.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace tilewright::webgpu {
+
+namespace {
+std::atomic<std::uint64_t> last_number{0};
+}  // namespace
 
 bool BindGroups::Key::operator==(const Key& other) const {
   return layout == other.layout && count == other.count &&
@@ -10,7 +15,7 @@ bool BindGroups::Key::operator==(const Key& other) const {
 }
 
 std::size_t BindGroups::Hash::operator()(const Key& key) const {
-  std::uint64_t h = reinterpret_cast<std::uintptr_t>(key.layout);
+  std::uint64_t h = key.layout;
   for (std::uint32_t i = 0; i < key.count; ++i) {
     for (std::uint64_t part : key.ranges[i]) h = (h ^ part) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
   }
@@ -21,9 +26,9 @@ BindGroups::~BindGroups() {
   for (const Entry& entry : order_) api().BindGroupRelease(entry.group.handle);
 }
 
-BindGroup BindGroups::get(WGPUBindGroupLayout layout, std::span<const BoundRange> ranges) {
+BindGroup BindGroups::get(const Layout& layout, std::span<const BoundRange> ranges) {
   Key key;
-  key.layout = layout;
+  key.layout = layout.number();
   key.count = static_cast<std::uint32_t>(ranges.size());
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     key.ranges[i] = {ranges[i].buffer_id, ranges[i].offset, ranges[i].bytes};
@@ -40,11 +45,11 @@ BindGroup BindGroups::get(WGPUBindGroupLayout layout, std::span<const BoundRange
     entries[i].size = ranges[i].bytes;
   }
   WGPUBindGroupDescriptor descriptor{};
-  descriptor.layout = layout;
+  descriptor.layout = layout.group();
   descriptor.entryCount = ranges.size();
   descriptor.entries = entries.data();
   if (order_.size() >= capacity_) drop(std::prev(order_.end()));
-  order_.push_front({key, {api().DeviceCreateBindGroup(device_, &descriptor), ++last_number_}});
+  order_.push_front({key, {api().DeviceCreateBindGroup(device_, &descriptor), ++last_number}});
   groups_.emplace(key, order_.begin());
   return order_.front().group;
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "webgpu/api.hpp"
+#include "webgpu/layouts.hpp"
 
 namespace tilewright::webgpu {
 
@@ -18,7 +19,8 @@ struct BoundRange {
   std::uint64_t bytes;
 };
 
-/// A kept group, by a number of its own: a handle that was released may come again.
+/// A kept group, by a number that no other of the process has: a handle that was released may come
+/// again.
 struct BindGroup {
   WGPUBindGroup handle;
   std::uint64_t number;
@@ -35,7 +37,7 @@ class BindGroups {
   BindGroups(const BindGroups&) = delete;
   BindGroups& operator=(const BindGroups&) = delete;
 
-  BindGroup get(WGPUBindGroupLayout layout, std::span<const BoundRange> ranges);
+  BindGroup get(const Layout& layout, std::span<const BoundRange> ranges);
   /// Lets go of every group with this buffer, so that its memory can be given back.
   void forget(std::uint64_t buffer_id);
   /// Lets go of the group that was just got.
@@ -43,7 +45,7 @@ class BindGroups {
 
  private:
   struct Key {
-    WGPUBindGroupLayout layout = nullptr;
+    std::uint64_t layout = 0;  // its number
     std::uint32_t count = 0;
     std::array<std::array<std::uint64_t, 3>, max_ranges> ranges{};
     bool operator==(const Key& other) const;
@@ -63,7 +65,6 @@ class BindGroups {
   std::size_t capacity_;
   Order order_;
   std::unordered_map<Key, Order::iterator, Hash> groups_;
-  std::uint64_t last_number_ = 0;
 };
 
 }  // namespace tilewright::webgpu

@@ -16,17 +16,19 @@ namespace tilewright::webgpu {
 namespace {
 
 constexpr std::size_t kept_bind_groups = 4096;
+constexpr std::size_t kept_layouts = 64;
 
 }  // namespace
 
-Device::Device(const Adapter& adapter, const Config& config)
+Device::Device(const Adapter& adapter, const Config& config, gpu::DeviceUse use)
     : info_(adapter.info),
       raw_limits_(adapter.limits),
       fork_generation_(fork_generation()),
       instance_(adapter.instance),
       debug_(config.debug_mode) {
-  open(adapter.handle);
+  open(adapter.handle, use);
   bind_groups_ = std::make_unique<BindGroups>(device_, kept_bind_groups);
+  layouts_ = std::make_unique<Layouts>(device_, kept_layouts);
   queue_is_empty();
 }
 
@@ -34,6 +36,7 @@ Device::~Device() {
   if (fork_generation_ != fork_generation()) {
     // The child's copy cannot be taken apart.
     (void)bind_groups_.release();
+    (void)layouts_.release();
     (void)uniforms_.release();
     (void)timestamps_.release();
     return;
@@ -44,29 +47,32 @@ Device::~Device() {
   await_submissions();
   for (Staging& staging : uploads_) staging.release();
   for (Staging& staging : downloads_) staging.release();
+  reads_.clear([](const std::unique_ptr<Staging>& staging) { staging->release(); });
   timestamps_.reset();
   bind_groups_.reset();
   uniforms_.reset();
-  for (const auto& [key, layout] : layouts_) {
-    api().PipelineLayoutRelease(layout.pipeline);
-    api().BindGroupLayoutRelease(layout.group);
-  }
+  layouts_.reset();
   if (failures_->lost()) {
     // To let go of a lost device ends the process, and its callbacks may still come.
     (void)failures_.release();
+    (void)progress_.release();
     return;
   }
   api().QueueRelease(queue_);
   api().DeviceRelease(device_);
 }
 
-void Device::open(WGPUAdapter adapter) {
+void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
   const bool may_use_immediates = environment_flag("TILEWRIGHT_WEBGPU_IMMEDIATES", true);
   std::vector<WGPUFeatureName> wanted;
-  for (std::uint32_t feature :
-       {std::uint32_t{WGPUFeatureName_ShaderF16}, std::uint32_t{WGPUFeatureName_TimestampQuery},
-        std::uint32_t{WGPUNativeFeature_Subgroup}, std::uint32_t{WGPUNativeFeature_Immediates},
-        std::uint32_t{WGPUNativeFeature_TimestampQueryInsidePasses}}) {
+  std::vector<std::uint32_t> features{WGPUFeatureName_ShaderF16, WGPUFeatureName_TimestampQuery,
+                                      WGPUNativeFeature_Subgroup, WGPUNativeFeature_Immediates,
+                                      WGPUNativeFeature_TimestampQueryInsidePasses};
+  // The compiler ends the process over some functions of 64-bit types, as countLeadingZeros.
+  if (use == gpu::DeviceUse::work) {
+    features.insert(features.end(), {WGPUNativeFeature_ShaderInt64, WGPUNativeFeature_ShaderF64});
+  }
+  for (const std::uint32_t feature : features) {
     const auto name = static_cast<WGPUFeatureName>(feature);
     if (api().AdapterHasFeature(adapter, name) != 0) wanted.push_back(name);
   }
@@ -96,11 +102,15 @@ void Device::open(WGPUAdapter adapter) {
   api().DeviceGetLimits(device_, &raw_limits_);
   limits_.max_buffer_bytes = raw_limits_.maxBufferSize / 4 * 4;
   limits_.max_binding_bytes = gpu::counted_binding_bytes(raw_limits_.maxStorageBufferBindingSize);
-  limits_.binding_alignment = std::max(raw_limits_.minStorageBufferOffsetAlignment, 4u);
+  limits_.binding_alignment = binding_alignment(raw_limits_);
+  limits_.one_use_of_buffer = true;
   limits_.max_groups = raw_limits_.maxComputeWorkgroupsPerDimension;
   limits_.max_group_size =
       std::min(raw_limits_.maxComputeInvocationsPerWorkgroup, raw_limits_.maxComputeWorkgroupSizeX);
   limits_.local_memory_bytes = raw_limits_.maxComputeWorkgroupStorageSize;
+  limits_.max_bindings =
+      std::min<std::uint32_t>(raw_limits_.maxStorageBuffersPerShaderStage, BindGroups::max_ranges);
+  limits_.max_params_bytes = Uniforms::slot_bytes;
   if (may_use_immediates &&
       api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=
           0) {
@@ -108,8 +118,12 @@ void Device::open(WGPUAdapter adapter) {
   }
   info_.limits["max_immediate_bytes"] = immediate_bytes_;
   if (immediate_bytes_ == 0) std::erase(info_.features, "immediates");
-  has_subgroups_ = api().DeviceHasFeature(
-                       device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Subgroup)) != 0;
+  const auto has_native = [&](WGPUNativeFeature feature) {
+    return api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(feature)) != 0;
+  };
+  has_subgroups_ = has_native(WGPUNativeFeature_Subgroup);
+  limits_.int64 = has_native(WGPUNativeFeature_ShaderInt64);
+  limits_.float64 = limits_.int64 && has_native(WGPUNativeFeature_ShaderF64);
   limits_.memory_bytes = info_.memory_bytes;
   limits_.packs_float32 = limits_.packs_float16 = true;
   limits_.float16 = api().DeviceHasFeature(device_, WGPUFeatureName_ShaderF16) != 0;

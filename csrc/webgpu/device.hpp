@@ -2,10 +2,9 @@
 
 #include <array>
 #include <chrono>
-#include <compare>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -13,22 +12,27 @@
 #include <vector>
 
 #include "gpu/device.hpp"
+#include "gpu/download_queue.hpp"
 #include "tilewright/backend.hpp"
 #include "webgpu/adapters.hpp"
 #include "webgpu/api.hpp"
 #include "webgpu/bind_groups.hpp"
 #include "webgpu/failures.hpp"
+#include "webgpu/layouts.hpp"
+#include "webgpu/progress.hpp"
 #include "webgpu/staging.hpp"
 #include "webgpu/timestamps.hpp"
 #include "webgpu/uniforms.hpp"
 
 namespace tilewright::webgpu {
 
+class ComputePipeline;
+
 /// One GPU through wgpu-native. Launches gather in one encoder with one compute pass, which goes
 /// out at a read, at wait(), or when enough has gathered: early when the GPU is idle.
 class Device final : public gpu::Device {
  public:
-  Device(const Adapter& adapter, const Config& config);
+  Device(const Adapter& adapter, const Config& config, gpu::DeviceUse use);
   ~Device() override;
 
   DeviceInfo info() const override { return info_; }
@@ -44,41 +48,45 @@ class Device final : public gpu::Device {
   void download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uint64_t offset) override;
   void copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceBuffer& src,
             std::uint64_t src_offset, std::uint64_t bytes) override;
+  std::uint64_t start_download(HostRead read, gpu::DeviceBuffer& src,
+                               std::uint64_t offset) override;
+  std::unique_ptr<gpu::PreparedCommands> prepare(const gpu::CommandList& commands) override;
+  void replay(const gpu::CommandList& commands, gpu::PreparedCommands* prepared) override;
   void wait() override;
+  std::uint64_t mark() override;
+  bool reach(std::uint64_t place, std::chrono::steady_clock::time_point deadline) override;
+  void flush() override;
   void begin_timing() override;
   std::vector<LaunchRecord> end_timing() override;
 
  private:
   friend class Buffer;
   friend class ComputePipeline;
+  friend class PreparedPass;
 
-  struct LayoutKey {
-    struct Entry {
-      bool writable;
-      std::uint64_t least_bytes;
-      auto operator<=>(const Entry&) const = default;
-    };
-    std::vector<Entry> entries;
-    std::uint64_t params_bytes;
-    auto operator<=>(const LayoutKey&) const = default;
-  };
-  struct Layout {
-    WGPUBindGroupLayout group = nullptr;
-    WGPUPipelineLayout pipeline = nullptr;
+  using Clock = std::chrono::steady_clock;
+  using DownloadBlocks = gpu::DownloadQueue<std::unique_ptr<Staging>>;
+  /// A submission that the library refused, by its place.
+  struct Refusal {
+    std::uint64_t place;
+    std::string message;
   };
 
-  void open(WGPUAdapter adapter);
+  void open(WGPUAdapter adapter, gpu::DeviceUse use);
   WGPUBuffer raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const char* label);
-  Layout layout_for(const KernelInfo& info);
+  std::shared_ptr<const Layout> layout_for(const KernelInfo& info);
   WGPUShaderModule shader_module(const gpu::KernelDescription& kernel, bool in_uniforms);
-  void check_fits(const KernelInfo& info, std::uint64_t workgroup_bytes) const;
-  /// Returns where done() holds or the device is lost. Waits without the lock, so that other
-  /// threads go on queueing.
-  void look_until(const std::function<bool()>& done);
+  void check_fits(const KernelInfo& info) const;
+  /// Returns where done() holds, the device is lost or, after one look at least, at the deadline.
+  /// Waits without the lock, so that other threads go on queueing.
+  void look_until(const std::function<bool()>& done,
+                  Clock::time_point deadline = Clock::time_point::max());
   void look_for_loss();
   void await(const Staging& staging);
   void await_submissions();
   void finish_read(Staging& staging, std::span<std::byte> dst);
+  bool look_for(std::uint64_t place, Clock::time_point deadline);
+  void fill_downloads();
 
   // What follows is called with the lock held.
   void check_usable() const;
@@ -86,8 +94,16 @@ class Device final : public gpu::Device {
   WGPUComputePassEncoder pass();
   WGPUComputePassEncoder timed_pass(const gpu::Launch& launch);
   void end_pass();
-  void flush();
+  void use(WGPUComputePassEncoder pass, const ComputePipeline& pipeline, const BindGroup& group);
+  void dispatch(WGPUComputePassEncoder pass, const std::array<std::uint32_t, 3>& grid);
+  void submit();
   void flush_if_worthwhile();
+  std::uint64_t mark_here();
+  void note_refusal(std::uint64_t place, std::string message);
+  /// Throws what was refused at these places.
+  void throw_refusal(std::uint64_t first, std::uint64_t last) const;
+  DownloadBlocks::Block& download_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
+  void map_downloads();
   void queue_is_empty();
   void throw_failure(std::string_view during);
   void check_launch(const gpu::Launch& launch) const;
@@ -107,7 +123,7 @@ class Device final : public gpu::Device {
   std::uint32_t immediate_bytes_ = 0;  // what kernels may take their parameters in
 
   mutable std::mutex mutex_;
-  std::map<LayoutKey, Layout> layouts_;
+  std::unique_ptr<Layouts> layouts_;
   std::unique_ptr<BindGroups> bind_groups_;
   std::unique_ptr<Uniforms> uniforms_;      // from the first kernel on whose parameters need them
   std::unique_ptr<Timestamps> timestamps_;  // while launches are timed
@@ -116,7 +132,6 @@ class Device final : public gpu::Device {
   const void* pass_pipeline_ = nullptr;
   std::uint64_t pass_group_ = 0;  // its number, 0 for none
 
-  using Clock = std::chrono::steady_clock;
   static constexpr std::uint32_t work_of_a_copy = 32, work_of_a_launch = 32;
   /// A few launches, or one with many workgroups.
   static constexpr std::uint32_t enough_for_idle_gpu = 128;
@@ -124,7 +139,10 @@ class Device final : public gpu::Device {
   std::uint32_t enough_work_ = enough_for_idle_gpu;  // so much goes out
   Clock::time_point quiet_since_;  // when work last went out, or a wait for everything ended
   WGPUSubmissionIndex last_submission_ = 0;
-  bool submitted_ = false;
+  std::uint64_t submissions_ = 0;  // those refused too: their numbers are the places in the queue
+  std::uint64_t marked_ = 0;       // up to here places are asked for
+  std::deque<Refusal> refusals_;
+  std::unique_ptr<Progress> progress_ = std::make_unique<Progress>();
 
   std::uint64_t last_buffer_id_ = 0;
   std::array<Staging, 4> uploads_{{Staging(WGPUMapMode_Write), Staging(WGPUMapMode_Write),
@@ -135,6 +153,10 @@ class Device final : public gpu::Device {
   std::mutex download_mutex_;  // one download at a time; taken before mutex_
   std::array<Staging, 4> downloads_{{Staging(WGPUMapMode_Read), Staging(WGPUMapMode_Read),
                                      Staging(WGPUMapMode_Read), Staging(WGPUMapMode_Read)}};
+
+  DownloadBlocks reads_;
+  std::vector<DownloadBlocks::Block*> gathering_;  // that the open encoder copies to
+  std::mutex filling_mutex_;                       // taken before mutex_
 
   std::unique_ptr<Failures> failures_ = std::make_unique<Failures>();
 };

@@ -3,6 +3,8 @@
 #include <exception>
 #include <utility>
 
+#include "core/thread_memory.hpp"
+
 namespace tilewright::webgpu {
 
 namespace {
@@ -11,7 +13,7 @@ namespace {
 constexpr std::string_view lost_words = "device is lost";
 constexpr std::string_view full_words = "Not enough memory left";
 
-constinit thread_local Failures::OfThisThread* of_this_thread = nullptr;
+TILEWRIGHT_MADE_WITH_THREAD constinit thread_local Failures::OfThisThread* of_this_thread = nullptr;
 
 bool has(std::string_view message, std::string_view words) {
   return message.find(words) != std::string_view::npos;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -34,11 +35,11 @@ class Buffer final : public gpu::DeviceBuffer {
 class ComputePipeline final : public gpu::Pipeline {
  public:
   ComputePipeline(Device& device, KernelInfo info, WGPUComputePipeline handle,
-                  WGPUBindGroupLayout layout, bool params_in_uniforms)
+                  std::shared_ptr<const Layout> layout, bool params_in_uniforms)
       : Pipeline(std::move(info)),
         device_(device),
         handle(handle),
-        layout(layout),
+        layout(std::move(layout)),
         params_in_uniforms(params_in_uniforms) {}
   ~ComputePipeline() override {
     if (device_.fork_generation_ != fork_generation()) return;
@@ -52,7 +53,7 @@ class ComputePipeline final : public gpu::Pipeline {
 
  public:
   const WGPUComputePipeline handle;
-  const WGPUBindGroupLayout layout;
+  const std::shared_ptr<const Layout> layout;
   const bool params_in_uniforms;
 };
 

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +8,7 @@
 
 #include "core/text.hpp"
 #include "webgpu/objects.hpp"
+#include "webgpu/wgsl_constants.hpp"
 #include "webgpu/wgsl_growth.hpp"
 #include "webgpu/wgsl_interface.hpp"
 #include "webgpu/wgsl_text.hpp"
@@ -49,38 +50,25 @@ void refuse_in_uniforms(const gpu::KernelDescription& kernel, const WgslInterfac
 
 }  // namespace
 
-Device::Layout Device::layout_for(const KernelInfo& info) {
+std::shared_ptr<const Layout> Device::layout_for(const KernelInfo& info) {
   std::lock_guard lock(mutex_);
-  LayoutKey key{{}, info.params_bytes};
+  LayoutKey key;
   for (const KernelBinding& binding : info.bindings) {
     key.entries.push_back({binding.writable, binding.least_bytes});
   }
-  if (const auto found = layouts_.find(key); found != layouts_.end()) return found->second;
-  std::vector<WGPUBindGroupLayoutEntry> entries(info.bindings.size());
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    entries[i].binding = static_cast<std::uint32_t>(i);
-    entries[i].visibility = WGPUShaderStage_Compute;
-    entries[i].buffer.type = info.bindings[i].writable ? WGPUBufferBindingType_Storage
-                                                       : WGPUBufferBindingType_ReadOnlyStorage;
-    entries[i].buffer.minBindingSize = info.bindings[i].least_bytes;
-  }
-  Layout layout;
-  WGPUBindGroupLayoutDescriptor group{};
-  group.entryCount = entries.size();
-  group.entries = entries.data();
-  layout.group = api().DeviceCreateBindGroupLayout(device_, &group);
-  WGPUPipelineLayoutDescriptor pipeline{};
-  std::array<WGPUBindGroupLayout, 2> groups{layout.group, nullptr};
-  pipeline.bindGroupLayoutCount = 1;
-  pipeline.bindGroupLayouts = groups.data();
   if (info.params_bytes <= immediate_bytes_) {
-    pipeline.immediateSize = static_cast<std::uint32_t>(info.params_bytes);
+    key.immediate_bytes = info.params_bytes;
   } else {
-    groups[pipeline.bindGroupLayoutCount++] = uniforms_->layout();
+    key.uniforms = uniforms_->layout();
   }
-  layout.pipeline = api().DeviceCreatePipelineLayout(device_, &pipeline);
-  throw_failure("a pipeline layout");
-  return layouts_.emplace(std::move(key), layout).first->second;
+  auto layout = layouts_->get(key);
+  try {
+    throw_failure("a pipeline layout");
+  } catch (...) {
+    layouts_->drop_newest();
+    throw;
+  }
+  return layout;
 }
 
 /// Throws KernelError with the compiler's log.
@@ -110,7 +98,7 @@ WGPUShaderModule Device::shader_module(const gpu::KernelDescription& kernel, boo
 }
 
 /// The library itself does not check workgroup memory, nor a workgroup size from an override.
-void Device::check_fits(const KernelInfo& info, std::uint64_t workgroup_bytes) const {
+void Device::check_fits(const KernelInfo& info) const {
   const auto check = [&](std::uint64_t asked, std::string_view what, std::uint64_t most) {
     if (asked > most) {
       throw KernelError(text(info.name, " asks for ", asked, " ", what, ", but ", info_.name,
@@ -121,7 +109,8 @@ void Device::check_fits(const KernelInfo& info, std::uint64_t workgroup_bytes) c
       info.bindings.size(), "storage buffers",
       std::min<std::uint64_t>(raw_limits_.maxStorageBuffersPerShaderStage, BindGroups::max_ranges));
   check(info.params_bytes, "bytes of parameters", std::max(immediate_bytes_, Uniforms::slot_bytes));
-  check(workgroup_bytes, "bytes of workgroup memory", raw_limits_.maxComputeWorkgroupStorageSize);
+  check(info.workgroup_bytes, "bytes of workgroup memory",
+        raw_limits_.maxComputeWorkgroupStorageSize);
   const auto& size = info.workgroup_size;
   check(size[0], "work-items in x", raw_limits_.maxComputeWorkgroupSizeX);
   check(size[1], "work-items in y", raw_limits_.maxComputeWorkgroupSizeY);
@@ -130,25 +119,28 @@ void Device::check_fits(const KernelInfo& info, std::uint64_t workgroup_bytes) c
         raw_limits_.maxComputeInvocationsPerWorkgroup);
 }
 
-std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& kernel) {
+std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescription& given) {
   {
     std::lock_guard lock(mutex_);
     check_usable();
   }
   // Without the lock, which other threads launch and free under: compiling takes long.
   const Failures::OfThisThread failures(*failures_);
-  check_bytes(kernel.code);
+  check_bytes(given.code);
+  gpu::KernelDescription kernel = given;
+  if (!given.constants_by_name.empty()) kernel.code = with_constants(given);
   const std::vector<Token> tokens = tokens_of(kernel.code.text);
   check_nesting(kernel.code, tokens);
   // The library's own kernels are as large as they have to be.
   if (!kernel.trusted) check_growth(kernel.code, tokens, Declarations(kernel.code, tokens));
+  const Clock::time_point start = Clock::now();
   bool in_uniforms = immediate_bytes_ == 0;
   WGPUShaderModule module = shader_module(kernel, in_uniforms);
   const auto release = [&] { api().ShaderModuleRelease(std::exchange(module, nullptr)); };
   WGPUComputePipeline pipeline = nullptr;
   try {
     WgslInterface read = interface_of(kernel, tokens);
-    check_fits(read.info, read.workgroup_bytes);
+    check_fits(read.info);
     if (read.info.params_bytes > immediate_bytes_) {
       refuse_in_uniforms(kernel, read);
       refuse_two_row_matrices(kernel, tokens);
@@ -162,10 +154,10 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
         module = shader_module(kernel, in_uniforms);
       }
     }
-    const Layout layout = layout_for(read.info);
+    const std::shared_ptr<const Layout> layout = layout_for(read.info);
     WGPUComputePipelineDescriptor descriptor{};
     descriptor.label = view(std::string_view(kernel.name));
-    descriptor.layout = layout.pipeline;
+    descriptor.layout = layout->pipeline();
     descriptor.compute.module = module;
     descriptor.compute.entryPoint = view(std::string_view(kernel.entry));
     pipeline = api().DeviceCreateComputePipeline(device_, &descriptor);
@@ -175,8 +167,9 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
           text(kernel.name, " gives no pipeline:\n", compiler_log(failure->message, kernel.code)));
     }
     release();
+    read.info.compile_seconds = std::chrono::duration<double>(Clock::now() - start).count();
     const bool has_uniforms = in_uniforms && read.info.params_bytes != 0;
-    return std::make_unique<ComputePipeline>(*this, std::move(read.info), pipeline, layout.group,
+    return std::make_unique<ComputePipeline>(*this, std::move(read.info), pipeline, layout,
                                              has_uniforms);
   } catch (...) {
     if (module != nullptr) release();

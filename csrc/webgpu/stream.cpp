@@ -49,7 +49,7 @@ WGPUComputePassEncoder Device::pass() {
 /// A pass for one launch, with its times.
 WGPUComputePassEncoder Device::timed_pass(const gpu::Launch& launch) {
   end_pass();
-  if (timestamps_->full()) flush();
+  if (timestamps_->full()) submit();
   if (timestamps_->needs_buffer()) {
     const std::uint64_t bytes = Timestamps::buffer_bytes;
     WGPUBuffer handle =
@@ -70,7 +70,7 @@ void Device::end_pass() {
   pass_ = nullptr;
 }
 
-void Device::flush() {
+void Device::submit() {
   end_pass();
   if (encoder_ == nullptr) return;
   if (timestamps_) timestamps_->resolve(encoder_);
@@ -88,15 +88,23 @@ void Device::flush() {
     api().CommandBufferRelease(commands);
     if (uniforms_) uniforms_->forget();
     if (timestamps_) timestamps_->forget();
+    // No submission that callbacks could tell of: what it would have filled is let go of.
+    ++submissions_;
+    const std::string message =
+        text("webgpu: queued work was refused and is lost: ", failure->message);
+    note_refusal(submissions_, message);
+    gathering_.clear();
+    reads_.stop_sharing();
     check_usable();
-    throw DeviceError(text("webgpu: queued work was refused and is lost: ", failure->message));
+    progress_->follow(queue_, submissions_);
+    throw DeviceError(message);
   }
   if (uniforms_) uniforms_->write(queue_);
   Staging& upload = uploads_[upload_turn_];
   if (uploaded > 0) upload.unmap();
   last_submission_ = api().QueueSubmitForIndex(queue_, 1, &commands);
   alone.unlock();
-  submitted_ = true;
+  ++submissions_;
   enough_work_ = std::min(2 * enough_work_, most_gathered_work);
   quiet_since_ = Clock::now();
   api().CommandBufferRelease(commands);
@@ -104,11 +112,12 @@ void Device::flush() {
     upload.map(upload.bytes(), last_submission_);
     upload_turn_ = (upload_turn_ + 1) % uploads_.size();
   }
+  map_downloads();
   throw_failure("submitting work");
 }
 
 void Device::flush_if_worthwhile() {
-  if (gathered_work_ >= enough_work_ || Clock::now() - quiet_since_ >= longest_gathering) flush();
+  if (gathered_work_ >= enough_work_ || Clock::now() - quiet_since_ >= longest_gathering) submit();
 }
 
 void Device::queue_is_empty() {
@@ -117,7 +126,7 @@ void Device::queue_is_empty() {
 }
 
 // Looks again and again: wgpu-native's own wait ends the process where the device is lost.
-void Device::look_until(const std::function<bool()>& done) {
+void Device::look_until(const std::function<bool()>& done, Clock::time_point deadline) {
   const Clock::time_point since = Clock::now();
   for (;;) {
     {
@@ -125,12 +134,15 @@ void Device::look_until(const std::function<bool()>& done) {
       api().InstanceProcessEvents(instance_);
     }
     if (done() || failures_->lost()) return;
-    const Clock::duration waited = Clock::now() - since;
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline) return;
+    const Clock::duration waited = now - since;
     if (waited < longest_spin) {
       std::this_thread::yield();
     } else {
       look_for_loss();
-      std::this_thread::sleep_for(std::min<Clock::duration>(waited / 8, longest_sleep));
+      std::this_thread::sleep_for(
+          std::min({Clock::duration(waited / 8), Clock::duration(longest_sleep), deadline - now}));
     }
   }
 }
@@ -181,6 +193,27 @@ void Device::check_launch(const gpu::Launch& launch) const {
   }
 }
 
+/// Sets what the pass has not set already.
+void Device::use(WGPUComputePassEncoder pass, const ComputePipeline& pipeline,
+                 const BindGroup& group) {
+  if (pass_pipeline_ != &pipeline) {
+    api().ComputePassEncoderSetPipeline(pass, pipeline.handle);
+    pass_pipeline_ = &pipeline;
+    pass_group_ = 0;
+  }
+  if (pass_group_ != group.number) {
+    api().ComputePassEncoderSetBindGroup(pass, 0, group.handle, 0, nullptr);
+    pass_group_ = group.number;
+  }
+}
+
+void Device::dispatch(WGPUComputePassEncoder pass, const std::array<std::uint32_t, 3>& grid) {
+  api().ComputePassEncoderDispatchWorkgroups(pass, grid[0], grid[1], grid[2]);
+  const std::uint64_t groups = std::uint64_t{grid[0]} * grid[1] * grid[2];
+  gathered_work_ += work_of_a_launch + static_cast<std::uint32_t>(
+                                           std::min<std::uint64_t>(groups, enough_for_idle_gpu));
+}
+
 void Device::launch(const gpu::Launch& launch) {
   std::unique_lock lock(mutex_);
   check_usable();
@@ -193,37 +226,26 @@ void Device::launch(const gpu::Launch& launch) {
     ranges[i] = {buffer.id, buffer.handle, launch.bindings[i].offset, launch.bindings[i].bytes};
   }
   const BindGroup group =
-      bind_groups_->get(pipeline.layout, std::span(ranges).first(launch.bindings.size()));
+      bind_groups_->get(*pipeline.layout, std::span(ranges).first(launch.bindings.size()));
   if (const auto failure = failures_->take()) {
     bind_groups_->drop_newest();
     check_usable();
     throw DeviceError(
         text("webgpu: ", pipeline.info().name, ": its buffers do not fit: ", failure->message));
   }
-  if (pipeline.params_in_uniforms && uniforms_->full()) flush();
+  if (pipeline.params_in_uniforms && uniforms_->full()) submit();
   WGPUComputePassEncoder p = timestamps_ ? timed_pass(launch) : pass();
-  if (pass_pipeline_ != &pipeline) {
-    api().ComputePassEncoderSetPipeline(p, pipeline.handle);
-    pass_pipeline_ = &pipeline;
-    pass_group_ = 0;
-  }
-  if (pass_group_ != group.number) {
-    api().ComputePassEncoderSetBindGroup(p, 0, group.handle, 0, nullptr);
-    pass_group_ = group.number;
-  }
+  use(p, pipeline, group);
   if (pipeline.params_in_uniforms) {
     const std::uint32_t offset = uniforms_->add(launch.params);
     api().ComputePassEncoderSetBindGroup(p, 1, uniforms_->group(), 1, &offset);
   } else if (!launch.params.empty()) {
     api().ComputePassEncoderSetImmediates(p, 0, launch.params.data(), launch.params.size());
   }
-  api().ComputePassEncoderDispatchWorkgroups(p, launch.grid[0], launch.grid[1], launch.grid[2]);
+  dispatch(p, launch.grid);
   if (timestamps_) end_pass();
-  const std::uint64_t groups = std::uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-  gathered_work_ += work_of_a_launch + static_cast<std::uint32_t>(
-                                           std::min<std::uint64_t>(groups, enough_for_idle_gpu));
   if (debug_) {
-    flush();
+    submit();
     lock.unlock();
     await_submissions();
     lock.lock();
@@ -246,14 +268,20 @@ void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceB
 
 void Device::wait() {
   WGPUSubmissionIndex last;
+  std::uint64_t place = 0;
+  bool reads = false;
   {
     std::lock_guard lock(mutex_);
     check_usable();
-    flush();
-    if (!submitted_) return;
+    submit();
+    if (submissions_ == 0) return;
     last = last_submission_;
+    place = submissions_;
+    reads = reads_.holds(place);
+    if (reads) progress_->follow(queue_, place);
   }
   await_submissions();
+  if (reads) look_for(place, Clock::time_point::max());
   std::lock_guard lock(mutex_);
   check_usable();
   if (last == last_submission_) queue_is_empty();
@@ -267,7 +295,7 @@ void Device::begin_timing() {
     throw Unsupported(text("begin_profile: ", info_.name,
                            " cannot time its kernels: it lacks the feature timestamps"));
   }
-  flush();
+  submit();
   timestamps_ = std::make_unique<Timestamps>(device_, queue_);
   try {
     throw_failure("a set of timestamps");
@@ -284,7 +312,7 @@ std::vector<LaunchRecord> Device::end_timing() {
     check_usable();
     const auto take = [&] { taken = std::move(timestamps_); };
     try {
-      flush();
+      submit();
     } catch (...) {
       take();
       throw;

@@ -36,7 +36,7 @@ void Device::upload(gpu::DeviceBuffer& dst, std::uint64_t offset, std::span<cons
     src = src.subspan(now);
     gathered_work_ += work_of_a_copy;
     // What took long to write is worth a submission of its own.
-    if (now >= least_staging || upload_used_ == staging.bytes()) flush();
+    if (now >= least_staging || upload_used_ == staging.bytes()) submit();
   }
   flush_if_worthwhile();
 }
@@ -78,7 +78,7 @@ void Device::start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset,
   }
   end_pass();
   api().CommandEncoderCopyBufferToBuffer(encoder(), src, offset, staging.buffer(), 0, bytes);
-  flush();
+  submit();
   staging.map(bytes, last_submission_);
 }
 

@@ -5,7 +5,8 @@
 
 namespace tilewright::webgpu {
 
-Uniforms::Uniforms(WGPUDevice device) : bytes_(std::size_t{slots} * slot_bytes) {
+Uniforms::Uniforms(WGPUDevice device, std::uint32_t slots)
+    : bytes_(std::size_t{slots} * slot_bytes) {
   WGPUBufferDescriptor buffer{};
   buffer.label = view(std::string_view("parameters"));
   buffer.usage = WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst;

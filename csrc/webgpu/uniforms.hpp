@@ -16,9 +16,10 @@ namespace tilewright::webgpu {
 class Uniforms {
  public:
   static constexpr std::uint32_t slot_bytes = 256;
-  static constexpr std::uint32_t slots = 256;
+  static constexpr std::uint32_t usual_slots = 256;
 
-  explicit Uniforms(WGPUDevice device);
+  /// With room for so many launches.
+  explicit Uniforms(WGPUDevice device, std::uint32_t slots = usual_slots);
   ~Uniforms();
   Uniforms(const Uniforms&) = delete;
   Uniforms& operator=(const Uniforms&) = delete;
@@ -28,7 +29,7 @@ class Uniforms {
 
   WGPUBindGroupLayout layout() const { return layout_; }
   WGPUBindGroup group() const { return group_; }
-  bool full() const { return taken_ == slots; }
+  bool full() const { return std::size_t{taken_} * slot_bytes == bytes_.size(); }
   /// Keeps a launch's parameters; the offset to bind them at.
   std::uint32_t add(std::span<const std::byte> params);
   /// Writes what was added ahead of the next submission.

@@ -70,12 +70,23 @@ Declarations::Place Declarations::declare(Place place, Attributes attributes) {
   }
   if (word.is("var")) return declare_variable(place + 1, std::move(attributes));
   const Place end = after(place, ";");
+  if (word.is("override")) declare_override(place + 1, end - 1, attributes);
   if (word.is("alias")) aliases_.emplace(name, place + 3);
   if (word.is("const") || word.is("override")) {
     const Place value = after(place, "=");
     if (value < end) constants_.emplace(name, value);
   }
   return end;
+}
+
+/// Up to its ; at `end`.
+void Declarations::declare_override(Place place, Place end, const Attributes& attributes) {
+  const Place equals = std::min(after(place, "=") - 1, end);
+  const bool typed = at(place + 1).is(":");
+  const auto id = attributes.find("id");
+  overrides_.push_back(
+      {at(place).text, id == attributes.end() ? std::nullopt : std::optional(id->second),
+       typed ? place + 2 : equals, equals, std::min(equals + 1, end), end, at(place).line});
 }
 
 Declarations::Place Declarations::declare_variable(Place place, Attributes attributes) {
@@ -92,9 +103,12 @@ Declarations::Place Declarations::declare_variable(Place place, Attributes attri
 }
 
 std::vector<std::string_view> Declarations::inside(Place bracket) const {
+  return words(bracket, closing(bracket));
+}
+
+std::vector<std::string_view> Declarations::words(Place begin, Place end) const {
   std::vector<std::string_view> all;
-  const Place end = closing(bracket);
-  for (Place place = bracket; place < end; ++place) all.push_back(tokens_[place].text);
+  for (Place place = begin; place < end; ++place) all.push_back(at(place).text);
   return all;
 }
 
@@ -119,6 +133,14 @@ std::int64_t Declarations::number(Place place) const {
          text("the number ", at(start).text,
               "... is not one that can be read here; write it with whole numbers, const names, "
               "+ - * / % and <<"));
+}
+
+std::optional<std::int64_t> Declarations::number_if_known(Place place,
+                                                          std::optional<Place> end) const {
+  const bool before = std::exchange(in_function_, true);
+  const Number value = read_number(place, 0);
+  in_function_ = before;
+  return end && place != *end ? std::nullopt : value;
 }
 
 Declarations::Number Declarations::read_number(Place& place, int lowest) const {

@@ -38,6 +38,13 @@ class Declarations {
     Place begin, end;
     int line;
   };
+  /// Without a type or a value these end where they begin.
+  struct Override {
+    std::string_view name;
+    std::optional<Place> id;  ///< the first argument of its @id
+    Place type, type_end, value, end;
+    int line;
+  };
   struct Type {
     std::string name;
     std::uint64_t bytes, alignment;
@@ -54,6 +61,7 @@ class Declarations {
 
   const std::vector<Global>& globals() const { return globals_; }
   const std::vector<Variable>& variables() const { return variables_; }
+  const std::vector<Override>& overrides() const { return overrides_; }
   const std::map<std::string_view, Function>& functions() const { return functions_; }
 
   /// The type at a place, with the least bytes it takes: an open-ended array has one element.
@@ -69,8 +77,13 @@ class Declarations {
   std::vector<Member> members(Place place) const;
   /// The whole number that is written at a place.
   std::int64_t number(Place place) const;
+  /// The same, in a function too, where it can be read, and ends at `end` where that is given.
+  std::optional<std::int64_t> number_if_known(Place place,
+                                              std::optional<Place> end = std::nullopt) const;
   /// The names and marks from an opening bracket to its closing one.
   std::vector<std::string_view> inside(Place bracket) const;
+  /// The names and marks of [begin, end).
+  std::vector<std::string_view> words(Place begin, Place end) const;
   /// The places of the arguments, the first of which is at a place, up to the closing bracket.
   std::vector<Place> arguments(Place first) const;
 
@@ -90,6 +103,7 @@ class Declarations {
 
   Place after(Place place, std::string_view mark) const;
   Place declare(Place place, Attributes attributes);
+  void declare_override(Place place, Place end, const Attributes& attributes);
   Place declare_variable(Place place, Attributes attributes);
 
   Type read_type(Place& place) const;
@@ -106,6 +120,7 @@ class Declarations {
   const gpu::ExpandedText& code_;
   const std::vector<Token>& tokens_;
   std::vector<Variable> variables_;
+  std::vector<Override> overrides_;
   std::map<std::string_view, Function> functions_;
   std::map<std::string_view, Place> structures_;  // to their {
   std::map<std::string_view, Place> aliases_;     // to their type

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <vector>
 
 #include "core/text.hpp"
+#include "webgpu/wgsl_costs.hpp"
 
 namespace tilewright::webgpu {
 
@@ -15,8 +18,8 @@ namespace {
 using Place = Declarations::Place;
 using Global = Declarations::Global;
 
-// Software Vulkan takes seconds for kernels of this weight at worst, in time that grows as its
-// square. The library's own have a fifth of it.
+// Software Vulkan takes about five seconds for kernels of this weight at worst, in time that grows
+// as its square. The library's own have a fifth of it.
 constexpr std::uint64_t most_weight = 32'768;
 constexpr std::uint64_t most_value_bytes = 8192;  // what WGSL promises
 constexpr std::uint64_t most_elements = 2047;     // written out: what WGSL promises
@@ -25,7 +28,8 @@ constexpr std::uint64_t element_bytes = 4;
 
 std::uint64_t sum(std::uint64_t a, std::uint64_t b) { return std::min(a + b, most_weight + 1); }
 
-/// Weights count tokens, those of a called function again at each call, and elements of values.
+/// Weights count tokens, those of a called function again at each call, elements of values, and
+/// what drivers take long for (wgsl_costs.hpp).
 class Growth {
  public:
   Growth(const gpu::ExpandedText& code, const std::vector<Token>& tokens,
@@ -34,7 +38,11 @@ class Growth {
     for (std::size_t i = 0; i < known_.size(); ++i) named_.emplace(module.globals()[i].name, i);
     for (const Declarations::Variable& variable : module.variables()) {
       variables_.emplace(variable.name, variable.type);
+      if (variable.space == "private") private_.insert(variable.name);
     }
+    // Twice, since functions may be used above where they are declared.
+    for (int i = 0; i < 2; ++i) find_matrices();
+    find_pointers();
   }
 
   void check() {
@@ -47,7 +55,7 @@ class Growth {
     State state = State::fresh;
     int deep = 0;
     std::uint64_t weight = 0;
-    std::uint64_t result = 0;  ///< elements of what a function returns
+    std::uint64_t result = 0;  ///< elements of what a function returns, or a constant holds
   };
 
   /// What this name stands for among the module's declarations, if it does so here.
@@ -91,33 +99,184 @@ class Growth {
     if (global.word == "struct") return check_members(global);
     if (global.word == "alias" || (global.word == "var" && global.space != "private")) return;
     locals_.clear();
+    own_names_.clear();
+    own_variables_.clear();
+    indexed_once_.clear();
+    if (global.word == "fn") name_own(global);
+    struct Open {
+      Loop loop;
+      std::uint64_t before;
+    };
+    std::vector<Open> loops;
     std::uint64_t weight = 0;
+    std::uint64_t of_arrays = 0;  // however often a loop goes round
     for (Place place = global.begin; place < global.end; ++place) {
-      weight = sum(weight, sum(1, weight_at(global, place)));
       const std::string_view word = tokens_[place].text;
+      if (global.word == "fn") {
+        weight = sum(weight, weight_of_word(place));
+        of_arrays = sum(of_arrays, weight_of_indexed(global, place));
+        if (word == "for" || word == "while" || word == "loop") {
+          loops.push_back({loop_at(module_, place), weight});
+        }
+        while (!loops.empty() && loops.back().loop.end <= place) {
+          const Open& open = loops.back();
+          weight = sum(open.before, weight_of_loop(open.loop, weight - open.before));
+          loops.pop_back();
+        }
+      }
+      weight = sum(weight, sum(1, weight_at(global, place)));
       const bool declares = word == "let" || word == "var" || word == "const";
       if (declares && global.word == "fn") declare_local(global, place);
       if (word == ":" && module_.names_composite(place + 1)) {
         std::uint64_t& local = locals_[module_.at(place - 1).text];
         local = std::max(local, elements_of(place + 1));
       }
+      if (global.word == "const") known.result += made_at(place);
       const bool returns = word == ">" && module_.at(place - 1).is("-");
       if (returns && module_.names_composite(place + 1)) {
         known.result = std::max(known.result, elements_of(place + 1));
       }
-      if (weight > most_weight) {
+      if (sum(weight, of_arrays) > most_weight) {
         refuse(
             code_, tokens_[place].line,
-            text(
-                global.name, " grows to more than ", most_weight,
-                " words as it is compiled, with what it calls and the elements of its values; "
-                "make it shorter, use loops and smaller arrays, or pass trusted=True, which has no "
-                "such bound"));
+            text(global.name, " grows to more than ", most_weight,
+                 " words as it is compiled, with what it calls, its loops written out, and the "
+                 "elements of its values and of the arrays that it indexes; make it shorter, use "
+                 "loops that go round more than 32 times, keep arrays that are indexed at run time "
+                 "small or in workgroup memory, or pass trusted=True, which has no such bound"));
       }
     }
+    weight = sum(weight, of_arrays);
     // A single number is worked out, however it is written.
     const bool single = global.word == "const" && !holds_values(global);
     known.weight = single || global.word == "override" || global.word == "var" ? 0 : weight;
+  }
+
+  bool ends_statement(Place place) const {
+    const Token& token = module_.at(place);
+    return token.text.empty() || token.is(";") || token.is("{") || token.is("}");
+  }
+
+  bool is_matrix(const Token& token) const {
+    return matrices_.contains(token.text) ||
+           (token.text.size() >= 6 && token.text.substr(0, 3) == "mat" && token.text[4] == 'x');
+  }
+
+  static bool declares(const Token& token) {
+    return token.is("let") || token.is("var") || token.is("const") || token.is("alias") ||
+           token.is("fn") || token.is("struct");
+  }
+
+  /// Whether a matrix is named from here to the statement's end, or to where one is declared.
+  bool names_matrix(Place place) const {
+    for (; !ends_statement(place) && !declares(tokens_[place]); ++place) {
+      if (is_matrix(tokens_[place])) return true;
+    }
+    return false;
+  }
+
+  /// Names of matrices, of functions that give one and of what has one, wherever they are declared.
+  void find_matrices() {
+    for (Place place = 0; place < tokens_.size(); ++place) {
+      const Token& token = tokens_[place];
+      const Token& next = module_.at(place + 1);
+      if (token.is("struct") ? names_matrix(place + 3)
+                             : declares(token) && names_matrix(place + 1)) {
+        matrices_.insert(module_.at(place + (next.is("<") ? 4 : 1)).text);
+      } else if (token.is_name() && next.is(":") && is_matrix(module_.at(place + 2))) {
+        matrices_.insert(token.text);
+      }
+    }
+  }
+
+  /// Whether anything is indexed at run time by way of a pointer.
+  void find_pointers() {
+    std::set<std::string_view> pointers;
+    for (Place place = 0; place < tokens_.size(); ++place) {
+      const Token& next = module_.at(place + 1);
+      const bool points = (next.is(":") && module_.at(place + 2).is("ptr")) ||
+                          (next.is("=") && module_.at(place + 2).is("&"));
+      if (points) pointers.insert(tokens_[place].text);
+    }
+    for (Place place = 1; place < tokens_.size(); ++place) {
+      if (!tokens_[place].is("[") || webgpu::is_known_index(module_, place)) continue;
+      const auto of = indexed(module_, place);
+      points_are_indexed_ |=
+          of && (module_.at(*of - 1).is("*") || pointers.contains(tokens_[*of].text));
+    }
+  }
+
+  /// Names of the function's own, which hide the module's.
+  void name_own(const Global& global) {
+    for (Place place = global.begin; place < global.end; ++place) {
+      const Token& token = tokens_[place];
+      if (token.is("let") || token.is("var")) {
+        const Token& name = module_.at(place + (module_.at(place + 1).is("<") ? 4 : 1));
+        own_names_.insert(name.text);
+        if (token.is("var")) own_variables_.insert(name.text);
+      } else if (token.is_name() && module_.at(place + 1).is(":")) {
+        own_names_.insert(token.text);
+      }
+    }
+  }
+
+  /// Of calls of built-in functions, of operators and of branches.
+  std::uint64_t weight_of_word(Place place) {
+    const Token& token = tokens_[place];
+    const bool starts = ends_statement(place) || declares(token);
+    if (starts) of_matrices_ = names_matrix(place + 1);
+    if (token.is("/") || token.is("%")) return weight_of_division;
+    if (token.is("*")) return of_matrices_ ? weight_of_matrix_product : 0;
+    if (token.is("if") || token.is("case")) return weight_of_branch;
+    if (!token.is_name() || !module_.at(place + 1).is("(")) return 0;
+    return named_.contains(token.text) ? 0 : weight_of_call(token.text);
+  }
+
+  bool is_known_index(Place bracket) const {
+    const Place end = module_.closing(bracket);
+    for (Place place = bracket + 1; place < end; ++place) {
+      if (own_names_.contains(tokens_[place].text)) return false;
+    }
+    return webgpu::is_known_index(module_, bracket);
+  }
+
+  /// Of what is indexed at run time here, or may be where it is pointed to.
+  std::uint64_t weight_of_indexed(const Global& global, Place place) {
+    const Token& token = tokens_[place];
+    const Token& before = module_.at(place - 1);
+    if (token.is("&") && place > 0 && !before.is("&") && points_are_indexed_) {
+      return weight_of_elements(global, place + 1);
+    }
+    const bool indexes =
+        token.is("[") && place > 0 && (before.is_name() || before.is("]") || before.is(")"));
+    if (!indexes || is_known_index(place)) return 0;
+    const auto of = indexed(module_, place);
+    if (!of) return weight_of_own_index;
+    const std::string_view name = tokens_[*of].text;
+    const bool own = own_names_.contains(name);
+    if (!own && variables_.contains(name) && !private_.contains(name)) return weight_of_index;
+    const std::uint64_t index = of_matrices_ ? 2 * weight_of_own_index : weight_of_own_index;
+    return index + weight_of_elements(global, *of);
+  }
+
+  /// Of the array that this name holds: a variable's elements once, those of a value each time.
+  std::uint64_t weight_of_elements(const Global& global, Place name) {
+    const std::string_view word = module_.at(name).text;
+    std::uint64_t elements = 0;
+    bool once = true;
+    if (const auto local = locals_.find(word); local != locals_.end()) {
+      elements = local->second;
+      once = own_variables_.contains(word);
+    } else if (own_names_.contains(word)) {
+      return 0;
+    } else if (private_.contains(word)) {
+      elements = elements_of(variables_.at(word));
+    } else if (const auto other = meant(global, name)) {
+      elements = known_[*other].result;
+      once = false;
+    }
+    if (once && !indexed_once_.insert(word).second) return 0;
+    return elements * weight_of_indexed_element;
   }
 
   bool holds_values(const Global& global) const {
@@ -180,7 +339,13 @@ class Growth {
     local = std::max(local, made ? all : most);
   }
 
-  void check_elements(Place array) const {
+  /// Elements of the array whose type or constructor is at a place; 0 where there is none.
+  std::uint64_t made_at(Place place) const {
+    if (module_.names_composite(place)) return elements_of(place);
+    return tokens_[place].is("array") && module_.at(place + 1).is("(") ? written_out(place) : 0;
+  }
+
+  std::uint64_t written_out(Place array) const {
     const Place end = module_.closing(array + 1);
     std::uint64_t elements = 1;
     int depth = 0;
@@ -189,6 +354,11 @@ class Growth {
       depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
       if (depth == 0 && c == ',') ++elements;
     }
+    return elements;
+  }
+
+  void check_elements(Place array) const {
+    const std::uint64_t elements = written_out(array);
     if (elements > most_elements) {
       refuse(code_, tokens_[array].line,
              text("an array of more than ", most_elements,
@@ -225,7 +395,13 @@ class Growth {
   std::map<std::string_view, std::size_t> named_;
   std::map<std::string_view, Place> variables_;  // to their types
   std::vector<Known> known_;
-  std::map<std::string_view, std::uint64_t> locals_;  // of the function that is weighed
+  std::set<std::string_view> private_;
+  std::set<std::string_view> matrices_;
+  bool points_are_indexed_ = false;
+  // Of the function that is weighed.
+  std::map<std::string_view, std::uint64_t> locals_;
+  std::set<std::string_view> own_names_, own_variables_, indexed_once_;
+  bool of_matrices_ = false;  // the statement
 };
 
 }  // namespace

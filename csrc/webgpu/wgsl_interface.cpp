@@ -37,7 +37,7 @@ class Interface {
     for (const Variable* variable : workgroup_variables(entry)) {
       constexpr std::uint64_t alignment = 16;
       const std::uint64_t bytes = module_.type(variable->type).bytes;
-      read_.workgroup_bytes += (bytes + alignment - 1) / alignment * alignment;
+      read_.info.workgroup_bytes += (bytes + alignment - 1) / alignment * alignment;
     }
     return std::move(read_);
   }

@@ -13,7 +13,6 @@ namespace tilewright::webgpu {
 /// What the host has to know of a kernel.
 struct WgslInterface {
   KernelInfo info;
-  std::uint64_t workgroup_bytes = 0;  ///< of workgroup memory that the entry point can reach
   int params_line = 0;
   /// Why the parameters cannot be in a uniform buffer; empty where they can.
   std::string uniform_obstacle;

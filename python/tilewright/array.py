@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright import _core
+from tilewright.shapes import permuted, rows, strides_in, to_axes, to_new_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -22,16 +23,17 @@ NUMPY_KNOWS_DLPACK_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
 class Array(_core.ArrayBase):
-    """A tensor in a device buffer: row-major, contiguous, freed with its last owner.
+    """Elements of one dtype in a device buffer, by a shape and strides.
 
-    Made by a backend's array(), empty(), ... and by its ops. Operators (+ - * / ** @) are the
-    backend's ops. Pass one to a trait call wherever that takes a buffer.
+    Made by functions of tilewright and of a backend. Slices, transposes and reshapes are views,
+    which share memory; the memory is freed with its last owner. Operators and indexing are NumPy's
+    and work on the device. Pass one to a trait call wherever that takes a buffer.
     """
 
     __slots__ = ()
 
-    # NumPy leaves `ndarray + Array` to __radd__ instead of reading the Array back.
-    __array_ufunc__ = None
+    # By which libraries, Dask among them, find the one among several that says what is done.
+    __array_priority__ = 100
 
     def __init__(
         self,
@@ -52,22 +54,80 @@ class Array(_core.ArrayBase):
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def device(self) -> Backend:
+        """The backend that it is an Array of, which `device=` takes everywhere."""
+        return self.backend
+
+    @property
+    def T(self) -> Array:
+        """The axes in reverse order."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Array:
+        """The last two axes swapped."""
+        if self.ndim < 2:
+            raise _core.InvalidArgument(
+                f"mT: the array has shape {self.shape}, expected 2 dimensions at least"
+            )
+        return self.swapaxes(-1, -2)
+
+    @property
+    def real(self) -> Array:
+        """A view of the real parts; the Array itself where it is real."""
+        from tilewright.namespace.complex_functions import real
+
+        return real(self)
+
+    @property
+    def imag(self) -> Array:
+        """A view of the imaginary parts; zeros where the Array is real."""
+        from tilewright.namespace.complex_functions import imag
+
+        return imag(self)
+
+    def conj(self) -> Array:
+        """The complex conjugate; the Array itself where it is real."""
+        from tilewright.namespace.complex_functions import conj
+
+        return conj(self)
+
     # To the host ----------------------------------------------------------------------------------
 
     def numpy(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """A copy of the array on the host, in `out` if it is given."""
+        out = self._host("numpy", out)
+        self.backend.copy_dtoh(out, self._contiguous())
+        return out
+
+    def numpy_async(
+        self, out: npt.NDArray[Any] | None = None
+    ) -> Coroutine[Any, Any, npt.NDArray[Any]]:
+        """numpy() to be awaited in asyncio: `host = await x.numpy_async()`.
+
+        The read is queued by the call, so what is done to the array after it does not show.
+        """
+        out = self._host("numpy_async", out)
+        return _filled(self.backend.copy_dtoh_async(out, self._contiguous()), out)
+
+    def _host(self, call: str, out: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
+        """`out` where it is as the array is, or a new one where there is none."""
         if out is None:
-            out = np.empty(self.shape, self.dtype)
-        elif not isinstance(out, np.ndarray):
+            return np.empty(self.shape, self.dtype)
+        if not isinstance(out, np.ndarray):
             raise _core.InvalidArgument(
-                f"numpy: out is of type {type(out).__name__}, expected a NumPy array"
+                f"{call}: out is of type {type(out).__name__}, expected a NumPy array"
             )
-        elif out.shape != self.shape or out.dtype != self.dtype:
+        if out.shape != self.shape or out.dtype != self.dtype:
             raise _core.InvalidArgument(
-                f"numpy: out is {out.dtype} of shape {out.shape}, "
+                f"{call}: out is {out.dtype} of shape {out.shape}, "
                 f"expected {self.dtype} of shape {self.shape}"
             )
-        self.backend.copy_dtoh(out, self)
         return out
 
     def __array__(
@@ -78,20 +138,50 @@ class Array(_core.ArrayBase):
         host = self.numpy()
         return host if dtype is None else host.astype(dtype, copy=False)
 
-    def item(self) -> float | int:
-        """The only element, as a Python number."""
-        if self.size != 1:
+    def item(self, *index: int) -> Any:
+        """The only element, or that at an index, as a Python number."""
+        one = self[index] if index else self
+        if one.size != 1:
             raise _core.InvalidArgument(
-                f"item: the array has {self.size} elements (shape {self.shape}), expected 1"
+                f"item: the array has {one.size} elements (shape {one.shape}), expected 1"
             )
-        value: float | int = self.numpy().item()
-        return value
+        return one.numpy().item()
+
+    def tolist(self) -> Any:
+        """The elements as Python numbers, in lists."""
+        return self.numpy().tolist()
 
     def __float__(self) -> float:
         return float(self.item())
 
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
     def __bool__(self) -> bool:
         return bool(self.item())
+
+    def __index__(self) -> int:
+        if self.ndim != 0 or self.dtype.kind not in "iu":
+            raise TypeError(
+                f"an Array of {self.dtype} and shape {self.shape} is no index, only an integer "
+                "without dimensions is"
+            )
+        return int(self.item())
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        from tilewright.namespace.protocols import array_ufunc
+
+        return array_ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> Any:
+        from tilewright.namespace.protocols import array_function
+
+        return array_function(self, function, arguments, options)
 
     # DLPack ---------------------------------------------------------------------------------------
 
@@ -114,8 +204,11 @@ class Array(_core.ArrayBase):
                 raise BufferError("the host cannot address this Array's memory; pass copy=None")
             host = self.numpy()
         else:
-            host = memory[: self.nbytes].view(self.dtype)
-            host = host.reshape(self.shape)
+            item = self.itemsize
+            host = np.ndarray(
+                self.shape, self.dtype, memory, self.offset * item,
+                [step * item for step in self.strides],
+            )  # fmt: skip
         options: dict[str, Any] = {"stream": stream}
         if max_version is not None and NUMPY_KNOWS_DLPACK_VERSIONS:
             options["max_version"] = max_version
@@ -128,26 +221,144 @@ class Array(_core.ArrayBase):
 
     # Shapes and types -----------------------------------------------------------------------------
 
-    def reshape(self, *shape: int | Sequence[int]) -> Array:
-        """The same elements in another shape, sharing memory; one size may be -1."""
+    def reshape(self, *shape: int | Sequence[int], copy: bool | None = None) -> Array:
+        """The same elements in another shape; one size may be -1. A view where strides allow it,
+        else a copy; `copy` asks for a copy or refuses one."""
         sizes: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        try:
-            if sizes is None:
-                raise TypeError
-            # NumPy's own rules, on a shape without elements of its own.
-            new_shape = np.empty(self.shape, np.dtype([])).reshape(sizes).shape
-        except Exception as error:
-            from tilewright.operands import shown
-
+        new_shape = to_new_shape(self.shape, self.size, sizes)
+        if copy is True:
+            return self.copy()._view(new_shape, rows(new_shape), 0)
+        strides = strides_in(new_shape, self.shape, self.strides)
+        if strides is not None:
+            return self._view(new_shape, strides, self.offset)
+        if copy is False:
             raise _core.InvalidArgument(
-                f"reshape: shape is {shown(sizes)}, expected one of {self.size} elements "
-                f"like {self.shape}"
-            ) from error
-        return Array(self.backend, new_shape, self.dtype, self)
+                f"reshape: shape {self.shape} with strides {self.strides} is no {new_shape} "
+                "without a copy; pass copy=None"
+            )
+        return self.copy().reshape(new_shape)
 
-    def astype(self, dtype: npt.DTypeLike) -> Array:
-        """Converted to float32 or float16, from int32 too."""
-        return self.backend.cast(self, dtype)
+    def transpose(self, *axes: int | Sequence[int]) -> Array:
+        """A view with the axes in this order, in reverse order where none is given."""
+        given: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        if given == () or given is None:
+            given = range(self.ndim)[::-1]
+        return permuted("transpose", self, given)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        """A view with two axes swapped."""
+        order = list(range(self.ndim))
+        (first,) = to_axes("swapaxes", axis1, self.ndim)
+        (second,) = to_axes("swapaxes", axis2, self.ndim)
+        order[first], order[second] = second, first
+        return permuted("swapaxes", self, order)
+
+    def flatten(self) -> Array:
+        """A copy with one dimension."""
+        return self.reshape(-1, copy=True)
+
+    def ravel(self) -> Array:
+        """The elements in one dimension: a view where strides allow it, else a copy."""
+        return self.reshape(-1)
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Array:
+        """A view without axes of one element: these, or all of them."""
+        if axis is None:
+            axis = tuple(i for i, size in enumerate(self.shape) if size == 1)
+        axes = to_axes("squeeze", axis, self.ndim)
+        for one in axes:
+            if self.shape[one] != 1:
+                raise _core.InvalidArgument(
+                    f"squeeze: axis {one} has {self.shape[one]} elements (shape {self.shape}), "
+                    "expected 1"
+                )
+        return self[tuple(0 if i in axes else slice(None) for i in range(self.ndim))]
+
+    def astype(self, dtype: npt.DTypeLike, *, copy: bool = True) -> Array:
+        """Converted to any dtype: floats to integers by leaving out the fraction, what is not 0 to
+        True. Complex numbers do not become real. A copy, unless `copy` is False and the dtype is
+        this one."""
+        from tilewright.operands import check_stored, to_dtype
+
+        wanted = to_dtype("astype", dtype)
+        if wanted == self.dtype:
+            return self.copy() if copy else self
+        check_stored("astype", self.backend, wanted)
+        if self.dtype.kind == "c" and wanted.kind != "c":
+            if wanted.kind == "b":
+                return self != 0  # type: ignore[no-any-return]
+            raise _core.InvalidArgument(
+                f"astype: the array is {self.dtype}, which {wanted} does not hold; write "
+                f".real.astype({wanted.name!r}) to leave the imaginary parts out"
+            )
+        result = self.backend._new(self.shape, wanted)
+        result[...] = self
+        return result
+
+    def fill(self, value: Any) -> None:
+        """Sets all elements to one value."""
+        self[...] = value
+
+    def to_device(self, device: str | Backend, *, stream: None = None) -> Array:
+        """This Array, or a copy of it on another device."""
+        from tilewright.namespace.devices import to_backend
+
+        if stream is not None:
+            raise _core.InvalidArgument("to_device: stream is given, expected None")
+        backend = to_backend("to_device", device)
+        return self if backend is self.backend else backend._upload(self.numpy())
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        import tilewright
+        from tilewright.namespace.info import API_VERSIONS
+
+        if api_version is not None and api_version not in API_VERSIONS:
+            raise _core.InvalidArgument(
+                f"__array_namespace__: api_version is {api_version!r}, expected one of "
+                + ", ".join(API_VERSIONS)
+            )
+        return tilewright
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        from tilewright.travel import PROCESS, unpacked
+
+        return unpacked, (self.numpy(), self.backend.device.id, PROCESS)
+
+    def __sizeof__(self) -> int:
+        """The bytes of the elements too, as NumPy counts them; Dask asks for it."""
+        return object.__sizeof__(self) + self.nbytes
+
+    def __dask_tokenize__(self) -> tuple[str, ...]:
+        """By which Dask knows equal Arrays."""
+        from tilewright.travel import token
+
+        return token(self)
+
+    def __iter__(self) -> Iterator[Array]:
+        if not self.shape:
+            raise TypeError("an Array without dimensions is not iterated")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __contains__(self, value: object) -> bool:
+        return bool((self == value).any().item())
+
+    # Elements by arrays ---------------------------------------------------------------------------
+
+    def _take_by(self, key: Any) -> Array:
+        from tilewright.namespace import indexing
+
+        return indexing.take_by(self, key)
+
+    def _put_by(self, key: Any, value: Any) -> None:
+        from tilewright.namespace import indexing
+
+        indexing.put_by(self, key, value)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -165,87 +376,102 @@ class Array(_core.ArrayBase):
             return f"Array({place})"
         return f"Array({values}, {place})"
 
-    # Operators ------------------------------------------------------------------------------------
+    # Reductions: the namespace's functions, with axis and keepdims ------------------------------
 
-    def __add__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("add", "add", self, other, None)
+    def sum(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("sum", self, axis, options)
 
-    def __radd__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("add", "add", other, self, None)
+    def prod(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("prod", self, axis, options)
 
-    def __sub__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("sub", "sub", self, other, None)
+    def max(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("max", self, axis, options)
 
-    def __rsub__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("sub", "sub", other, self, None)
+    def min(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("min", self, axis, options)
 
-    def __mul__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("mul", "mul", self, other, None)
+    def mean(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("mean", self, axis, options)
 
-    def __rmul__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("mul", "mul", other, self, None)
+    def var(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("var", self, axis, options)
 
-    def __truediv__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("div", "div", self, other, None)
+    def std(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("std", self, axis, options)
 
-    def __rtruediv__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("div", "div", other, self, None)
+    def any(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("any", self, axis, options)
 
-    def __pow__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("pow", "pow", self, other, None)
+    def all(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("all", self, axis, options)
 
-    def __rpow__(self, other: ArrayLike) -> Array:
-        return self.backend._binary("pow", "pow", other, self, None)
+    def argmax(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("argmax", self, axis, options)
+
+    def argmin(self, axis: Any = None, **options: Any) -> Array:
+        return _reduced("argmin", self, axis, options)
+
+    def take(self, indices: Any, axis: int | None = None, **options: Any) -> Array:
+        return _selection().take(self, indices, axis, **options)  # type: ignore[no-any-return]
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        _selection().put(self, indices, values, mode)
+
+    def nonzero(self) -> tuple[Array, ...]:
+        return _selection().nonzero(self)  # type: ignore[no-any-return]
+
+    def searchsorted(self, values: Any, side: str = "left", sorter: Any = None) -> Array:
+        return _selection().searchsorted(self, values, side, sorter)  # type: ignore[no-any-return]
+
+    # Sorts: the namespace's functions -----------------------------------------------------------
+
+    def sort(self, axis: int = -1, kind: str | None = None, **options: Any) -> None:
+        """Puts the elements in order along an axis, in place: tw.sort() with its options."""
+        from tilewright.namespace.sorting import sort_in_place
+
+        sort_in_place(self, axis, kind, **options)
+
+    def argsort(self, axis: int | None = -1, kind: str | None = None, **options: Any) -> Array:
+        """tw.argsort()."""
+        from tilewright.namespace.sorting import argsort
+
+        return argsort(self, axis, kind, **options)
+
+    # The other operators are _core's.
 
     def __matmul__(self, other: ArrayLike) -> Array:
-        return self.backend.matmul(self, other)
+        return _matmul(self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
-        return self.backend.matmul(other, self)
+        return _matmul(other, self)
 
-    # Elementwise, as in NumPy, which needs arrays of bool.
+    def __imatmul__(self, other: ArrayLike) -> Array:
+        self[...] = _matmul(self, other)
+        return self
 
-    def __eq__(self, other: object) -> NoReturn:
-        self._no_comparison("==")
 
-    def __ne__(self, other: object) -> NoReturn:
-        self._no_comparison("!=")
+def _selection() -> Any:
+    from tilewright.namespace import selection
 
-    def __lt__(self, other: object) -> NoReturn:
-        self._no_comparison("<")
+    return selection
 
-    def __le__(self, other: object) -> NoReturn:
-        self._no_comparison("<=")
 
-    def __gt__(self, other: object) -> NoReturn:
-        self._no_comparison(">")
+def _reduced(name: str, x: Array, axis: Any, options: dict[str, Any]) -> Array:
+    from tilewright.namespace import reductions
 
-    def __ge__(self, other: object) -> NoReturn:
-        self._no_comparison(">=")
+    result: Array = getattr(reductions, name)(x, axis=axis, **options)
+    return result
 
-    def __contains__(self, value: object) -> NoReturn:
-        raise _core.Unsupported("in: no device searches an Array; write `value in x.numpy()`")
 
-    def __iter__(self) -> NoReturn:
-        raise TypeError(
-            "an Array is not iterated, which would read it piece by piece; "
-            "write `for row in x.numpy()`"
-        )
+def _matmul(a: Any, b: Any) -> Array:
+    from tilewright.namespace.linear import matmul
 
-    __hash__ = None  # type: ignore[assignment]
+    return matmul(a, b)
 
-    @staticmethod
-    def _no_comparison(symbol: str) -> NoReturn:
-        raise _core.Unsupported(
-            f"{symbol}: Arrays compare element by element, and no device holds an Array of bool; "
-            f"write `x.numpy() {symbol} y.numpy()`, or `x is y` for one and the same Array"
-        )
 
-    def __neg__(self) -> Array:
-        return self.backend.neg(self)
-
-    def __abs__(self) -> Array:
-        return self.backend.abs(self)
+async def _filled(event: _core.Event, host: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    await event
+    return host
 
 
 _core._set_array_class(Array)

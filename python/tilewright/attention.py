@@ -10,7 +10,7 @@ from tilewright.operands import Operands, check_rank, invalid
 
 if TYPE_CHECKING:
     from tilewright.array import Array
-    from tilewright.operands import ArrayLike, BufferLike
+    from tilewright.operands import ArrayLike, BufferLike, OperandLike
 
 
 def padded_to(rank: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -37,10 +37,10 @@ class AttentionOps(Operands):
     @overload
     def attention(
         self,
-        q: BufferLike,
-        k: BufferLike,
-        v: BufferLike,
-        o: BufferLike,
+        q: OperandLike,
+        k: OperandLike,
+        v: OperandLike,
+        o: OperandLike,
         batch: int,
         heads: int,
         seq_q: int,
@@ -67,10 +67,11 @@ class AttentionOps(Operands):
         out: Array | None = None,
     ) -> Array:
         """softmax(scale * q k^T) v, for arrays [batch, heads, seq, dim]; the first axes may be left
-        out. k and v may have fewer heads. scale is 1/sqrt(dim) unless given. causal: query i sees
+        out. k and v may have fewer heads. Slices and transposes whose rows of dim are whole are
+        used where they lie. scale is 1/sqrt(dim) unless given. causal: query i sees
         keys up to i + q_offset."""
         call = "attention"
-        queries, keys, values = self._read(call, q=q, k=k, v=v)
+        queries, keys, values = self._read_rows(call, q=q, k=k, v=v)
         for name, one in (("q", queries), ("k", keys), ("v", values)):
             check_rank(call, name, one, 2, 3, 4)
         batch, heads, seq_q, dim = padded_to(4, queries.shape)
@@ -83,7 +84,7 @@ class AttentionOps(Operands):
             )
         if padded_to(4, values.shape) != padded_to(4, keys.shape):
             invalid(call, f"v has shape {values.shape}, expected {keys.shape}, that of k")
-        result = self._result(call, out, queries.shape, queries.dtype, queries, keys, values)
+        result = self._result_rows(call, out, queries.shape, queries.dtype, queries, keys, values)
         super().attention(
             queries, keys, values, result, batch, heads, seq_q, seq_kv, dim,
             default_scale(dim) if scale is None else scale, causal, q_offset, kv_heads,
@@ -103,9 +104,9 @@ class AttentionOps(Operands):
     @overload
     def attention_scores(
         self,
-        q: BufferLike,
-        keys: BufferLike,
-        scores: BufferLike,
+        q: OperandLike,
+        keys: OperandLike,
+        scores: OperandLike,
         seq: int,
         head_dim: int,
         scale: float,
@@ -125,14 +126,14 @@ class AttentionOps(Operands):
         """scale * keys . q for one query: q [heads, dim] or [dim], keys [kv_heads, seq, dim] or
         [seq, dim]; gives [heads, seq] or [seq]. scale is 1/sqrt(dim) unless given."""
         call = "attention_scores"
-        query, rows = self._read(call, q=q, keys=keys)
+        query, rows = self._read_rows(call, q=q, keys=keys)
         check_rank(call, "q", query, 1, 2)
         check_rank(call, "keys", rows, 2, 3)
         heads, dim = padded_to(2, query.shape)
         kv_heads, seq, keys_dim = padded_to(3, rows.shape)
         if keys_dim != dim:
             invalid(call, f"keys has shape {rows.shape}, expected rows of {dim}, the dim of q")
-        result = self._result(call, out, (*query.shape[:-1], seq), query.dtype, query, rows)
+        result = self._result_rows(call, out, (*query.shape[:-1], seq), query.dtype, query, rows)
         super().attention_scores(
             query, rows, result, seq, dim, default_scale(dim) if scale is None else scale,
             heads, kv_heads, query.stored_as,

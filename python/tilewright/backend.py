@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilewright import _core
 from tilewright.attention import AttentionOps
@@ -12,12 +12,16 @@ from tilewright.elementwise import ElementwiseOps
 from tilewright.kernel import Kernel
 from tilewright.linear_algebra import LinearAlgebraOps
 from tilewright.profile import Profile
+from tilewright.reductions import ReductionOps
 from tilewright.rows import RowOps
+
+if TYPE_CHECKING:
+    from tilewright.kernel import Constants
 
 BackendType = TypeVar("BackendType", bound="Backend")
 
 
-class Backend(ElementwiseOps, LinearAlgebraOps, ConvolutionOps, AttentionOps, RowOps):
+class Backend(ElementwiseOps, ReductionOps, LinearAlgebraOps, ConvolutionOps, AttentionOps, RowOps):
     """One device through the backend trait, and through the array tier on top.
 
     The trait's calls take buffer handles and sizes. The array tier's ops take Arrays, or anything
@@ -43,13 +47,16 @@ class Backend(ElementwiseOps, LinearAlgebraOps, ConvolutionOps, AttentionOps, Ro
         entry: str = "main",
         trusted: bool = False,
         name: str | None = None,
+        constants: Constants | None = None,
     ) -> Kernel:
-        """A kernel of one's own, from WGSL on the webgpu backend.
+        """A kernel of one's own, from WGSL on webgpu and from SPIR-V on level-zero.
 
-        `entry` is which of its functions to run, `name` what messages and profiles call it. A
-        `trusted` kernel goes without the checks that keep it within its buffers and end its loops.
+        `constants` are values for WGSL's overrides and SPIR-V's specialization constants, by name
+        or number. `entry` is which of its functions to run, `name` what messages and profiles call
+        it. A `trusted` kernel goes without the checks that keep it within its buffers and end its
+        loops.
         """
-        return Kernel(self, code, entry, name, trusted)
+        return Kernel(self, code, entry, name, trusted, constants)
 
     def profile(self) -> Profile:
         """For a `with` block: when the device ran each launch in it."""
@@ -113,6 +120,9 @@ def init_backend(preference: str = "auto", **config: Any) -> Backend:
         enable_pipeline_cache: False compiles a GPU kernel again at each use.
         preferred_workgroup_size: work-items in a workgroup of the GPU's elementwise kernels, at
             most what the device takes.
+        compute_units: the GPU's processors that ops are planned for, up to 65536. Otherwise what a
+            GPU's driver says; webgpu's does not: there 16 for an integrated GPU, and for others
+            132, those of the H200 that the rules were measured on.
         memory_limit: bytes in live and cached buffers and the scratch of ops together. An op whose
             scratch finds no room takes a form that needs less, or raises OutOfMemory.
         cache_limit: bytes of freed memory that are kept for reuse; 0 keeps nothing. Otherwise a GPU

@@ -14,6 +14,7 @@ from tilewright.operands import (
     FLOAT32,
     INT32,
     Operands,
+    check_stored,
     invalid,
     shown,
     to_axis,
@@ -104,7 +105,7 @@ class ElementwiseOps(Operands):
     def cast(self, input: BufferLike, from_: str, output: BufferLike, to: str, n: int) -> None: ...
     @also_trait_call("input from_ output to n", optional="")
     def cast(self, x: ArrayLike, dtype: npt.DTypeLike, *, out: Array | None = None) -> Array:
-        """x, which may be int32, as float32 or float16, to the nearest even."""
+        """x in another dtype, floats to the nearest even; integers as Array.astype() makes them."""
         wanted = to_dtype("cast", dtype)
         if isinstance(x, (np.ndarray, np.generic)) and x.dtype == INT32:
             x = self.array(x)
@@ -113,19 +114,16 @@ class ElementwiseOps(Operands):
             operand = x
         else:
             (operand,) = self._read("cast", x=x)
-        if operand.dtype == wanted:
-            result = self._result("cast", out, operand.shape, wanted)
-            if result.handle != operand.handle:
-                self.copy_dtod(result, operand, operand.nbytes)
-            return result
-        if wanted == INT32:
-            invalid(
-                "cast",
-                f"dtype is int32 and x is {operand.dtype}, expected float32 or float16; for "
-                "integers convert on the host: array(x.numpy().astype(np.int32))",
-            )
-        result = self._result("cast", out, operand.shape, wanted, operand)
-        super().cast(operand, operand.stored_as, result, wanted.name, operand.size)
+        check_stored("cast", self, wanted)
+        if "c" in (wanted.kind, operand.dtype.kind):
+            what = f"dtype is {shown(dtype)} and x is {operand.dtype}"
+            invalid("cast", f"{what}, expected real ones; astype() takes complex ones")
+        apart = (operand,) if operand.dtype != wanted else ()
+        result = self._result("cast", out, operand.shape, wanted, *apart)
+        if operand.is_contiguous and operand.dtype != wanted:
+            super().cast(operand, operand.stored_as, result, wanted.name, operand.size)
+        else:
+            result[...] = operand
         return result
 
     # Two inputs ----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tilewright.backend import Backend
     from tilewright.operands import BufferLike
 
+    Constants: TypeAlias = Mapping[str | int, bool | int | float]
     Params: TypeAlias = Buffer | np.generic | int | float | Sequence[Any] | Mapping[str, Any]
 
 CODES = {"f16": "e", "f32": "f", "f64": "d", "i32": "i", "i64": "q", "u32": "I", "u64": "Q"}
@@ -43,8 +44,9 @@ class Kernel(_core.CompiledKernel):
         entry: str = "main",
         name: str | None = None,
         trusted: bool = False,
+        constants: Constants | None = None,
     ) -> None:
-        super().__init__(backend, code, entry, name, trusted)
+        super().__init__(backend, code, entry, name, trusted, constants)
         self._backend = backend
         self._info = backend.kernel_info(self)
         self._layout = _Layout(self._info)
@@ -75,6 +77,21 @@ class Kernel(_core.CompiledKernel):
     def workgroup_size(self) -> tuple[int, int, int]:
         """Work-items in a workgroup."""
         return self._info.workgroup_size
+
+    @property
+    def workgroup_bytes(self) -> int:
+        """Workgroup memory that it declares."""
+        return self._info.workgroup_bytes
+
+    @property
+    def compile_seconds(self) -> float:
+        """How long it took to compile."""
+        return self._info.compile_seconds
+
+    @property
+    def log(self) -> str:
+        """What the compiler said of it, such as warnings; empty where it said nothing."""
+        return self._info.log
 
     def __call__(
         self, *buffers: BufferLike, grid: int | Sequence[int], params: Params = b""

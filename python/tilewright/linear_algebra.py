@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tilewright.operands import INT32, Operands, to_dtype
+from tilewright.operands import Operands, to_dtype
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,15 +35,3 @@ class LinearAlgebraOps(Operands):
         """
         wanted = None if out_dtype is None else to_dtype("matmul", out_dtype, "out_dtype")
         return self._matmul(a, b, transpose_a, transpose_b, alpha, beta, precision, wanted, out)
-
-    def _repeated(self, operand: Array, batch: tuple[int, ...]) -> Array:
-        """The matrices of the operand, whose batch is smaller, once for each of this batch."""
-        own = operand.shape[:-2]
-        order = np.arange(math.prod(own), dtype=INT32).reshape(own)
-        indices = self._upload(np.ascontiguousarray(np.broadcast_to(order, batch)))
-        repeated = self._new((*batch, *operand.shape[-2:]), operand.dtype)
-        super().gather(
-            operand, indices, repeated, math.prod(own), math.prod(operand.shape[-2:]),
-            math.prod(batch), operand.stored_as,
-        )  # fmt: skip
-        return repeated

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     ArrayLike: TypeAlias = Array | npt.ArrayLike
     BufferLike: TypeAlias = int | _core.ArrayBase
+    # A buffer, or one with strides and an offset in elements.
+    OperandLike: TypeAlias = (
+        BufferLike | tuple[BufferLike, Sequence[int]] | tuple[BufferLike, Sequence[int], int]
+    )
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT16 = np.dtype(np.float16)
@@ -25,7 +29,7 @@ INT32 = np.dtype(np.int32)
 
 shown = _core._shown
 
-MOST_ELEMENTS = 1 << 61  # from here on the bytes of an array overflow 64 bits
+MOST_ELEMENTS = 1 << 59  # from here on the bytes of an array overflow 64 bits
 # What NumPy's arrays may have.
 MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
 
@@ -34,15 +38,50 @@ def invalid(call: str, what: str) -> NoReturn:
     raise _core.InvalidArgument(f"{call}: {what}")
 
 
+# What Arrays hold: NumPy's names of the dtypes.
+DTYPES = tuple(
+    np.dtype(name)
+    for name in (
+        "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+        "float32", "float64", "complex64", "complex128",
+    )
+)  # fmt: skip
+
+
 def to_dtype(call: str, dtype: npt.DTypeLike, name: str = "dtype") -> np.dtype[Any]:
-    """float32, float16 or int32, from anything that NumPy takes for a dtype."""
+    """A dtype that Arrays hold, from anything that NumPy takes for one."""
     try:
         wanted = None if dtype is None else np.dtype(dtype)
     except Exception:
         wanted = None
-    if wanted not in (FLOAT32, FLOAT16, INT32):
-        invalid(call, f"{name} is {shown(dtype)}, expected float32, float16 or int32")
+    if wanted is None or wanted not in DTYPES:
+        invalid(
+            call, f"{name} is {shown(dtype)}, expected bool, an integer or float of 64 bits or "
+            "less, complex64 or complex128"
+        )  # fmt: skip
     return cast("np.dtype[Any]", wanted)
+
+
+def stored(backend: _core.Backend) -> frozenset[np.dtype[Any]]:
+    """The dtypes that a device has."""
+    kept: Any = getattr(backend, "_stored", None)
+    if kept is None:
+        names = [str(one.value) for one in backend.capabilities().storage_dtypes]
+        parts = {"float32": "complex64", "float64": "complex128"}
+        names += [parts[name] for name in names if name in parts]
+        kept = frozenset(np.dtype(name) for name in names if name != "bfloat16")
+        backend._stored = kept  # type: ignore[attr-defined]
+    return cast("frozenset[np.dtype[Any]]", kept)
+
+
+def check_stored(call: str, backend: _core.Backend, dtype: np.dtype[Any]) -> None:
+    if dtype in stored(backend):
+        return
+    instead = {"f": "float32", "c": "complex64"}.get(dtype.kind, "int32")
+    raise _core.Unsupported(
+        f"{call}: {backend.device.name} has no {dtype}; write .astype({instead!r}) or "
+        f"dtype={instead!r}"
+    )
 
 
 def to_integer(call: str, name: str, value: Any) -> int:
@@ -92,7 +131,7 @@ def has_own_dtype(given: Any) -> bool:
         return False
     if isinstance(given, (list, tuple)):
         return any(has_own_dtype(item) for item in given)
-    return isinstance(given, np.generic) or not isinstance(given, (int, float))
+    return isinstance(given, np.generic) or not isinstance(given, (int, float, complex))
 
 
 def check_made(call: str, name: str, array: Array) -> None:
@@ -184,19 +223,20 @@ class Operands(_core.Backend):
     def array(self, x: ArrayLike, dtype: npt.DTypeLike | None = None) -> Array:
         """A copy of x on this device.
 
-        x is anything NumPy or DLPack can read. Python numbers and lists become float32. What is
-        stored in another type than float32, float16 or int32 needs `dtype`, which converts.
+        x is anything NumPy or DLPack can read. Python numbers and lists become float32. What the
+        host stores in another type than float32, float16 or int32 needs `dtype`, which converts;
+        asarray() keeps it.
         """
         wanted = None if dtype is None else to_dtype("array", dtype)
+        if wanted is not None:
+            check_stored("array", self, wanted)
         if isinstance(x, Array):
             check_made("array", "x", x)
             if x.backend is not self:
                 return self.array(x.numpy(), wanted or x.dtype)
             if wanted not in (None, x.dtype):
                 return self.cast(x, wanted)
-            copied = self._new(x.shape, x.dtype)
-            self.copy_dtod(copied, x, x.nbytes)
-            return copied
+            return x.copy()
         values = read_host("array", "x", x)
         if values.dtype.kind not in "fiub":
             invalid("array", f"x is of dtype {values.dtype}, expected numbers")
@@ -219,7 +259,9 @@ class Operands(_core.Backend):
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = FLOAT32) -> Array:
         """An Array whose contents are undefined."""
-        return self._new(to_shape("empty", shape), to_dtype("empty", dtype))
+        sizes, wanted = to_shape("empty", shape), to_dtype("empty", dtype)
+        check_stored("empty", self, wanted)
+        return self._new(sizes, wanted)
 
     def zeros(self, shape: int | Sequence[int], dtype: npt.DTypeLike = FLOAT32) -> Array:
         return self._filled("zeros", shape, 0, dtype)
@@ -239,6 +281,7 @@ class Operands(_core.Backend):
         self, call: str, shape: int | Sequence[int], value: float, dtype: npt.DTypeLike
     ) -> Array:
         sizes, wanted = to_shape(call, shape), to_dtype(call, dtype)
+        check_stored(call, self, wanted)
         one = to_host(call, "value", value, wanted)
         # Made before the host's copy, so that a size no device could hold is refused by it.
         array = self._new(sizes, wanted)

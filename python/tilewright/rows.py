@@ -123,7 +123,7 @@ class RowOps(Operands):
             self._own(call, "indices", indices)
             if indices.dtype != INT32:
                 invalid(call, f"indices is {indices.dtype}, expected int32")
-            return indices
+            return indices._contiguous()
         values = read_host(call, "indices", indices)
         if values.size == 0 and isinstance(indices, (list, tuple)):
             values = values.astype(INT32)
@@ -224,13 +224,16 @@ class RowOps(Operands):
             )
         if out is not None:
             result = self._result("scatter", out, target.shape, target.dtype, rows_in, rows)
-            if result.handle != target.handle:
-                self.copy_dtod(result, target, target.nbytes)
+            result[...] = target
             target = result
-        elif target.handle in (rows_in.handle, rows.handle):
+        elif target.overlaps(rows_in) or target.overlaps(rows):
             invalid("scatter", "output shares its buffer with an input, expected another Array")
         super().scatter(
             rows_in, rows, target, target.shape[0], math.prod(target.shape[1:]), rows.size,
             target.stored_as,
         )  # fmt: skip
+        if out is None and isinstance(output, Array) and output is not target:
+            # A view with gaps, of which a copy was written.
+            output[...] = target
+            return output
         return target

@@ -1,88 +1,44 @@
 """One valid call of everything in the trait, and what each argument may be. Tests of wrong
-arguments derive from this table; test_errors.py holds it against the trait itself."""
+arguments derive from this table; test_errors.py holds it against the trait itself.
+
+An op whose test file has a CALL is described there: with EMPTY, its calls that have nothing to do,
+and generate(), which draws calls for the fuzzer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
+from .arguments import (
+    DTYPE,
+    POSITIVE,
+    Argument,
+    Call,
+    Flag,
+    Host,
+    In,
+    Index,
+    Name,
+    Number,
+    Out,
+    Size,
+    Sizes,
+    lacks,
+    positional,
+)
 
-@dataclass(frozen=True)
-class Size:
-    """An integer that may not be negative, and not be zero where `positive`. `huge` values must be
-    refused unless the argument has no upper end."""
+__all__ = [
+    "CALLS", "Argument", "Call", "Flag", "Host", "In", "Index", "Name", "Number", "Out", "Size",
+    "Sizes", "dtypes_of", "lacks", "own_tests", "positional",
+]  # fmt: skip
 
-    value: int
-    positive: bool = False
-    huge: tuple[int, ...] = (2**62, 2**63 - 1)
-
-
-@dataclass(frozen=True)
-class Index:
-    """An axis: negative counts from the end."""
-
-    value: int
-    wrong: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """A sequence of sizes. `wrong` sequences are refused besides those that are wrong anywhere."""
-
-    value: tuple[int, ...]
-    positive: bool = False
-    wrong: tuple[tuple[int, ...], ...] = ()
-
-
-@dataclass(frozen=True)
-class Name:
-    """A value of an enum, by its name."""
-
-    value: str
-    also_wrong: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Number:
-    value: float
-    wrong: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Flag:
-    value: bool
-
-
-@dataclass(frozen=True)
-class In:
-    """A buffer that the call reads, of so many bytes and not one less."""
-
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Out:
-    """A buffer that the call writes; it may be one of those named."""
-
-    bytes: int
-    may_be: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Host:
-    """A NumPy array."""
-
-    bytes: int
-
-
-Argument = Size | Index | Sizes | Name | Number | Flag | In | Out | Host
-Call = dict[str, Argument]
-
-DTYPE = Name("float32", also_wrong=("int32", "float64"))
-POSITIVE = (0.0, -1.0, np.nan, np.inf, -np.inf, 1e39, 1e-60)
+ANY_DTYPE = Name("float32", also_wrong=("complex64",))
+INDEX_DTYPE = Name("int64", also_wrong=("uint32", "float32"))
 
 _product: Call = {
     "trans_a": Name("none"),
@@ -116,11 +72,14 @@ _batch: Call = {
     "beta": Number(0.0),
     "c": Out(4 * 27),
     "ldc": Size(4, positive=True),
-    "stride_c": Size(10, positive=True),
+    "stride_c": Size(10, positive=True, unless=("batch_count", 1)),
     "batch_count": Size(3),
 }
 
-_types: Call = {"dtype": DTYPE, "output_dtype": Name("float32", also_wrong=("float16", "int32"))}
+_types: Call = {
+    "dtype": Name("float32", also_wrong=("int32", "bool")),
+    "output_dtype": Name("float32", also_wrong=("float16", "int32")),
+}
 
 _window: Call = {
     "stride": Sizes((1, 2), positive=True, wrong=((1,), (1, 2, 1))),
@@ -139,6 +98,7 @@ CALLS: dict[str, Call] = {
     "performance_hints": {},
     "synchronize": {},
     "alloc": {"bytes": Size(16, positive=True)},
+    "view": {"buffer": In(16), "offset": Size(8), "bytes": Size(8, positive=True)},
     "free": {"buffer": In(16)},
     "copy_htod": {"dst": Out(16), "src": Host(8), "offset": Size(8)},
     "copy_dtoh": {"dst": Host(8), "src": In(16), "offset": Size(8)},
@@ -270,19 +230,6 @@ CALLS: dict[str, Call] = {
         "n": Size(5),
         "dtype": DTYPE,
     },
-    "rope": {
-        "x": In(4 * 24),
-        "cos": In(4 * 6),
-        "sin": In(4 * 6),
-        "output": Out(4 * 24, may_be=("x",)),
-        "batch": Size(2),
-        "heads": Size(3),
-        "seq": Size(1),
-        "head_dim": Size(4, positive=True),
-        "table_rows": Size(3),
-        "position": Size(2),
-        "dtype": DTYPE,
-    },
     "gather": {
         "table": In(4 * 6),
         "indices": In(4 * 5),
@@ -300,6 +247,38 @@ CALLS: dict[str, Call] = {
         "row_size": Size(3),
         "count": Size(5),
         "dtype": DTYPE,
+    },
+    "mask_counts": {
+        "mask": In(9),
+        "counts": Out(4 * 2),
+        "n": Size(9),
+    },
+    "compact": {
+        "mask": In(9),
+        "counts": In(4 * 2),
+        "source": In(4 * 9),
+        "output": Out(4 * 5),
+        "n": Size(9),
+        "count": Size(5),
+        "dtype": Name("float32"),
+    },
+    "nonzero": {
+        "mask": In(6),
+        "counts": In(4 * 2),
+        "output": Out(8 * 2 * 5),
+        "shape": Sizes((2, 3), wrong=((),)),
+        "count": Size(5),
+        "index_dtype": Name("int64", also_wrong=("uint32", "float32")),
+    },
+    "search_sorted": {
+        "sorted": In(4 * 6),
+        "values": In(4 * 5),
+        "output": Out(8 * 5),
+        "n": Size(6),
+        "count": Size(5),
+        "right": Flag(False),
+        "dtype": Name("float32"),
+        "index_dtype": Name("int64", also_wrong=("uint32", "float32")),
     },
     "unary": {
         "op": Name("exp", also_wrong=("add",)),
@@ -345,23 +324,55 @@ CALLS: dict[str, Call] = {
     },
     "cast": {
         "input": In(4 * 5),
-        "from": Name("float32", also_wrong=("float64",)),
+        "from": Name("float32", also_wrong=("complex64",)),
         "output": Out(2 * 5),
-        "to": Name("float16", also_wrong=("int32", "float64")),
+        "to": Name("float16", also_wrong=("complex64",)),
         "n": Size(5),
+    },
+    "sort": {
+        "input": In(4 * 6),
+        "output": Out(4 * 6, may_be=("input",)),
+        "rows": Size(2),
+        "length": Size(3),
+        "descending": Flag(True),
+        "dtype": ANY_DTYPE,
+    },
+    "argsort": {
+        "input": In(4 * 6),
+        "indices": Out(8 * 6),
+        "rows": Size(2),
+        "length": Size(3),
+        "descending": Flag(True),
+        "dtype": ANY_DTYPE,
+        "index_dtype": INDEX_DTYPE,
+    },
+    "topk": {
+        "input": In(4 * 6),
+        "values": Out(4 * 4),
+        "indices": Out(8 * 4),
+        "rows": Size(2),
+        "length": Size(3),
+        "k": Size(2, huge=(4, 2**62)),
+        "largest": Flag(False),
+        "dtype": ANY_DTYPE,
+        "index_dtype": INDEX_DTYPE,
     },
 }
 
 
-def positional(call: Call, buffers: Iterable[Any] = ()) -> list[Any]:
-    """The valid values in the trait's order; a handle of 1 where no buffers are given."""
-    given = iter(buffers)
-    values: list[Any] = []
-    for argument in call.values():
-        if isinstance(argument, In | Out):
-            values.append(next(given, 1))
-        elif isinstance(argument, Host):
-            values.append(np.arange(argument.bytes, dtype=np.uint8))
-        else:
-            values.append(argument.value)
-    return values
+def own_tests() -> Iterator[tuple[str, ModuleType]]:
+    """The ops that their test files describe, with those."""
+    for file in sorted(Path(__file__).parent.glob("test_*.py")):
+        if re.search(r"^CALL: Call = ", file.read_text(encoding="utf-8"), re.MULTILINE):
+            yield file.stem.removeprefix("test_"), import_module(f"{__package__}.{file.stem}")
+
+
+def dtypes_of(op: str) -> list[str]:
+    """Of float32 and float16 those that the op takes; float32 of one that asks for none."""
+    argument = CALLS[op].get("dtype")
+    if not isinstance(argument, Name):
+        return ["float32"]
+    return [one for one in ("float32", "float16") if one not in argument.also_wrong]
+
+
+CALLS |= {name: test.CALL for name, test in own_tests()}

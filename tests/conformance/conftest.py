@@ -39,7 +39,7 @@ wanted = [name.strip() for name in named.split(",")] if named else DEVICES
 on_cpu = any(name.partition(":")[0] == "cpu" for name in wanted)
 gpus = [name for name in wanted if name.partition(":")[0] != "cpu"]
 collect_ignore = [] if on_cpu else ["test_processor_settings.py"]
-collect_ignore += [] if gpus else ["test_choices.py", "test_kernel.py", "test_profile.py"]
+collect_ignore += [] if gpus else ["test_choices.py", "test_kernel.py", "test_translation.py"]
 
 opened: dict[str, tilewright.Backend] = {}
 left_out: dict[str, str] = {}

@@ -52,6 +52,20 @@ def test_a_number(
     expect(ws, op, ws.read(out), *((b, a) if first else (a, b)))
 
 
+def test_the_smallest_quotients(ws: Workspace, rng: np.random.Generator) -> None:
+    """On both sides of the smallest normal number, above which each is rounded to nearest."""
+    n = 20_000
+    a = (rng.uniform(1, 2, n) * 2.0 ** rng.integers(-126, 0, n)).astype(np.float32)
+    b = (a / (rng.uniform(1, 2, n) * 2.0 ** rng.integers(-128, -123, n))).astype(np.float32)
+    b = np.where(np.isfinite(b), b, np.float32(1))
+    quotients = a.astype(np.float64) / b
+    assert np.count_nonzero((quotients >= 2.0**-126) & (quotients < 2.0**-125)) > n / 10
+    for divided, by in ((a, b), (-a, b), (a, -b)):
+        out = ws.room(n)
+        ws.be.binary("div", ws.input(divided), ws.input(by), out, n)
+        expect(ws, "div", ws.read(out), divided, by)
+
+
 def test_numbers_round_as_numpys_do(ws: Workspace, dtype: str) -> None:
     """Each number stands in the place of an element; more of them than the backend keeps."""
     kind = np.dtype(dtype).type

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tilewright import Backend
 
+from .elements import DTYPES, FLOATS, has, shown, stored, stored_dtype
 from .workspace import Array, Workspace, normal
 
 SIZES = [0, 1, 3, 17, 257, 65537]
@@ -85,6 +86,54 @@ def test_exactly_n_elements(ws: Workspace) -> None:
     out = ws.output(np.full(100, 7, np.float16))
     ws.be.cast(ws.input(np.ones(100, np.float32)), "float32", out, "float16", 33)
     np.testing.assert_array_equal(ws.read(out), [1] * 33 + [7] * 67)
+
+
+def edges_of(dtype: str) -> Array:
+    """Elements of a dtype around the ends of the others."""
+    if dtype == "bool":
+        return np.array([False, True] * 5)
+    if dtype not in FLOATS:
+        info = np.iinfo(dtype)
+        powers = [2**bits for bits in (7, 8, 11, 15, 16, 24, 31, 32, 53, 63)]
+        sizes = [0, *(power + more for power in powers for more in (-1, 0, 1))]
+        both = [n for size in sizes for n in (size, -size)]
+        return np.array([n for n in both if info.min <= n <= info.max], dtype)
+    ends = 2.0 ** np.array([7, 8, 15, 16, 31, 32, 63, 64])
+    near = np.concatenate([ends, ends - 0.5, ends - 1, ends * 1.001, ends * 0.999])
+    ties = [1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-30, 1 + 3 * 2.0**-11 - 2.0**-40]
+    halves = [65504, 65519.9, 65520, *ties]
+    values = [0, -0.0, 0.5, 0.99, 2.5, np.inf, np.nan, 1e30, *near, *halves]
+    return stored(np.concatenate([values, np.negative(values)]), dtype)
+
+
+def cast_in_numpy(x: Array, source: str, to: str) -> Array:
+    values = x if source == "float64" else shown(x, source)
+    if to == "bool":
+        return values != 0
+    if to in FLOATS:
+        return stored(values if source in FLOATS else values.astype(np.longdouble), to)
+    if source not in FLOATS:
+        return values.astype(to)
+    info = np.iinfo(to)
+    bounded = [0 if np.isnan(v) else np.clip(v, -(2.0**70), 2.0**70) for v in values]
+    whole = [min(max(int(v), info.min), info.max) for v in bounded]
+    return np.array(whole, dtype=object).astype(to)
+
+
+@pytest.mark.parametrize("source", DTYPES)
+def test_every_dtype_to_every_other(be: Backend, source: str) -> None:
+    if not has(be, source):
+        return
+    x = edges_of(source)
+    for to in (dtype for dtype in DTYPES if dtype != source and has(be, dtype)):
+        with Workspace(be) as ws:
+            out = ws.room(x.size, stored_dtype(to))
+            be.cast(ws.input(x), source, out, to, x.size)
+            got = shown(ws.read(out), to)
+        with np.errstate(all="ignore"):
+            expected = shown(cast_in_numpy(x, source, to), to)
+        same = (got == expected) | (np.isnan(got) & np.isnan(expected) if to in FLOATS else False)
+        assert same.all(), (source, to, x[~same], got[~same], expected[~same])
 
 
 @given(x=hnp.arrays(np.float16, st.integers(0, 200)))

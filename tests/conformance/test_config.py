@@ -40,6 +40,8 @@ CONFIGS: list[dict[str, Any]] = [
     {"preferred_workgroup_size": 1},
     {"preferred_workgroup_size": 96},
     {"preferred_workgroup_size": 1 << 40},
+    {"compute_units": 1},
+    {"compute_units": 65536},
     {"max_buffer_size": 1 << 20},
     {"memory_limit": 1 << 20},
     {"cache_limit": 0},
@@ -88,3 +90,34 @@ def test_the_preferred_size_ends_at_the_most_that_the_device_takes(be: Backend) 
     assert hints.preferred_workgroup_size <= be.device.limits.get("max_workgroup_size", 1)
     small = configured(be, preferred_workgroup_size=32).performance_hints()
     assert small.preferred_workgroup_size == (1 if be.name == "cpu" else 32)
+
+
+def test_plans_follow_the_compute_units(gpu: Backend) -> None:
+    """A GPU of more processors gets more workgroups of what one alone would leave idle, and the
+    results are the same."""
+    rng = np.random.default_rng(5)
+    a, b = (rng.integers(-2, 3, shape).astype(np.float32) for shape in ((96, 4096), (4096, 80)))
+    row = rng.integers(-2, 3, 300_000).astype(np.float32)
+    q, k = (rng.standard_normal(shape).astype(np.float32) for shape in ((1, 2, 1, 16),) * 2)
+    k = np.repeat(k, 3000, axis=2) + rng.standard_normal((1, 2, 3000, 16)).astype(np.float32)
+    scores = np.einsum("bhqd,bhkd->bhqk", q.astype(np.float64), k) / 4
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    attended = weights / weights.sum(-1, keepdims=True) @ k.astype(np.float64)
+    groups: dict[int, list[int]] = {}
+    for units in (1, 8, 132, 1024):
+        with configured(gpu, compute_units=units) as other:
+            assert other.config["compute_units"] == units
+            counts = groups.setdefault(units, [])
+            for compute, expected, close in (
+                (lambda: other.matmul(a, b), a @ b, 0.0),
+                (lambda: other.matmul(a[:3], b), a[:3] @ b, 0.0),
+                (lambda: other.sum(row), row.sum(dtype=np.float64), 0.0),
+                (lambda: other.attention(q, k, k), attended, 1e-5),
+            ):
+                with other.profile() as profile:
+                    result = compute()
+                np.testing.assert_allclose(result.numpy(), expected, rtol=0, atol=close)
+                counts.append(math.prod(profile.records[0].grid))
+    for few, many in ((1, 8), (8, 132), (132, 1024)):
+        assert all(x <= y for x, y in zip(groups[few], groups[many], strict=True)), groups
+    assert all(x < y for x, y in zip(groups[1], groups[132], strict=True)), groups

@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tilewright
-from fuzz import batch, supervise
+from fuzz import batch, refusals, supervise
 from fuzz.batch import Bench
 from fuzz.call import Fault
+from fuzz.draw import Draw
 from fuzz.ops import GENERATORS
+from fuzz.refusals import Strangers
 from tilewright import Backend, CpuBackend
 
 from .calls import CALLS
@@ -63,6 +65,19 @@ def test_given_choices_give_the_same_case() -> None:
         assert str(again.about) == str(drawn.about)
         (plainest,) = (draw for _, draw in batch.run(bench, 5, [3], []))
         assert set(plainest.choices) == {0}
+
+
+def test_one_matrix_has_any_stride() -> None:
+    """And several have one that is not 0."""
+    calls = [GENERATORS["batched_gemm"](Draw(3, case)) for case in range(60)]
+    for count, right in ((1, True), (2, False)):
+        some = [c for c in calls if c.values["batch_count"] == count and not c.empty]
+        assert some
+        for call in some:
+            with CpuBackend() as be:
+                wrongs = refusals.wrong_values(be, call, "stride_c", Strangers(0, []))
+                (zero,) = (w for w in wrongs if type(w.value) is int and w.value == 0)
+                assert zero.surely is not right
 
 
 # Planted faults -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 import tilewright
 from tilewright import Backend, InvalidArgument
 
-from .own_kernels import PLACES, SAXPY
+from .own_kernels import PLACES, ROUNDS, SAXPY
 
 
 def f32(values: Any) -> Any:
@@ -92,6 +92,24 @@ def test_a_freed_kernel_still_runs_where_it_is_queued(gpu: Backend) -> None:
     gpu.kernel(**SAXPY.on(gpu))(x, y, grid=1, params=(4, 3.0))
     gc.collect()
     assert y.numpy().tolist() == [3] * 4
+
+
+def test_a_profile_of_kernels(gpu: Backend) -> None:
+    x = gpu.zeros(64 * 64)
+    short, long = (gpu.kernel(**ROUNDS.on(gpu) | {"name": name}) for name in ("short", "long"))
+    with gpu.profile() as p:
+        for _ in range(5):
+            short(x, grid=64, params=1)
+            long(x, grid=64, params=20_000)
+    times = {t.kernel: t for t in p.totals}
+    assert times["long"].total_ns > times["short"].total_ns
+    assert p.totals[0].kernel == "long"
+    assert sum(t.share for t in p.totals) == pytest.approx(1)
+    assert p.total_ns == sum(r.duration_ns for r in p.records)
+    head, first, second = str(p).splitlines()
+    assert head.split() == ["kernel", "calls", "total", "mean", "share"]
+    assert first.startswith("long")
+    assert second.split()[1] == "5"
 
 
 def test_a_grid_of_three_dimensions(gpu: Backend) -> None:

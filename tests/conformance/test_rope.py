@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,31 @@ from hypothesis import strategies as st
 from tilewright import Backend
 
 from . import bounds, references
+from .arguments import DTYPE, Call, EmptyCalls, In, Out, Size
 from .workspace import Array, Workspace, normal
+
+if TYPE_CHECKING:
+    from fuzz import call as fuzz
+    from fuzz.draw import Draw
+
+CALL: Call = {
+    "x": In(4 * 24),
+    "cos": In(4 * 6),
+    "sin": In(4 * 6),
+    "output": Out(4 * 24, may_be=("x",)),
+    "batch": Size(2),
+    "heads": Size(3),
+    "seq": Size(1),
+    "head_dim": Size(4, positive=True),
+    "table_rows": Size(3),
+    "position": Size(2),
+    "dtype": DTYPE,
+}
+EMPTY: EmptyCalls = [
+    ({"batch": 0}, ("x", "output")),
+    ({"heads": 0}, ("x", "output")),
+    ({"seq": 0, "table_rows": 0, "position": 0}, ("x", "cos", "sin", "output")),
+]
 
 CASES = [  # batch, heads, seq, head_dim, table_rows, position
     (1, 1, 1, 2, 1, 0),
@@ -97,3 +123,37 @@ def test_any_request(
     x = normal(np.random.default_rng(seed), (*shape, 2 * half), dtype)
     with Workspace(be) as ws:
         check(ws, x, *tables(position + shape[2] + 3, half, dtype), position)
+
+
+def generate(draw: Draw, name: str) -> fuzz.Call:
+    """For the fuzzer."""
+    from fuzz import call as fuzz
+    from fuzz.ops.rows import operand, room
+
+    batch, heads, seq = (draw.size_or_zero(40) for _ in range(3))
+    half = draw.size(max(1, min(200, (1 << 16) // max(1, batch * heads * seq))))
+    position = draw.integer(0, 9)
+    rows = position + seq + draw.integer(0, 3)
+    dtype = draw.dtype()
+    cos, sin = (draw.normal((rows, half), dtype) for _ in range(2))
+    x = draw.normal((batch, heads, seq, 2 * half), dtype)
+    seen = [table[position : position + seq] for table in (cos, sin)]
+    exact = references.rope(x, *seen)
+    tolerance = bounds.rotation(*(a.astype(np.float64) for a in (x, *seen)))
+    source = operand(draw, x)
+    out = source if draw.rarely(3) else room(draw, x.shape, dtype)
+    values = {
+        "x": source,
+        "cos": operand(draw, cos),
+        "sin": operand(draw, sin),
+        "output": out,
+        "batch": batch,
+        "heads": heads,
+        "seq": seq,
+        "head_dim": 2 * half,
+        "table_rows": rows,
+        "position": position,
+        "dtype": dtype,
+    }
+    result = fuzz.Result(out, exact, tolerance)
+    return fuzz.Call(name, values, [result], empty=0 in (batch, heads, seq))

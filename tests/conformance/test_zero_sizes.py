@@ -12,7 +12,7 @@ import pytest
 import tilewright
 from tilewright import Backend
 
-from .calls import CALLS, Argument, In, Index, Name, Number, Out, Size, Sizes, positional
+from .calls import CALLS, Argument, In, Index, Name, Number, Out, Size, Sizes, own_tests, positional
 from .workspace import Workspace, download
 
 
@@ -54,9 +54,6 @@ EMPTY = [
     Empty("layer_norm", {"rows": 0}, ("x", "out")),
     Empty("layer_norm", {"cols": 0}, ("x", "weight", "bias", "out")),
     *(Empty(call, {"n": 0}, ("input", "output")) for call in ("silu", "gelu", "unary", "cast")),
-    Empty("rope", {"batch": 0}, ("x", "output")),
-    Empty("rope", {"heads": 0}, ("x", "output")),
-    Empty("rope", {"seq": 0, "table_rows": 0, "position": 0}, ("x", "cos", "sin", "output")),
     Empty("gather", {"count": 0}, ("indices", "output")),
     Empty("gather", {"count": 0, "table_rows": 0}, ("table", "indices", "output")),
     Empty("gather", {"row_size": 0}, ("table", "output")),
@@ -67,13 +64,22 @@ EMPTY = [
     Empty("binary_scalar", {"n": 0}, ("a", "output")),
     Empty("binary_broadcast", {"shape": (0, 3)}, ("a", "b", "output")),
     Empty("reduce", {"shape": (0, 3)}, ("input", "output")),
+    Empty("compact", {"n": 0}, ("mask", "source")),
+    Empty("compact", {"count": 0}, ("output",)),
+    Empty("nonzero", {"shape": (0, 3)}, ("mask",)),
+    Empty("nonzero", {"count": 0}, ("output",)),
+    Empty("search_sorted", {"count": 0}, ("values", "output")),
+    Empty("sort", {"rows": 0}, ("input", "output")),
+    Empty("argsort", {"length": 0}, ("input", "indices")),
+    Empty("topk", {"rows": 0}, ("input", "values", "indices")),
+    *(Empty(call, *one) for call, test in own_tests() for one in test.EMPTY),
 ]
 
 
 # These have a result for each of theirs, also where nothing goes in; copies are tested below.
 OTHERS = {
-    "free", "buffer_bytes", "copy_htod", "copy_dtoh", "conv2d_backward_filter", "attention",
-    "weighted_sum",
+    "view", "free", "buffer_bytes", "copy_htod", "copy_dtoh", "conv2d_backward_filter", "attention",
+    "weighted_sum", "mask_counts",
 }  # fmt: skip
 
 

@@ -15,10 +15,12 @@ struct Asked {
   std::vector<std::array<std::uint32_t, 3>> grids;
   std::vector<std::size_t> params;            ///< bytes of each launch
   std::vector<std::uint64_t> output_lengths;  ///< of each launch's last binding
+  std::vector<std::byte> last_params;
   std::uint64_t room = ~std::uint64_t{0}, held = 0;
   std::uint64_t staging = 0;  ///< bytes that an upload or a download takes
   DeviceKind kind = DeviceKind::discrete;
-  int waits = 0, buffers = 0;
+  int waits = 0, buffers = 0, pipelines = 0;  ///< of buffers all that were made
+  int launches_left = 1 << 30;
 };
 
 class CountedBuffer final : public DeviceBuffer {
@@ -28,6 +30,17 @@ class CountedBuffer final : public DeviceBuffer {
     ++asked_.buffers;
   }
   ~CountedBuffer() override { asked_.held -= bytes(); }
+
+ private:
+  Asked& asked_;
+};
+
+class CountedPipeline final : public Pipeline {
+ public:
+  explicit CountedPipeline(Asked& asked) : Pipeline(KernelInfo{}), asked_(asked) {
+    ++asked_.pipelines;
+  }
+  ~CountedPipeline() override { --asked_.pipelines; }
 
  private:
   Asked& asked_;
@@ -53,11 +66,13 @@ class AskedDevice final : public Device {
   }
   std::unique_ptr<Pipeline> create_pipeline(const KernelDescription& kernel) override {
     asked_.compiled.push_back(kernel.code.text);
-    return std::make_unique<Pipeline>(KernelInfo{});
+    return std::make_unique<CountedPipeline>(asked_);
   }
   void launch(const Launch& launch) override {
+    if (asked_.launches_left-- <= 0) throw DeviceError("no more launches");
     asked_.grids.push_back(launch.grid);
     asked_.params.push_back(launch.params.size());
+    asked_.last_params.assign(launch.params.begin(), launch.params.end());
     asked_.output_lengths.push_back(launch.bindings.back().bytes);
   }
   void upload(DeviceBuffer&, std::uint64_t, std::span<const std::byte>) override {
@@ -67,7 +82,14 @@ class AskedDevice final : public Device {
     require_room(asked_.staging);
   }
   void copy(DeviceBuffer&, std::uint64_t, DeviceBuffer&, std::uint64_t, std::uint64_t) override {}
+  std::uint64_t start_download(HostRead, DeviceBuffer&, std::uint64_t) override {
+    require_room(asked_.staging);
+    return 0;
+  }
   void wait() override { ++asked_.waits; }
+  std::uint64_t mark() override { return 0; }
+  bool reach(std::uint64_t, std::chrono::steady_clock::time_point) override { return true; }
+  void flush() override {}
   void begin_timing() override {}
   std::vector<LaunchRecord> end_timing() override { return {}; }
 
@@ -82,9 +104,9 @@ class AskedDevice final : public Device {
 
 struct Opened {
   explicit Opened(Config config = {}, Asked first = {})
-      : asked(std::move(first)), backend("webgpu", std::move(config), [this](const Config&) {
-          return std::make_shared<AskedDevice>(asked);
-        }) {
+      : asked(std::move(first)),
+        backend("webgpu", std::move(config),
+                [this](const Config&, DeviceUse) { return std::make_shared<AskedDevice>(asked); }) {
     backend.init();
   }
   void relu(Size n) {

@@ -15,19 +15,19 @@ AllocationRef allocation(std::uint64_t bytes = 4) { return std::make_shared<Allo
 TEST_CASE("buffer table: a handle finds its allocation until it is removed") {
   BufferTable table;
   const AllocationRef first = allocation(), second = allocation();
-  const Buffer a = table.insert(first), b = table.insert(second);
+  const Buffer a = table.insert("alloc", first), b = table.insert("alloc", second);
   CHECK(a != Buffer::null);
   CHECK(a != b);
   REQUIRE(table.find(a) != nullptr);
-  CHECK(*table.find(a) == first);
-  CHECK(*table.find(b) == second);
-  CHECK(table.size() == 2);
-  CHECK(table.remove(a) == first);
+  CHECK(*table.find(a) == BufferRange(first));
+  CHECK(*table.find(b) == BufferRange(second));
+  CHECK(table.allocations() == 2);
+  CHECK(table.remove(a).allocation == first);
   CHECK(table.find(a) == nullptr);
-  CHECK(*table.find(b) == second);
-  CHECK(table.size() == 1);
-  CHECK(table.remove(a) == nullptr);
-  CHECK(table.size() == 1);
+  CHECK(*table.find(b) == BufferRange(second));
+  CHECK(table.allocations() == 1);
+  CHECK(table.remove(a).allocation == nullptr);
+  CHECK(table.allocations() == 1);
 }
 
 TEST_CASE("buffer table: a slot is reused, a handle never") {
@@ -35,25 +35,25 @@ TEST_CASE("buffer table: a slot is reused, a handle never") {
   std::set<Buffer> seen;
   std::set<std::uint64_t> slots;
   for (int i = 0; i < 10000; ++i) {
-    const Buffer handle = table.insert(allocation());
+    const Buffer handle = table.insert("alloc", allocation());
     CHECK(seen.insert(handle).second);
     slots.insert(static_cast<std::uint64_t>(handle) & 0xffffff);
     table.remove(handle);
   }
   CHECK(slots.size() == 1);
-  const Buffer live = table.insert(allocation());
+  const Buffer live = table.insert("alloc", allocation());
   for (Buffer stale : seen) REQUIRE(table.find(stale) == nullptr);
   CHECK(table.find(live) != nullptr);
 }
 
 TEST_CASE("buffer table: null, foreign and made-up handles are never found") {
   BufferTable table, other;
-  const Buffer mine = table.insert(allocation());
-  const Buffer foreign = other.insert(allocation());
+  const Buffer mine = table.insert("alloc", allocation());
+  const Buffer foreign = other.insert("alloc", allocation());
   CHECK(table.find(Buffer::null) == nullptr);
-  CHECK(table.remove(Buffer::null) == nullptr);
+  CHECK(table.remove(Buffer::null).allocation == nullptr);
   CHECK(table.find(foreign) == nullptr);
-  CHECK(table.remove(foreign) == nullptr);
+  CHECK(table.remove(foreign).allocation == nullptr);
   CHECK(other.find(mine) == nullptr);
   for (std::uint64_t bit = 0; bit < 64; ++bit) {
     const auto wrong = static_cast<Buffer>(static_cast<std::uint64_t>(mine) ^ (1ull << bit));
@@ -69,25 +69,42 @@ TEST_CASE("buffer table: a hundred thousand live buffers") {
   constexpr std::size_t count = 100'000;
   BufferTable table;
   std::vector<Buffer> handles;
-  for (std::size_t i = 0; i < count; ++i) handles.push_back(table.insert(allocation(i + 1)));
-  CHECK(table.size() == count);
-  for (std::size_t i = 0; i < count; i += 2) REQUIRE(table.remove(handles[i])->bytes() == i + 1);
-  CHECK(table.size() == count / 2);
+  for (std::size_t i = 0; i < count; ++i)
+    handles.push_back(table.insert("alloc", allocation(i + 1)));
+  CHECK(table.allocations() == count);
+  for (std::size_t i = 0; i < count; i += 2)
+    REQUIRE(table.remove(handles[i]).allocation->bytes() == i + 1);
+  CHECK(table.allocations() == count / 2);
   for (std::size_t i = 0; i < count; ++i) {
-    const AllocationRef* found = table.find(handles[i]);
+    const BufferRange* found = table.find(handles[i]);
     REQUIRE((found != nullptr) == (i % 2 == 1));
-    if (found != nullptr) REQUIRE((*found)->bytes() == i + 1);
+    if (found != nullptr) REQUIRE(found->bytes == i + 1);
   }
   CHECK(table.remove_all().size() == count / 2);
-  CHECK(table.size() == 0);
+  CHECK(table.allocations() == 0);
   CHECK(table.find(handles[1]) == nullptr);
+}
+
+TEST_CASE("buffer table: an allocation counts once, until its last handle goes") {
+  BufferTable table;
+  const AllocationRef whole = allocation(100);
+  const Buffer first = table.insert("alloc", whole);
+  const Buffer part = table.insert("view", {whole, 40, 8});
+  CHECK(table.allocations() == 1);
+  CHECK_FALSE(table.remove(first).was_last);
+  CHECK(table.allocations() == 1);
+  REQUIRE(table.find(part) != nullptr);
+  CHECK(table.find(part)->offset == 40);
+  CHECK(table.find(part)->bytes == 8);
+  CHECK(table.remove(part).was_last);
+  CHECK(table.allocations() == 0);
 }
 
 TEST_CASE("buffer table: remove_all leaves a table that works") {
   BufferTable table;
-  const Buffer before = table.insert(allocation());
+  const Buffer before = table.insert("alloc", allocation());
   table.remove_all();
-  const Buffer after = table.insert(allocation());
+  const Buffer after = table.insert("alloc", allocation());
   CHECK(before != after);
   CHECK(table.find(before) == nullptr);
   CHECK(table.find(after) != nullptr);

@@ -17,6 +17,8 @@ TEST_CASE("config: every value that makes no sense is refused by name") {
   refused({.max_buffer_size = 0}, "recording: max_buffer_size is 0, expected 1 or more");
   refused({.preferred_workgroup_size = 0},
           "recording: preferred_workgroup_size is 0, expected 1 or more");
+  refused({.compute_units = 0}, "recording: compute_units is 0, expected 1 or more");
+  refused({.compute_units = 1 << 17}, "recording: compute_units is 131072, expected at most 65536");
   refused({.memory_limit = -7}, "recording: memory_limit is -7, expected 1 or more");
 }
 

@@ -68,6 +68,29 @@ TEST_CASE("kernels: a wrong launch is refused by name") {
                        doctest::Contains("one binding of this device holds 1048576"), Unsupported);
 }
 
+TEST_CASE("kernels: views are bound from where bindings may start") {
+  Prepared p;
+  const Buffer large = p.be.alloc(1001);
+  const auto launch = [&](Buffer x, Buffer y) {
+    p.be.launch_kernel(p.kernel, std::array{x, y}, params, {1, 1, 1});
+  };
+  CHECK_NOTHROW(launch(p.be.view(large, 16, 64), p.y));
+  CHECK_NOTHROW(launch(p.be.view(large, 960, 41), p.y));
+  CHECK_REFUSED(p.be, launch(p.be.view(large, 20, 64), p.y),
+                "buffers[0] is a view from byte 20 of its buffer on, expected a multiple of 16");
+  CHECK_REFUSED(p.be, launch(p.x, p.be.view(large, 16, 66)),
+                "buffers[1] is a view of 66 bytes, expected a multiple of 4");
+  const Buffer left = p.be.view(large, 0, 64), right = p.be.view(large, 64, 64);
+  CHECK_REFUSED(p.be, launch(left, right),
+                "buffers[1] (y) is a view on the buffer of buffers[0] (x)");
+  p.be.launch_limits.one_use_of_buffer = false;
+  const Kernel other = p.be.create_kernel({.code = "anything"});
+  CHECK_NOTHROW(p.be.launch_kernel(other, std::array{left, right}, params, {1, 1, 1}));
+  const Buffer overlapping = p.be.view(large, 32, 64);
+  CHECK_REFUSED(p.be, p.be.launch_kernel(other, std::array{left, overlapping}, params, {1, 1, 1}),
+                "buffers[1] (y) is the same buffer as buffers[0] (x)");
+}
+
 TEST_CASE("kernels: handles are never reused, freed and foreign ones are found out") {
   Prepared p;
   RecordingBackend other;

@@ -81,7 +81,7 @@ Module& function(Module& m, std::initializer_list<std::uint32_t> arguments) {
 
 SpirvInterface read(const std::string& code, const std::string& entry = "k",
                     std::uint32_t group_size = 0) {
-  return interface_of({"a_kernel", {code, {}}, entry, true, {}, group_size});
+  return interface_of({"a_kernel", {code, {}}, entry, true, {}, {}, group_size});
 }
 
 std::string refusal(const std::string& code, const std::string& entry = "k") {
@@ -141,7 +141,7 @@ TEST_CASE("level-zero spirv: packed structures, and workgroup memory") {
   const SpirvInterface found = read(m.bytes());
   CHECK(found.info.params[1].offset == 4);
   CHECK(found.info.params_bytes == 32);
-  CHECK(found.workgroup_bytes == 24);
+  CHECK(found.info.workgroup_bytes == 24);
 }
 
 TEST_CASE("level-zero spirv: the size of workgroups comes from the code, else from the launcher") {
@@ -196,6 +196,37 @@ TEST_CASE("level-zero spirv: what is no module at all") {
   CHECK(says(refusal(m.bytes()), "an instruction of 0 words"));
   m.words().back() = 5u << 16 | 54;
   CHECK(says(refusal(m.bytes()), "an instruction of 5 words, but 1 are left"));
+}
+
+TEST_CASE("level-zero spirv: a module has at most 8 MiB") {
+  Module m = types();
+  std::vector<std::uint32_t>& words = function(m, {buffer_pointer}).words();
+  words.resize((8 << 20) / 4, 1u << 16);  // instructions that do nothing
+  CHECK(read(m.bytes()).arguments.size() == 1);
+  words.push_back(1u << 16);
+  CHECK(says(refusal(m.bytes()), "it is 8388612 bytes, expected at most 8388608"));
+}
+
+TEST_CASE("level-zero spirv: names and arguments are bounded") {
+  // A name that many arguments share would be there as many times.
+  Module m = types();
+  m.named(5, {first_argument}, std::string(200'000, 'x'));
+  m.op(54, {void_type, kernel, 0, void_type});
+  for (int i = 0; i < 1024; ++i) m.op(55, {buffer_pointer, first_argument});
+  Module more = m;
+  const SpirvInterface found = read(m.op(56, {}).bytes());
+  CHECK(found.arguments.size() == 1024);
+  CHECK(found.info.bindings[1023].name == std::string(1000, 'x'));
+  more.op(55, {buffer_pointer, first_argument}).op(56, {});
+  CHECK(says(refusal(more.bytes()), "it has 1025 arguments, expected at most 1024"));
+}
+
+TEST_CASE("level-zero spirv: of many kernels some are listed") {
+  Module m;
+  for (std::uint32_t i = 0; i < 1000; ++i) m.named(15, {6, kernel}, std::string(50, 'x'));
+  const std::string words = refusal(m.bytes(), "other");
+  CHECK(says(words, "x and 980 more"));
+  CHECK(words.size() < 2000);
 }
 
 /// An error or an interface; what matters is that it ends, within the bytes.

@@ -186,6 +186,9 @@ void check_closed(Backend& be) {
   refused("binary_broadcast",
           [&] { be.binary_broadcast(BinaryOp::add, x, shape, y, shape, z, shape); });
   refused("reduce", [&] { be.reduce(ReduceOp::sum, x, y, shape, 0); });
+  refused("sort", [&] { be.sort(x, y, 1, 1); });
+  refused("argsort", [&] { be.argsort(x, y, 1, 1); });
+  refused("topk", [&] { be.topk(x, y, z, 1, 1, 1); });
   refused("cast", [&] { be.cast(x, DType::float32, y, DType::float16, 1); });
   constexpr auto kernel = static_cast<Kernel>(1);
   refused("create_kernel", [&] { be.create_kernel({.code = "code"}); });

@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <any>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "core/requests.hpp"
+#include "core/all_requests.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright {
@@ -15,12 +15,6 @@ namespace tilewright {
 /// A backend that computes nothing and remembers every request that the trait lets through.
 class RecordingBackend final : public Backend {
  public:
-  using Request =
-      std::variant<GemmRequest, MatmulVecRequest, Conv2dRequest, AttentionRequest,
-                   AttentionScoresRequest, WeightedSumRequest, SoftmaxRequest, NormRequest,
-                   RopeRequest, GatherRequest, ScatterRequest, UnaryRequest, BinaryRequest,
-                   ReduceRequest, CastRequest, LaunchRequest>;
-
   explicit RecordingBackend(Config config = {}) : Backend("recording", std::move(config)) {
     init();
   }
@@ -29,20 +23,27 @@ class RecordingBackend final : public Backend {
   /// The virtuals that were called, in order: "do_gemm", "do_copy_htod".
   std::vector<std::string> calls;
   /// The requests of the ops among them.
-  std::vector<Request> requests;
+  std::vector<std::any> requests;
 
   std::uint64_t max_buffer_bytes = std::uint64_t{1} << 50;
   std::uint64_t memory_limit = std::uint64_t{1} << 55;
   std::uint64_t cached_bytes = 0;
   bool full = false;    ///< do_alloc throws OutOfMemory
   KernelInfo declared;  ///< by every kernel
+  LaunchLimits launch_limits{1 << 20, 16, true, 65535};
 
   /// The only request there is.
   template <class T>
   const T& only() const {
     REQUIRE(requests.size() == 1);
-    REQUIRE(std::holds_alternative<T>(requests[0]));
-    return std::get<T>(requests[0]);
+    return request<T>(0);
+  }
+
+  template <class T>
+  const T& request(std::size_t i) const {
+    const T* const one = std::any_cast<T>(&requests.at(i));
+    REQUIRE(one != nullptr);
+    return *one;
   }
 
   void forget() {
@@ -88,35 +89,15 @@ class RecordingBackend final : public Backend {
     calls.emplace_back(call);
     requests.emplace_back(request);
   }
-  void do_gemm(const GemmRequest& r) override { record("do_gemm", r); }
-  void do_matmul_vec(const MatmulVecRequest& r) override { record("do_matmul_vec", r); }
-  void do_conv2d_forward(const Conv2dRequest& r) override { record("do_conv2d_forward", r); }
-  void do_conv2d_backward_data(const Conv2dRequest& r) override {
-    record("do_conv2d_backward_data", r);
-  }
-  void do_conv2d_backward_filter(const Conv2dRequest& r) override {
-    record("do_conv2d_backward_filter", r);
-  }
-  void do_attention(const AttentionRequest& r) override { record("do_attention", r); }
-  void do_attention_scores(const AttentionScoresRequest& r) override {
-    record("do_attention_scores", r);
-  }
-  void do_weighted_sum(const WeightedSumRequest& r) override { record("do_weighted_sum", r); }
-  void do_softmax(const SoftmaxRequest& r) override { record("do_softmax", r); }
-  void do_rmsnorm(const NormRequest& r) override { record("do_rmsnorm", r); }
-  void do_layer_norm(const NormRequest& r) override { record("do_layer_norm", r); }
-  void do_rope(const RopeRequest& r) override { record("do_rope", r); }
-  void do_gather(const GatherRequest& r) override { record("do_gather", r); }
-  void do_scatter(const ScatterRequest& r) override { record("do_scatter", r); }
-  void do_unary(const UnaryRequest& r) override { record("do_unary", r); }
-  void do_binary(const BinaryRequest& r) override { record("do_binary", r); }
-  void do_reduce(const ReduceRequest& r) override { record("do_reduce", r); }
-  void do_cast(const CastRequest& r) override { record("do_cast", r); }
+#define TILEWRIGHT_DO(name, Request) \
+  void do_##name(const Request& r) override { record("do_" #name, r); }
+  TILEWRIGHT_OPS(TILEWRIGHT_DO)
+#undef TILEWRIGHT_DO
   std::shared_ptr<CompiledKernel> do_create_kernel(const KernelSource& source) override {
     calls.emplace_back("do_create_kernel");
     KernelInfo info = declared;
     info.name = source.name;
-    return std::make_shared<CompiledKernel>(info, 1 << 20, 65535);
+    return std::make_shared<CompiledKernel>(info, launch_limits);
   }
   void do_launch_kernel(const LaunchRequest& r) override { record("do_launch_kernel", r); }
   void do_begin_profile() override { calls.emplace_back("do_begin_profile"); }

@@ -10,7 +10,8 @@ namespace {
 
 struct OpenCall {
   OpenCall() { state.initialized = true; }
-  BackendState state;
+  RecordingBackend backend;
+  BackendState state{backend};
 };
 
 TEST_CASE("sizes: arithmetic is exact or refused") {

@@ -20,12 +20,14 @@ void round_trip(std::size_t count) {
 }
 
 TEST_CASE("enums: every value has a name that leads back to it") {
-  round_trip<DType>(3);
+  round_trip<DType>(13);
   round_trip<Transpose>(3);
   round_trip<Precision>(2);
   round_trip<UnaryOp>(static_cast<std::size_t>(UnaryOp::square) + 1);
   round_trip<BinaryOp>(static_cast<std::size_t>(BinaryOp::pow) + 1);
   round_trip<ReduceOp>(static_cast<std::size_t>(ReduceOp::mean) + 1);
+  round_trip<Reduction>(static_cast<std::size_t>(Reduction::argmin) + 1);
+  round_trip<ScanOp>(static_cast<std::size_t>(ScanOp::min) + 1);
   round_trip<DeviceKind>(4);
   CHECK(to_string(UnaryOp::gelu_tanh) == "gelu_tanh");
   CHECK(to_string(BinaryOp::pow) == "pow");
@@ -37,6 +39,9 @@ TEST_CASE("dtypes: their sizes") {
   CHECK(size_of(DType::float32) == 4);
   CHECK(size_of(DType::float16) == 2);
   CHECK(size_of(DType::int32) == 4);
+  CHECK(size_of(DType::boolean) == 1);
+  CHECK(size_of(DType::bfloat16) == 2);
+  CHECK(size_of(DType::int64) == 8);
 }
 
 }  // namespace

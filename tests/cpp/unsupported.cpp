@@ -75,6 +75,23 @@ TEST_CASE("a backend without an op says so, with the op's and its own name") {
   lacks("binary", [&] { be.binary_broadcast(BinaryOp::add, x, stride, y, stride, out, shape); });
   lacks("reduce", [&] { be.reduce(ReduceOp::sum, x, out, shape, 0); });
   lacks("cast", [&] { be.cast(x, DType::float32, out, DType::float16, 4); });
+  Program program;
+  program.output(program.input(DType::float32));
+  const std::array inputs{MapOperand{x}}, outputs{MapOperand{out}};
+  const std::array<Size, 1> axes{0};
+  lacks("map_reduce",
+        [&] { be.map_reduce(program, Reduction::sum, shape, axes, inputs, {}, outputs); });
+  const std::array indices{IndexOperand{{y}, DType::int32, 2, 1}};
+  lacks("gather_elements", [&] { be.gather_elements({x}, indices, {out}, stride); });
+  lacks("scatter_elements", [&] { be.scatter_elements({x}, indices, {out}, stride); });
+  lacks("mask_counts", [&] { be.mask_counts(x, out, 4); });
+  lacks("compact", [&] { be.compact(x, y, z, out, 4, 4); });
+  lacks("nonzero", [&] { be.nonzero(x, y, out, shape, 1); });
+  lacks("search_sorted", [&] { be.search_sorted(x, y, out, 2, 2); });
+  lacks("scan", [&] { be.scan(program, ScanOp::sum, shape, 0, inputs, {}, outputs[0]); });
+  lacks("sort", [&] { be.sort(x, out, 2, 2); });
+  lacks("argsort", [&] { be.argsort(x, out, 1, 2); });
+  lacks("topk", [&] { be.topk(x, y, out, 1, 4, 1); });
 }
 
 }  // namespace

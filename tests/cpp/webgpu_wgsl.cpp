@@ -72,7 +72,7 @@ TEST_CASE("wgsl: workgroup memory that the entry point can reach, and its size")
       "var<workgroup> a: array<f32, n>; var<workgroup> b: u32; var<workgroup> c: array<f32, 99>;\n"
       "fn unused() { c[0] = 1; } fn used() -> u32 { return b; }\n"
       "@compute @workgroup_size(n, 2u,) fn main() { a[0] = f32(used()); }");
-  CHECK(it.workgroup_bytes == 32 + 16);
+  CHECK(it.info.workgroup_bytes == 32 + 16);
   CHECK(it.info.workgroup_size == std::array<std::uint32_t, 3>{8, 2, 1});
 }
 
@@ -150,6 +150,102 @@ TEST_CASE("wgsl: what does not grow is taken") {
        with_body("const n = 4; const m = max(n, 3); var a: array<f32, m>; var b: array<f32, 2000>; "
                  "f(&b); let c = P;"));
   read(with_body(chain("let a0 = x[0];", "let a@ = a# * a#;", 200)));
+}
+
+/// A kernel whose main does this so many times.
+std::string repeated(const std::string& before, const std::string& statement, int count) {
+  return with_body(before + chain("", statement, count));
+}
+
+TEST_CASE("wgsl: what drivers take long for is bounded by what they take") {
+  const auto taken = [](const std::string& text) {
+    CAPTURE(text.substr(0, 300));
+    CHECK_NOTHROW(read(text));
+  };
+  const auto refused = [](const std::string& text) {
+    CAPTURE(text.substr(0, 300));
+    CHECK_THROWS_WITH_AS(read(text), doctest::Contains("grows to more than 32768 words"),
+                         KernelError);
+  };
+  const auto array = [](int n, const std::string& body) {
+    return with_body("var a: array<f32, " + std::to_string(n) + ">; let i = u32(x[0]); " + body);
+  };
+  const auto both = [&](const auto& made, int fits, int grows) {
+    taken(made(fits));
+    refused(made(grows));
+  };
+  // An index at run time costs by the array's length, wherever it is kept and however it is named.
+  both([&](int n) { return array(n, "a[i] = 1; x[1] = a[i + 1];"); }, 500, 2000);
+  taken(array(2000, "a[3] = 1; x[1] = a[1 << 4];"));
+  both([&](int n) { return array(n, "let p = &a; (*p)[i] = 1;"); }, 500, 2000);
+  both([&](int n) { return array(n, "for (var j = 0u; j < 64u; j++) { a[j] = x[j]; }"); }, 64,
+       2000);
+  both(
+      [&](int n) {
+        const std::string type = "array<f32, " + std::to_string(n) + ">";
+        return "fn f(p: ptr<function, " + type + ">, i: u32) { p[i] = 1; }" +
+               with_body("var a: " + type + "; f(&a, u32(x[0]));");
+      },
+      500, 2000);
+  both(
+      [&](int n) {
+        return "var<private> a: array<f32, " + std::to_string(n) + ">;" +
+               with_body("x[0] = a[u32(x[0])];");
+      },
+      500, 2000);
+  both(
+      [&](int n) {
+        return "const t = array(1" + chain("", ", 1", n - 1) + ");" +
+               with_body("x[0] = t[u32(x[0])];");
+      },
+      256, 1000);
+  both([&](int n) { return repeated("var a: array<f32, 16>;", "x[@] = a[u32(x[@]) & 15u];", n); },
+       100, 300);
+  refused("const i = 1; " + array(2000, "let i = u32(x[0]); a[i] = 1;"));
+  // Built-in functions, divisions and products of matrices.
+  both([&](int n) { return repeated("var v = vec4f(x[0]);", "v = atan2(v, v + 1.0);", n); }, 200,
+       800);
+  both([&](int n) { return repeated("var v = x[0];", "v = sin(v);", n); }, 400, 2000);
+  both([&](int n) { return repeated("var v = u32(x[0]);", "v = 9u / v;", n); }, 400, 2000);
+  both([&](int n) { return repeated("var m = mat4x4f();", "m = m * m;", n); }, 50, 500);
+  both([&](int n) { return "alias M = mat4x4f;" + repeated("var m: M;", "m = m * 2;", n); }, 50,
+       500);
+  both(
+      [&](int n) {
+        return "fn f() -> mat2x2f { return mat2x2f(); }" +
+               repeated("let m = f(); var k = m;", "k = k * m;", n);
+      },
+      50, 500);
+  taken(repeated("var m = mat2x2f(); var f = 1.0;", "f = f * 3.0;", 1000));
+  // Loops that go round few times are written out, one in the other too.
+  const std::string add = "{ x[i] += 1.0; }";
+  both([&](int n) { return repeated("", "for (var i = 0; i < 20; i++) " + add, n); }, 10, 40);
+  both([&](int n) { return repeated("", "for (var i = 0; i < i32(x[9]); i++) " + add, n); }, 60,
+       300);
+  taken(repeated("", "for (var i = 0; i < 1000; i++) " + add, 40));
+  both([&](int n) { return repeated("", "for (var i = 40; i >= 0; i -= 2) " + add, n); }, 10, 40);
+  both([&](int n) { return repeated("", "for (var i = 64; i > 0; i >>= 1) " + add, n); }, 10, 80);
+  both([&](int n) { return repeated("", "{ var i = 0; while i < 20 { x[i] += 1.0; i++; } }", n); },
+       10, 60);
+  both(
+      [&](int n) {
+        return repeated("", "{ var i = 0; loop { if i == 20 { break; } x[i] += 1.0; i++; } }", n);
+      },
+      8, 60);
+  taken(
+      with_body("for (var i = 0; i < 16; i++) { for (var j = 0; j < 16; j++) {"
+                "for (var k = 0; k < 16; k++) { x[i * j + k] += 1.0; } } }"));
+}
+
+TEST_CASE("wgsl: a loop that is none is read as what it is, and no word again and again") {
+  const auto refused_later = [](const std::string& body) { CHECK_NOTHROW(read(with_body(body))); };
+  refused_later("for");
+  refused_later("for (;;)");
+  refused_later("while loop for ( ; ) {}");
+  refused_later("for (var i = 0; i < ; i += ) {} loop");
+  for (const char* word : {"while ", "for ", "loop ", "let ", "var ", "fn ", "struct S "}) {
+    CHECK_THROWS_AS(read(with_body(chain("", word, 100'000))), KernelError);
+  }
 }
 
 TEST_CASE("wgsl: what is not taken is refused with its line") {

@@ -61,7 +61,10 @@ def elementwise_operand(draw: Draw, shape: list[int], dtype: str) -> Any:
 
 
 def part_of(draw: Draw, shape: list[int]) -> list[int]:
-    """A shape that broadcasts to this one."""
+    """A shape that broadcasts to this one; of many dimensions along some beside each other."""
+    if len(shape) > 8:
+        first, past = sorted(draw.integer(0, len(shape)) for _ in range(2))
+        return [*shape[:first], *[1] * (past - first), *shape[past:]]
     kept = [size if draw.below(3) else 1 for size in shape]
     return kept[draw.integer(0, len(kept)) :] if draw.rarely(3) else kept
 
@@ -80,7 +83,8 @@ BINARY: dict[str, tuple[str, Any]] = {
 def binary(draw: Draw) -> Op:
     name = draw.one_of(list(BINARY))
     op, operator = BINARY[name]
-    dtype, shape = draw.dtype(), draw.shape(6, MOST)
+    dtype = draw.dtype()
+    shape = draw.deep_shape(MOST) if draw.rarely(8) else draw.shape(6, MOST)
     a = elementwise_operand(draw, part_of(draw, shape), dtype)
     b = elementwise_operand(draw, part_of(draw, shape), dtype)
     if not isinstance(a, np.ndarray) and not isinstance(b, np.ndarray):
@@ -97,7 +101,7 @@ def binary(draw: Draw) -> Op:
 def unary(draw: Draw) -> Op:
     name = draw.one_of(list(references.UNARY))
     dtype = draw.dtype()
-    x = np.asarray(draw.numbers(draw.shape(5, MOST), dtype))
+    x = np.asarray(draw.numbers(draw.any_shape(5, MOST), dtype))
     exact = references.UNARY[name](x)
     tolerance = bounds.elementwise(name, exact, x.astype(np.float64), draw.subnormals)
     operator = {"neg": lambda x: -x, "abs": abs}.get(name)
@@ -106,7 +110,7 @@ def unary(draw: Draw) -> Op:
 
 def reduction(draw: Draw) -> Op:
     name = draw.one_of(["sum", "max", "min", "mean"])
-    shape, dtype = draw.shape(6, MOST), draw.dtype()
+    shape, dtype = draw.any_shape(6, MOST), draw.dtype()
     kind = draw.below(3)
     axes = [i for i in range(len(shape)) if draw.below(2)]
     axis: Any = None if kind == 0 or not axes else axes[0] if kind == 1 else tuple(axes)
@@ -164,7 +168,7 @@ def matmul(draw: Draw) -> Op:
 
 
 def softmax(draw: Draw) -> Op:
-    shape, dtype = draw.shape(5, MOST, 1), draw.dtype()
+    shape, dtype = draw.any_shape(5, MOST), draw.dtype()
     axis = draw.below(len(shape))
     x = draw.normal(shape, dtype)
     exact, tolerance = np.empty(shape), np.empty(shape)
@@ -234,7 +238,7 @@ def norm(draw: Draw) -> Op:
 
 def cast(draw: Draw) -> Op:
     dtype, to = draw.one_of(["float32", "float16", "int32"]), draw.dtype()
-    shape = draw.shape(4, MOST)
+    shape = draw.any_shape(4, MOST)
     x = draw.int32(shape) if dtype == "int32" else np.asarray(draw.numbers(shape, dtype))
     with np.errstate(over="ignore"):
         exact = x.astype(to)
@@ -329,6 +333,9 @@ def strangers(be: tw.Backend, other: tw.Backend, draw: Draw) -> list[Any]:
     ]  # fmt: skip
 
 
+MUCH = 1 << 30  # bytes
+
+
 def refused(be: tw.Backend, other: tw.Backend, draw: Draw) -> bool:
     """Whether it was: one input, option or `out` is anything. What is not refused computes, and
     nothing but an Error, a TypeError or what NumPy says of its own arrays comes back."""
@@ -353,6 +360,11 @@ def refused(be: tw.Backend, other: tw.Backend, draw: Draw) -> bool:
     except (tw.InvalidArgument, tw.Unsupported, TypeError) as error:
         if isinstance(error, tw.Error) and not re.match(r"\w+: ", str(error)):
             raise Fault(f"{op} says: {error}") from error
+    except tw.OutOfMemory as error:
+        # Options may ask for results that no memory holds.
+        asked = re.search(r"(\d+) bytes", str(error))
+        if asked is None or int(asked[1]) < MUCH:
+            raise Fault(f"{op} raises OutOfMemory: {error}") from error
     except Exception as error:
         raise Fault(f"{op} raises {type(error).__name__}: {error}") from error
     else:

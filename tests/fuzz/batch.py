@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import tilewright as tw
+from conformance.calls import lacks
 from conformance.workspace import keeps_subnormals
 from tilewright import _core
 
-from . import arrays, kernels, sequences
+from . import arrays, kernels, sequences, spirv
 from .call import Call, Fault, Placed
 from .draw import Draw
 from .ops import GENERATORS
@@ -42,13 +43,16 @@ class Bench:
     @property
     def kinds(self) -> list[Kind]:
         """What cases may be. `only` names some of these, or calls."""
-        kinds = WITH_KERNELS if self.be.name == "webgpu" else KINDS
+        kinds = WITH_KERNELS.get(self.be.name, KINDS)
+        if self.be.name == "level-zero" and not spirv.has_own_driver():
+            kinds = [kind for kind in kinds if kind is not wrong_spirv]
         named = [kind for kind in kinds if kind.__name__ in self.only]
         calls = [valid, invalid] if set(self.only) & set(GENERATORS) else []
         return [*named, *calls] or kinds
 
     def generator(self, draw: Draw) -> Callable[[Draw], Call]:
-        names = [name for name in GENERATORS if name in self.only] or list(GENERATORS)
+        there = [name for name in GENERATORS if not lacks(self.be, name)]
+        names = [name for name in there if name in self.only] or there
         return GENERATORS[draw.one_of(names)]
 
 
@@ -74,7 +78,7 @@ def valid(bench: Bench, draw: Draw) -> None:
         copied = call.name.startswith("copy_")
         operand.null = operand.array.size == 0 and not copied and draw.below(2) == 1
     draw.says(call)
-    with chosen(bench.be, draw), Placed(bench.be, call) as placed:
+    with chosen(bench.be, draw), Placed(bench.be, call, draw) as placed:
         call.run(bench.be)
         placed.check_results()
     bench.counts["valid"] += 1
@@ -142,10 +146,23 @@ def wrong_kernel(bench: Bench, draw: Draw) -> None:
     bench.counts["refused" if refused else "valid"] += 1
 
 
+def spirv_kernel(bench: Bench, draw: Draw) -> None:
+    spirv.valid(bench.be, draw)
+    bench.counts["valid"] += 1
+
+
+def wrong_spirv(bench: Bench, draw: Draw) -> None:
+    refused = spirv.mutated(bench.be, draw)
+    bench.counts["refused" if refused else "valid"] += 1
+
+
 KINDS: list[Kind] = [valid] * 30 + [invalid] * 14 + [array] * 16 + [wrong_array] * 8
 KINDS += [sequence] * 4 + [limited, several, threaded] * 2
-#: for backends that take kernels in WGSL
-WITH_KERNELS: list[Kind] = [*KINDS, *[kernel] * 3, *[wrong_kernel] * 5]
+#: for backends that take kernels
+WITH_KERNELS: dict[str, list[Kind]] = {
+    "webgpu": [*KINDS, *[kernel] * 3, *[wrong_kernel] * 5],
+    "level-zero": [*KINDS, *[spirv_kernel] * 2, *[wrong_spirv] * 5],
+}
 
 
 def run_case(bench: Bench, draw: Draw) -> None:

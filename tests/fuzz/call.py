@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,12 @@ from conformance import bounds
 from conformance.calls import CALLS
 from conformance.workspace import GUARD, raw
 
+from .draw import Draw
+
 Array = npt.NDArray[Any]
+
+#: what bindings of every device may start on
+ALIGNED = 256
 
 
 class Fault(AssertionError):
@@ -30,6 +35,12 @@ class Operand:
     handle: Any = 0
     #: a handle of 0, which what holds no elements may have
     null: bool = False
+    #: strides and an offset, in elements, by which a call sees it
+    walk: tuple[list[int], int] | None = None
+
+    @property
+    def argument(self) -> Any:
+        return self.handle if self.walk is None else (self.handle, *self.walk)
 
     @property
     def contents(self) -> Array:
@@ -53,6 +64,7 @@ class Operand:
         if self.null:
             return "0"
         more = f" and {self.slack} bytes" if self.slack else ""
+        more += f" by {self.walk}" if self.walk else ""
         return f"<{self.array.dtype} {list(self.array.shape)}{more}>"
 
 
@@ -94,28 +106,81 @@ class Call:
 
     def run(self, be: tw.Backend, **changed: Any) -> None:
         given = {**self.values, **changed}
-        getattr(be, self.name)(*(v.handle if isinstance(v, Operand) else v for v in given.values()))
+        arguments = (v.argument if isinstance(v, Operand) else v for v in given.values())
+        result = getattr(be, self.name)(*arguments)
+        if self.name == "view":
+            be.free(result)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{k}={v!r}' for k, v in self.values.items())})"
 
 
-class Placed:
-    """The operands of a call on a device, for as long as a `with` block lasts."""
+class Block:
+    """Operands as views on one buffer, with guard bytes around them."""
 
-    def __init__(self, be: tw.Backend, call: Call) -> None:
+    def __init__(self, be: tw.Backend, draw: Draw, operands: Sequence[Operand]) -> None:
+        self.be = be
+        self.places: list[tuple[Operand, int]] = []
+        end = 0
+        for operand in operands:
+            step = draw.one_of([ALIGNED, operand.array.itemsize])
+            start = (-(-end // step) + draw.integer(0, 3)) * step
+            self.places.append((operand, start))
+            end = start + max(1, operand.contents.size)
+        self.contents = np.full(end + draw.integer(0, 40), GUARD, np.uint8)
+        for operand, at in self.places:
+            self.contents[at:][: operand.contents.size] = operand.contents
+        self.buffer = be.alloc(self.contents.size)
+        be.copy_htod(self.buffer, self.contents)
+        for operand, at in self.places:
+            operand.handle = be.view(self.buffer, at, max(1, operand.contents.size))
+        # The views keep it.
+        if draw.below(2):
+            be.free(self.buffer)
+            self.buffer = None
+
+    def check_guards(self) -> None:
+        if self.buffer is None:
+            return
+        now = np.empty_like(self.contents)
+        self.be.copy_dtoh(now, self.buffer)
+        for operand, at in self.places:
+            now[at:][: operand.contents.size] = GUARD
+        if not (now == GUARD).all():
+            raise Fault(f"bytes beside views were written, at {np.flatnonzero(now != GUARD)[0]}")
+
+    def free(self) -> None:
+        if self.buffer is not None:
+            self.be.free(self.buffer)
+
+
+class Placed:
+    """The operands of a call on a device, for as long as a `with` block lasts: in buffers of their
+    own, or, where something is drawn, now and then in views."""
+
+    def __init__(self, be: tw.Backend, call: Call, draw: Draw | None = None) -> None:
         self.be = be
         self.call = call
+        self.draw = draw
+        self.blocks: list[Block] = []
 
     def __enter__(self) -> Placed:
-        for operand in self.call.operands:
-            operand.place(self.be)
+        operands = [operand for operand in self.call.operands if not operand.null]
+        layout = self.draw.one_of(["own", "own", "views", "one"]) if self.draw else "own"
+        groups = [operands] if layout == "one" and operands else [[one] for one in operands]
+        for group in groups:
+            if layout == "own" or self.draw is None:
+                group[0].place(self.be)
+            else:
+                self.blocks.append(Block(self.be, self.draw, group))
         return self
 
     def __exit__(self, *_: object) -> None:
         for operand in self.call.operands:
             if not operand.null:
                 self.be.free(operand.handle)
+        for block in self.blocks:
+            block.free()
 
     def check_unchanged(self, why: str) -> None:
         for name, operand in self.call.values.items():
@@ -123,6 +188,11 @@ class Placed:
                 self._same(operand.download(self.be), operand.contents, f"{name}, {why},")
 
     def check_results(self) -> None:
+        for block in self.blocks:
+            try:
+                block.check_guards()
+            except Fault as fault:
+                raise Fault(f"{self.call}\n{fault}") from None
         results = {id(result.operand): result for result in self.call.results}
         for name, operand in self.call.values.items():
             if not isinstance(operand, Operand):

@@ -86,6 +86,21 @@ class Draw:
         order = self.below(3)
         return shape if order == 0 else shape[::-1] if order == 1 else shape[1:] + shape[:1]
 
+    def deep_shape(self, most_elements: int) -> list[int]:
+        """Of more dimensions than a kernel walks one by one."""
+        shape: list[int] = []
+        left = most_elements
+        for _ in range(self.integer(9, 32)):
+            shape.append(min(left, self.one_of([1, 2, 1, 3])))
+            left //= shape[-1]
+        return shape
+
+    def any_shape(self, most_dimensions: int, most_elements: int) -> list[int]:
+        """With one dimension at least, and now and then with many."""
+        if self.rarely(8):
+            return self.deep_shape(most_elements)
+        return self.shape(most_dimensions, most_elements, 1)
+
     # Numbers --------------------------------------------------------------------------------------
 
     def dtype(self) -> str:

@@ -126,12 +126,12 @@ WORDS += ["array", "vec3", "struct", "fn", "var", "let", "const", "override", "@
 WORDS += ["@binding(9)", "a", "params", "/*", "*/", "//", '"', "\\", "\0", "é", "😀", "enable", "_"]
 
 
-def changed(draw: Draw, text: str) -> str:
-    """A few words gone, twice there, elsewhere, or others."""
+def changed(draw: Draw, text: str, other: str) -> str:
+    """A few words gone, twice there, elsewhere, or others; an end; or the end of `other`."""
     words = re.findall(r"\w+|\s+|[^\w\s]", text)
     for _ in range(draw.integer(1, 2)):
         at = draw.below(len(words))
-        kind = draw.below(5)
+        kind = draw.below(7)
         if kind == 0:
             del words[at : at + draw.integer(1, 3)]
         elif kind == 1:
@@ -140,8 +140,12 @@ def changed(draw: Draw, text: str) -> str:
             words[at] = draw.one_of(WORDS)
         elif kind == 3:
             words[at:at] = words[at : at + draw.integer(1, 10)]
-        else:
+        elif kind == 4:
             words[at] = draw.one_of(words)
+        elif kind == 5:
+            del words[at:]
+        else:
+            words[at:] = [other[draw.below(len(other)) :]]
         words = words or [" "]
     return "".join(words)
 
@@ -149,7 +153,7 @@ def changed(draw: Draw, text: str) -> str:
 def mutated(be: tw.Backend, draw: Draw) -> bool:
     """Whether it was refused. What compiles runs, within its buffers."""
     program, n = Program(draw), 100
-    text = changed(draw, program.text)
+    text = changed(draw, program.text, Program(draw).text)
     draw.says(text)
     before = be.array(np.arange(n, dtype=np.int32))
     arrays = [be.array(np.arange(n, dtype=np.int32)) for _ in range(3)]

@@ -115,7 +115,8 @@ def wrong_values(
         yield from (Wrong(argument, one) for one in NO_INTEGERS)
         near = [] if value is None else [value + 1, max(0, value - 1), 2 * value]
         yield from (Wrong(argument, one, surely=False) for one in [*LARGE, *near])
-        yield Wrong(argument, 0, surely=kind.positive and not call.empty)
+        right = call.empty or (kind.unless and call.values[kind.unless[0]] == kind.unless[1])
+        yield Wrong(argument, 0, surely=kind.positive and not right)
     elif isinstance(kind, Index):
         rank = len(call.values["shape"])
         yield from (Wrong(argument, one) for one in (rank, -rank - 1, *LARGE, *NO_NUMBERS, 2**64))
@@ -167,9 +168,12 @@ def wrong_buffers(
             taken = call.values[name]
             if not isinstance(other, In) or name in kind.may_be or not isinstance(taken, Operand):
                 continue
+            if call.needs(name) == 0:
+                continue  # the output meets nothing there
+            if taken.walk is not None or operand.walk is not None:
+                continue  # the output may fit in what strides leave out
             # A buffer too small for the output may be named as that.
-            surely = needed and call.needs(name) > 0
-            yield Wrong(argument, taken.handle, surely, (name,))
+            yield Wrong(argument, taken.handle, needed, (name,))
 
 
 def refuses(
@@ -179,7 +183,8 @@ def refuses(
         value = wrong.value
         if isinstance(value, Small):
             value.place(be)
-            value = value.handle
+            value.walk = call.values[wrong.argument].walk
+            value = value.argument
         changed = {wrong.argument: value}
     said = f"{call}\nwith {changed!r}"
     draw.says(said)

@@ -14,6 +14,7 @@ from .draw import Draw
 
 MOST_BUFFERS = 12
 MOST_ELEMENTS = 30_000
+MOST_READS = 10
 
 
 class Player:
@@ -30,6 +31,8 @@ class Player:
         self.base = be.memory_stats() if alone else None
         self.profiling = False
         self.done = 0
+        #: those under way: what they fill, and with what
+        self.reads: list[tuple[tw.Event, Array, Array]] = []
 
     def step(self, draw: Draw) -> None:
         if not self.model or (len(self.model) < MOST_BUFFERS and draw.rarely(4)):
@@ -45,6 +48,7 @@ class Player:
     def finish(self) -> None:
         if self.profiling:
             self.end_profile()
+        self.finish_reads(True)
         for handle in list(self.model):
             self.read(handle)
             self.be.free(handle)
@@ -119,6 +123,45 @@ class Player:
             at = int(np.flatnonzero(got != expected)[0])
             raise Fault(f"a buffer of {got.size} holds {got[at]} at {at}, expected {expected[at]}")
 
+    def read_async(self, draw: Draw) -> None:
+        """A part of a buffer, which shows what it holds now whatever comes next."""
+        handle = self.pick(draw)
+        whole = self.model[handle]
+        at = draw.integer(0, whole.size)
+        expected = whole[at : at + draw.integer(0, whole.size - at)].copy()
+        got = np.full_like(expected, np.nan)
+        event = self.be.copy_dtoh_async(got, handle, 4 * at)
+        self.reads.append((event, got, expected))
+        if len(self.reads) > MOST_READS:
+            self.finish_reads(draw.below(2) == 0)
+
+    def finish_reads(self, by_the_last: bool) -> None:
+        """Waits for each, or for the last alone: the others are done with it, unless it is of
+        nothing, which waits for nothing."""
+        reads, self.reads = self.reads, []
+        by_the_last = by_the_last and bool(reads) and reads[-1][2].size > 0
+        if by_the_last:
+            reads[-1][0].wait()
+        for event, got, expected in reads:
+            if not (event.done() if by_the_last else event.wait()):
+                raise Fault("a read is not done although a later one is")
+            if not np.array_equal(got, expected):
+                raise Fault(f"a read of {got.size} numbers holds others than when it was queued")
+
+    def event(self, draw: Draw) -> None:
+        event = self.be.event()
+        how = draw.below(4)
+        if how == 0:
+            self.be.flush()
+        elif how == 1:
+            event.wait()
+            if not event.done():
+                raise Fault("an event is not done after its wait")
+        elif how == 2:
+            event.wait(draw.one_of([0, 1e-6, 1e-3]))
+        else:
+            event.done()
+
     def copy(self, draw: Draw) -> None:
         target, source = self.pick(draw), self.pick(draw)
         n = min(self.model[target].size, self.model[source].size)
@@ -178,6 +221,48 @@ class Player:
         self.be.free(made[0])
         self.gone.append(made[0])
 
+    def record(self, draw: Draw) -> None:
+        """A few ops, replayed on what their buffers hold by then."""
+        try:
+            recording = self.be.record()
+        except tw.InvalidArgument:
+            if self.alone:
+                raise
+            return  # another thread records
+        with recording:
+            steps = [self.recorded(draw) for _ in range(draw.integer(0, 5))]
+        for _ in range(draw.integer(0, 3)):
+            if draw.below(2):
+                self.upload(draw)
+            recording.replay()
+            for step in steps:
+                step()
+        recording.drop()
+
+    def recorded(self, draw: Draw) -> Callable[[], None]:
+        """Records an op; what it does to the model, which gives what it wrote."""
+        source, target = self.pick(draw), self.pick(draw)
+        x, y = self.model[source], self.model[target]
+        n = draw.integer(1, min(x.size, y.size))
+        made: list[int] = []
+
+        def through_a_buffer_of_its_own() -> None:
+            made.append(self.be.alloc(4 * n))
+            self.be.unary("neg", source, made[0], n)
+            self.be.binary("max", made[0], target, target, n)
+            self.be.free(made[0])
+
+        how = draw.below(3)
+        if how == 0 and source != target:
+            self.be.copy_dtod(target, source, 4 * n, 4 * (y.size - n))
+            return lambda: y.__setitem__(slice(y.size - n, None), x[:n])
+        if how == 1 and self.attempt(through_a_buffer_of_its_own):
+            self.gone.append(made[0])
+            return lambda: y.__setitem__(slice(n), np.maximum(-x[:n], y[:n]))
+        if self.attempt(lambda: self.be.unary("neg", source, target, n)):
+            return lambda: y.__setitem__(slice(n), -x[:n])
+        return lambda: None
+
     def use_after_free(self, draw: Draw) -> None:
         if not self.gone:
             return
@@ -203,7 +288,7 @@ class Player:
         self.be.synchronize()
 
     def profile(self, draw: Draw) -> None:
-        if not self.alone or self.be.name == "cpu":
+        if not self.alone:
             return
         if self.profiling:
             self.end_profile()
@@ -225,7 +310,8 @@ def relu(x: Array) -> Array:
 ACTIONS: list[Callable[[Player, Draw], None]] = [
     Player.unary, Player.binary, Player.free, Player.upload, Player.download, Player.copy,
     Player.unary, Player.binary, Player.reduce, Player.product, Player.use_after_free,
-    Player.trim, Player.synchronize, Player.profile,
+    Player.trim, Player.synchronize, Player.profile, Player.read_async, Player.read_async,
+    Player.event, Player.record,
 ]  # fmt: skip
 
 
@@ -259,6 +345,7 @@ def several_backends(make: Callable[..., tw.Backend], draw: Draw) -> int:
                 player.finish()
             stale = list(player.model)
             be.close()
+            player.finish_reads(True)
             players[at] = None
             if draw.below(2):
                 be.init()
@@ -301,6 +388,10 @@ def threads(be: tw.Backend, make: Callable[..., tw.Backend], draw: Draw) -> int:
             player.finish()
         except tw.NotInitialized as error:
             if closed_at is None:
+                faults.append(error)
+        except tw.InvalidArgument as error:
+            # close() ends what is recorded, also between record() and the first call in it.
+            if closed_at is None or "not under way" not in str(error):
                 faults.append(error)
         except BaseException as error:
             faults.append(error)

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-KERNELS = Path(__file__).parents[2] / "csrc" / "kernels" / "opencl"
+KERNELS = Path(__file__).parents[2] / "csrc" / "kernels"
 # Those whose registers hold half as much, and those that hold more.
 NARROW = ("tgllp", "dg2-g10")
 WIDE = "pvc"
@@ -22,19 +22,30 @@ FLAGS = {"pvc": "-ze-intel-enable-auto-large-GRF-mode"}
 ALWAYS = "-cl-fp32-correctly-rounded-divide-sqrt"
 # What specialization constants are in launches; modules as they come have 1 for each.
 CONSTANTS = {
+    "AXES": (1, 4),
+    "BYTES": (1, 2, 4, 8),
     "CAUSAL": (0, 1),
     "COLUMNS": (32, 64),
+    "FIRST": (0, 1),
     "GROUP": (256,),
+    "INDEX": (0, 1, 4, 8),
+    "KIND": (0, 1, 2, 3),
     "LANES": (8, 32),
+    "MANTISSA": (10, 20, 23),
     "OP": range(7),
     "PAIRS": (0, 1),
+    "RANK": (1, 4),
+    "RIGHT": (0, 1),
     "ROUND": (0, 1, 2),
     "ROWS": (0, 1),
+    "SCATTER": (0, 1),
+    "SIGNED": (0, 1),
     "SMALL": (0, 1),
     "TA": (0, 1),
     "VECTORS": (2, 8),
     "WALKERS": (16, 128),
     "WHOLE": (0, 1),
+    "WIDE": (0, 1),
 }
 
 
@@ -76,7 +87,8 @@ class Module:
     @property
     def constants(self) -> dict[str, int]:
         """Values of its specialization constants, in their order."""
-        source = (KERNELS / f"{self.kernel}.cl").read_text()
+        files = [KERNELS / "opencl" / f"{self.kernel}.cl", KERNELS / "wgsl" / f"{self.kernel}.wgsl"]
+        source = next((file.read_text() for file in files if file.exists()), "")
         names = re.findall(r"^//! (\w+): constant", source, re.MULTILINE)
         all_values = list(itertools.product(*(CONSTANTS[name] for name in names)))
         return dict(zip(names, all_values[self.turn % len(all_values)], strict=True))

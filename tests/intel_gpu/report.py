@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compiler import DEVICES, FLAGS, all_compiled, on_all_devices
+import programs
+from compiler import DEVICES, FLAGS, Module, all_compiled, on_all_devices
 
 PAGE = Path(__file__).parents[2] / "docs" / "level-zero-kernels.md"
 HEAD = """# What Intel's compiler makes of the kernels
@@ -19,6 +20,8 @@ it). Of each kernel there are so many modules that each value of each of its cho
 one choice of values for the constants that a launch sets. A cell is the SIMD width; the bytes that
 a hardware thread spills to memory (rounded up to a power of two by the compiler), where it spills;
 and the workgroup memory. It is empty where that device takes another form of the kernel.
+`program` is what the backend makes of elementwise programs as it runs: of each op alone, with
+float32 or what the row says, and of a chain of 40 exponentials.
 `tests/intel_gpu/test_compiler.py` lets no module spill.
 
 | kernel | choices | constants | {devices} |
@@ -27,8 +30,9 @@ and the workgroup memory. It is empty where that device takes another form of th
 
 
 def main(modules: Path, driver: Path) -> None:
-    jobs = on_all_devices(modules)
     with tempfile.TemporaryDirectory() as folder:
+        made = [Module(path) for path in programs.made(Path(folder))]
+        jobs = on_all_devices(modules) + [(m, device) for m in made for device in DEVICES]
         results = all_compiled(driver, jobs, Path(folder))
     package = next((driver / "archives").glob("intel-opencl-icd_*")).name.split("_")[1]
     page = HEAD.format(

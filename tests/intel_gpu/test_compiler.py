@@ -5,8 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tilewright import Program
 
-from .compiler import all_compiled, every_module
+from . import programs
+from .compiler import DEVICES, Job, Module, all_compiled, every_module
+
+
+def spilling(driver: Path, jobs: list[Job], folder: Path) -> list[str]:
+    return [
+        f"{module} on {device}: {figures}"
+        for (module, device), figures in all_compiled(driver, jobs, folder).items()
+        if figures.spilled > 0
+    ]
 
 
 @pytest.mark.exhaustive
@@ -14,10 +24,15 @@ def test_kernels_stay_in_registers(modules: Path, driver: Path, tmp_path: Path) 
     """Every module, each with one choice of values for its constants and, but for some, on one
     device alone: compiling all of them for all three takes minutes, and spills were found where
     these choices look."""
-    results = all_compiled(driver, every_module(modules), tmp_path)
-    spilling = [
-        f"{module} on {device}: {figures}"
-        for (module, device), figures in results.items()
-        if figures.spilled > 0
-    ]
-    assert spilling == []
+    assert spilling(driver, every_module(modules), tmp_path) == []
+
+
+@pytest.mark.exhaustive
+def test_programs_stay_in_registers(driver: Path, tmp_path: Path) -> None:
+    """Of each op by itself, in its largest form, and of a long chain in each of its forms."""
+    modules = [Module(path) for path in programs.made(tmp_path)]
+    assert len(modules) > len(Program.ops())
+    jobs = [(module, device) for module in modules for device in DEVICES]
+    compiled = tmp_path / "compiled"
+    compiled.mkdir()
+    assert spilling(driver, jobs, compiled) == []

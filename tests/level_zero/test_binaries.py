@@ -28,6 +28,31 @@ def test_a_second_process_does_not_compile(succeeds: Callable[..., str], tmp_pat
     assert succeeds(COUNT) == "from disk\n"
 
 
+MAP = """
+driver = CpuDriver()
+with tw.init_backend(DEVICE) as be:
+    program = tw.Program()
+    program.output((program.input("int16").cast("float32") * program.number()).exp())
+    buffer, out = be.array(np.arange(-50, 50, dtype=np.int16).view(np.float32)), be.alloc(400)
+    driver.fail("zeModuleGetNativeBinary", 0x7ffffffe)
+    be.map(program, (100,), [buffer], [0.125], [out])
+    print("compiled" if driver.failed() else "from disk")
+    got = np.empty(100, np.float32)
+    be.copy_dtoh(got, out)
+    assert np.allclose(got, np.exp(np.arange(-50, 50) / 8), rtol=1e-6)
+"""
+
+
+def test_programs_of_an_earlier_process_are_not_compiled(
+    succeeds: Callable[..., str], tmp_path: Path
+) -> None:
+    """The same program is the same SPIR-V each time that it is made."""
+    assert succeeds(MAP) == "compiled\n"
+    succeeds(MAP.replace("driver.fail(", "print("))
+    assert len(files(tmp_path)) == 1
+    assert succeeds(MAP) == "from disk\n"
+
+
 DAMAGES = {
     "empty": lambda content: b"",
     "cut off": lambda content: content[: len(content) // 2],

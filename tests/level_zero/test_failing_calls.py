@@ -9,6 +9,17 @@ import pytest
 OUT_OF_HOST_MEMORY, OUT_OF_DEVICE_MEMORY = 0x70000002, 0x70000003
 UNKNOWN = 0x7FFFFFFE
 
+# Calls at the end of a run, which a number taken from another run may miss.
+LAST = [
+    "zeMemFree",
+    "zeKernelDestroy",
+    "zeModuleDestroy",
+    "zeEventDestroy",
+    "zeEventPoolDestroy",
+    "zeCommandListDestroy",
+    "zeContextDestroy",
+]
+
 EACH = """
 import shutil
 driver = CpuDriver()
@@ -20,20 +31,32 @@ assert all_of_it()
 count = driver.calls() - first
 assert count > 50
 failed = set()
-for number in range(1, count + 1):
+
+
+# Whether one call failed: waiting takes more calls or fewer from run to run.
+def fails(what):
     shutil.rmtree(os.environ["TILEWRIGHT_CACHE_DIR"], ignore_errors=True)
-    driver.fail(str(number), {result})
+    driver.fail(what, {result})
     try:
-        assert all_of_it(), (number, driver.failed())
+        assert all_of_it(), (what, driver.failed())
     except tw.Error as error:
         name = driver.failed()
         expected = {kinds}
         assert isinstance(error, expected), (name, type(error), error)
         assert "level-zero" in str(error) or "alloc" in str(error), (name, str(error))
-    assert driver.failed(), number
-    failed.add(driver.failed())
-    assert driver.alive() == "", (number, driver.failed(), driver.alive())
+    name = driver.failed()
+    failed.add(name)
+    assert driver.alive() == "", (what, name, driver.alive())
     driver.fail("0", 0)
+    return name != ""
+
+
+number = 1
+while fails(str(number)):
+    number += 1
+assert number > 0.8 * count, (number, count)
+for name in {last}:
+    assert fails(name), name
 assert all_of_it()
 print(*sorted(failed))
 """
@@ -55,9 +78,10 @@ print(*sorted(failed))
 def test_each_call_in_turn(
     succeeds: Callable[..., str], result: int, kinds: str, copy_engine: str
 ) -> None:
-    code = EACH.format(result=result, kinds=kinds)
+    code = EACH.format(result=result, kinds=kinds, last=LAST)
     failed = succeeds(code, ZE_CPU_COPY_ENGINE=copy_engine).split()
     assert {
+        *LAST,
         "zeContextCreate",
         "zeCommandListCreateImmediate",
         "zeEventPoolCreate",
@@ -75,13 +99,6 @@ def test_each_call_in_turn(
         "zeEventHostSynchronize",
         "zeEventHostReset",
         "zeEventQueryKernelTimestamp",
-        "zeMemFree",
-        "zeKernelDestroy",
-        "zeModuleDestroy",
-        "zeEventDestroy",
-        "zeEventPoolDestroy",
-        "zeCommandListDestroy",
-        "zeContextDestroy",
     } <= set(failed)
 
 

@@ -23,12 +23,19 @@ uses = {
     "kernel": lambda: kernel(be, "rounds"),
     "wait": be.synchronize,
     "profile": be.begin_profile,
+    "event": lambda: be.event().wait(),
+    "read": lambda: be.copy_dtoh_async(host, handle).wait(),
+    "large read": lambda: be.copy_dtoh_async(np.ones(20 << 20, np.uint8), large).wait(),
 }
 """
 
 
 @pytest.mark.parametrize(
-    "first", ["launch", "upload", "large upload", "download", "large download", "copy", "wait"]
+    "first",
+    [
+        *["launch", "upload", "large upload", "download", "large download", "copy", "wait"],
+        *["event", "read", "large read"],
+    ],
 )
 @pytest.mark.parametrize("hangs", ["0", "1"])
 def test_after_a_loss(succeeds: Callable[..., str], first: str, hangs: str) -> None:

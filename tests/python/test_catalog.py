@@ -35,6 +35,8 @@ def test_every_op_of_the_trait_is_in_the_catalog() -> None:
         ("unary", tilewright.UnaryOp),
         ("binary", tilewright.BinaryOp),
         ("reduce", tilewright.ReduceOp),
+        ("map_reduce", tilewright.Reduction),
+        ("scan", tilewright.ScanOp),
         ("gemm_mixed_precision", tilewright.Precision),
     ],
 )

@@ -1,5 +1,6 @@
 """The command line, as a person and as a script uses it."""
 
+import io
 import json
 import os
 import pty
@@ -15,6 +16,8 @@ from typing import Any, TypeAlias
 import pytest
 import tilewright
 from tilewright.cli import environment, main
+from tilewright.cli.table import head
+from tilewright.cli.terminal import Painter
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = ["--size", "small", "--seconds", "0.2"]
@@ -258,6 +261,16 @@ def test_the_table_fits_its_terminal(columns: int) -> None:
     assert "Linear algebra" in done.stdout
     assert "\033" not in done.stdout
     assert done.stderr == ""
+
+
+def test_what_a_device_has_is_wrapped() -> None:
+    device = {"id": "webgpu:0", "name": "A GPU", "driver": "1.0", "limits": {}}
+    device["features"] = [f"a-feature-of-the-device-{i}" for i in range(9)]
+    versions = {"python": "3", "numpy": "2", "numpy_blas": "x", "platform": "y", "tilewright": "0"}
+    report = {"device": device, "versions": versions, "date": "today"}
+    lines = head(report, Painter(io.StringIO()), 60).splitlines()
+    assert max(map(len, lines)) <= 60
+    assert all(any(one in line for line in lines) for one in device["features"])
 
 
 def test_a_wrong_result_is_marked_and_fails(

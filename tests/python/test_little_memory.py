@@ -79,8 +79,15 @@ def body(megabytes):
 """
 
 
-@pytest.mark.parametrize("code", [READY + PRODUCT, LOADING, READY + SEVERAL])
-@pytest.mark.parametrize("threads", ["1", "3"])
+# The stacks of 60 threads are all taken before memory gets little only where the threads run.
+CASES = [
+    (code, threads)
+    for code in (READY + PRODUCT, LOADING, READY + SEVERAL)
+    for threads in ("1", "3")
+] + [(READY + PRODUCT, "60")]
+
+
+@pytest.mark.parametrize(("code", "threads"), CASES)
 def test_a_product_works_or_says_that_memory_is_out(
     run_python: Run, code: str, threads: str
 ) -> None:

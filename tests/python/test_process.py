@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,13 +84,17 @@ def test_parent_and_child_go_on_after_a_fork(run_python: Run, code: str) -> None
         assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
+LIBRARIES = [
+    ("cpu", "TILEWRIGHT_OPENBLAS_LIBRARY"),
+    ("webgpu", "TILEWRIGHT_WGPU_LIBRARY"),
+    ("level-zero", "TILEWRIGHT_ZE_LIBRARY"),
+]
+# A build may leave a backend out, and says so where its devices would be.
+LEFT_OUT = {device.backend for device in tw.devices() if "does not contain" in device.reason}
+
+
 @pytest.mark.parametrize(
-    ("backend", "library"),
-    [
-        ("cpu", "TILEWRIGHT_OPENBLAS_LIBRARY"),
-        ("webgpu", "TILEWRIGHT_WGPU_LIBRARY"),
-        ("level-zero", "TILEWRIGHT_ZE_LIBRARY"),
-    ],
+    ("backend", "library"), [one for one in LIBRARIES if one[0] not in LEFT_OUT]
 )
 @pytest.mark.parametrize("call", ["be.init()", "tw.devices(); be.init()"])
 def test_a_library_forks_where_it_is_loaded(
@@ -106,6 +111,29 @@ except tw.BackendUnavailable as error:
     done = run_python(code, ON_LOAD="fork", **{library: on_load})
     assert done.stderr == ""
     assert on_load in done.stdout
+
+
+@pytest.mark.parametrize(
+    "library", [name for backend, name in LIBRARIES if backend not in {"cpu", *LEFT_OUT}]
+)
+def test_a_fork_waits_for_a_library_that_another_thread_loads(
+    succeeds: Callable[..., str], on_load: str, tmp_path: Path, library: str
+) -> None:
+    """A child must not have the locks of the C library as a load leaves them."""
+    code = f"""
+import os, threading, time, warnings
+import tilewright as tw
+warnings.simplefilter("ignore")
+os.chdir({str(tmp_path)!r})
+looking = threading.Thread(target=tw.devices)
+looking.start()
+while not os.path.exists("begun"): time.sleep(0.001)
+child = os.fork()
+if child == 0: os._exit(0 if os.path.exists("ended") else 1)
+assert os.waitpid(child, 0)[1] == 0
+looking.join()
+"""
+    succeeds(code, ON_LOAD="take a while", **{library: on_load})
 
 
 @pytest.mark.parametrize(

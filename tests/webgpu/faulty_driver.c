@@ -30,6 +30,7 @@ enum { CRASHES = 0x4fa11ed1, NEVER_ENDS = 0x4fa11ed2 };
 volatile int pipelines_made;
 volatile int pipelines_waiting;
 volatile int allocated_megabytes;
+volatile int pipeline_layouts;
 
 static get_function real_instance_function, real_device_function;
 
@@ -143,6 +144,17 @@ static int faulty_vkCreateShaderModule(void *device, const struct module_info *i
   return real_vkCreateShaderModule(device, info, allocator, module);
 }
 
+CALL(vkCreatePipelineLayout,
+     (void *device, const void *info, const void *allocator, uint64_t *layout),
+     (device, info, allocator, layout), (__atomic_add_fetch(&pipeline_layouts, 1, __ATOMIC_SEQ_CST), 0),
+     OUT_OF_DEVICE_MEMORY)
+
+static void (*real_vkDestroyPipelineLayout)(void *, uint64_t, const void *);
+static void faulty_vkDestroyPipelineLayout(void *device, uint64_t layout, const void *allocator) {
+  real_vkDestroyPipelineLayout(device, layout, allocator);
+  __atomic_sub_fetch(&pipeline_layouts, 1, __ATOMIC_SEQ_CST);
+}
+
 static void wait_to_make_pipelines(void) {
   if (!pipelines_wait) return;
   __atomic_add_fetch(&pipelines_waiting, 1, __ATOMIC_SEQ_CST);
@@ -180,6 +192,8 @@ static function stand_in(const char *name, function real) {
   STAND_IN(vkAllocateMemory, "vkAllocateMemory")
   STAND_IN(vkFreeMemory, "vkFreeMemory")
   STAND_IN(vkCreateShaderModule, "vkCreateShaderModule")
+  STAND_IN(vkCreatePipelineLayout, "vkCreatePipelineLayout")
+  STAND_IN(vkDestroyPipelineLayout, "vkDestroyPipelineLayout")
   STAND_IN(vkCreateComputePipelines, "vkCreateComputePipelines")
   STAND_IN(vkQueueSubmit, "vkQueueSubmit")
   STAND_IN(vkGetSemaphoreCounterValue, "vkGetSemaphoreCounterValue")

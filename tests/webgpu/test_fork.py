@@ -17,7 +17,9 @@ host = np.zeros(16, np.float32)
 def queue():
     for _ in range(5): be.unary("relu", handle, handle, 16)
 queue()
+event = be.event()
 def parent_goes_on():
+    assert event.wait()
     queue()
     assert works(be) and (x.numpy() == np.arange(1000)).all()
     be.copy_dtoh(host, handle)
@@ -30,6 +32,7 @@ def body():
         lambda: be.relu(x), x.numpy, be.synchronize, lambda: be.copy_htod(handle, host),
         lambda: be.copy_dtoh(host, handle), lambda: be.alloc(1 << 20), lambda: be.zeros(3),
         lambda: be.softmax(x), lambda: be.copy_dtod(handle, x.handle, 32),
+        be.event, be.flush, lambda: be.copy_dtoh_async(host, handle), event.wait, event.done,
     ):
         message = raised(tw.DeviceError, call)
         assert "forked" in message and "spawn" in message, message

@@ -26,6 +26,7 @@ for call in (
     lambda: be.relu(x), lambda: x.numpy(), lambda: be.copy_htod(handle, y),
     lambda: be.copy_dtoh(y, handle), lambda: be.synchronize(), lambda: be.alloc(10_000_000),
     lambda: be.add(x, x), lambda: be.softmax(x), lambda: be.copy_dtod(handle, x.handle, 32),
+    be.event, be.flush, lambda: be.copy_dtoh_async(y, handle),
 ):
     lost(call)
 """
@@ -47,7 +48,8 @@ print("done")
 
 # The loss shows in a wait: one that shows inside a submission ends the process.
 HANGS = """
-import threading
+import threading, time
+y_host = np.zeros(1000, np.float32)
 x_host = np.ones(5_000_000, np.float32)
 large = be.array(x_host)
 be.synchronize()
@@ -80,6 +82,30 @@ def allocate_much():
 lost(allocate_much)""",
     "while a read waits": HANGS + "lost(x.numpy)",
     "while a wait waits": HANGS + "lost(be.synchronize)",
+    "while an event is waited for": HANGS + "lost(be.event().wait)",
+    "while an event is asked": HANGS
+    + """
+event = be.event()
+def ask():
+    while not event.done(): time.sleep(0.01)
+lost(ask)
+lost(event.wait, 0)""",
+    "while a read is under way": HANGS
+    + """
+read = be.copy_dtoh_async(y_host, x)
+lost(read.wait)
+assert not y_host.any()
+lost(read.done)""",
+    "while reads wait for room": HANGS
+    + """
+def read_much():
+    for _ in range(10): be.copy_dtoh_async(x_host, large)
+lost(read_much)""",
+    "while a task awaits": HANGS
+    + """
+import asyncio
+async def main(): await be.event()
+lost(asyncio.run, main())""",
     "while uploads wait": HANGS
     + """
 def upload_much():
@@ -102,6 +128,30 @@ def test_a_lost_device_goes_quietly(
 ) -> None:
     code = SAYS + "be.relu(x)\ndriver.set('device_is_lost')\nlost(x.numpy)\n" + end
     assert succeeds(code + "\nprint('done')", **faulty_driver) == "done\n"
+
+
+def test_a_lost_device_closes_under_its_events(
+    succeeds: Callable[..., str], faulty_driver: dict[str, str]
+) -> None:
+    """They go on saying that it was lost."""
+    code = """
+host = bytearray(4000)
+be.relu(x)
+event, read = be.event(), be.copy_dtoh_async(host, x)
+driver.set('device_is_lost')
+lost(be.synchronize)
+driver.set('device_is_lost', False)
+be.close()
+for one in (event, read):
+    lost(one.wait)
+    lost(one.done)
+host.extend(b"more")
+be.init()
+assert works(be)
+lost(event.wait, 0)
+print("done")
+"""
+    assert succeeds(SAYS + code, **faulty_driver) == "done\n"
 
 
 def test_a_lost_device_under_many_threads(

@@ -285,3 +285,32 @@ assert 10 < driver.count("pipelines_made") < 100, driver.count("pipelines_made")
 def test_many_shapes_share_kernels(succeeds: Succeeds, faulty_driver: dict[str, str]) -> None:
     rounds = ROUNDS.format(times=1500, bytes_a_time=100)
     succeeds(SHAPES + rounds + FEW_PIPELINES, **faulty_driver)
+
+
+# A kernel that says how large its buffer is has a layout of its own.
+LAYOUTS = """
+driver = FaultyDriver()
+be = tw.init_backend("webgpu:0")
+def kernel(elements):
+    return be.kernel(f'''
+@group(0) @binding(0) var<storage, read_write> x: array<u32, {elements}>;
+@compute @workgroup_size(1) fn main() {{ x[{elements - 1}] += {elements}; }}''')
+count = 200
+x = be.array(np.zeros(count, np.int32))
+held = [kernel(elements) for elements in range(1, 4)]
+for one in held:
+    one(x, grid=1)
+for elements in range(1, count + 1):
+    kernel(elements)(x, grid=1)
+for one in held:
+    one(x, grid=1)
+expected = np.arange(1, count + 1)
+expected[:3] *= 3
+assert (x.numpy() == expected).all(), x.numpy()
+# The library makes two of each.
+assert 10 < driver.count("pipeline_layouts") < count, driver.count("pipeline_layouts")
+"""
+
+
+def test_few_layouts_are_kept(succeeds: Succeeds, faulty_driver: dict[str, str]) -> None:
+    succeeds(LAYOUTS, **faulty_driver)

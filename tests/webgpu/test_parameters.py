@@ -28,6 +28,28 @@ print("done")
 """
 
 
+A_RECORDING = """
+be = tw.init_backend("webgpu:0")
+x = be.array(np.arange(21, dtype=np.float32))
+with be.record() as r:
+    sums = [be.add(x, i) for i in range(600)]
+be.add(x, 5)
+for shift in (0, 100):
+    host = np.arange(21, dtype=np.float32) + shift
+    be.copy_htod(x, host)
+    r.replay()
+    be.add(x, 7)
+    assert all((s.numpy() == host + i).all() for i, s in enumerate(sums))
+r.drop()
+assert (be.add(x, 1).numpy() == host + 1).all()
+print("done")
+"""
+
+
+def test_those_of_a_recording_are_written_once(succeeds: Callable[..., str]) -> None:
+    assert succeeds(A_RECORDING, **WITHOUT) == "done\n"
+
+
 def test_each_launch_has_its_own(succeeds: Callable[..., str]) -> None:
     assert succeeds(MORE_THAN_ONE_SUBMISSION_HOLDS, **WITHOUT) == "done\n"
 

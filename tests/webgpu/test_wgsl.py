@@ -296,6 +296,58 @@ with tw.init_backend("webgpu:0") as be:
     succeeds(code)
 
 
+def test_what_drivers_take_long_for_does_not_reach_them(gpu: Backend) -> None:
+    """Each of these kept software Vulkan busy for 4 to 30 seconds and more."""
+    index = "u32(x[0])"
+    store = "x[i] += 1.0;"
+    for body in (
+        f"var a: array<f32, 2000>; a[{index}] = 1.0; x[1] = a[{index} + 1u];",
+        "var v = vec4f(x[0]);" + "v = atan2(v, v + 1.0);" * 800 + "x[1] = v.x;",
+        "var a: array<f32, 16>;" + f"x[1] += a[{index} & 15u];" * 300,
+        "var m = mat4x4f(vec4f(x[0]), vec4f(x[1]), vec4f(), vec4f());" + "m = m * m;" * 500,
+        f"for (var i = 0u; i < {index}; i++) {{ {store} }}" * 300,
+        f"for (var i = 0u; i < 20u; i++) {{ {store} }}" * 60,
+    ):
+        with pytest.raises(KernelError, match=r"main grows to more than 32768 words.*use loops"):
+            gpu.kernel(X + MAIN + "{" + body + "}")
+
+
+def test_ordinary_work_is_taken(gpu: Backend) -> None:
+    """An array of a work-item's own, sorted by it; hundreds of functions; products in tiles."""
+    x = gpu.array(np.arange(64, dtype=np.float32)[::-1].copy())
+    own = """{
+      var a: array<f32, 64>;
+      for (var i = 0u; i < 64u; i++) { a[i] = x[i]; }
+      for (var i = 1u; i < 64u; i++) {
+        let value = a[i];
+        var j = i;
+        while j > 0u && a[j - 1u] > value { a[j] = a[j - 1u]; j--; }
+        a[j] = value;
+      }
+      for (var i = 0u; i < 64u; i++) { x[i] = a[i]; }
+    }"""
+    gpu.kernel(X + MAIN + own)(x, grid=1)
+    np.testing.assert_array_equal(x.numpy(), np.arange(64))
+    functions = "{ var f = x[1];" + "f = sin(f) + 1.0;" * 200 + "x[0] = f; }"
+    gpu.kernel(X + MAIN + functions)(x, grid=1)
+    assert 0 < x.numpy()[0] < 2
+    tiles = """{
+      var sums: array<f32, 16>; var a: array<f32, 4>; var b: array<f32, 4>;
+      for (var k = 0u; k < 16u; k++) {
+        for (var i = 0u; i < 4u; i++) { a[i] = x[i * 16u + k]; b[i] = x[k * 4u + i]; }
+        for (var i = 0u; i < 4u; i++) {
+          for (var j = 0u; j < 4u; j++) { sums[i * 4u + j] += a[i] * b[j]; }
+        }
+      }
+      for (var i = 0u; i < 16u; i++) { x[i] = sums[i]; }
+    }"""
+    whole = (np.arange(64) % 5).astype(np.float32)
+    x = gpu.array(whole)
+    gpu.kernel(X + MAIN + tiles)(x, grid=1)
+    product = whole.reshape(4, 16) @ whole.reshape(16, 4)
+    np.testing.assert_array_equal(x.numpy()[:16].reshape(4, 4), product)
+
+
 def test_a_thread_of_little_stack(succeeds: Callable[..., str]) -> None:
     """What is as deep as is taken compiles there."""
     code = """

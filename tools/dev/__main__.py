@@ -10,6 +10,7 @@ import demo
 import fuzz
 import intel_gpu
 import lint
+import new_op
 import wheel
 import ze_cpu
 from shell import Failed
@@ -24,7 +25,7 @@ def main() -> int:
         "project in it, and system packages where that takes no question.",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in (demo, tests, fuzz, lint, bench, wheel, ze_cpu, intel_gpu):
+    for module in (demo, tests, fuzz, lint, bench, wheel, ze_cpu, intel_gpu, new_op):
         module.add_command(commands)
     options, rest = parser.parse_known_args()
     if "--" in rest:

@@ -47,7 +47,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="a backend, or a device such as webgpu:0; all of them otherwise",
     )
     parser.add_argument("--minutes", type=float, default=10.0, help="for each backend")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="another draws other calls (0)")
     parser.set_defaults(call=call, passes_on=False)
 
 

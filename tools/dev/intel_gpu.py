@@ -9,6 +9,7 @@ import shutil
 import sys
 
 import system
+import ze_cpu
 from project import BUILD_FOLDER, Environment
 from shell import BUILD, ROOT, Failed, output, run, say, succeeds
 
@@ -41,7 +42,9 @@ def call(_: argparse.Namespace, __: list[str]) -> int:
     environment = Environment()
     environment.install_project()
     install()
-    environment.run("python", REPORT, BUILD_FOLDER / "spirv", FOLDER)
+    ze_cpu.prepare(environment, with_tests=False)
+    driver_on_cpu = ze_cpu.variables(environment)
+    environment.run("python", REPORT, BUILD_FOLDER / "spirv", FOLDER, env=driver_on_cpu)
     return 0
 
 

@@ -9,7 +9,10 @@ from project import Environment
 from shell import output, say
 
 CPP_SUFFIXES = {".cpp", ".hpp", ".h", ".inc"}
-TYPED = ("python/tilewright", "tools/op_table.py", "tools/dev", "examples/python")
+TYPED = (
+    *("python/tilewright", "tools/op_table.py", "tools/dev", "examples/python"),
+    "cmake/wgsl_to_opencl",
+)
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

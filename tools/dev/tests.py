@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +20,13 @@ SANITIZERS = {
     "sanitize-threads": "ThreadSanitizer",
 }
 
-# On each backend.
+# Of what a failed test said, at the end of the run.
+LINES_OF_A_FAILURE = 6
+# On all backends at once, which share the processor.
 FUZZ_MINUTES = 10
 
 RESULTS = BUILD / "test-results"
-# Processes that share out the Python tests: more wait for one GPU, and each holds large arrays.
+# Processes that share out the tests: more wait for one GPU, and each holds large arrays.
 WORKERS = min(4, os.cpu_count() or 1)
 # Commands in any order that nothing forbids, so that a missing barrier shows; and what is read or
 # written beyond an allocation ends the process.
@@ -35,7 +36,8 @@ WATCHED = {"ZE_CPU_SHUFFLE": "1", "ZE_CPU_GUARD_PAGES": "1"}
 @dataclass
 class Count:
     passed: int = 0
-    failed: int = 0
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    """Name and what the test said."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """Name and reason."""
 
@@ -131,12 +133,14 @@ def sanitized(environment: Environment) -> Count:
 
 
 def fuzzed(environment: Environment) -> Count:
-    """One test for each process of random calls: a fault is a failure."""
+    """One test for each process of random calls: a fault is a failure. The same calls each time, as
+    far as the time reaches."""
     import fuzz
 
     total = Count()
-    for one in fuzz.run(environment, FUZZ_MINUTES, seed=int(time.time())):
-        total += Count(passed=max(one.processes - one.faults, 0), failed=one.faults)
+    for one in fuzz.run(environment, FUZZ_MINUTES):
+        faults = [(f"fuzz: {one.backend}", "a fault, printed above")] * one.faults
+        total += Count(passed=max(one.processes - one.faults, 0), failed=faults)
     return total
 
 
@@ -148,7 +152,8 @@ def ctest(
 ) -> Count:
     results = results_file(f"ctest-{folder.name}.xml")
     which = ["--preset", preset] if preset else ["--test-dir", folder]
-    arguments = ["--output-on-failure", "--no-tests=error", "--output-junit", str(results)]
+    arguments = ["--output-on-failure", "--no-tests=error", f"--parallel={WORKERS}"]
+    arguments += ["--output-junit", str(results)]
     code = environment.run("ctest", *which, *arguments, env=env, check=False)
     return counted(results, code)
 
@@ -179,26 +184,35 @@ def counted(results: Path, code: int) -> Count:
     count = Count()
     cases = ElementTree.parse(results).iter("testcase") if results.exists() else []
     for case in cases:
+        name = f"{case.get('classname')}.{case.get('name')}"
         skip = case.find("skipped")
+        failures = [*case.findall("failure"), *case.findall("error")]
         if skip is not None:
-            name = f"{case.get('classname')}.{case.get('name')}"
             count.skipped.append((name, skip.get("message", "")))
-        elif case.find("failure") is not None or case.find("error") is not None:
-            count.failed += 1
+        elif failures:
+            # ctest has a test's output in an element of its own.
+            said = "\n".join(one.text or case.findtext("system-out") or "" for one in failures)
+            count.failed.append((name, said))
         else:
             count.passed += 1
-    if code != 0 and count.failed == 0:
-        count.failed = 1
+    if code != 0 and not count.failed:
+        count.failed.append((results.stem, f"ended with exit status {code}"))
     return count
 
 
 def report(total: Count) -> int:
-    """Prints the skips and, last, the count. A skip fails in CI, and anywhere without a reason."""
+    """Prints the skips, the failures with the end of what they said and, last, the count. A skip
+    fails in CI, and anywhere without a reason."""
     refused = 0
     for name, reason in total.skipped:
         print(f"SKIPPED {name}: {reason or 'no reason given'}")
         refused += bool(os.environ.get("CI")) or not reason
     if refused:
         print(f"{refused} skipped tests count as failed")
-    print(f"{total.passed} passed, {total.failed + refused} failed", flush=True)
-    return int(total.failed + refused > 0)
+    for name, said in total.failed:
+        print(f"FAILED {name}")
+        for line in said.strip().splitlines()[-LINES_OF_A_FAILURE:]:
+            print(f"    {line[:200]}")
+    failed = len(total.failed) + refused
+    print(f"{total.passed} passed, {failed} failed", flush=True)
+    return int(failed > 0)

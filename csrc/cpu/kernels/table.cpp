@@ -1,19 +1,23 @@
 #include "cpu/kernels/table.hpp"
 
+#include "cpu/kernels/program_table.hpp"
 #include "cpu/processor.hpp"
 
 namespace tilewright::cpu {
 
 namespace baseline {
 extern const KernelTable table;
-}
+extern const ProgramKernels program_kernels;
+}  // namespace baseline
 #if defined(TILEWRIGHT_X86_KERNELS)
 namespace avx2 {
 extern const KernelTable table;
-}
+extern const ProgramKernels program_kernels;
+}  // namespace avx2
 namespace avx512 {
 extern const KernelTable table;
-}
+extern const ProgramKernels program_kernels;
+}  // namespace avx512
 #endif
 
 const KernelTable& kernels() {
@@ -23,6 +27,15 @@ const KernelTable& kernels() {
   if (isa == Isa::avx2) return avx2::table;
 #endif
   return baseline::table;
+}
+
+const ProgramKernels& program_kernels() {
+#if defined(TILEWRIGHT_X86_KERNELS)
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::program_kernels;
+  if (isa == Isa::avx2) return avx2::program_kernels;
+#endif
+  return baseline::program_kernels;
 }
 
 }  // namespace tilewright::cpu

@@ -29,8 +29,8 @@ struct AttentionTile {
   Size step;              ///< columns of q and k that lie in workgroup memory at a time
   Size keys;              ///< rows of v that do
   Size workgroup_bytes;   ///< at most_columns
-  Size fill;              ///< how many fill a large GPU
-  double speed;           ///< TFLOP/s of a GPU so filled
+  Size fill;              ///< how many fill the measured GPU
+  double speed;           ///< TFLOP/s of it so filled
 
   Size queries() const { return ny * tq; }
 };
@@ -44,7 +44,8 @@ constexpr AttentionTile attention_tiles[] = {
 
 constexpr auto tile_names = names_of(attention_tiles);
 
-/// Up to so many queries go one by one, with the keys cut into pieces until the GPU is full.
+/// Up to so many queries go one by one, with the keys cut into pieces until the GPU is full, which
+/// the measured one is of enough_groups.
 constexpr Size few_queries = 4;
 constexpr Size enough_groups = 1024;
 constexpr Size least_piece = 256;
@@ -53,6 +54,25 @@ constexpr Size least_shared_piece = 64;
 constexpr Size most_of_piece = 16384;
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
+
+/// HeadRows as kernels have them.
+struct RowPlaces {
+  std::uint32_t start, batch, head, seq;
+
+  explicit RowPlaces(const HeadRows& rows)
+      : start(u32(rows.start)), batch(u32(rows.batch)), head(u32(rows.head)), seq(u32(rows.seq)) {}
+};
+
+struct RowsOfAll {
+  RowPlaces q, k, v, o;
+
+  explicit RowsOfAll(const AttentionRequest& r)
+      : q(r.q_rows), k(r.k_rows), v(r.v_rows), o(r.o_rows) {}
+};
+
+bool all_in_fours(const AttentionRequest& r) {
+  return in_fours(r.q_rows) && in_fours(r.k_rows) && in_fours(r.v_rows) && in_fours(r.o_rows);
+}
 
 bool can_run(std::size_t index, Size columns, const DeviceLimits& limits) {
   const AttentionTile& tile = attention_tiles[index];
@@ -70,7 +90,9 @@ std::size_t choose_tile(const AttentionRequest& r, Size columns, const DeviceLim
     const Size groups = (r.seq_q + tile.queries() - 1) / tile.queries() * r.batch * r.heads *
                         ((r.head_dim + columns - 1) / columns);
     const double time =
-        static_cast<double>(std::max(groups, tile.fill) * tile.queries()) / tile.speed;
+        static_cast<double>(std::max(groups, filling(tile.fill, limits.planned_units)) *
+                            tile.queries()) /
+        tile.speed;
     if (i == 0 || time < least) {
       chosen = i;
       least = time;
@@ -95,7 +117,8 @@ Size visible_keys(const AttentionRequest& r) {
   return r.causal ? std::min(r.seq_kv, std::min(r.q_offset, r.seq_kv) + r.seq_q) : r.seq_kv;
 }
 
-AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_scratch) {
+AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_scratch,
+                                  Size units) {
   AttentionRows p{};
   p.visible = visible_keys(r);
   p.sharing = r.heads / r.kv_heads * r.seq_q;
@@ -109,7 +132,8 @@ AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_
     p.pieces = count(p.visible, p.piece);
   };
   const Size least = std::max(least_piece / p.rows, least_shared_piece);
-  cut(std::clamp<Size>(enough_groups / p.groups, 1, std::max<Size>(p.visible / least, 1)));
+  cut(std::clamp<Size>(filling(enough_groups, units) / p.groups, 1,
+                       std::max<Size>(p.visible / least, 1)));
   const std::uint64_t scratch = p.sums_bytes(r) + p.tops_bytes(r);
   if (p.pieces > 1 && scratch > most_scratch) {
     const auto fitting =
@@ -124,10 +148,10 @@ AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_
 void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Binding> inputs,
                                 const Binding& output) {
   constexpr std::string_view op = "attention";
-  AttentionRows p = plan_attention_rows(r, budget()->room());
+  AttentionRows p = plan_attention_rows(r, budget()->room(), device_->limits().planned_units);
   const Size rows = r.batch * r.heads * r.seq_q;
   const Size n = rows * r.head_dim;
-  const bool vector = r.head_dim % 4 == 0;
+  const bool vector = r.head_dim % 4 == 0 && all_in_fours(r);
   const auto columns =
       static_cast<std::uint32_t>(std::bit_ceil(static_cast<std::size_t>(r.head_dim)));
   std::vector<Binding> bindings(inputs.begin(), inputs.end());
@@ -148,6 +172,7 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
     bindings.push_back(bind(op, tops, p.tops_bytes(r)));
   }
   const std::uint32_t q_offset = u32(std::min(r.q_offset, r.seq_kv));
+  const RowsOfAll places(r);
   const std::uint32_t variant =
       ((((columns * 2 + (vector ? 1 : 0)) * 2 + (r.causal ? 1 : 0)) * 2 + (p.pieces > 1 ? 1 : 0)) *
            2 +
@@ -165,64 +190,97 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
   const auto grid = cover(static_cast<std::uint64_t>(p.groups * p.pieces), 1);
   if (p.rows == 1) {
     const struct {
-      std::uint32_t rows, share, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
+      std::uint32_t rows, share, heads, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
       float scale;
       std::uint32_t zero;
-    } params{u32(rows),       u32(r.heads / r.kv_heads),
-             u32(r.seq_q),    u32(r.seq_kv),
-             u32(r.head_dim), q_offset,
-             u32(p.pieces),   u32(p.piece),
-             r.scale,         0};
+      RowsOfAll places;
+    } params{u32(rows),
+             u32(r.heads / r.kv_heads),
+             u32(r.heads),
+             u32(r.seq_q),
+             u32(r.seq_kv),
+             u32(r.head_dim),
+             q_offset,
+             u32(p.pieces),
+             u32(p.piece),
+             r.scale,
+             0,
+             places};
     run(KernelId::attention_rows, variant, params, bindings, grid, fill);
   } else {
     const struct {
-      std::uint32_t rows, sharing, chunks, groups, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
+      std::uint32_t rows, sharing, chunks, groups, kv_heads, seq_q, seq_kv, head_dim, q_offset;
+      std::uint32_t pieces, piece;
       float scale;
       std::uint32_t zero;
-    } params{u32(rows),     u32(p.sharing), u32(p.chunks),   u32(p.groups),
-             u32(r.seq_q),  u32(r.seq_kv),  u32(r.head_dim), q_offset,
-             u32(p.pieces), u32(p.piece),   r.scale,         0};
+      RowsOfAll places;
+    } params{u32(rows),
+             u32(p.sharing),
+             u32(p.chunks),
+             u32(p.groups),
+             u32(r.kv_heads),
+             u32(r.seq_q),
+             u32(r.seq_kv),
+             u32(r.head_dim),
+             q_offset,
+             u32(p.pieces),
+             u32(p.piece),
+             r.scale,
+             0,
+             places};
     run(KernelId::attention_shared, variant, params, bindings, grid, fill);
   }
   if (p.pieces == 1) return;
   const struct {
-    std::uint32_t n, rows, head_dim, pieces, zero;
-  } join{u32(n), u32(rows), u32(r.head_dim), u32(p.pieces), 0};
+    std::uint32_t n, rows, head_dim, pieces, zero, heads, seq_q;
+    RowPlaces o;
+  } join{u32(n), u32(rows),    u32(r.head_dim), u32(p.pieces),
+         0,      u32(r.heads), u32(r.seq_q),    places.o};
+  const bool gaps = r.o_rows.start != 0 || r.o.bytes != bytes_of(n, r.dtype) ||
+                    r.o_rows.seq != r.head_dim || r.o_rows.head != r.seq_q * r.head_dim;
   const std::array<Binding, 3> join_bindings{bindings[3], bindings[4], output};
-  run(KernelId::attention_join, half_bit(r.dtype), join, join_bindings,
-      cover(static_cast<std::uint64_t>(n), group_size),
-      [&](TemplateVariables& v) { set_common(v, r.dtype); });
+  run(KernelId::attention_join, (gaps ? 2 : 0) + half_bit(r.dtype), join, join_bindings,
+      cover(static_cast<std::uint64_t>(n), group_size), [&](TemplateVariables& v) {
+        set_common(v, r.dtype);
+        v["STRIDED"] = std::int64_t{gaps};
+      });
 }
 
-void GpuBackend::do_attention(const AttentionRequest& r) {
+void GpuBackend::launch_attention(const AttentionRequest& r) {
   constexpr std::string_view op = "attention";
   require(op, r.dtype);
   const Size columns =
       std::clamp<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.head_dim))),
                        least_columns, most_columns);
-  const bool vector = r.head_dim % 4 == 0;
-  const bool whole = r.head_dim % columns == 0;
-  const std::uint64_t of_q = bytes_of(r.batch * r.heads * r.seq_q * r.head_dim, r.dtype);
+  const bool fours = all_in_fours(r);
+  const bool vector = fours && r.head_dim % 4 == 0;
+  const bool whole = fours && r.head_dim % columns == 0;
+  const auto bind_rows = [&](const BufferRange& range, const HeadRows& rows, Size heads, Size seq) {
+    return bind(op, range, bytes_of(extent(rows, r.batch, heads, seq, r.head_dim), r.dtype));
+  };
   // Up to the last key of the last head that is seen.
-  const Size keys = (r.batch * r.kv_heads - 1) * r.seq_kv + visible_keys(r);
-  const std::uint64_t of_kv = bytes_of(keys * r.head_dim, r.dtype);
-  const std::array<Binding, 4> bindings{bind(op, r.q, of_q), bind(op, r.k, of_kv),
-                                        bind(op, r.v, of_kv), bind(op, r.o, of_q)};
+  const Size keys = visible_keys(r);
+  const std::array<Binding, 4> bindings{
+      bind_rows(r.q, r.q_rows, r.heads, r.seq_q), bind_rows(r.k, r.k_rows, r.kv_heads, keys),
+      bind_rows(r.v, r.v_rows, r.kv_heads, keys), bind_rows(r.o, r.o_rows, r.heads, r.seq_q)};
   if (r.seq_q <= few_queries && r.head_dim <= group_size) {
     return attention_rows(r, std::span(bindings).first(3), bindings[3]);
   }
   struct {
-    std::uint32_t share, seq_q, seq_kv, head_dim, q_offset, first_head;
+    std::uint32_t share, heads, seq_q, seq_kv, head_dim, q_offset, first_head;
     float scale;
     std::uint32_t zero;
+    RowsOfAll places;
   } params{u32(r.heads / r.kv_heads),
+           u32(r.heads),
            u32(r.seq_q),
            u32(r.seq_kv),
            u32(r.head_dim),
            u32(std::min(r.q_offset, r.seq_kv)),
            0,
            r.scale,
-           0};
+           0,
+           RowsOfAll(r)};
   const Size most = device_->limits().max_groups;
   const std::size_t tile_index = choices_->pick(
       attention_choice, {r.seq_q, r.seq_kv, r.head_dim, r.batch * r.heads},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/requests.hpp"
+#include "gpu/device.hpp"
 
 namespace tilewright::gpu {
 
@@ -22,7 +23,8 @@ struct AttentionRows {
 /// Keys of each head that some query sees, the first ones.
 Size visible_keys(const AttentionRequest& r);
 
-/// With at most so many bytes of scratch.
-AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_scratch);
+/// With at most so many bytes of scratch, for a GPU of so many processors.
+AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_scratch,
+                                  Size units = measured_units);
 
 }  // namespace tilewright::gpu

@@ -35,7 +35,7 @@ Size reach(const BinaryRequest& r, const std::array<Size, max_rank>& strides) {
 
 }  // namespace
 
-void GpuBackend::do_binary(const BinaryRequest& r) {
+void GpuBackend::launch_binary(const BinaryRequest& r) {
   require("binary", r.dtype);
   if (r.rank > most_walked) {
     throw Unsupported(text("binary_broadcast: the shape and strides come down to ", r.rank,
@@ -75,7 +75,7 @@ void GpuBackend::do_binary(const BinaryRequest& r) {
     if (!b_is_output)
       bindings.push_back(bind("binary", r.b, bytes_of(reach(r, r.b_strides), r.dtype)));
     bindings.push_back(bind("binary", r.output, bytes_of(r.n, r.dtype)));
-    const Pipeline& pipeline = kernels_->get(KernelId::binary, variant, fill);
+    const Pipeline& pipeline = kernel(KernelId::binary, variant, fill);
     device_->launch({&pipeline, bindings, std::as_bytes(std::span(values).first(count)),
                      cover(static_cast<std::uint64_t>(r.n), elementwise_group_)});
     return;

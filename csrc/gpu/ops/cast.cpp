@@ -5,9 +5,14 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_cast(const CastRequest& r) {
-  const std::uint64_t bytes = bytes_of(r.n, r.from);
-  if (r.from == r.to) return do_copy_dtod(*r.output, *r.input, bytes, 0, 0);
+void GpuBackend::run_op(OpId id, std::string_view op, const CastRequest& r,
+                        void (GpuBackend::*launch)(const CastRequest&)) {
+  if (r.from != r.to) return run_op<CastRequest>(id, op, r, launch);
+  do_copy_dtod(*r.output.allocation, *r.input.allocation, r.output.bytes, r.output.offset,
+               r.input.offset);
+}
+
+void GpuBackend::launch_cast(const CastRequest& r) {
   const std::uint32_t variant = half_bit(r.to) + (r.from == DType::int32 ? 2 : 0);
   // Windows by four bytes, the larger of both; the float16 side advances half as fast.
   for_windows(r.n, DType::float32, [&](std::uint64_t offset, Size n) {

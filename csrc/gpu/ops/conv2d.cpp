@@ -15,30 +15,31 @@ struct Tile {
 };
 
 constexpr Tile tiles[] = {{32, 64, 4, 4}, {64, 64, 4, 4}, {64, 128, 8, 4}, {128, 128, 8, 8}};
+/// So many fill the measured GPU.
 constexpr Size enough_tiles = 120;
 
 Size count(Size size, Size tile) { return (size + tile - 1) / tile; }
 
-std::size_t choose_tile(const ConvProduct& p, Size copies) {
+std::size_t choose_tile(const ConvProduct& p, Size copies, Size units) {
   std::size_t chosen = 0;
   for (std::size_t i = 1; i < std::size(tiles); ++i) {
     const bool fits = p.rows * 4 >= tiles[i].bm * 3;
-    if (fits &&
-        count(p.rows, tiles[i].bm) * count(p.columns, tiles[i].bn) * copies >= enough_tiles) {
+    if (fits && count(p.rows, tiles[i].bm) * count(p.columns, tiles[i].bn) * copies >=
+                    filling(enough_tiles, units)) {
       chosen = i;
     }
   }
   return chosen;
 }
 
-/// Enough outputs to fill the GPU with a work-item each.
+/// Enough outputs to fill the measured GPU with a work-item each.
 constexpr Size enough_outputs = 1 << 16;
 constexpr Size least_depth_of_lane = 32;
 
 /// Work-items for each output where there is no tile. One lets neighbours read neighbours, unless
 /// these lie along the depth.
-Size lanes_for(const ConvProduct& p, Size copies) {
-  if (!p.b_along_depth && p.rows * p.columns * copies >= enough_outputs) return 1;
+Size lanes_for(const ConvProduct& p, Size copies, Size units) {
+  if (!p.b_along_depth && p.rows * p.columns * copies >= filling(enough_outputs, units)) return 1;
   const Size lanes = std::clamp<Size>(p.piece / least_depth_of_lane, 1, group_size);
   return static_cast<Size>(std::bit_floor(static_cast<std::size_t>(lanes)));
 }
@@ -48,9 +49,10 @@ Size lanes_for(const ConvProduct& p, Size copies) {
 void GpuBackend::conv_product(const Conv2dRequest& r, const ConvProduct& p) {
   const bool direct = p.rows < least_tile_rows;
   const Size copies = r.groups * p.pieces;
-  const std::size_t tile_index = direct ? 0 : choose_tile(p, copies);
+  const Size units = device_->limits().planned_units;
+  const std::size_t tile_index = direct ? 0 : choose_tile(p, copies, units);
   const Tile& tile = tiles[tile_index];
-  const Size lanes = direct ? lanes_for(p, copies) : 1;
+  const Size lanes = direct ? lanes_for(p, copies, units) : 1;
   const bool bias = r.bias != nullptr;
   const std::uint32_t variant =
       (((direct ? 4 + static_cast<std::uint32_t>(std::bit_width(static_cast<std::size_t>(lanes)))

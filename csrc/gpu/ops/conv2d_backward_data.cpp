@@ -5,11 +5,11 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
+void GpuBackend::launch_conv2d_backward_data(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_backward_data";
   require(op, r.dtype);
   if (takes_meetings(r, walked_pairs(r, r.height * r.width))) {
-    return conv_meetings(op, sums_of(r, ConvOp::backward_data));
+    return conv_meetings(op, sums_of(r));
   }
   if (takes_taps(r.channels / r.groups, r.filters / r.groups) && conv_taps(op, r, true)) return;
   const Size window = r.filter_height * r.filter_width;

@@ -9,31 +9,32 @@ namespace tilewright::gpu {
 
 namespace {
 
-/// So many outputs fill the GPU; fewer share the depth out, in pieces of at least so much.
+/// So many outputs fill the measured GPU; fewer share the depth out, in pieces of at least so much.
 constexpr Size enough_outputs = 1 << 20;
 constexpr Size least_piece = 32 * depth_step;
 
 }  // namespace
 
-void GpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
+void GpuBackend::launch_conv2d_backward_filter(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_backward_filter";
   require(op, r.dtype);
   if (takes_meetings(r, walked_pairs(r, r.out_height * r.out_width))) {
-    return conv_meetings(op, sums_of(r, ConvOp::backward_filter));
+    return conv_meetings(op, sums_of(r));
   }
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
   const Size positions = r.batch * r.out_height * r.out_width;
   const Size elements = r.filters * taps;
-  const Size wanted = affordable(
-      std::clamp<Size>(enough_outputs / elements, 1, std::max<Size>(positions / least_piece, 1)),
-      bytes_of(elements, DType::float32));
+  const Size enough = filling(enough_outputs, device_->limits().planned_units);
+  const Size wanted =
+      affordable(std::clamp<Size>(enough / elements, 1, std::max<Size>(positions / least_piece, 1)),
+                 bytes_of(elements, DType::float32));
   const auto piece_of = [&](Size parts) {
     const Size steps = (positions + parts * depth_step - 1) / (parts * depth_step);
     return std::max<Size>(steps, 1) * depth_step;
   };
   Size piece = piece_of(wanted);
   Size pieces = std::max<Size>((positions + piece - 1) / piece, 1);
-  AllocationRef result;
+  BufferRange result;
   if (pieces > 1) result = memory_->try_scratch(op, bytes_of(elements * pieces, DType::float32));
   if (!result) {
     result = r.filter;

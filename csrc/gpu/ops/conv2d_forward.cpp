@@ -5,11 +5,11 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
+void GpuBackend::launch_conv2d_forward(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_forward";
   require(op, r.dtype);
   if (takes_meetings(r, walked_pairs(r, r.out_height * r.out_width))) {
-    return conv_meetings(op, sums_of(r, ConvOp::forward));
+    return conv_meetings(op, sums_of(r));
   }
   if (takes_winograd(r) && conv_winograd(op, r)) return;
   if (takes_taps(r.filters / r.groups, r.channels / r.groups) && conv_taps(op, r, false)) return;

@@ -14,7 +14,7 @@ void GpuBackend::conv_meetings(std::string_view op, const ConvSums& s) {
       tables.insert(tables.end(), {u32(m.a), u32(m.b), u32(m.count)});
   }
   const auto bytes = std::as_bytes(std::span(tables));
-  const AllocationRef scratch = memory_->scratch(op, bytes.size());
+  const AllocationRef scratch = memory_->written_once(op, bytes.size());
   memory_->with_room([&] { device_->upload(buffer_of(scratch), 0, bytes); });
 
   const Size n = s.planes * s.height() * s.width();

@@ -14,18 +14,20 @@ struct Tile {
   Size bm, bn, bk, tm, tn;
 };
 
-/// From small to large; a large one needs enough tiles to fill the GPU.
+/// From small to large; a large one needs enough tiles to fill the GPU, as so many do the measured
+/// one.
 constexpr Tile tiles[] = {
     {32, 64, 16, 4, 4}, {64, 64, 16, 4, 4}, {64, 128, 16, 8, 4}, {128, 128, 16, 8, 8}};
 constexpr Size enough_tiles = 120;
 
 Size count(Size size, Size tile) { return (size + tile - 1) / tile; }
 
-std::size_t choose_tile(Size rows, Size columns, Size groups) {
+std::size_t choose_tile(Size rows, Size columns, Size groups, Size units) {
   std::size_t chosen = 0;
   for (std::size_t i = 1; i < std::size(tiles); ++i) {
     const bool fits = rows * 4 >= tiles[i].bm * 3;
-    if (fits && count(rows, tiles[i].bm) * count(columns, tiles[i].bn) * groups >= enough_tiles) {
+    if (fits && count(rows, tiles[i].bm) * count(columns, tiles[i].bn) * groups >=
+                    filling(enough_tiles, units)) {
       chosen = i;
     }
   }
@@ -48,7 +50,8 @@ bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
   const Size output_plane = r.out_height * r.out_width;
   const Size result_plane = backward ? input_plane : output_plane;
   const Size columns = r.batch * result_plane;
-  const std::size_t tile_index = choose_tile(rows, columns, r.groups);
+  const std::size_t tile_index =
+      choose_tile(rows, columns, r.groups, device_->limits().planned_units);
   const Tile& tile = tiles[tile_index];
 
   const Size padded_rows = count(rows, tile.bm) * tile.bm;

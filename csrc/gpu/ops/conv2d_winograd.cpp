@@ -33,18 +33,20 @@ Size tiles_of(const Conv2dRequest& r) {
   return r.batch * count(r.out_height, 2) * count(r.out_width, 2);
 }
 
-/// Whether it is quicker, as measured on a large GPU, with so many tiles at once.
-bool pays(const Conv2dRequest& r, Size columns) {
+/// Whether it is quicker, with so many tiles at once, on a GPU whose processors are those of the
+/// measured one.
+bool pays(const Conv2dRequest& r, Size columns, Size units) {
+  const double slower = static_cast<double>(measured_units) / static_cast<double>(units);
   const auto channels = static_cast<double>(r.channels);
   const auto filters = static_cast<double>(r.filters);
   const auto outputs = static_cast<double>(r.batch * r.out_height * r.out_width);
   const auto tiles = static_cast<double>(tiles_of(r));
   // Microseconds; what is direct takes one tile's time also where there are few.
-  const double direct = 18 * filters * channels * outputs / 41e6 + 0.27 * channels;
+  const double direct = slower * 18 * filters * channels * outputs / 41e6 + 0.27 * channels;
   const double transformed = 4.0 * (2 * factors + 4) * (filters + channels) * tiles;
-  const double winograd = 2.0 * factors * filters * channels * tiles / 36e6 + transformed / 5e6 +
-                          filters * channels / 6.5e3 +
-                          15 * static_cast<double>(count(tiles_of(r), columns));
+  const double busy = 2.0 * factors * filters * channels * tiles / 36e6 + transformed / 5e6 +
+                      filters * channels / 6.5e3;
+  const double winograd = slower * busy + 15 * static_cast<double>(count(tiles_of(r), columns));
   return winograd < 0.9 * direct;
 }
 
@@ -66,7 +68,8 @@ bool GpuBackend::takes_winograd(const Conv2dRequest& r) const {
   }
   return choices_->pick(conv2d_forward_choice,
                         {r.filters, r.channels, r.batch * r.out_height * r.out_width},
-                        {r.dtype == DType::float16}, pays(r, columns) ? 1 : 0) == 1;
+                        {r.dtype == DType::float16},
+                        pays(r, columns, device_->limits().planned_units) ? 1 : 0) == 1;
 }
 
 Size GpuBackend::winograd_columns(const Conv2dRequest& r) const {
@@ -136,27 +139,27 @@ bool GpuBackend::conv_winograd(std::string_view op, const Conv2dRequest& r) {
                    u32(r.pad[1])};
     run(KernelId::conv2d_winograd_input, half_bit(r.dtype), input_params, to_input_factors,
         cover(input_params.items, group_size), set);
-    do_gemm({op,
-             true,
-             false,
-             rows,
-             now,
-             r.channels,
-             1.0f,
-             filter_factors,
-             rows,
-             input_factors,
-             now,
-             0.0f,
-             products,
-             now,
-             r.channels * rows,
-             r.channels * now,
-             rows * now,
-             factors,
-             DType::float32,
-             DType::float32,
-             std::nullopt});
+    launch_gemm({op,
+                 true,
+                 false,
+                 rows,
+                 now,
+                 r.channels,
+                 1.0f,
+                 filter_factors,
+                 rows,
+                 input_factors,
+                 now,
+                 0.0f,
+                 products,
+                 now,
+                 r.channels * rows,
+                 r.channels * now,
+                 rows * now,
+                 factors,
+                 DType::float32,
+                 DType::float32,
+                 std::nullopt});
     const struct {
       std::uint32_t items, columns, planes, first, tiles_h, tiles_w, batch, channels, filters,
           height, width, pad_h, pad_w, out_height, out_width;

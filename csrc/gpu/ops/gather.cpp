@@ -7,7 +7,7 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_gather(const GatherRequest& r) {
+void GpuBackend::launch_gather(const GatherRequest& r) {
   require("gather", r.dtype);
   const bool vector = r.row_size % 4 == 0;
   const Size row_items = vector ? r.row_size / 4 : r.row_size;

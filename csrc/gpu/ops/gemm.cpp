@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/text.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/choice_points.hpp"
 #include "gpu/plan.hpp"
@@ -33,8 +34,8 @@ bool vectors_of_b(const GemmRequest& r) {
   return whole_vectors(r.trans_b ? r.k : r.n, r.ldb, r.stride_b);
 }
 
-GemmWork work_of(const GemmRequest& r, bool vectors) {
-  return {r.m, r.n, r.k, r.batch_count, r.dtype == DType::float16, vectors};
+GemmWork work_of(const GemmRequest& r, bool vectors, Size units) {
+  return {r.m, r.n, r.k, r.batch_count, r.dtype == DType::float16, vectors, units};
 }
 
 /// What a piece of k is at least worth, and what its length is a multiple of.
@@ -50,29 +51,35 @@ Size groups_of(const GemmWork& w, const GemmTile& tile, Size rows) {
   return count(rows, tile.bm) * count(w.n, tile.bn) * w.batch_count;
 }
 
-/// Microseconds on the measured GPU for the first `rows` of C: whole waves of workgroups, and a
-/// last one that takes less where fewer of them share a processor.
+/// What a GPU of so many processors moves of what the measured one does in the same time.
+double bandwidth(double on_measured, Size units) {
+  return on_measured * static_cast<double>(units) / static_cast<double>(measured_units);
+}
+
+/// Microseconds, on a GPU whose processors are those of the measured one, for the first `rows` of
+/// C: whole waves of workgroups, and a last one that takes less where fewer of them share a
+/// processor.
 double cost(const GemmWork& w, const GemmTile& tile, Size rows, Size pieces) {
   const double work = 2.0 * static_cast<double>(tile.bm * tile.bn) * static_cast<double>(w.k) /
                       static_cast<double>(pieces);
   const double speed = !w.vectors ? tile.loose_speed : w.half ? tile.half_speed : tile.speed;
-  const double wave = static_cast<double>(tile.fill()) * work / (speed * 1e6);
+  const double wave = static_cast<double>(tile.fill(measured_units)) * work / (speed * 1e6);
   const Size groups = groups_of(w, tile, rows) * pieces;
-  const Size left = groups % tile.fill();
+  const Size left = groups % tile.fill(w.units);
   const double sharing =
-      static_cast<double>(count(left, gpu_processors)) / static_cast<double>(tile.resident);
+      static_cast<double>(count(left, w.units)) / static_cast<double>(tile.resident);
   const double last = left == 0 ? 0 : 0.1 + 0.9 * sharing;
   constexpr double launch = 5;
-  const double time = launch + (static_cast<double>(groups / tile.fill()) + last) * wave;
+  const double time = launch + (static_cast<double>(groups / tile.fill(w.units)) + last) * wave;
   if (pieces == 1) return time;
   constexpr double join = 3.5;
-  const double bytes_per_microsecond = w.vectors ? 6e6 : 1.5e6;
+  const double bytes_per_microsecond = bandwidth(w.vectors ? 6e6 : 1.5e6, w.units);
   const double joined = static_cast<double>(rows * w.n * w.batch_count * pieces) * 8;
   return time + join + joined / bytes_per_microsecond;
 }
 
 Size tile_pieces(const GemmWork& w, const GemmTile& tile, Size rows) {
-  const Size pieces = pieces_to_fill(groups_of(w, tile, rows), tile.fill(), w.k);
+  const Size pieces = pieces_to_fill(groups_of(w, tile, rows), tile.fill(w.units), w.k);
   return pieces > 1 && cost(w, tile, rows, pieces) < cost(w, tile, rows, 1) ? pieces : 1;
 }
 
@@ -83,8 +90,8 @@ double least_cost(const GemmWork& w, const GemmTile& tile, Size rows) {
 /// Rows of C that fill whole waves, where it pays to cut the products of the others along k.
 Size rows_ahead(const GemmWork& w, const GemmTile& tile) {
   const Size across = count(w.n, tile.bn);
-  const Size waves = across * count(w.m, tile.bm) / tile.fill();
-  const Size rows = waves * tile.fill() / across * tile.bm;
+  const Size waves = across * count(w.m, tile.bm) / tile.fill(w.units);
+  const Size rows = waves * tile.fill(w.units) / across * tile.bm;
   if (w.batch_count > 1 || rows == 0 || rows >= w.m) return 0;
   const double apart = least_cost(w, tile, rows) + least_cost(w, tile, w.m - rows);
   return apart < least_cost(w, tile, w.m) ? rows : 0;
@@ -129,36 +136,35 @@ GemmPackings packings_of(const GemmRequest& r) {
   return all;
 }
 
-/// Whether there is something to pack, and room for it.
-bool can_pack(const GemmRequest& r, const GemmPackings& packings, const DeviceLimits& limits,
-              std::uint64_t scratch_limit) {
+/// Whether there is something to pack, which one binding holds.
+bool can_pack(const GemmRequest& r, const GemmPackings& packings, const DeviceLimits& limits) {
   constexpr Size least = 128;  // the largest tile
   return r.alpha != 0 && std::min({r.m, r.n, r.k}) >= least && (packings.a || packings.b) &&
-         packings.bytes(r) <=
-             std::min({scratch_limit, limits.max_binding_bytes, limits.max_buffer_bytes});
+         packings.bytes(r) <= std::min(limits.max_binding_bytes, limits.max_buffer_bytes);
 }
 
-/// The rule for a product of `loose_cost`; on the measured GPU, like all costs.
+/// The rule for a product of `loose_cost`.
 bool pays_to_pack(const GemmRequest& r, const GemmPackings& packings, double loose_cost,
                   const DeviceLimits& limits) {
   if (!(r.dtype == DType::float16 ? limits.packs_float16 : limits.packs_float32)) return false;
-  constexpr double launch = 2.5, bytes_per_microsecond = 2.5e6;
+  constexpr double launch = 2.5;
+  const double bytes_per_microsecond = bandwidth(2.5e6, limits.planned_units);
   const double packing =
       launch + 2 * static_cast<double>(packings.bytes(r)) / bytes_per_microsecond;
-  GemmWork packed = work_of(r, true);
+  GemmWork packed = work_of(r, true, limits.planned_units);
   packed.k = packings.k;
   return packing + choose_tile(packed, limits).cost < loose_cost;
 }
 
-/// Workgroups of the thin kernel, and those that fill a GPU.
+/// Columns of a workgroup of the thin kernel, and how many workgroups fill the measured GPU.
 constexpr Size thin_columns = 128;
 constexpr Size enough_thin = 512;
 
 bool is_thin(const GemmRequest& r) { return std::min(r.m, r.n) <= most_thin; }
 
-Size thin_pieces(const GemmRequest& r) {
+Size thin_pieces(const GemmRequest& r, Size units) {
   const Size groups = count(std::max(r.m, r.n), thin_columns) * r.batch_count;
-  return pieces_to_fill(groups, enough_thin, r.k);
+  return pieces_to_fill(groups, filling(enough_thin, units), r.k);
 }
 
 Size reach(Size rows, Size cols, Size ld, Size stride, Size batch) {
@@ -183,7 +189,58 @@ constinit const ChoicePoint gemm_choice{
 constinit const ChoicePoint gemm_rows_choice{
     "gemm_rows", row_names, {"trans_a", "trans_b", "float16"}};
 
-void GpuBackend::do_gemm(const GemmRequest& r) {
+GemmForm GpuBackend::gemm_form(const GemmRequest& r, bool vectors, Size lda,
+                               const GemmRequest& asked, std::size_t rule) const {
+  GemmForm form;
+  form.tile = choices_->pick(
+      gemm_choice, {asked.m, asked.n, asked.k, asked.batch_count},
+      {r.trans_a, r.trans_b, r.dtype == DType::float16, r.output_dtype == DType::float16}, rule,
+      [&](std::size_t candidate) { return can_run(candidate, device_->limits()); });
+  const GemmTile& tile = gemm_tiles[*form.tile];
+  const GemmWork work = work_of(r, vectors, device_->limits().planned_units);
+  form.ahead = rows_ahead(work, tile);
+  const std::uint64_t passed_a = bytes_of(r.trans_a ? form.ahead : form.ahead * lda, r.dtype);
+  const std::uint64_t passed_c = bytes_of(form.ahead * r.ldc, r.output_dtype);
+  if ((passed_a | passed_c) % device_->limits().binding_alignment != 0) form.ahead = 0;
+  if (form.ahead > 0) form.pieces_ahead = tile_pieces(work, tile, form.ahead);
+  form.pieces = tile_pieces(work, tile, r.m - form.ahead);
+  return form;
+}
+
+GemmPlan GpuBackend::plan_gemm(const GemmRequest& r) const {
+  GemmPlan plan;
+  const DeviceLimits& limits = device_->limits();
+  const Size units = limits.planned_units;
+  if (is_thin(r)) {
+    plan.loose.pieces = thin_pieces(r, units);
+    return plan;
+  }
+  const bool vectors = vectors_of_a(r) && vectors_of_b(r);
+  const TileChoice rule = choose_tile(work_of(r, vectors, units), limits);
+  plan.loose = gemm_form(r, vectors, r.lda, r, rule.tile);
+  const GemmPackings packings = packings_of(r);
+  if (!can_pack(r, packings, limits)) return plan;
+  const bool pays = pays_to_pack(r, packings, rule.cost, limits);
+  if (choices_->pick(gemm_rows_choice, {r.m, r.n, r.k, r.batch_count},
+                     {r.trans_a, r.trans_b, r.dtype == DType::float16}, pays ? 1 : 0) != 1) {
+    return plan;
+  }
+  plan.packings = packings;
+  plan.packed_bytes = packings.bytes(r);
+  GemmRequest packed = r;
+  packed.k = packings.k;
+  const Size lda = packings.a ? packings.a->packed_columns : r.lda;
+  const std::size_t tile = choose_tile(work_of(packed, true, units), limits).tile;
+  plan.packed = gemm_form(packed, true, lda, r, tile);
+  return plan;
+}
+
+void GpuBackend::launch_gemm(const GemmRequest& r) {
+  if (r.dtype == DType::float64) {
+    throw Unsupported(text(r.op, ": the ", name(),
+                           " backend multiplies float32 and float16; cast to float32, or compute "
+                           "it on the cpu backend"));
+  }
   require(r.op, r.dtype);
   const Binding a = bind(r.op, r.a,
                          bytes_of(r.trans_a ? reach(r.k, r.m, r.lda, r.stride_a, r.batch_count)
@@ -197,51 +254,45 @@ void GpuBackend::do_gemm(const GemmRequest& r) {
       bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype));
   GemmOperand left{a, r.lda, r.stride_a, vectors_of_a(r), false};
   GemmOperand right{b, r.ldb, r.stride_b, vectors_of_b(r), false};
-  if (is_thin(r)) return multiply(r, std::nullopt, left, right, c);
-  TileChoice rule = choose_tile(work_of(r, left.vectors && right.vectors), device_->limits());
-  GemmRequest request = r;
-  AllocationRef packed;
-  const GemmPackings packings = packings_of(r);
-  if (can_pack(r, packings, device_->limits(), scratch_limit())) {
-    const bool pays = pays_to_pack(r, packings, rule.cost, device_->limits());
-    if (choices_->pick(gemm_rows_choice, {r.m, r.n, r.k, r.batch_count},
-                       {r.trans_a, r.trans_b, r.dtype == DType::float16}, pays ? 1 : 0) == 1) {
-      try {
-        packed = pack(packings, r, left, right);
-        request.k = packings.k;
-        rule = choose_tile(work_of(request, true), device_->limits());
-      } catch (const OutOfMemory&) {
-        // The matrices are read as they are, which is only slower.
-      }
+  const GemmPlan plan = plan_gemm(r);
+  if (plan.packings && plan.packed_bytes <= scratch_limit()) {
+    AllocationRef packed;
+    try {
+      packed = pack(*plan.packings, r, left, right);
+    } catch (const OutOfMemory&) {
+      // The matrices are read as they are, which is only slower.
+    }
+    if (packed) {
+      GemmRequest request = r;
+      request.k = plan.packings->k;
+      return multiply_form(request, plan.packed, left, right, c);
     }
   }
-  const std::size_t tile = choices_->pick(
-      gemm_choice, {r.m, r.n, r.k, r.batch_count},
-      {r.trans_a, r.trans_b, r.dtype == DType::float16, r.output_dtype == DType::float16},
-      rule.tile, [&](std::size_t candidate) { return can_run(candidate, device_->limits()); });
-  const Size ahead = rows_ahead(work_of(request, left.vectors && right.vectors), gemm_tiles[tile]);
-  const std::uint64_t passed_a = bytes_of(r.trans_a ? ahead : ahead * left.ld, r.dtype);
-  const std::uint64_t passed_c = bytes_of(ahead * r.ldc, r.output_dtype);
-  if (ahead == 0 || (passed_a | passed_c) % device_->limits().binding_alignment != 0) {
-    return multiply(request, tile, left, right, c);
-  }
+  multiply_form(r, plan.loose, left, right, c);
+}
+
+void GpuBackend::multiply_form(const GemmRequest& r, const GemmForm& form, const GemmOperand& a,
+                               const GemmOperand& b, const Binding& c) {
+  if (form.ahead == 0) return multiply(r, form.tile, form.pieces, a, b, c);
   const auto after = [](const Binding& binding, std::uint64_t bytes) {
     return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
   };
-  request.m = ahead;
-  multiply(request, tile, left, right, c);
-  request.m = r.m - ahead;
-  left.binding = after(left.binding, passed_a);
-  multiply(request, tile, left, right, after(c, passed_c));
+  GemmRequest part = r;
+  part.m = form.ahead;
+  multiply(part, form.tile, form.pieces_ahead, a, b, c);
+  part.m = r.m - form.ahead;
+  GemmOperand rest = a;
+  rest.binding = after(a.binding, bytes_of(r.trans_a ? form.ahead : form.ahead * a.ld, r.dtype));
+  multiply(part, form.tile, form.pieces, rest, b,
+           after(c, bytes_of(form.ahead * r.ldc, r.output_dtype)));
 }
 
 void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
-                          const GemmOperand& a, const GemmOperand& b, const Binding& c) {
+                          Size pieces_to_fill_gpu, const GemmOperand& a, const GemmOperand& b,
+                          const Binding& c) {
   const Size k = r.alpha == 0 ? 0 : r.k;
-  const GemmWork work = work_of(r, a.vectors && b.vectors);
   const std::uint64_t products_bytes = bytes_of(r.m * r.n * r.batch_count, DType::float32);
-  const Size wanted =
-      affordable(tile ? tile_pieces(work, gemm_tiles[*tile], r.m) : thin_pieces(r), products_bytes);
+  const Size wanted = affordable(pieces_to_fill_gpu, products_bytes);
   const auto piece_of = [&](Size parts) {
     return std::max<Size>(count(count(k, parts), piece_step) * piece_step, piece_step);
   };

@@ -9,21 +9,17 @@
 
 namespace tilewright::gpu {
 
-/// Processors of an NVIDIA H200, the GPU on which the figures of the tiles were measured. The rule
-/// takes every GPU for one; `tilewright tune` finds what suits another better.
-inline constexpr Size gpu_processors = 132;
-
 /// The bm x bn tile of C that a workgroup of at most 256 work-items computes, tm x tn of it a
 /// work-item: each of its slices takes bk of k at a time, their sums are added at the end.
 struct GemmTile {
   std::string_view name;
   Size bm, bn, bk, tm, tn, slices;
   Size resident;  ///< workgroups that a processor of the GPU runs at a time
-  /// TFLOP/s of the GPU so filled: float32, float16, and where rows are no whole vec4.
+  /// TFLOP/s of the measured GPU so filled: float32, float16, and where rows are no whole vec4.
   double speed, half_speed, loose_speed;
 
-  /// How many run on the GPU at a time.
-  constexpr Size fill() const { return resident * gpu_processors; }
+  /// How many run at a time on a GPU of so many processors.
+  constexpr Size fill(Size units) const { return resident * units; }
 
   /// Bytes of workgroup memory with `pad` vec4 between the rows of what is kept there.
   constexpr Size memory(Size pad) const { return slices * bk * (bm + bn + 8 * pad) * 4; }
@@ -49,6 +45,7 @@ inline constexpr Size most_thin = 4;
 struct GemmWork {
   Size m, n, k, batch_count;
   bool half, vectors;  ///< float16; rows of A and B are whole vec4
+  Size units;          ///< processors of the GPU
 };
 
 /// A or B as the kernels read it.
@@ -81,6 +78,21 @@ struct GemmPackings {
   std::uint64_t bytes(const GemmRequest& r) const {
     return (a ? a->bytes(r) : 0) + (b ? b->bytes(r) : 0);
   }
+};
+
+/// How a product is launched: by tiles, or without one where C has few rows or columns.
+struct GemmForm {
+  std::optional<std::size_t> tile;
+  Size ahead = 0;  ///< rows of C that are worked on first, by launches of their own
+  Size pieces_ahead = 1, pieces = 1;  ///< that k is cut into, for those and for the other rows
+};
+
+/// What a product's sizes, types and places in memory ask for on a device.
+struct GemmPlan {
+  GemmForm loose;
+  std::optional<GemmPackings> packings;  ///< where it pays to pack, if there is room
+  std::uint64_t packed_bytes = 0;
+  GemmForm packed;
 };
 
 /// Where the products of the pieces go: into C, or side by side to be joined.

@@ -2,6 +2,8 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_layer_norm(const NormRequest& request) { norm("layer_norm", request, true); }
+void GpuBackend::launch_layer_norm(const NormRequest& request) {
+  norm("layer_norm", request, true);
+}
 
 }  // namespace tilewright::gpu

@@ -12,8 +12,8 @@ namespace tilewright::gpu {
 
 namespace {
 
-/// Enough workgroups for any GPU.
-constexpr std::size_t enough_groups = 2048;
+/// Enough workgroups for the measured GPU.
+constexpr Size enough_groups = 2048;
 /// Vectors of four that a work-item reads before it uses the first.
 constexpr std::size_t depth = 4;
 /// Neighbouring columns, or vectors of four of them, that make whole reads of memory.
@@ -34,7 +34,7 @@ struct Step {
   Size pieces, piece;
 };
 
-Step plan_step(Size outer, Size length, Size inner) {
+Step plan_step(Size outer, Size length, Size inner, Size units) {
   Step s{outer, length, inner, inner == 1, (inner == 1 ? length : inner) % 4 == 0, 1, 1, length};
   const std::size_t results = u(outer * inner);
   std::size_t blocks = 0;
@@ -51,8 +51,8 @@ Step plan_step(Size outer, Size length, Size inner) {
     blocks = groups_of(columns, group_size / s.walkers);
     of_walkers = s.walkers * depth;
   }
-  const std::size_t wanted =
-      std::clamp<std::size_t>(enough_groups / blocks, 1, groups_of(u(length), 2 * of_walkers));
+  const std::size_t wanted = std::clamp<std::size_t>(u(filling(enough_groups, units)) / blocks, 1,
+                                                     groups_of(u(length), 2 * of_walkers));
   // Pieces of whole vectors.
   s.piece = static_cast<Size>((groups_of(u(length), wanted) + 3) / 4 * 4);
   s.pieces = static_cast<Size>(groups_of(u(length), u(s.piece)));
@@ -61,7 +61,7 @@ Step plan_step(Size outer, Size length, Size inner) {
 
 }  // namespace
 
-void GpuBackend::do_reduce(const ReduceRequest& r) {
+void GpuBackend::launch_reduce(const ReduceRequest& r) {
   constexpr std::string_view name = "reduce";
   require(name, r.dtype);
   const Size results = r.outer * r.inner;
@@ -79,8 +79,8 @@ void GpuBackend::do_reduce(const ReduceRequest& r) {
   reduce(name, r.op, r.input, r.dtype, r.output, r.dtype, {r.outer, r.length, r.inner});
 }
 
-void GpuBackend::reduce(std::string_view name, ReduceOp asked, const AllocationRef& source,
-                        DType from, const AllocationRef& target, DType to, const Extents& r) {
+void GpuBackend::reduce(std::string_view name, ReduceOp asked, const BufferRange& source,
+                        DType from, const BufferRange& target, DType to, const Extents& r) {
   const bool mean = asked == ReduceOp::mean;
   const ReduceOp op = mean ? ReduceOp::sum : asked;
   const Size results = r.outer * r.inner;
@@ -121,7 +121,8 @@ void GpuBackend::reduce(std::string_view name, ReduceOp asked, const AllocationR
     }
   };
 
-  Step first = plan_step(r.outer, r.length, r.inner);
+  const Size units = device_->limits().planned_units;
+  Step first = plan_step(r.outer, r.length, r.inner, units);
   const Binding input = bind(name, source, bytes_of(r.outer * r.length * r.inner, from));
   const Binding output = bind(name, target, bytes_of(results, to));
   const std::uint64_t partial_bytes = bytes_of(results * first.pieces, DType::float32);
@@ -135,8 +136,8 @@ void GpuBackend::reduce(std::string_view name, ReduceOp asked, const AllocationR
   const Binding partial = bind(name, scratch, partial_bytes);
   run_step(first, input, partial, from, DType::float32, 1.0f);
   // Rows left their pieces side by side, columns one under the other.
-  Step last =
-      first.rows ? plan_step(results, first.pieces, 1) : plan_step(1, first.pieces, results);
+  Step last = first.rows ? plan_step(results, first.pieces, 1, units)
+                         : plan_step(1, first.pieces, results, units);
   last.pieces = 1;
   last.piece = last.length;
   run_step(last, partial, output, DType::float32, to, factor);

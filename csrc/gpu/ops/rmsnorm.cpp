@@ -2,6 +2,6 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_rmsnorm(const NormRequest& request) { norm("rmsnorm", request, false); }
+void GpuBackend::launch_rmsnorm(const NormRequest& request) { norm("rmsnorm", request, false); }
 
 }  // namespace tilewright::gpu

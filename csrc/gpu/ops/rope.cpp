@@ -1,3 +1,5 @@
+#include "core/ops/rope.hpp"
+
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -5,7 +7,7 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_rope(const RopeRequest& r) {
+void GpuBackend::launch_rope(const RopeRequest& r) {
   require("rope", r.dtype);
   const bool in_place = r.x == r.output;
   const Size half = r.head_dim / 2;

@@ -5,7 +5,7 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_scatter(const ScatterRequest& r) {
+void GpuBackend::launch_scatter(const ScatterRequest& r) {
   require("scatter", r.dtype);
   // First who wins each row, then the rows: equal indices give the same bits every time.
   const std::uint64_t winners_bytes = bytes_of(r.output_rows, DType::int32);

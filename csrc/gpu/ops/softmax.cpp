@@ -45,7 +45,7 @@ void GpuBackend::softmax_rows(const SoftmaxRequest& r, const RowPlan& plan) {
       });
 }
 
-void GpuBackend::do_softmax(const SoftmaxRequest& r) {
+void GpuBackend::launch_softmax(const SoftmaxRequest& r) {
   require("softmax", r.dtype);
   const bool in_place = r.input == r.output;
   const bool rows = r.inner == 1;

@@ -6,7 +6,7 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_unary(const UnaryRequest& r) {
+void GpuBackend::launch_unary(const UnaryRequest& r) {
   require("unary", r.dtype);
   const bool in_place = r.input == r.output;
   const std::uint32_t variant =

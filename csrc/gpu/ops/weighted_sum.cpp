@@ -7,7 +7,7 @@
 
 namespace tilewright::gpu {
 
-void GpuBackend::do_weighted_sum(const WeightedSumRequest& r) {
+void GpuBackend::launch_weighted_sum(const WeightedSumRequest& r) {
   require("weighted_sum", r.dtype);
   const Size n = r.heads * r.dim;
   const struct {

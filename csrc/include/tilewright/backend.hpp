@@ -1,44 +1,84 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tilewright/device.hpp"
 #include "tilewright/error.hpp"
+#include "tilewright/event.hpp"
 #include "tilewright/export.hpp"
 #include "tilewright/kernel.hpp"
 #include "tilewright/profile.hpp"
+#include "tilewright/program.hpp"
+#include "tilewright/recording.hpp"
 #include "tilewright/types.hpp"
 
+/// The ops that an implementation provides as do_NAME, each with the checked request that it gets.
+/// Declarations, what is thrown for a missing op, times and recordings follow from this list.
+// clang-format off
+#define TILEWRIGHT_OPS(X)                           \
+  X(gemm, GemmRequest)                              \
+  X(matmul_vec, MatmulVecRequest)                   \
+  X(conv2d_forward, Conv2dRequest)                  \
+  X(conv2d_backward_data, Conv2dRequest)            \
+  X(conv2d_backward_filter, Conv2dRequest)          \
+  X(attention, AttentionRequest)                    \
+  X(attention_scores, AttentionScoresRequest)       \
+  X(weighted_sum, WeightedSumRequest)               \
+  X(softmax, SoftmaxRequest)                        \
+  X(rmsnorm, NormRequest)                           \
+  X(layer_norm, NormRequest)                        \
+  X(rope, RopeRequest)                              \
+  X(gather, GatherRequest)                          \
+  X(scatter, ScatterRequest)                        \
+  X(unary, UnaryRequest)                            \
+  X(binary, BinaryRequest)                          \
+  X(reduce, ReduceRequest)                          \
+  X(cast, CastRequest)                              \
+  X(map, MapRequest)                                \
+  X(map_reduce, FoldRequest)                        \
+  X(scan, FoldRequest)                              \
+  X(sort, SortRequest)                              \
+  X(gather_elements, MoveRequest)                   \
+  X(scatter_elements, MoveRequest)                  \
+  X(mask_counts, MaskRequest)                       \
+  X(compact, MaskRequest)                           \
+  X(nonzero, MaskRequest)                           \
+  X(search_sorted, SearchRequest)                   \
+  X(cholesky, CholeskyRequest)                      \
+  X(lu, LuRequest)                                  \
+  X(triangular_solve, TriangularSolveRequest)       \
+  X(qr, QrRequest)                                  \
+  X(eigh, EighRequest)                              \
+  X(svd, SvdRequest)                                \
+  X(eig, EigRequest)
+// clang-format on
+
 namespace tilewright {
+
+#define TILEWRIGHT_REQUEST(name, Request) struct Request;
+TILEWRIGHT_OPS(TILEWRIGHT_REQUEST)
+#undef TILEWRIGHT_REQUEST
 
 class Allocation;
 class BackendState;
 class CompiledKernel;
 class Choices;
-struct GemmRequest;
-struct MatmulVecRequest;
-struct Conv2dRequest;
-struct AttentionRequest;
-struct AttentionScoresRequest;
-struct WeightedSumRequest;
-struct SoftmaxRequest;
-struct NormRequest;
-struct RopeRequest;
-struct GatherRequest;
-struct ScatterRequest;
-struct UnaryRequest;
-struct BinaryRequest;
-struct ReduceRequest;
-struct CastRequest;
+class RecordedWork;
+struct BufferRange;
+struct HostRead;
 struct LaunchRequest;
 class MemoryBudget;
+class Rehearsal;
 class Scalar;
 
 /// What a backend is made with. Each backend uses what applies to it.
@@ -53,6 +93,11 @@ struct Config {
   bool enable_pipeline_cache = true;    ///< false: each use of a GPU kernel compiles it again
   /// GPU backends: work-items in a workgroup of elementwise kernels, at most what the device takes.
   std::optional<Size> preferred_workgroup_size;
+  /// GPU backends: the processors (multiprocessors, Xe cores, compute units) that ops are planned
+  /// for, up to 65536: into how much they are cut follows from it. Unset: what a GPU's driver says.
+  /// WebGPU's says nothing: there 16 for an integrated GPU, and for others 132, those of the H200
+  /// that the rules were measured on, as for a CPU that stands for a GPU.
+  std::optional<Size> compute_units;
   /// Bytes in live and cached buffers and the scratch of ops together. An op whose scratch finds no
   /// room takes a form that needs less, where it has one, or throws OutOfMemory.
   std::optional<Size> memory_limit;
@@ -63,11 +108,12 @@ struct Config {
 };
 
 struct MemoryStats {
-  std::uint64_t active_bytes = 0;        ///< in live buffers, as asked for
-  std::uint64_t peak_bytes = 0;          ///< the most that live buffers and scratch have been
+  std::uint64_t active_bytes = 0;  ///< in live buffers, as asked for, and what recordings keep;
+                                   ///< views add nothing
+  std::uint64_t peak_bytes = 0;    ///< the most that live buffers and scratch have been
   std::uint64_t peak_scratch_bytes = 0;  ///< the most that ops have taken for themselves at a time
   std::uint64_t cached_bytes = 0;        ///< freed, kept for reuse; trim() returns them
-  std::uint64_t allocations = 0;         ///< live buffers
+  std::uint64_t allocations = 0;         ///< live buffers, each once, however many handles it has
   std::uint64_t total_allocations = 0;   ///< since init()
   std::uint64_t cache_limit_bytes = 0;   ///< what cached_bytes may reach
   std::uint64_t limit_bytes = 0;  ///< what live buffers, scratch and cache may reach together
@@ -77,15 +123,17 @@ struct MemoryStats {
 ///
 /// Conventions
 /// - Matrices and tensors are row-major. Shapes, strides and leading dimensions count elements.
-/// - Ops are queued in order and return at once; copy_dtoh and synchronize wait. An op that throws
-///   has changed nothing.
+/// - Ops are queued in order and return at once; copy_dtoh and synchronize wait, events tell when
+///   what was queued before them is done. An op that throws has changed nothing.
 /// - Zero-size work does nothing, but its arguments are still checked. A buffer that by the sizes
 ///   holds no elements may be Buffer::null, and the leading dimension of such a matrix 0.
 /// - Every method may be called from any thread. Ops before init() or after close() throw
 ///   NotInitialized; a handle that is unknown, freed or of another backend is InvalidArgument; an
 ///   op that the backend lacks throws Unsupported.
 /// - dtype is how the float buffers of an op are stored. float16 is computed in float32.
-/// - An output must not be an input unless the call says that it may.
+/// - An operand is the bytes that a call touches, from the first to the last. An output must lie
+///   apart from every input; where the call says that it may be one, it may be exactly its bytes.
+///   Parts of one buffer that lie apart are like different buffers.
 /// - NaN and infinity behave as in NumPy.
 class TILEWRIGHT_API Backend {
  public:
@@ -99,7 +147,7 @@ class TILEWRIGHT_API Backend {
   void init();
   bool is_initialized() const noexcept;
   /// Waits for calls that are running, frees every buffer and releases the device. Does nothing if
-  /// it is closed. init() opens it again; handles from before stay invalid.
+  /// it is closed. init() opens it again; handles and recordings from before stay invalid.
   void close();
 
   /// "webgpu", "level-zero" or "cpu".
@@ -110,14 +158,39 @@ class TILEWRIGHT_API Backend {
   /// init() would, and close it again.
   Capabilities capabilities();
   PerformanceHints performance_hints();
-  /// Returns when all queued work is done.
+  /// Whether a small call of an op of the trait would run here on buffers of a dtype: it is
+  /// planned, and none of it is run on a GPU. False where the call throws Unsupported, and where
+  /// the op takes no such dtype anywhere. `kind` is which of the op's kinds is meant, where it has
+  /// several: a UnaryOp, BinaryOp, ReduceOp, Precision, Reduction, ScanOp or, of map, an op of
+  /// programs; its first one unless given. `to` is the dtype that gemm, cast and map write.
+  /// InvalidArgument for names that are not there.
+  bool supports(std::string_view op, DType dtype = DType::float32, std::string_view kind = {},
+                std::optional<DType> to = std::nullopt);
+  /// The ops that supports() is asked for, less those that would run on no dtype.
+  std::vector<std::string_view> available_ops();
+  /// Returns when all queued work is done and asynchronous reads have filled what they read to.
   void synchronize();
+  /// Hands queued work to the device and returns at once. Needed only where somebody else waits for
+  /// it: waits, reads and Event::done() see to it themselves.
+  void flush();
+  /// Where the queue is now.
+  Event event();
+  /// From here to the recording's end() this thread's ops are kept instead of run, to be queued as
+  /// often as one likes: see Recording. Other threads' calls are as always. One recording at a
+  /// time.
+  Recording record();
 
   // Memory --------------------------------------------------------------------------------------
 
   /// A buffer of exactly `bytes` > 0, contents undefined. More than the device can ever hold is
   /// InvalidArgument, more than is free now OutOfMemory.
   Buffer alloc(Size bytes);
+  /// A handle on `bytes` > 0 bytes of a buffer or of another view, from `offset` on, good in every
+  /// call. The memory lives until the buffer's handle and all its views are freed, each by itself.
+  /// The elements of an operand start on a multiple of their size in the buffer. GPU backends bind
+  /// a view in place where it starts on a multiple of limits["min_binding_alignment"]; of others,
+  /// and on webgpu of inputs that lie in an output's buffer, an op makes a copy on the device.
+  Buffer view(Buffer buffer, Size offset, Size bytes);
   /// Work that is already queued on the buffer still completes.
   void free(Buffer buffer);
   /// free() for owners that clean up: does nothing for a handle that is not live here.
@@ -126,6 +199,14 @@ class TILEWRIGHT_API Backend {
   void copy_htod(Buffer dst, std::span<const std::byte> src, Size offset = 0);
   /// Fills dst from `src` at `offset` bytes, after all work queued before.
   void copy_dtoh(std::span<std::byte> dst, Buffer src, Size offset = 0);
+  /// copy_dtoh that returns before it is done: dst is filled when the event is. It is filled in
+  /// calls, by any thread: in done() and wait() of this event or of one made later, in
+  /// synchronize() and close(). Until then dst must stay where it is and belongs to the read,
+  /// also where the event is let go of; `owner`, if any, is kept as long. What is queued after the
+  /// call does not change what is read. Reads under way hold at most 16 MB of staging: one that
+  /// finds no room there returns once it has, so a longer one when its last part is queued.
+  Event copy_dtoh_async(std::span<std::byte> dst, Buffer src, Size offset = 0,
+                        std::shared_ptr<const void> owner = nullptr);
   /// Overlapping ranges of one buffer are InvalidArgument.
   void copy_dtod(Buffer dst, Buffer src, Size bytes, Size dst_offset = 0, Size src_offset = 0);
   Size buffer_bytes(Buffer buffer) const;
@@ -141,7 +222,8 @@ class TILEWRIGHT_API Backend {
   /// C = alpha * op(A) * op(B) + beta * C, with op(A) m x k, op(B) k x n and C m x n.
   /// Leading dimensions are at least the row lengths as stored. beta == 0 does not read C, alpha ==
   /// 0 reads neither A nor B; k == 0 gives beta * C. dtype is that of A and B, output_dtype that of
-  /// C: the same, or float32 for float16 inputs.
+  /// C: the same, or float32 for float16 inputs. The cpu backend multiplies float64 too; alpha and
+  /// beta round to float32 everywhere.
   void gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k, double alpha, Buffer a,
             Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc,
             DType dtype = DType::float32, std::optional<DType> output_dtype = std::nullopt);
@@ -196,14 +278,20 @@ class TILEWRIGHT_API Backend {
   /// k, v [batch, kv_heads, seq_kv, head_dim]; head h reads kv head h / (heads / kv_heads).
   /// causal: query i sees keys j <= i + q_offset. All sizes positive, scale finite and positive. No
   /// seq_q x seq_kv matrix is stored.
-  void attention(Buffer q, Buffer k, Buffer v, Buffer o, Size batch, Size heads, Size seq_q,
-                 Size seq_kv, Size head_dim, double scale, bool causal, Size q_offset = 0,
-                 std::optional<Size> kv_heads = std::nullopt, DType dtype = DType::float32);
+  ///
+  /// Operands of attention and of attention_scores may lie with strides, one for each dimension, as
+  /// a part of a cache, another order of the axes or a slice of a fused buffer does, and are used
+  /// where they lie. The last stride must be 1, the others 0 or more, and the elements of an output
+  /// apart; strides may leave out dimensions in front that have a single place.
+  void attention(const MapOperand& q, const MapOperand& k, const MapOperand& v, const MapOperand& o,
+                 Size batch, Size heads, Size seq_q, Size seq_kv, Size head_dim, double scale,
+                 bool causal, Size q_offset = 0, std::optional<Size> kv_heads = std::nullopt,
+                 DType dtype = DType::float32);
 
   /// scores[heads, seq] = scale * keys[kv_heads, seq, head_dim] . q[heads, head_dim].
-  void attention_scores(Buffer q, Buffer keys, Buffer scores, Size seq, Size head_dim, double scale,
-                        Size heads = 1, std::optional<Size> kv_heads = std::nullopt,
-                        DType dtype = DType::float32);
+  void attention_scores(const MapOperand& q, const MapOperand& keys, const MapOperand& scores,
+                        Size seq, Size head_dim, double scale, Size heads = 1,
+                        std::optional<Size> kv_heads = std::nullopt, DType dtype = DType::float32);
 
   /// output[heads, dim] = weights[heads, count] * rows[kv_heads, count, dim].
   void weighted_sum(Buffer weights, Buffer rows, Buffer output, Size count, Size dim,
@@ -266,8 +354,145 @@ class TILEWRIGHT_API Backend {
   void reduce(ReduceOp op, Buffer input, Buffer output, std::span<const Size> shape, Size axis,
               DType dtype = DType::float32);
 
-  /// Converts n elements of any type to float32 or float16, to nearest even.
+  /// Converts n elements of any dtype to any other, as Program::cast() does; to nearest even.
   void cast(Buffer input, DType from, Buffer output, DType to, Size n);
+
+  /// Runs a program for each element of a shape: one operand for each of its inputs and outputs,
+  /// and its numbers, in their order. The elements of an output must not meet; an input may be an
+  /// output with the same strides and offset, whose elements are read before they are written.
+  /// Throws Unsupported where the device lacks a dtype, or an op on it.
+  void map(const Program& program, std::span<const Size> shape, std::span<const MapOperand> inputs,
+           std::span<const Number> numbers, std::span<const MapOperand> outputs);
+
+  /// Reduces what a program makes of each element of a shape along some axes (negative ones count
+  /// from the end), which the outputs lack. The program has one output, in whose dtype the elements
+  /// are joined: integers wrap as it does, float16 and bfloat16 are joined in float32; argmax and
+  /// argmin give int64, the place among the reduced elements in the order of the axes; any and all
+  /// give bool. Floats are added so that errors do not grow with the number of elements. Without
+  /// elements sum gives 0, prod 1, any false and all true; the others are InvalidArgument.
+  ///
+  /// A program `behind` gets the result as its first input (of argmax and argmin as int64 or int32)
+  /// and behind_inputs, operands without the reduced axes, as the others; the outputs are its own.
+  /// Outputs may not overlap any operand.
+  void map_reduce(const Program& program, Reduction op, std::span<const Size> shape,
+                  std::span<const Size> axes, std::span<const MapOperand> inputs,
+                  std::span<const Number> numbers, std::span<const MapOperand> outputs,
+                  const Program* behind = nullptr, std::span<const MapOperand> behind_inputs = {},
+                  std::span<const Number> behind_numbers = {});
+
+  /// Joins what a program makes of each element of a shape with all before it along one axis (with
+  /// `reverse` all behind it), as map_reduce() joins them. With `exclusive` the element itself is
+  /// left out, and where there is nothing before it stands 0 of sum, 1 of prod, and the least or
+  /// largest number of max and min. The output has the dtype of the program's, and may not overlap
+  /// an input.
+  void scan(const Program& program, ScanOp op, std::span<const Size> shape, Size axis,
+            std::span<const MapOperand> inputs, std::span<const Number> numbers,
+            const MapOperand& output, bool exclusive = false, bool reverse = false);
+
+  // Sorts ---------------------------------------------------------------------------------------
+
+  /// Each of the rows, `length` elements of any dtype, in ascending or descending order. NaN comes
+  /// last in both. Equal elements, 0.0 and -0.0 among them, stay in the order that they were in.
+  /// output may be input.
+  void sort(Buffer input, Buffer output, Size rows, Size length, bool descending = false,
+            DType dtype = DType::float32);
+
+  /// The places in its row of the elements of each row as sort() orders them: int64 or int32.
+  void argsort(Buffer input, Buffer indices, Size rows, Size length, bool descending = false,
+               DType dtype = DType::float32, DType index_dtype = DType::int64);
+
+  /// The first k elements of each row as sort() orders them, and their places: the largest ones, in
+  /// descending order, or the least. Long rows are not sorted for it. With k = length it is sort()
+  /// and argsort() at once.
+  void topk(Buffer input, Buffer values, Buffer indices, Size rows, Size length, Size k,
+            bool largest = true, DType dtype = DType::float32, DType index_dtype = DType::int64);
+
+  // Indexing ------------------------------------------------------------------------------------
+
+  /// output[p] = source[p + the steps that the indices at p make], for each p of a shape. The
+  /// source's strides are 0 along what indices alone walk, so it may have none at all. `name` is
+  /// what a message calls the work. Negative indices count from the end of their axis. One that is
+  /// outside it is IndexOutOfRange, which the cpu backend throws at once; on a GPU the next read,
+  /// synchronize() or wait() of an event does. Nothing outside is read or written; the output is
+  /// undefined then.
+  void gather_elements(const MapOperand& source, std::span<const IndexOperand> indices,
+                       const MapOperand& output, std::span<const Size> shape,
+                       DType dtype = DType::float32, std::string_view name = {});
+  /// output[p + the steps that the indices at p make] = source[p]; other elements stay. Of equal
+  /// places the cpu backend leaves the last one's element, a GPU that of one of them. Indices are
+  /// those of gather_elements(); what lies outside is left out.
+  void scatter_elements(const MapOperand& source, std::span<const IndexOperand> indices,
+                        const MapOperand& output, std::span<const Size> shape,
+                        DType dtype = DType::float32, std::string_view name = {});
+  /// How many of n bools are true before each block of mask_block of them, and at the end how many
+  /// there are: mask_counts_size(n) elements of uint32. What compact() and nonzero() need.
+  void mask_counts(Buffer mask, Buffer counts, Size n);
+  /// The elements of source where the mask is true, in their order: at most the first `count`.
+  /// `counts` are the mask's. Where there are fewer, what follows them is not defined.
+  void compact(Buffer mask, Buffer counts, Buffer source, Buffer output, Size n, Size count,
+               DType dtype = DType::float32);
+  /// The places where a mask of a shape is true, at most the first `count` of them, in the order of
+  /// rows: output[axis, i], int64 or int32. `counts` are the mask's.
+  void nonzero(Buffer mask, Buffer counts, Buffer output, std::span<const Size> shape, Size count,
+               DType index_dtype = DType::int64);
+  /// output[i], int64 or int32: the place in n ascending elements that values[i] would be put at,
+  /// before those that are equal or, with `right`, behind them. NaN is the largest.
+  void search_sorted(Buffer sorted, Buffer values, Buffer output, Size n, Size count,
+                     bool right = false, DType dtype = DType::float32,
+                     DType index_dtype = DType::int64);
+
+  // Factorisations ------------------------------------------------------------------------------
+
+  /// Factorisations work on `batch` matrices that lie one behind another, each by rows, of float32
+  /// or float64; with is_complex an element is two of these, the real part first. What a matrix
+  /// lacks is said in `status`, int32, and the call itself does not wait for it.
+  ///
+  /// factor = L with A = L L^H, lower triangular with zeros above, or with `upper` its conjugate
+  /// transpose. Of A only the triangle on that side is read. status is 0, or the order of the first
+  /// leading part that is not positive definite, and factor is not defined then. factor may be a.
+  void cholesky(Buffer a, Buffer factor, Buffer status, Size n, Size batch = 1, bool upper = false,
+                bool is_complex = false, DType dtype = DType::float32);
+
+  /// Rows of A in the order of `permutation`, int32, are L U, by partial pivoting; factors has U
+  /// and below its diagonal L, whose own is 1. status has two numbers for each matrix: 0 or the
+  /// place, from 1 on, of the first pivot that is 0, and how many rows were exchanged. factors may
+  /// be a.
+  void lu(Buffer a, Buffer factors, Buffer permutation, Buffer status, Size n, Size batch = 1,
+          bool is_complex = false, DType dtype = DType::float32);
+
+  /// X of op(A) X = B, n x columns, or with `right` of X op(A) = B, columns x n. Of A, n x n, only
+  /// the triangle on the side of `upper` is read, with `unit` without its diagonal, which is 1
+  /// then. x may be b.
+  void triangular_solve(Buffer a, Buffer b, Buffer x, Size n, Size columns, Size batch = 1,
+                        bool upper = false, Transpose trans = Transpose::none, bool unit = false,
+                        bool right = false, bool is_complex = false, DType dtype = DType::float32);
+
+  /// A, m x n, = Q R by Householder reflections: with k the smaller of m and n, Q m x k and R k x
+  /// n, or with `complete` Q m x m and R m x n. Where k is 0 nothing is written.
+  void qr(Buffer a, Buffer q, Buffer r, Size m, Size n, Size batch = 1, bool complete = false,
+          bool is_complex = false, DType dtype = DType::float32);
+
+  /// The eigenvalues of symmetric or Hermitian matrices in ascending order, real, and with
+  /// `with_vectors` their eigenvectors as columns; else vectors may be Buffer::null. Only one
+  /// triangle of A is read, the upper one with `upper`. status is 0, or not where an element is not
+  /// finite or the iteration did not converge, and the results are not defined then.
+  void eigh(Buffer a, Buffer values, Buffer vectors, Buffer status, Size n, Size batch = 1,
+            bool upper = false, bool with_vectors = true, bool is_complex = false,
+            DType dtype = DType::float32);
+
+  /// A, m x n, = U diag(values) V^H: with k the smaller of m and n, the k singular values in
+  /// descending order, real, and with `with_vectors` U m x k and V^H k x n, or with `full` m x m
+  /// and n x n; else u and vh may be Buffer::null. status is eigh()'s. Where k is 0 nothing is
+  /// written.
+  void svd(Buffer a, Buffer u, Buffer values, Buffer vh, Buffer status, Size m, Size n,
+           Size batch = 1, bool full = false, bool with_vectors = true, bool is_complex = false,
+           DType dtype = DType::float32);
+
+  /// The eigenvalues of any square matrices, complex also where the matrices are real, and with
+  /// `with_vectors` their eigenvectors, complex, of length 1, as columns; else vectors may be
+  /// Buffer::null. status is eigh()'s.
+  void eig(Buffer a, Buffer values, Buffer vectors, Buffer status, Size n, Size batch = 1,
+           bool with_vectors = true, bool is_complex = false, DType dtype = DType::float32);
 
   // Kernels of one's own ------------------------------------------------------------------------
 
@@ -281,14 +506,17 @@ class TILEWRIGHT_API Backend {
   void release_kernel(Kernel kernel) noexcept;
   KernelInfo kernel_info(Kernel kernel) const;
   /// Queues a grid of workgroups. buffers and the bytes of params are what kernel_info() lists, in
-  /// its order. A buffer that the kernel may write can be no other binding that it only reads.
+  /// its order. A view must start on a multiple of limits["min_binding_alignment"] and hold whole
+  /// words of 4 bytes, or reach to its buffer's end. What the kernel may write can be no other
+  /// binding that it only reads; on webgpu not even another part of the same buffer.
   void launch_kernel(Kernel kernel, std::span<const Buffer> buffers,
                      std::span<const std::byte> params, const std::array<Size, 3>& grid);
 
   // Profiling -----------------------------------------------------------------------------------
 
-  /// From here on the device times every launch, of all threads. One profile at a time. Throws
-  /// Unsupported where the device has no clock for its kernels.
+  /// From here on every launch is timed, of all threads: by the device's own clock, on the cpu
+  /// backend every op by the host's. One profile at a time. Throws Unsupported where the device has
+  /// no clock for its kernels.
   void begin_profile();
   /// Waits for the queued work, and gives the times of all launches since begin_profile().
   Profile end_profile();
@@ -297,9 +525,13 @@ class TILEWRIGHT_API Backend {
   Backend(std::string_view name, Config config);
   /// What an implementation counts its scratch in.
   std::shared_ptr<MemoryBudget> budget() const;
+  /// close() for the destructors of implementations: also where this thread records.
+  void shut_down();
 
  private:
   friend TILEWRIGHT_API std::shared_ptr<Choices> choices_of(Backend& backend);
+  friend class Event;
+  friend class Recording;
 
   // What an implementation provides. Requests are checked: handles live, ranges inside, nothing of
   // size zero (but k of gemm, cols of matmul_vec, count of weighted_sum, table_rows of gather, N of
@@ -311,7 +543,25 @@ class TILEWRIGHT_API Backend {
   virtual Capabilities do_capabilities() const = 0;
   virtual PerformanceHints do_performance_hints() const = 0;
   virtual void do_synchronize() = 0;
+  // Not needed where ops are done when they return.
+  /// The place in the queue after all that is queued: places grow.
+  virtual std::uint64_t do_mark();
+  /// Whether the work up to a place is done and its reads have filled what they read to: looks at
+  /// least once, and until the deadline. Throws what went wrong.
+  virtual bool do_reach(std::uint64_t place, std::chrono::steady_clock::time_point deadline);
+  virtual void do_flush();
+  // Without these nothing can be recorded.
+  /// From here on the ops of the calling thread, and its copies on the device, are kept.
+  virtual void do_begin_recording();
+  /// Ends that, also for another thread that records: what was kept, ready to be queued.
+  virtual std::shared_ptr<RecordedWork> do_end_recording();
+  virtual void do_replay(RecordedWork& work);
+  /// The place from which on the read is done.
+  virtual std::uint64_t do_copy_dtoh_async(HostRead read, Allocation& src, std::uint64_t offset);
   virtual std::shared_ptr<Choices> do_choices() const;
+  /// From here on the calling thread's ops are planned and not run, until what is returned is gone.
+  /// Without it they are run, on operands of their own.
+  virtual std::unique_ptr<Rehearsal> do_rehearse();
 
   virtual std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) = 0;
   virtual std::uint64_t do_max_buffer_bytes() const = 0;
@@ -326,24 +576,9 @@ class TILEWRIGHT_API Backend {
                             std::uint64_t dst_offset, std::uint64_t src_offset) = 0;
   virtual std::byte* do_host_memory(Allocation& allocation) const;
 
-  virtual void do_gemm(const GemmRequest& request);
-  virtual void do_matmul_vec(const MatmulVecRequest& request);
-  virtual void do_conv2d_forward(const Conv2dRequest& request);
-  virtual void do_conv2d_backward_data(const Conv2dRequest& request);
-  virtual void do_conv2d_backward_filter(const Conv2dRequest& request);
-  virtual void do_attention(const AttentionRequest& request);
-  virtual void do_attention_scores(const AttentionScoresRequest& request);
-  virtual void do_weighted_sum(const WeightedSumRequest& request);
-  virtual void do_softmax(const SoftmaxRequest& request);
-  virtual void do_rmsnorm(const NormRequest& request);
-  virtual void do_layer_norm(const NormRequest& request);
-  virtual void do_rope(const RopeRequest& request);
-  virtual void do_gather(const GatherRequest& request);
-  virtual void do_scatter(const ScatterRequest& request);
-  virtual void do_unary(const UnaryRequest& request);
-  virtual void do_binary(const BinaryRequest& request);
-  virtual void do_reduce(const ReduceRequest& request);
-  virtual void do_cast(const CastRequest& request);
+#define TILEWRIGHT_DO(name, Request) virtual void do_##name(const Request& request);
+  TILEWRIGHT_OPS(TILEWRIGHT_DO)
+#undef TILEWRIGHT_DO
 
   virtual std::shared_ptr<CompiledKernel> do_create_kernel(const KernelSource& source);
   virtual void do_launch_kernel(const LaunchRequest& request);
@@ -351,11 +586,12 @@ class TILEWRIGHT_API Backend {
   virtual Profile do_end_profile();
 
   void open();
+  std::exception_ptr finish(const Session& session) noexcept;
   template <class Ask>
   auto ask_device(Ask ask);
   void run_gemm(GemmRequest& request);
   /// Gives an input of no elements that is null something to bind, where there are results.
-  void stand_in(std::shared_ptr<Allocation>& input);
+  void stand_in(BufferRange& input);
 
   /// The number on the device, kept there for the next call.
   std::shared_ptr<Allocation> on_device(const Scalar& scalar);
@@ -363,7 +599,7 @@ class TILEWRIGHT_API Backend {
 
   std::string name_;
   Config config_;
-  std::unique_ptr<BackendState> state_;
+  std::shared_ptr<BackendState> state_;  // events share it
 };
 
 }  // namespace tilewright

@@ -35,7 +35,8 @@ struct DeviceInfo {
 
 /// What a backend can do. Read from the device, never constants.
 struct Capabilities {
-  std::vector<DType> dtypes;  ///< storage types of the floating-point ops
+  std::vector<DType> dtypes;          ///< storage types of the floating-point ops
+  std::vector<DType> storage_dtypes;  ///< what map() takes
   std::map<std::string, std::uint64_t> limits;
   std::vector<std::string> features;
   std::uint64_t memory_bytes = 0;

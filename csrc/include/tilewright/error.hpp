@@ -30,6 +30,13 @@ class TILEWRIGHT_API InvalidArgument : public Error {
   ~InvalidArgument() override;
 };
 
+/// An index lies outside its axis. Of indices in the memory of a GPU what waits for it throws this.
+class TILEWRIGHT_API IndexOutOfRange : public InvalidArgument {
+ public:
+  using InvalidArgument::InvalidArgument;
+  ~IndexOutOfRange() override;
+};
+
 /// The request is right, but this backend or device cannot do it.
 class TILEWRIGHT_API Unsupported : public Error {
  public:

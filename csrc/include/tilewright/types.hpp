@@ -18,8 +18,23 @@ enum class Buffer : std::uint64_t { null = 0 };
 /// A compiled kernel of one backend: opaque, non-zero, never reused in this process.
 enum class Kernel : std::uint64_t { null = 0 };
 
-/// How elements are stored. Arithmetic on float16 is done in float32; int32 is for indices.
-enum class DType : std::uint8_t { float32, float16, int32 };
+/// How elements are stored. Arithmetic on float16 and bfloat16 is done in float32. What takes only
+/// some of them says which.
+enum class DType : std::uint8_t {
+  float32,
+  float16,
+  int32,
+  boolean,  ///< "bool": a byte, 0 or 1
+  int8,
+  int16,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  bfloat16,
+  float64,
+};
 
 enum class Transpose : std::uint8_t { none, transpose, conj_transpose };
 
@@ -47,13 +62,30 @@ enum class BinaryOp : std::uint8_t { add, sub, mul, div, max, min, pow };
 
 enum class ReduceOp : std::uint8_t { sum, max, min, mean };
 
+/// What map_reduce() makes of the elements. any and all take what is not 0 for true; argmax and
+/// argmin give the place of the first one of them.
+enum class Reduction : std::uint8_t { sum, prod, max, min, any, all, argmax, argmin };
+
+/// What scan() makes of the elements up to each.
+enum class ScanOp : std::uint8_t { sum, prod, max, min };
+
 using Pair = std::array<Size, 2>;
 using Shape4 = std::array<Size, 4>;
 
 /// The most dimensions a shape may have, as in NumPy.
 inline constexpr std::size_t max_rank = 64;
 
-constexpr std::size_t size_of(DType dtype) { return dtype == DType::float16 ? 2 : 4; }
+/// Elements of a mask that Backend::mask_counts counts together.
+inline constexpr Size mask_block = 4096;
+/// Elements of uint32 that it writes for a mask of n.
+constexpr Size mask_counts_size(Size n) { return (n + mask_block - 1) / mask_block + 1; }
+
+/// The bytes of an element.
+constexpr std::size_t size_of(DType dtype) {
+  // A digit for each dtype, from the last on.
+  constexpr std::uint64_t bytes = 0x8284218211424;
+  return (bytes >> (4 * (static_cast<unsigned>(dtype) & 15))) & 15;
+}
 
 /// The names of an enum's values, in their order: what Python and messages call them.
 template <class Enum>
@@ -62,7 +94,9 @@ struct EnumNames;
 template <>
 struct EnumNames<DType> {
   static constexpr std::string_view kind = "dtype";
-  static constexpr std::array<std::string_view, 3> values{"float32", "float16", "int32"};
+  static constexpr std::array<std::string_view, 13> values{
+      "float32", "float16", "int32",  "bool",   "int8",     "int16",  "int64",
+      "uint8",   "uint16",  "uint32", "uint64", "bfloat16", "float64"};
 };
 
 template <>
@@ -96,6 +130,19 @@ template <>
 struct EnumNames<ReduceOp> {
   static constexpr std::string_view kind = "reduce op";
   static constexpr std::array<std::string_view, 4> values{"sum", "max", "min", "mean"};
+};
+
+template <>
+struct EnumNames<Reduction> {
+  static constexpr std::string_view kind = "reduction";
+  static constexpr std::array<std::string_view, 8> values{"sum", "prod", "max",    "min",
+                                                          "any", "all",  "argmax", "argmin"};
+};
+
+template <>
+struct EnumNames<ScanOp> {
+  static constexpr std::string_view kind = "scan op";
+  static constexpr std::array<std::string_view, 4> values{"sum", "prod", "max", "min"};
 };
 
 /// The name of a value; "?" for a value that the enum does not have.

@@ -2,7 +2,8 @@
 // workgroup, keys in tiles, a running maximum and sum for each query.
 // 0 q, 1 k, 2 v, 3 o.
 // Variables: NY, TQ (NY * TQ is BQ), COLUMNS, CAUSAL, T; SUBGROUP (0: any work-items do; see the
-// two forms); WHOLE (1: head_dim is a multiple of COLUMNS).
+// two forms); WHOLE (1: head_dim is a multiple of COLUMNS, and rows start on vectors of four).
+//! twin: subgroups of 16 read it by blocks on Intel's GPUs
 //! NY: 16
 //! TQ: 4 8
 //! COLUMNS: 32 64 128
@@ -12,15 +13,17 @@
 //! CAUSAL: constant
 //! WHOLE: constant
 //! ignored: NX TK STEP KEYS VECTOR
+#include "head_rows.h"
 #include "subgroups.h"
 
 #define LANES 16
 #define BQ (NY * TQ)
 
 typedef struct {
-  uint share, seq_q, seq_kv, head_dim, q_offset, first_head;
+  uint share, heads, seq_q, seq_kv, head_dim, q_offset, first_head;
   float scale;
   uint zero;
+  HeadRows q, k, v, o;
 } Params;
 
 /// What a workgroup has to do. Under a causal mask the blocks with the most keys come first.

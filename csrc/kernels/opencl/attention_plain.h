@@ -28,8 +28,9 @@ __attribute__((reqd_work_group_size(LANES, TEAMS, 1))) kernel void attention(
   const size_t lane = get_local_id(0);
   const uint team = get_local_id(1);
   const uint head = HEAD(params);
-  // Heads of q in one batch share kv heads in their order, and so do those of the next batch.
-  const uint of_kv = head / params.share * params.seq_kv * params.head_dim;
+  const uint batch = head / params.heads, of_batch = head % params.heads;
+  const uint of_k = row_start(params.k, batch, of_batch / params.share, 0);
+  const uint of_v = row_start(params.v, batch, of_batch / params.share, 0);
   // Of powers of two, which are what devices have.
   const float scale = params.scale * 1.44269504f;
   const uint column0 = get_group_id(2) * COLUMNS;
@@ -42,7 +43,7 @@ __attribute__((reqd_work_group_size(LANES, TEAMS, 1))) kernel void attention(
     uint of_query[ROWS];
     FOR_ROWS(i, {
       const uint query = min(first_query + i, params.seq_q - 1);
-      of_query[i] = (head * params.seq_q + query) * params.head_dim;
+      of_query[i] = row_start(params.q, batch, of_batch, query);
     })
     float top = -INFINITY;
     float sums[ROWS];
@@ -61,23 +62,22 @@ __attribute__((reqd_work_group_size(LANES, TEAMS, 1))) kernel void attention(
         local float* tile_k = tiles_k[turn++ % 2];
         if (d0 == 0) local_barrier();
         for (uint key = team; key < tile_keys; key += TEAMS) {
-          const uint of_key = of_kv + (key0 + key) * params.head_dim;
-          global const T* line = k + (of_key + d0);
+          global const T* line = k + (of_k + (key0 + key) * params.k.seq + d0);
           UNROLL for (size_t d = lane; d < DEEP; d += LANES) {
             tile_k[d * PITCH + key] = WHOLE || d < end ? (float)line[d] : 0;
           }
           if (d0 > 0) continue;
-          line = v + (of_key + column0);
+          line = v + (of_v + (key0 + key) * params.v.seq + column0);
           UNROLL for (size_t column = lane; column < COLUMNS; column += LANES) {
             const bool inside = WHOLE || column0 + column < params.head_dim;
             tile_v[key][column] = inside ? (float)line[column] : 0;
           }
         }
         local_barrier();
-        local const float* of_k = tile_k + lane;
+        local const float* from_k = tile_k + lane;
         for (uint d = 0; d < end; ++d) {
           float y[BESIDE];
-          FOR_BESIDE(j, y[j] = of_k[d * PITCH + j * LANES];)
+          FOR_BESIDE(j, y[j] = from_k[d * PITCH + j * LANES];)
           FOR_ROWS(i, {
             const float x = q[of_query[i] + d0 + d];
             FOR_BESIDE(j, scores[i][j] = fma(x, y[j], scores[i][j]);)
@@ -153,7 +153,7 @@ __attribute__((reqd_work_group_size(LANES, TEAMS, 1))) kernel void attention(
     FOR_ROWS(i, {
       const float share = factors[team][i].x;
       if (first_query + i < params.seq_q) {
-        global T* line = o + of_query[i];
+        global T* line = o + row_start(params.o, batch, of_batch, first_query + i);
         FOR_ACROSS(c, {
           const size_t column = column0 + c * LANES + lane;
           if (WHOLE || column < params.head_dim) line[column] = (T)(results[i][c] * share);

@@ -4,12 +4,14 @@
 // piece in float32; 4 with PIECES: the maximum and the sum of each.
 // Four work-items make the score of a key, COLUMNS (a power of two, at least head_dim, at most
 // GROUP) walk the columns of o and the rest the keys. VECTOR: rows are whole vectors of four.
+//! twin: tuned to the registers of Intel's GPUs
 //! T: f32 f16
 //! VECTOR: 0 1
 //! PIECES: 0 1
 //! GROUP: 256
 //! CAUSAL: constant
 //! COLUMNS: constant
+#include "head_rows.h"
 #include "items.h"
 #include "running_softmax.h"
 #include "vectors.h"
@@ -17,9 +19,10 @@
 #define KEYS (GROUP / 4)
 #define WALKERS (GROUP / COLUMNS)
 typedef struct {
-  uint rows, share, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
+  uint rows, share, heads, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
   float scale;
   uint zero;
+  HeadRows q, k, v, o;
 } Params;
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
@@ -37,9 +40,15 @@ kernel void attention_rows(global const ITEM* q, global const ITEM* k, global co
   if (index >= params.rows * params.pieces) return;
   const uint row = index % params.rows;
   const uint piece = index / params.rows;
-  const uint base_kv = row / params.seq_q / params.share * params.seq_kv;
+  const uint batch = row / params.seq_q / params.heads;
+  const uint head = row / params.seq_q % params.heads;
+  const uint query = row % params.seq_q;
+  const uint base_q = row_start(params.q, batch, head, query) / WIDTH;
+  const uint base_k = row_start(params.k, batch, head / params.share, 0) / WIDTH;
+  const uint base_v = row_start(params.v, batch, head / params.share, 0);
+  const uint k_stride = params.k.seq / WIDTH;
   const uint seen =
-      CAUSAL ? min(params.seq_kv, row % params.seq_q + params.q_offset + 1) : params.seq_kv;
+      CAUSAL ? min(params.seq_kv, query + params.q_offset + 1) : params.seq_kv;
   const uint end = min(seen, (piece + 1) * params.piece);
   const uint row_size = params.head_dim / WIDTH;
   const uint column = t % COLUMNS;
@@ -52,8 +61,7 @@ kernel void attention_rows(global const ITEM* q, global const ITEM* k, global co
     WIDE product = 0;
     if (key < end) {
       for (uint d = t % 4; d < row_size; d += 4) {
-        product = fma(to_wide(q[row * row_size + d]), to_wide(k[(base_kv + key) * row_size + d]),
-                      product);
+        product = fma(to_wide(q[base_q + d]), to_wide(k[base_k + key * k_stride + d]), product);
       }
     }
     local_barrier();
@@ -82,7 +90,7 @@ kernel void attention_rows(global const ITEM* q, global const ITEM* k, global co
     result *= factor;
     if (has_column) {
       for (uint j = t / COLUMNS; j < min(KEYS, end - key0); j += WALKERS) {
-        result = fma(powers[j], (float)v[(base_kv + key0 + j) * params.head_dim + column], result);
+        result = fma(powers[j], (float)v[base_v + (key0 + j) * params.v.seq + column], result);
       }
     }
   }
@@ -96,6 +104,8 @@ kernel void attention_rows(global const ITEM* q, global const ITEM* k, global co
   if (t < params.head_dim) o[index * params.head_dim + t] = powers[t];
   if (t == 0) tops_and_sums[index] = (float2)(top, sum);
 #else
-  if (t < params.head_dim) o[index * params.head_dim + t] = (T)(powers[t] / sum);
+  if (t < params.head_dim) {
+    o[row_start(params.o, batch, head, query) + t] = (T)(powers[t] / sum);
+  }
 #endif
 }

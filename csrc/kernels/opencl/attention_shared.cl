@@ -6,6 +6,7 @@
 // Four rows share a vector, of which there are FOURS. Four work-items make the scores of a key,
 // COLUMNS (a power of two, at least head_dim, at most GROUP / FOURS) walk the columns of o and the
 // rest the keys. VECTOR: rows are whole vectors of four.
+//! twin: tuned to the registers of Intel's GPUs
 //! T: f32 f16
 //! VECTOR: 0 1
 //! PIECES: 0 1
@@ -13,6 +14,7 @@
 //! GROUP: 256
 //! CAUSAL: constant
 //! COLUMNS: constant
+#include "head_rows.h"
 #include "items.h"
 #include "vectors.h"
 
@@ -20,9 +22,10 @@
 #define ROWS (FOURS * 4)
 #define WALKERS (GROUP / COLUMNS)
 typedef struct {
-  uint rows, sharing, chunks, groups, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
+  uint rows, sharing, chunks, groups, kv_heads, seq_q, seq_kv, head_dim, q_offset, pieces, piece;
   float scale;
   uint zero;
+  HeadRows q, k, v, o;
 } Params;
 
 /// What a sum under the maximum `top` is worth under `higher`.
@@ -41,15 +44,20 @@ kernel void attention_shared(global const T* q, global const ITEM* k, global con
   local float4 queries[GROUP];  // element by element, the rows beside each other
   local float4 parts[FOURS][GROUP];
   local float4 powers[FOURS * KEYS];
+  local float4 sums[FOURS * KEYS];  // of the powers of every KEYS-th key; no register to spare
   const uint t = get_local_id(0);
   const uint index = group_index();
   if (index >= params.groups * params.pieces) return;
   const uint piece = index / params.groups;
   const uint matrix = index % params.groups / params.chunks;
   const uint first = index % params.chunks * ROWS;  // row of those that share the keys
-  const uint row0 = matrix * params.sharing + first;
   const uint rows = min((uint)ROWS, params.sharing - first);
-  const uint base_kv = matrix * params.seq_kv;
+  const uint batch = matrix / params.kv_heads;
+  const uint kv_head = matrix % params.kv_heads;
+  const uint head0 = kv_head * (params.sharing / params.seq_q);
+  const uint base_k = row_start(params.k, batch, kv_head, 0) / WIDTH;
+  const uint base_v = row_start(params.v, batch, kv_head, 0);
+  const uint k_stride = params.k.seq / WIDTH;
   // Rows past the last one are as it is, and not stored.
   uint4 seen[FOURS];
   uint most = 0;
@@ -64,8 +72,10 @@ kernel void attention_shared(global const T* q, global const ITEM* k, global con
   for (uint i = t; i < params.head_dim * FOURS; i += GROUP) {
     float4 x = 0;
     UNROLL for (uint r = 0; r < 4; ++r) {
-      const uint row = i % FOURS * 4 + r;
-      if (row < rows) x[r] = (float)q[(row0 + row) * params.head_dim + i / FOURS];
+      const uint row = first + i % FOURS * 4 + r;
+      const uint of_row =
+          row_start(params.q, batch, head0 + row / params.seq_q, row % params.seq_q);
+      if (row < first + rows) x[r] = (float)q[of_row + i / FOURS];
     }
     queries[i] = x;
   }
@@ -77,7 +87,7 @@ kernel void attention_shared(global const T* q, global const ITEM* k, global con
     top[f] = -INFINITY;
     result[f] = 0;
   }
-  float4 sum = 0;  // of the powers of every KEYS-th key
+  if (slot < FOURS) sums[t] = 0;
   local_barrier();
   for (uint key0 = piece * params.piece; key0 < end; key0 += KEYS) {
     const uint key = key0 + t / 4;
@@ -85,17 +95,19 @@ kernel void attention_shared(global const T* q, global const ITEM* k, global con
     UNROLL for (uint f = 0; f < FOURS; ++f) product[f] = 0;
     if (key < end) {
       for (uint d = t % 4; d < row_size; d += 4) {
-        const ITEM item = k[(base_kv + key) * row_size + d];
+        const ITEM item = k[base_k + key * k_stride + d];
         const WIDE x = to_wide(item);
-        UNROLL for (uint f = 0; f < FOURS; ++f) {
 #if VECTOR
-          UNROLL for (uint e = 0; e < 4; ++e) {
+        UNROLL for (uint e = 0; e < 4; ++e) {
+          UNROLL for (uint f = 0; f < FOURS; ++f) {
             product[f] = fma(queries[(d * 4 + e) * FOURS + f], (float4)(x[e]), product[f]);
           }
-#else
-          product[f] = fma(queries[d * FOURS + f], (float4)(x), product[f]);
-#endif
         }
+#else
+        UNROLL for (uint f = 0; f < FOURS; ++f) {
+          product[f] = fma(queries[d * FOURS + f], (float4)(x), product[f]);
+        }
+#endif
       }
     }
     // Nobody reads what was there: a barrier lies behind the last reads of the tile before.
@@ -133,24 +145,25 @@ kernel void attention_shared(global const T* q, global const ITEM* k, global con
         // There is no maximum to take away while every score is -infinity.
         const float4 power = exp(score - (top[f] == -INFINITY ? (float4)(0) : top[f]));
         powers[t] = power;
-        sum = sum * factor[f] + power;
+        sums[t] = sums[t] * factor[f] + power;
       }
     }
     local_barrier();
     if (column < params.head_dim) {
-      for (uint j = t / COLUMNS; j < min((uint)KEYS, end - key0); j += WALKERS) {
-        const float4 x = (float4)((float)v[(base_kv + key0 + j) * params.head_dim + column]);
+      // With KEYS in its condition the loop is unrolled, into more registers than there are.
+      const uint tile_end = min(key0 + KEYS, end);
+      for (uint key = key0 + t / COLUMNS; key < tile_end; key += WALKERS) {
+        const float x = (float)(v[base_v + key * params.v.seq + column]);
         UNROLL for (uint f = 0; f < FOURS; ++f) {
-          const float4 more = fma(powers[f * KEYS + j], x, result[f]);
+          const float4 more = fma(powers[f * KEYS + key - key0], (float4)(x), result[f]);
           // Some rows must not see this key; 0 * NaN would show it.
-          result[f] = key0 + j < seen[f] ? more : result[f];
+          result[f] = key < seen[f] ? more : result[f];
         }
       }
     }
   }
   local_barrier();
   UNROLL for (uint f = 0; f < FOURS; ++f) parts[f][t] = result[f];
-  if (slot < FOURS) powers[t] = sum;
   for (uint width = WALKERS / 2; width > 0; width /= 2) {
     local_barrier();
     if (t / COLUMNS < width) {
@@ -159,23 +172,26 @@ kernel void attention_shared(global const T* q, global const ITEM* k, global con
   }
   for (uint width = KEYS / 2; width > 0; width /= 2) {
     local_barrier();
-    if (slot < FOURS && t % KEYS < width) powers[t] += powers[t + width];
+    if (slot < FOURS && t % KEYS < width) sums[t] += sums[t + width];
   }
   local_barrier();
   UNROLL for (uint r = 0; r < ROWS; ++r) {
     if (r >= rows) break;
-    const uint row = row0 + r;
 #if PIECES
+    const uint row = matrix * params.sharing + first + r;
     if (t < params.head_dim) {
       o[(piece * params.rows + row) * params.head_dim + t] = parts[r / 4][t][r % 4];
     }
     if (t == 0) {
       tops_and_sums[piece * params.rows + row] =
-          (float2)(top[r / 4][r % 4], powers[r / 4 * KEYS][r % 4]);
+          (float2)(top[r / 4][r % 4], sums[r / 4 * KEYS][r % 4]);
     }
 #else
+    const uint row = first + r;
     if (t < params.head_dim) {
-      o[row * params.head_dim + t] = (T)(parts[r / 4][t][r % 4] / powers[r / 4 * KEYS][r % 4]);
+      const uint of_row =
+          row_start(params.o, batch, head0 + row / params.seq_q, row % params.seq_q);
+      o[of_row + t] = (T)(parts[r / 4][t][r % 4] / sums[r / 4 * KEYS][r % 4]);
     }
 #endif
   }

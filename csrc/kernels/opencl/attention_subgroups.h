@@ -50,6 +50,7 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
   const uint sharer = subgroup % SHARERS;
   const uint head_dim = params.head_dim;
   const uint head = HEAD(params);
+  const uint batch = head / params.heads, of_batch = head % params.heads;
   // Of powers of two, which are what devices have.
   const float scale = params.scale * 1.44269504f;
   const uint column0 = get_group_id(2) * COLUMNS + sharer * ACROSS * LANES;
@@ -62,9 +63,9 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
     const uint first_query = block + team * ROWS;
     const uint first_row = min(first_query, params.seq_q - 1);
     const uint last_row = params.seq_q - 1 - first_row;
-    const uint of_q = (head * params.seq_q + first_row) * head_dim;
-    // Heads of q in one batch share kv heads in their order, and so do those of the next batch.
-    uint of_tile = head / params.share * params.seq_kv * head_dim;
+    const uint of_q = row_start(params.q, batch, of_batch, first_row);
+    uint of_keys = row_start(params.k, batch, of_batch / params.share, 0);
+    uint of_v = row_start(params.v, batch, of_batch / params.share, 0) + column0;
 
     float top = -INFINITY;
     float sum = 0;
@@ -78,7 +79,7 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
       for (uint d0 = 0; d0 < head_dim; d0 += DEEP) {
         local float* tile_k = tiles_k[turn++ % 2];
         for (uint key = of_first(subgroup); key < tile_keys; key += SUBGROUPS) {
-          const float2 two = two_elements(k + (of_tile + key * head_dim + d0), LEFT_FROM(d0));
+          const float2 two = two_elements(k + (of_keys + key * params.k.seq + d0), LEFT_FROM(d0));
           tile_k[lane * PITCH + key] = two.x;
           tile_k[(LANES + lane) * PITCH + key] = two.y;
         }
@@ -87,7 +88,7 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
           local const float* of_k = tile_k + d * PITCH + sharer * LANES + lane;
           float own[ROWS];
           FOR_ROWS(i, {
-            const uint at = of_q + min(i, last_row) * head_dim + d0 + d;
+            const uint at = of_q + min(i, last_row) * params.q.seq + d0 + d;
             own[i] = element(q + at, LEFT_FROM(d0 + d));
           })
           // Written out, so that what is shown comes from a place that is known.
@@ -140,7 +141,6 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
       })
       local_barrier();
 
-      uint of_v = of_tile + column0;
       // Counted so that compilers do not write it out.
       for (uint first = 0; first < tile_keys; first = of_first(first + LANES)) {
         float own[ROWS];
@@ -148,7 +148,7 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
 #define READ_V                                                   \
   const float2 two = two_elements(v + of_v, LEFT_FROM(column0)); \
   const float y[ACROSS] = {two.x, two.y};                        \
-  of_v += head_dim
+  of_v += params.v.seq
         if (hiding) {
           // Some queries must not see some of these keys; 0 * NaN would show them.
           for (uint place = 0; place < min(LANES, tile_keys - first); ++place) {
@@ -172,7 +172,7 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
           FOR_LANES(MULTIPLY_V)
         }
       }
-      of_tile += BK * head_dim;
+      of_keys += BK * params.k.seq;
     }
 
     if (SHARERS > 1) {
@@ -184,7 +184,7 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
       UNROLLED(SHARERS, s, sum += of_sums[s * LANES];)
     }
     const float share = 1 / sum;
-    size_t of_o = of_first(of_q + column0) + lane;
+    size_t of_o = of_first(row_start(params.o, batch, of_batch, first_query) + column0) + lane;
     FOR_ROWS(i, {
       const float share_of_row = sub_group_broadcast(share, i);
       if (first_query + i < params.seq_q) {
@@ -194,7 +194,7 @@ OF_SUBGROUPS __attribute__((reqd_work_group_size(LANES, SUBGROUPS, 1))) kernel v
           }
         })
       }
-      of_o += head_dim;
+      of_o += params.o.seq;
     })
     local_barrier();
   }

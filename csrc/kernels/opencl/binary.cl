@@ -5,6 +5,7 @@
 //              before the first is used
 //   scalar_a, scalar_b  that input is one element; as many a work-item
 //   strided    RANK dimensions with strides for both inputs; one element a work-item
+//! twin: OpenCL C has the functions, and the last vector is read by its elements
 //! T: f32 f16
 //! VECTORS: 2 4
 //! only: VECTORS == (2 if T == "f32" else 4)

@@ -1,5 +1,6 @@
 // output[i] = input[i] in another type for i < n, four elements a work-item; to nearest even.
 // 0 input, 1 output.
+//! twin: OpenCL C rounds to nearest, and the last vector is read by its elements
 //! FROM: f32 f16 i32
 //! TO: f32 f16
 //! only: FROM != TO

@@ -2,6 +2,7 @@
 // y, x), deep are filter taps (filter, r, s).
 // 0 grad_output, 1 filter, 2 grad_input.
 // Variables: those of implicit_gemm.h; T.
+//! twin: Intel's compiler spills up to 8 KiB of a hardware thread where it is translated
 //! DIRECT: 0 1
 //! BM: 32 64 128
 //! BN: 64 128

@@ -2,6 +2,7 @@
 // s), deep are output positions (image, p, q), cut into pieces that are summed afterwards.
 // 0 input, 1 grad_output, 2 grad_filter, once for each piece.
 // Variables: those of implicit_gemm.h; T, TO (of grad_filter).
+//! twin: it shares `implicit_gemm.h` with `conv2d_forward`
 //! DIRECT: 0 1
 //! BM: 32 64 128
 //! BN: 64 128

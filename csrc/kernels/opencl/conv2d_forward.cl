@@ -2,6 +2,7 @@
 // are filter taps (channel, r, s).
 // 0 input, 1 filter, 2 output, 3 bias where BIAS.
 // Variables: those of implicit_gemm.h; T, BIAS.
+//! twin: Intel's compiler spills up to 16 KiB of a hardware thread where it is translated
 //! DIRECT: 0 1
 //! BM: 32 64 128
 //! BN: 64 128

@@ -5,6 +5,7 @@
 // A BM x BN tile a workgroup, TM x TN of it a work-item, columns of neighbours side by side; the
 // next step is read from memory while this one is used, from the other half of the workgroup memory
 // (BUFFERS 2, which every device that this is compiled for has room for).
+//! twin: Intel's compiler spills up to 16 KiB of a hardware thread where it is translated
 //! BM: 32 64 128
 //! BN: 64 128
 //! BK: 16

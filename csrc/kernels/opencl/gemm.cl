@@ -8,6 +8,7 @@
 // store left out. k may be cut in `pieces`: the product of each is a matrix of its own in c.
 // Variables: BM BN BK; T, TC; TA TB (1: stored transposed); SMALL (1: C is smaller than a tile,
 // whose loads then stay inside; not with SUBGROUP); ROUND (of a and b, see rounded.h).
+//! twin: subgroups of 16 read it by blocks on Intel's GPUs
 //! BM: 16 32 64 128
 //! BN: 32 64 128
 //! only: (BM, BN) not in ((16, 32), (16, 64), (64, 32), (128, 64))

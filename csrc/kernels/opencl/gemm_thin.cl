@@ -7,6 +7,7 @@
 // rows; 0: they lie along `many`, which LANES work-items divide, GROUP / LANES of them walk k);
 // VECTOR (1: the walk along neighbours is in whole vectors of four); ROUND (see rounded.h);
 // SUBGROUP (16: rows are read in blocks, where LANES are whole subgroups).
+//! twin: subgroups of 16 read it by blocks on Intel's GPUs
 //! FEW: 1 2 4
 //! DEEP_FIRST: 0 1
 //! VECTOR: 0 1

@@ -2,6 +2,7 @@
 // WALKERS pieces a workgroup. Each work-item reads DEPTH vectors of four before it uses the first.
 // 0 input, 1 output.
 // T is the type of the input, TO of the output. VECTOR: rows and pieces are whole vectors of four.
+//! twin: subgroups of 16 read it by blocks on Intel's GPUs
 //! T: f32 f16
 //! TO: f32 f16
 //! OP: sum max min

@@ -2,6 +2,7 @@
 // by GROUP / COLUMNS work-items with a running maximum and sum, then once more for the quotients.
 // 0 input, 1 output; one buffer where both are the same.
 // COLUMNS is a power of two. ROWS: inner is 1, so neighbours lie along the axis.
+//! twin: float16 takes twice as long on a CPU where it is translated
 //! T: f32 f16
 //! IN_PLACE: 0 1
 //! GROUP: 256

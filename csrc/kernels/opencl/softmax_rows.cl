@@ -2,6 +2,7 @@
 // 0 input, 1 output; one buffer where both are the same.
 // GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item. VECTOR: rows are whole
 // vectors of four.
+//! twin: subgroups of 16 join their sums without memory on Intel's GPUs
 //! T: f32 f16
 //! VECTOR: 0 1
 //! SUBGROUP: 0 16

@@ -1,12 +1,14 @@
 // output[i] = op(input[i]) for i < n, VECTORS vectors of four a work-item, all read before the
 // first is used.
 // 0 input, 1 output; one buffer where both are the same.
+//! twin: OpenCL C has the functions, and the last vector is read by its elements
 //! T: f32 f16
 //! VECTORS: 2 4
 //! only: VECTORS == (2 if T == "f32" else 4)
 //! OP: relu sigmoid tanh exp log sqrt abs neg silu gelu gelu_tanh rsqrt reciprocal square
 //! IN_PLACE: 0 1
 //! GROUP: constant
+#define VALUE float4
 #include "functions.h"
 #include "vectors.h"
 

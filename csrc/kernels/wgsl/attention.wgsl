@@ -1,6 +1,6 @@
 // o = softmax(scale q k^T) v without the matrix of scores: BQ queries and COLUMNS columns of o a
 // workgroup, keys in tiles of BK, a running maximum and sum for each query.
-// 0 q, 1 k, 2 v, 3 o.
+// 0 q, 1 k, 2 v, 3 o, rows by strides in elements.
 // Work-items lie as NY x NX: each has every NY-th query, every NX-th key of a tile and every NX-th
 // vec4 of o's columns. Four queries of a work-item share a vec4. What comes next is read from
 // memory while what lies in workgroup memory, in two halves, is used.
@@ -11,10 +11,14 @@
 enable f16;
 #end
 struct Params {
-  share: u32, seq_q: u32, seq_kv: u32, head_dim: u32, q_offset: u32,
+  share: u32, heads: u32, seq_q: u32, seq_kv: u32, head_dim: u32, q_offset: u32,
   first_head: u32,
   scale: f32,
   zero: u32,
+  q_start: u32, q_batch: u32, q_head: u32, q_seq: u32,
+  k_start: u32, k_batch: u32, k_head: u32, k_seq: u32,
+  v_start: u32, v_batch: u32, v_head: u32, v_seq: u32,
+  o_start: u32, o_batch: u32, o_head: u32, o_seq: u32,
 }
 var<immediate> params: Params;
 #include "power_below_one.wgsl"
@@ -70,9 +74,9 @@ var<workgroup> values: array<vec4<f32>, ${VALUES}>;
 #else
 #let NAME = "v"
 #end
-/// Four elements of a row from column d on; 0 past its end.
-fn read_${NAME}(row: u32, d: u32) -> vec4<f32> {
-  let at = row * params.head_dim + d;
+/// Four elements from column d on of the row that starts there; 0 past its end.
+fn read_${NAME}(start: u32, d: u32) -> vec4<f32> {
+  let at = start + d;
 #if VECTOR
   if (d >= params.head_dim) { return vec4<f32>(); }
   return vec4<f32>(${NAME}[at / 4u]);
@@ -107,9 +111,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let keys = params.seq_kv;
   let seen_by_all = keys;
 #end
-  let base_q = head * params.seq_q;
-  // Heads of q in one batch share kv heads in their order, and so do those of the next batch.
-  let base_kv = head / params.share * params.seq_kv;
+  let batch = head / params.heads;
+  let own = head % params.heads;
+  let base_q = params.q_start + batch * params.q_batch + own * params.q_head;
+  let base_k = params.k_start + batch * params.k_batch + own / params.share * params.k_head;
+  let base_v = params.v_start + batch * params.v_batch + own / params.share * params.v_head;
+  let base_o = params.o_start + batch * params.o_batch + own * params.o_head;
   let column0 = group.z * ${COLUMNS}u;
   let steps = (params.head_dim + ${STEP - 1}u) / ${STEP}u;
 
@@ -147,7 +154,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
           let d = step * ${STEP}u + (t + ${i * THREADS}u) % ${ROW}u * 4u;
           next_q${i} = vec4<f32>();
           if (block + row < params.seq_q) {
-            next_q${i} = read_q(base_q + block + row, d) * params.scale;
+            next_q${i} = read_q(base_q + (block + row) * params.q_seq, d) * params.scale;
           }
         }
 #end
@@ -156,7 +163,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
           let row = (t + ${i * THREADS}u) / ${ROW}u;
           let d = step * ${STEP}u + (t + ${i * THREADS}u) % ${ROW}u * 4u;
           next_k${i} = vec4<f32>();
-          if (key0 + row < keys) { next_k${i} = read_k(base_kv + key0 + row, d); }
+          if (key0 + row < keys) { next_k${i} = read_k(base_k + (key0 + row) * params.k_seq, d); }
         }
 #end
       } else {
@@ -165,7 +172,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
           let key = key0 + (t + ${i * THREADS}u) / ${WIDTH}u;
           let column = column0 + (t + ${i * THREADS}u) % ${WIDTH}u * 4u;
           next_v${i} = vec4<f32>();
-          if (key < keys) { next_v${i} = read_v(base_kv + key, column); }
+          if (key < keys) { next_v${i} = read_v(base_v + key * params.v_seq, column); }
         }
 #end
       }
@@ -285,7 +292,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
           let key = key0 + part + ${VKEYS}u + (t + ${i * THREADS}u) / ${WIDTH}u;
           let column = column0 + (t + ${i * THREADS}u) % ${WIDTH}u * 4u;
           next_v${i} = vec4<f32>();
-          if (key < keys) { next_v${i} = read_v(base_kv + key, column); }
+          if (key < keys) { next_v${i} = read_v(base_v + key * params.v_seq, column); }
         }
 #end
       }
@@ -341,7 +348,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for c in 0..VECTORS
     {
       let column = column0 + (${c * NX}u + tx) * 4u;
-      let at = (base_q + block + ty + ${i * NY}u) * params.head_dim + column;
+      let at = base_o + (block + ty + ${i * NY}u) * params.o_seq + column;
       let result = o${i}_${c} / sums${i / 4}[${i % 4}];
 #if VECTOR
       if (column < params.head_dim) { o[at / 4u] = ${ITEM}(result); }

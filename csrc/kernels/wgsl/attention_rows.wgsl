@@ -1,6 +1,6 @@
 // attention for few queries, one query and one piece of the keys a workgroup: o of that piece with
 // a running maximum and sum. Pieces are joined by attention_join.wgsl.
-// 0 q, 1 k, 2 v, 3 o, or with PIECES the sums over each piece's keys not yet divided, piece by
+// 0 q, 1 k, 2 v, 3 o, rows by strides in elements, or with PIECES the sums over each piece's keys not yet divided, piece by
 // piece in float32; 4 with PIECES: the maximum and the sum of each.
 // Four work-items make the score of a key, COLUMNS walk the columns of o and the rest the keys.
 // Variables: COLUMNS (a power of two, at least head_dim, at most GROUP), GROUP, VECTOR (1: rows are
@@ -14,10 +14,14 @@ enable f16;
 #let WALKERS = GROUP / COLUMNS
 
 struct Params {
-  rows: u32, share: u32, seq_q: u32, seq_kv: u32, head_dim: u32, q_offset: u32,
+  rows: u32, share: u32, heads: u32, seq_q: u32, seq_kv: u32, head_dim: u32, q_offset: u32,
   pieces: u32, piece: u32,
   scale: f32,
   zero: u32,
+  q_start: u32, q_batch: u32, q_head: u32, q_seq: u32,
+  k_start: u32, k_batch: u32, k_head: u32, k_seq: u32,
+  v_start: u32, v_batch: u32, v_head: u32, v_seq: u32,
+  o_start: u32, o_batch: u32, o_head: u32, o_seq: u32,
 }
 var<immediate> params: Params;
 #let ITEM = T
@@ -45,9 +49,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (index >= params.rows * params.pieces) { return; }
   let row = index % params.rows;
   let piece = index / params.rows;
-  let base_kv = row / params.seq_q / params.share * params.seq_kv;
+  let batch = row / params.seq_q / params.heads;
+  let head = row / params.seq_q % params.heads;
+  let kv_head = head / params.share;
+  let query = row % params.seq_q;
+  let base_q =
+      params.q_start + batch * params.q_batch + head * params.q_head + query * params.q_seq;
+  let base_k = params.k_start + batch * params.k_batch + kv_head * params.k_head;
+  let base_v = params.v_start + batch * params.v_batch + kv_head * params.v_head;
 #if CAUSAL
-  let seen = min(params.seq_kv, row % params.seq_q + params.q_offset + 1u);
+  let seen = min(params.seq_kv, query + params.q_offset + 1u);
 #else
   let seen = params.seq_kv;
 #end
@@ -61,8 +72,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     var product = 0.0;
     if (key < end) {
 #if VECTOR
-      let at_q = row * (params.head_dim / 4u);
-      let at_k = (base_kv + key) * (params.head_dim / 4u);
+      let at_q = base_q / 4u;
+      let at_k = (base_k + key * params.k_seq) / 4u;
       var sums = vec4<f32>();
       for (var d = t % 4u; d < params.head_dim / 4u; d += 4u) {
         sums = fma(vec4<f32>(q[at_q + d]), vec4<f32>(k[at_k + d]), sums);
@@ -70,8 +81,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       product = (sums.x + sums.y) + (sums.z + sums.w);
 #else
       for (var d = t % 4u; d < params.head_dim; d += 4u) {
-        let of_key = f32(k[(base_kv + key) * params.head_dim + d]);
-        product = fma(f32(q[row * params.head_dim + d]), of_key, product);
+        let of_key = f32(k[base_k + key * params.k_seq + d]);
+        product = fma(f32(q[base_q + d]), of_key, product);
       }
 #end
     }
@@ -103,7 +114,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     sum = sum * factor + in_tile;
     if (column < params.head_dim) {
       for (var j = t / ${COLUMNS}u; j < min(${KEYS}u, end - key0); j += ${WALKERS}u) {
-        result = fma(powers[j], f32(v[(base_kv + key0 + j) * params.head_dim + column]), result);
+        result = fma(powers[j], f32(v[base_v + (key0 + j) * params.v_seq + column]), result);
       }
     }
   }
@@ -117,6 +128,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (t < params.head_dim) { o[index * params.head_dim + t] = powers[t]; }
   if (t == 0u) { tops_and_sums[index] = vec2<f32>(top, sum); }
 #else
-  if (t < params.head_dim) { o[index * params.head_dim + t] = ${T}(powers[t] / sum); }
+  if (t < params.head_dim) {
+    let base_o =
+        params.o_start + batch * params.o_batch + head * params.o_head + query * params.o_seq;
+    o[base_o + t] = ${T}(powers[t] / sum);
+  }
 #end
 }

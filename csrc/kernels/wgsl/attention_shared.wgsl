@@ -1,7 +1,7 @@
 // attention for few queries, some of whose heads share a kv head: up to ROWS rows of q that see the
 // same keys, and one piece of these, a workgroup, so that each key and value is read once for all.
 // Pieces are joined by attention_join.wgsl.
-// 0 q, 1 k, 2 v, 3 o, or with PIECES the sums over each piece's keys not yet divided, piece by
+// 0 q, 1 k, 2 v, 3 o, rows by strides in elements, or with PIECES the sums over each piece's keys not yet divided, piece by
 // piece in float32; 4 with PIECES: the maximum and the sum of each.
 // Four rows share a vec4. Four work-items make the scores of a key, COLUMNS walk the columns of o
 // and the rest the keys.
@@ -16,10 +16,14 @@ enable f16;
 #let WALKERS = GROUP / COLUMNS
 
 struct Params {
-  rows: u32, sharing: u32, chunks: u32, groups: u32, seq_q: u32, seq_kv: u32, head_dim: u32,
-  q_offset: u32, pieces: u32, piece: u32,
+  rows: u32, sharing: u32, chunks: u32, groups: u32, kv_heads: u32, seq_q: u32, seq_kv: u32,
+  head_dim: u32, q_offset: u32, pieces: u32, piece: u32,
   scale: f32,
   zero: u32,
+  q_start: u32, q_batch: u32, q_head: u32, q_seq: u32,
+  k_start: u32, k_batch: u32, k_head: u32, k_seq: u32,
+  v_start: u32, v_batch: u32, v_head: u32, v_seq: u32,
+  o_start: u32, o_batch: u32, o_head: u32, o_seq: u32,
 }
 var<immediate> params: Params;
 #let ITEM = T
@@ -64,9 +68,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let piece = index / params.groups;
   let matrix = index % params.groups / params.chunks;
   let first = index % params.chunks * ${ROWS}u;  // row of those that share the keys
-  let row0 = matrix * params.sharing + first;
   let rows = min(${ROWS}u, params.sharing - first);
-  let base_kv = matrix * params.seq_kv;
+  let batch = matrix / params.kv_heads;
+  let kv_head = matrix % params.kv_heads;
+  let head0 = kv_head * (params.sharing / params.seq_q);
+  let base_q = params.q_start + batch * params.q_batch + head0 * params.q_head;
+  let base_k = params.k_start + batch * params.k_batch + kv_head * params.k_head;
+  let base_v = params.v_start + batch * params.v_batch + kv_head * params.v_head;
   // Rows past the last one are as it is, and not stored.
   var fewest = params.seq_kv;
   var most = 0u;
@@ -83,7 +91,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     var x = vec4<f32>();
     for (var r = 0u; r < 4u; r++) {
       let row = i % ${FOURS}u * 4u + r;
-      if (row < rows) { x[r] = f32(q[(row0 + row) * params.head_dim + i / ${FOURS}u]); }
+      if (row < rows) {
+        let at = (first + row) / params.seq_q * params.q_head +
+                 (first + row) % params.seq_q * params.q_seq;
+        x[r] = f32(q[base_q + at + i / ${FOURS}u]);
+      }
     }
     queries[i] = x;
   }
@@ -103,7 +115,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (key < end) {
 #if VECTOR
       for (var d = t % 4u; d < params.head_dim / 4u; d += 4u) {
-        let x = vec4<f32>(k[(base_kv + key) * (params.head_dim / 4u) + d]);
+        let x = vec4<f32>(k[(base_k + key * params.k_seq) / 4u + d]);
 #for e in 0..4
 #for f in 0..FOURS
         product${f} = fma(queries[(d * 4u + ${e}u) * ${FOURS}u + ${f}u], vec4<f32>(x[${e}]), product${f});
@@ -112,7 +124,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       }
 #else
       for (var d = t % 4u; d < params.head_dim; d += 4u) {
-        let x = vec4<f32>(f32(k[(base_kv + key) * params.head_dim + d]));
+        let x = vec4<f32>(f32(k[base_k + key * params.k_seq + d]));
 #for f in 0..FOURS
         product${f} = fma(queries[d * ${FOURS}u + ${f}u], x, product${f});
 #end
@@ -167,7 +179,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
     if (column < params.head_dim) {
       for (var j = t / ${COLUMNS}u; j < min(${KEYS}u, end - key0); j += ${WALKERS}u) {
-        let x = vec4<f32>(f32(v[(base_kv + key0 + j) * params.head_dim + column]));
+        let x = vec4<f32>(f32(v[base_v + (key0 + j) * params.v_seq + column]));
 #if CAUSAL
         if (key0 + j >= fewest) {
           // Some rows must not see this key; 0 * NaN would show it.
@@ -205,8 +217,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for f in 0..FOURS
 #for r in 0..4
   if (${f * 4 + r}u < rows) {
-    let row = row0 + ${f * 4 + r}u;
 #if PIECES
+    let row = matrix * params.sharing + first + ${f * 4 + r}u;
     if (t < params.head_dim) {
       o[(piece * params.rows + row) * params.head_dim + t] = parts[${f * GROUP}u + t][${r}];
     }
@@ -215,7 +227,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 #else
     if (t < params.head_dim) {
-      o[row * params.head_dim + t] =
+      let row = first + ${f * 4 + r}u;
+      let base_o = params.o_start + batch * params.o_batch +
+                   (head0 + row / params.seq_q) * params.o_head + row % params.seq_q * params.o_seq;
+      o[base_o + t] =
           ${T}(parts[${f * GROUP}u + t][${r}] / powers[${f * KEYS}u][${r}]);
     }
 #end

@@ -7,9 +7,7 @@
 //   "strided"    RANK dimensions with strides for both inputs; one element a work-item
 // A_IS_OUTPUT, B_IS_OUTPUT: that input is the output's buffer.
 // COUNTED (elements.wgsl), not of "strided".
-#if T == "f16"
-enable f16;
-#end
+#include "floats.wgsl"
 #include "functions.wgsl"
 #include "binary_functions.wgsl"
 
@@ -32,10 +30,6 @@ var<immediate> params: Params;
 #let OUT_TYPE = T
 #else
 #include "elements.wgsl"
-#let VEC = "vec4<f32>"
-#if T == "f16"
-#let VEC = "vec4<f16>"
-#end
 #let A_TYPE = VEC
 #let B_TYPE = VEC
 #let OUT_TYPE = VEC

@@ -68,7 +68,8 @@ fn exp2_of(z: Parts) -> vec4<f32> {
   let rest = clamp(z.low, splat(-1.0), splat(1.0));
   let f = clamp(f_first + rest, splat(-0.51), splat(0.51));
   let f_high = first_part(f);
-  let f_low = kept(kept(f_first - f_high) + rest);
+  // Little, but where z is clamped: the sum with 1 stays above 0.
+  let f_low = clamp(kept(kept(f_first - f_high) + rest), splat(-0.001), splat(0.001));
   var q = fma(f, splat(1.53067084e-05), splat(0.000154631089));
   q = fma(q, f, splat(0.00133334636));
   q = fma(q, f, splat(0.00961804885));

@@ -2,9 +2,7 @@
 // y, x), deep are filter taps (filter, r, s).
 // 0 grad_output, 1 filter, 2 grad_input.
 // Variables: those of implicit_gemm.wgsl; T.
-#if T == "f16"
-enable f16;
-#end
+#include "floats.wgsl"
 #include "implicit_gemm.wgsl"
 
 @group(0) @binding(0) var<storage, read> grad_output: array<${T}>;

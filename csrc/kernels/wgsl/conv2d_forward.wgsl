@@ -2,9 +2,7 @@
 // are filter taps (channel, r, s).
 // 0 input, 1 filter, 2 output, 3 bias where BIAS.
 // Variables: those of implicit_gemm.wgsl; T, BIAS.
-#if T == "f16"
-enable f16;
-#end
+#include "floats.wgsl"
 #include "implicit_gemm.wgsl"
 #include "conv2d_input.wgsl"
 

@@ -3,9 +3,10 @@
 // the result a work-item.
 // 0 a, 1 b, 2 the tables, of rows and then of columns, 3 result, 4 bias where BIAS.
 // Variables: GROUP, T, BIAS.
-#if T == "f16"
-enable f16;
-#end
+//! T: f32 f16
+//! BIAS: 0 1
+//! GROUP: 256
+#include "floats.wgsl"
 #include "range.wgsl"
 
 struct Params {

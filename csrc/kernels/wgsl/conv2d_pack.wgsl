@@ -2,9 +2,9 @@
 // to whole tiles of rows. One line of rows a workgroup.
 // 0 filter, 1 packed.
 // Variables: GROUP, T.
-#if T == "f16"
-enable f16;
-#end
+//! GROUP: 256
+//! T: f32 f16
+#include "floats.wgsl"
 struct Params {
   lines: u32, rows: u32, padded_rows: u32, deep: u32, taps: u32,
   group_stride: u32, row_stride: u32, deep_stride: u32,

@@ -6,9 +6,7 @@
 // this one is used.
 // Variables: BM BN BK TM TN, BUFFERS (1 or 2 steps in workgroup memory), BACKWARD, BIAS, VECTOR (1:
 // an image's positions are whole vec4), T.
-#if T == "f16"
-enable f16;
-#end
+#include "items.wgsl"
 struct Params {
   m: u32, n: u32, deep: u32, groups: u32, tiles: u32, tiles_n: u32, first: u32,
   filter_height: u32, filter_width: u32,
@@ -16,14 +14,6 @@ struct Params {
   stride_h: u32, stride_w: u32, pad_h: u32, pad_w: u32, dilation_h: u32, dilation_w: u32,
 }
 var<immediate> params: Params;
-#let ITEM = T
-#let VEC = "vec4<f32>"
-#if T == "f16"
-#let VEC = "vec4<f16>"
-#end
-#if VECTOR
-#let ITEM = VEC
-#end
 @group(0) @binding(0) var<storage, read> source: array<${T}>;
 @group(0) @binding(1) var<storage, read> packed: array<${VEC}>;
 @group(0) @binding(2) var<storage, read_write> result: array<${ITEM}>;

@@ -2,9 +2,9 @@
 // channel, filters side by side, with zeros up to `rows`. A channel of a filter a work-item.
 // 0 filter, 1 factors.
 // Variables: GROUP, T.
-#if T == "f16"
-enable f16;
-#end
+//! GROUP: 256
+//! T: f32 f16
+#include "floats.wgsl"
 struct Params { items: u32, filters: u32, rows: u32, channels: u32 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> taps: array<${T}>;

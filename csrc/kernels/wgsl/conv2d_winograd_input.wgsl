@@ -3,9 +3,9 @@
 // tiles past the last image are zeros. A channel of a tile a work-item.
 // 0 input, 1 factors.
 // Variables: GROUP, T.
-#if T == "f16"
-enable f16;
-#end
+//! GROUP: 256
+//! T: f32 f16
+#include "floats.wgsl"
 struct Params {
   items: u32, columns: u32, first: u32, tiles_h: u32, tiles_w: u32,
   batch: u32, channels: u32, height: u32, width: u32, pad_h: u32, pad_w: u32,

@@ -5,9 +5,11 @@
 // summed directly.
 // 0 products, 1 input, 2 filter, 3 output, 4 bias where BIAS.
 // Variables: GROUP, T, BIAS, PAIRS (1: the output's rows are whole pairs).
-#if T == "f16"
-enable f16;
-#end
+//! GROUP: 256
+//! T: f32 f16
+//! BIAS: 0 1
+//! PAIRS: 0 1
+#include "floats.wgsl"
 struct Params {
   items: u32, columns: u32, planes: u32, first: u32, tiles_h: u32, tiles_w: u32,
   batch: u32, channels: u32, filters: u32, height: u32, width: u32, pad_h: u32, pad_w: u32,

@@ -2,6 +2,7 @@
 // ranges of one buffer, whose byte ranges do not overlap.
 // 0 source, 1 target.
 // Variables: GROUP.
+//! GROUP: 256
 #include "range.wgsl"
 
 struct Params { target_offset: u32, source_offset: u32, bytes: u32 }

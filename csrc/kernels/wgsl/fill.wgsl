@@ -1,9 +1,9 @@
 // output[i] = value for i < n.
 // 0 output.
 // Variables: GROUP, T (f32 or f16). The value comes as bits, so that a NaN survives.
-#if T == "f16"
-enable f16;
-#end
+//! GROUP: 256
+//! T: f32 f16
+#include "floats.wgsl"
 #include "range.wgsl"
 
 struct Params { n: u32, value: u32 }

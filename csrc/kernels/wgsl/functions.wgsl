@@ -2,8 +2,8 @@
 // for false; nothing relies on an infinity coming out of an overflow.
 // Around this file: params.zero, which is 0 and which no compiler knows: a constant added and taken
 // away again rounds to whole steps, unless a compiler sees both.
-// Variables: T. What is rounded to float16 in the end needs fewer digits and no results below
-// 2^-126.
+// Variables: T; EXACT (1: the language's own exp is as exact). What is rounded to float16 in the end
+// needs fewer digits and no results below 2^-126.
 #let HALF = T == "f16"
 fn is_nan(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
@@ -79,6 +79,9 @@ fn exp_less_one_parts(x: vec4<f32>, rest: vec4<f32>) -> Scaled {
   let r = parts.near + (parts.rest + rest);
   return Scaled(r + exp_curve(r), parts.exponent);
 }
+#if EXACT
+fn exp_of(x: vec4<f32>) -> vec4<f32> { return exp(x); }
+#else
 fn exp_of(x: vec4<f32>) -> vec4<f32> {
   let parts = reduced(clamp(x, least_exponent(), most_exponent()));
   let curve = exp_curve(parts.near + parts.rest);
@@ -90,6 +93,7 @@ fn exp_of(x: vec4<f32>) -> vec4<f32> {
   return select(result, x, is_nan(x));
 #end
 }
+#end
 /// x * sigmoid(y) for y of the sign of x, scaled last where it is small.
 fn times_sigmoid(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let e = exp_less_one_parts(max(-abs(y), least_exponent()), splat(0.0));
@@ -152,7 +156,8 @@ fn op_sqrt(x: vec4<f32>) -> vec4<f32> {
   return select(select(x, better, inside), not_a_number(), x < splat(0.0));
 }
 /// x / y rounded to nearest: devices only come close, so their quotient of the fractions is put right
-/// by its remainder, in integers. What is subnormal, infinite or no number is left to the device.
+/// by its remainder, in integers. What is subnormal, infinite or no number, operand or quotient, is
+/// left to the device.
 fn quotient(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let size_x = bitcast<vec4<u32>>(op_abs(x));
   let size_y = bitcast<vec4<u32>>(op_abs(y));
@@ -175,7 +180,8 @@ fn quotient(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let fraction = vec4<f32>(digits) * power_of_two(-vec4<i32>(shift));
   let result = copy_sign(scaled(fraction, e), sign_of);
   let plain = (size_x - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) &
-              (size_y - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) & (e > vec4<i32>(-126));
+              (size_y - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) &
+              (e - vec4<i32>(shift) > vec4<i32>(-150));
   // Devices without subnormals take one over a large y for 0, which infinity must not meet.
   let endless = (size_x == vec4<u32>(0x7f800000u)) & (size_y < vec4<u32>(0x7f800000u));
   return select(select(x / y, copy_sign(infinity(), sign_of), endless), result, plain);

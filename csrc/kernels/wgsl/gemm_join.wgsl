@@ -1,6 +1,9 @@
 // C = alpha * (sum of the products of all pieces of k) + beta * C, one element a work-item.
 // 0 products, tight m x n matrices: the pieces of the first batch, of the second, ...; 1 c.
 // Variables: GROUP, TC (f32 or f16).
+//! TC: f32 f16
+//! GROUP: 256
+//! ignored: T
 #if TC == "f16"
 enable f16;
 #end

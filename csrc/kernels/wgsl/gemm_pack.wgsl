@@ -2,9 +2,9 @@
 // work-item, those of A first; one that is not packed has no items.
 // 0 a, 1 b, 2 packed.
 // Variables: GROUP, T.
-#if T == "f16"
-enable f16;
-#end
+//! GROUP: 256
+//! T: f32 f16
+#include "floats.wgsl"
 struct Matrix {
   rows: u32, columns: u32, ld: u32, stride: u32,
   packed_rows: u32, vectors: u32, items: u32, start: u32,
@@ -13,7 +13,7 @@ struct Params { a: Matrix, b: Matrix }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> a: array<${T}>;
 @group(0) @binding(1) var<storage, read> b: array<${T}>;
-@group(0) @binding(2) var<storage, read_write> packed: array<vec4<${T}>>;
+@group(0) @binding(2) var<storage, read_write> packed: array<${VEC}>;
 #include "range.wgsl"
 
 @compute @workgroup_size(${GROUP})
@@ -32,7 +32,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let column = item % matrix.vectors * 4u;
   let base = line / matrix.packed_rows * matrix.stride + row * matrix.ld + column;
   let columns = select(0u, matrix.columns, row < matrix.rows);
-  var result = vec4<${T}>();
+  var result = ${VEC}();
   if (in_a) {
 #for e in 0..4
     if (column + ${e}u < columns) { result[${e}] = a[base + ${e}u]; }

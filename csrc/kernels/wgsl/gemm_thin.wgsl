@@ -7,9 +7,10 @@
 // along k, LANES work-items walk it for two rows; 0: they lie along `many`, which LANES work-items
 // divide, GROUP / LANES of them walk k); VECTOR (1: the walk along neighbours is in whole vec4);
 // T, TC (f32 or f16); ROUND (see rounded.wgsl).
-#if T == "f16" || TC == "f16"
+#if TC == "f16"
 enable f16;
 #end
+#include "items.wgsl"
 #include "beta.wgsl"
 #include "rounded.wgsl"
 struct Params {
@@ -20,17 +21,6 @@ struct Params {
   alpha: f32, beta: f32,
 }
 var<immediate> params: Params;
-#let ITEM = T
-#let WIDE = "f32"
-#let WIDTH = 1
-#if VECTOR
-#let WIDE = "vec4<f32>"
-#let WIDTH = 4
-#let ITEM = "vec4<f32>"
-#if T == "f16"
-#let ITEM = "vec4<f16>"
-#end
-#end
 #let FEW_ITEM = T
 #let FEW_WIDTH = 1
 #if DEEP_FIRST

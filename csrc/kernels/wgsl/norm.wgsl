@@ -3,9 +3,11 @@
 // Bindings in this order: x (left out where it is the output's buffer), weight, bias (CENTRED),
 // output.
 // Variables: GROUP, T, CENTRED, IN_PLACE.
-#if T == "f16"
-enable f16;
-#end
+//! T: f32 f16
+//! CENTRED: 0 1
+//! IN_PLACE: 0 1
+//! GROUP: 256
+#include "floats.wgsl"
 struct Params { rows: u32, cols: u32, eps: f32 }
 var<immediate> params: Params;
 #let NEXT = 0

@@ -4,17 +4,9 @@
 // Bindings in this order: x (left out where it is the output's buffer), weight, bias (CENTRED),
 // output. GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item.
 // Variables: GROUP, WALKERS, VECTORS, VECTOR (1: rows are whole vec4), T, CENTRED, IN_PLACE.
-#if T == "f16"
-enable f16;
-#end
+#include "items.wgsl"
 struct Params { rows: u32, cols: u32, eps: f32 }
 var<immediate> params: Params;
-#let ITEM = T
-#if VECTOR && T == "f16"
-#let ITEM = "vec4<f16>"
-#elif VECTOR
-#let ITEM = "vec4<f32>"
-#end
 #let NEXT = 0
 #if IN_PLACE
 #let X = "output"

@@ -5,26 +5,26 @@
 // 0 input, 1 output.
 // Variables: GROUP, WALKERS, DEPTH, VECTOR (1: inner is whole vec4), T (of input), TO (of output),
 // OP (sum, max, min).
-#if T == "f16" || TO == "f16"
+//! T: f32 f16
+//! TO: f32 f16
+//! OP: sum max min
+//! VECTOR: 0 1
+//! DEPTH: 4
+//! GROUP: 256
+//! WALKERS: constant
+#if TO == "f16"
 enable f16;
 #end
+#include "items.wgsl"
 #include "combine.wgsl"
 
 struct Params { columns: u32, length: u32, inner: u32, pieces: u32, piece: u32, factor: f32 }
 var<immediate> params: Params;
-#let ITEM = T
 #let TO_ITEM = TO
-#let WIDTH = 1
-#if VECTOR
-#let WIDTH = 4
-#let ITEM = "vec4<f32>"
-#if T == "f16"
-#let ITEM = "vec4<f16>"
-#end
-#let TO_ITEM = "vec4<f32>"
-#if TO == "f16"
+#if VECTOR && TO == "f16"
 #let TO_ITEM = "vec4<f16>"
-#end
+#elif VECTOR
+#let TO_ITEM = "vec4<f32>"
 #end
 @group(0) @binding(0) var<storage, read> input: array<${ITEM}>;
 @group(0) @binding(1) var<storage, read_write> output: array<${TO_ITEM}>;

@@ -3,9 +3,10 @@
 // 0 input, 1 output.
 // Variables: GROUP, WALKERS, DEPTH, VECTOR (1: rows and pieces are whole vec4), T (of input), TO
 // (of output), OP (sum, max, min).
-#if T == "f16" || TO == "f16"
+#if TO == "f16"
 enable f16;
 #end
+#include "items.wgsl"
 #include "combine.wgsl"
 #let NEXT_WALKER = 1
 #let JOIN = "combine_two"
@@ -14,15 +15,6 @@ enable f16;
 
 struct Params { rows: u32, length: u32, pieces: u32, piece: u32, factor: f32 }
 var<immediate> params: Params;
-#let ITEM = T
-#let WIDTH = 1
-#if VECTOR
-#let WIDTH = 4
-#let ITEM = "vec4<f32>"
-#if T == "f16"
-#let ITEM = "vec4<f16>"
-#end
-#end
 @group(0) @binding(0) var<storage, read> input: array<${ITEM}>;
 @group(0) @binding(1) var<storage, read_write> output: array<${TO}>;
 #let STEP = WALKERS * 4 / WIDTH

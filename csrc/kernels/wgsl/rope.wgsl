@@ -2,9 +2,10 @@
 // row, one pair a work-item.
 // Bindings in this order: x (left out where it is the output's buffer), cos, sin, output.
 // Variables: GROUP, T, IN_PLACE.
-#if T == "f16"
-enable f16;
-#end
+//! T: f32 f16
+//! IN_PLACE: 0 1
+//! GROUP: 256
+#include "floats.wgsl"
 #include "range.wgsl"
 
 struct Params { pairs: u32, half_dim: u32, seq: u32, position: u32 }

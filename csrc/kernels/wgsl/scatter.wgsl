@@ -1,19 +1,14 @@
 // output[row] = source[winners[row] - 1] for rows that have a winner, one element a work-item.
 // 0 source, 1 winners, 2 output.
 // Variables: GROUP, T, VECTOR (1: rows are whole vec4; these are the elements, also in params).
-#if T == "f16"
-enable f16;
-#end
+//! T: f32 f16
+//! VECTOR: 0 1
+//! GROUP: 256
+#include "items.wgsl"
 #include "range.wgsl"
 
 struct Params { n: u32, row_size: u32 }
 var<immediate> params: Params;
-#let ITEM = T
-#if VECTOR && T == "f16"
-#let ITEM = "vec4<f16>"
-#elif VECTOR
-#let ITEM = "vec4<f32>"
-#end
 @group(0) @binding(0) var<storage, read> source: array<${ITEM}>;
 @group(0) @binding(1) var<storage, read> winners: array<u32>;
 @group(0) @binding(2) var<storage, read_write> output: array<${ITEM}>;

@@ -1,6 +1,8 @@
 // winners[row] = 1 + the last i with indices[i] == row; the buffer starts as zeros.
 // 0 indices, 1 winners.
 // Variables: GROUP.
+//! GROUP: 256
+//! ignored: T
 #include "range.wgsl"
 
 struct Params { count: u32, rows: u32 }

@@ -3,9 +3,7 @@
 // 0 input, 1 output; one binding where both are the same buffer.
 // Variables: GROUP, COLUMNS (powers of two), ROWS (1: inner is 1, so neighbours lie along the
 // axis), T, IN_PLACE.
-#if T == "f16"
-enable f16;
-#end
+#include "floats.wgsl"
 #include "functions.wgsl"
 #include "running_softmax.wgsl"
 
@@ -66,7 +64,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (walker < width) { sums[local] += sums[local + width * one_walker]; }
   }
   workgroupBarrier();
-  let total = sums[local - walker * one_walker];
+  let factor = 1.0 / sums[local - walker * one_walker];
   for (var i = walker; i < length; i += ${4 * WALKERS}u) {
     var x = splat(lowest());
 #for e in 0..4
@@ -74,7 +72,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       x[${e}] = f32(${INPUT}[base + (i + ${e * WALKERS}u) * params.inner]);
     }
 #end
-    let quotients = exp_of(x - splat(highest)) / total;
+    let quotients = exp_of(x - splat(highest)) * factor;
 #for e in 0..4
     if (i + ${e * WALKERS}u < length) {
       output[base + (i + ${e * WALKERS}u) * params.inner] = ${T}(quotients[${e}]);

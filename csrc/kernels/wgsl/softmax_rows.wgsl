@@ -2,9 +2,7 @@
 // 0 input, 1 output; one binding where both are the same buffer.
 // GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item.
 // Variables: GROUP, WALKERS, VECTORS, VECTOR (1: rows are whole vec4), T, IN_PLACE.
-#if T == "f16"
-enable f16;
-#end
+#include "items.wgsl"
 struct Params { rows: u32, length: u32, zero: u32 }
 var<immediate> params: Params;
 #include "power_below_one.wgsl"
@@ -16,12 +14,6 @@ fn plus(x: f32, y: f32) -> f32 { return x + y; }
 #let JOIN = "plus"
 #let NAME = "sums"
 #include "join.wgsl"
-#let ITEM = T
-#if VECTOR && T == "f16"
-#let ITEM = "vec4<f16>"
-#elif VECTOR
-#let ITEM = "vec4<f32>"
-#end
 #if IN_PLACE
 @group(0) @binding(0) var<storage, read_write> output: array<${ITEM}>;
 #let INPUT = "output"

@@ -2,18 +2,16 @@
 // is used.
 // 0 input, 1 output; one binding where both are the same buffer.
 // Variables: GROUP, VECTORS, T (f32 or f16), OP, IN_PLACE, COUNTED (elements.wgsl).
-#if T == "f16"
-enable f16;
-#end
+#include "floats.wgsl"
 #include "elements.wgsl"
 #include "functions.wgsl"
 
 #if IN_PLACE
-@group(0) @binding(0) var<storage, read_write> output: array<vec4<${T}>>;
+@group(0) @binding(0) var<storage, read_write> output: array<${VEC}>;
 #let INPUT = "output"
 #else
-@group(0) @binding(0) var<storage, read> input: array<vec4<${T}>>;
-@group(0) @binding(1) var<storage, read_write> output: array<vec4<${T}>>;
+@group(0) @binding(0) var<storage, read> input: array<${VEC}>;
+@group(0) @binding(1) var<storage, read_write> output: array<${VEC}>;
 #let INPUT = "input"
 #end
 
@@ -30,12 +28,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let x${v} = ${INPUT}[first + ${v * GROUP}u + local];
 #end
 #for v in 0..VECTORS
-    output[first + ${v * GROUP}u + local] = vec4<${T}>(op_${OP}(vec4<f32>(x${v})));
+    output[first + ${v * GROUP}u + local] = ${VEC}(op_${OP}(vec4<f32>(x${v})));
 #end
     return;
   }
   for (var i = first + local; i * 4u < params.n; i += ${GROUP}u) {
-    let result = vec4<${T}>(op_${OP}(vec4<f32>(${INPUT}[i])));
+    let result = ${VEC}(op_${OP}(vec4<f32>(${INPUT}[i])));
     if (i < whole) {
       output[i] = result;
     } else {

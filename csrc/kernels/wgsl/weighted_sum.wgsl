@@ -2,9 +2,10 @@
 // each summed by GROUP / COLUMNS work-items, then by a tree.
 // 0 weights, 1 rows, 2 output.
 // Variables: GROUP, COLUMNS (powers of two), T.
-#if T == "f16"
-enable f16;
-#end
+//! T: f32 f16
+//! GROUP: 256
+//! COLUMNS: constant
+#include "floats.wgsl"
 struct Params { n: u32, count: u32, dim: u32, share: u32 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> weights: array<${T}>;

@@ -1,4 +1,4 @@
-#include "cpu/backend.hpp"
+#include "cpu/timed_backend.hpp"
 #include "selection/backends.hpp"
 
 namespace tilewright {
@@ -6,7 +6,7 @@ namespace tilewright {
 BackendEntry cpu_entry() {
   return {"cpu", [] { return std::vector<DeviceInfo>{cpu::describe_processor()}; },
           [](const Config& config) -> std::shared_ptr<Backend> {
-            return std::make_shared<cpu::CpuBackend>(config);
+            return std::make_shared<cpu::TimedCpuBackend>(config);
           }};
 }
 

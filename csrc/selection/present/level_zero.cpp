@@ -18,7 +18,7 @@ std::vector<DeviceInfo> devices() {
   }
 }
 
-std::shared_ptr<gpu::Device> open_device(const Config& config) {
+std::shared_ptr<gpu::Device> open_device(const Config& config, gpu::DeviceUse) {
   const std::size_t index = device_index("level-zero", devices(), config);
   return std::make_shared<level_zero::Device>(level_zero::adapters()[index], config);
 }

@@ -25,9 +25,9 @@ std::vector<DeviceInfo> devices() {
   }
 }
 
-std::shared_ptr<gpu::Device> open_device(const Config& config) {
+std::shared_ptr<gpu::Device> open_device(const Config& config, gpu::DeviceUse use) {
   const std::size_t index = device_index("webgpu", devices(), config);
-  return std::make_shared<webgpu::Device>(webgpu::adapters(config.debug_mode)[index], config);
+  return std::make_shared<webgpu::Device>(webgpu::adapters(config.debug_mode)[index], config, use);
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ def _measure(
     interrupted = False
     start = time.monotonic()
     if show:
-        print(table.head(report, paint), flush=True)
+        print(table.head(report, paint, width()), flush=True)
     try:
         for done, (case, dtype) in enumerate(jobs):
             progress.show(done, f"{case.name} {dtype}")

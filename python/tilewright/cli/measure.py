@@ -78,7 +78,8 @@ def largest_error(result: AnyArray, exact: AnyArray) -> float:
 
 
 def exact_result(problem: Problem) -> AnyArray:
-    return problem.numpy(*(_floats_as(x, np.float64) for x in problem.inputs))
+    exact = problem.numpy(*(_floats_as(x, np.float64) for x in problem.inputs))
+    return exact.astype(np.float64, copy=False)
 
 
 def run(backend: Any, case: Case, size: str, dtype: str, seconds: float) -> Outcome:
@@ -162,7 +163,8 @@ class OnDevice:
 
     def forget_result(self) -> None:
         """What is not written from here on is NaN."""
-        self._backend.copy_htod(self._buffers[-1], np.full_like(self._problem.output, np.nan))
+        nan = np.full(self._problem.output.nbytes, 0xFF, np.uint8)
+        self._backend.copy_htod(self._buffers[-1], nan)
 
 
 def _floats_as(array: AnyArray, dtype: type[np.floating[Any]]) -> AnyArray:

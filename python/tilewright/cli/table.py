@@ -24,7 +24,7 @@ _EXPLANATION = (
 )
 
 
-def head(environment: dict[str, Any], painter: Painter) -> str:
+def head(environment: dict[str, Any], painter: Painter, columns: int) -> str:
     device, versions = environment["device"], environment["versions"]
     rows = {
         "device": f"{device['id']}  {device['name']}",
@@ -37,7 +37,13 @@ def head(environment: dict[str, Any], painter: Painter) -> str:
         "date": environment["date"],
     }
     title = painter("bold", f"tilewright {versions['tilewright']} bench")
-    return f"{title}\n{facts(painter, {k: v for k, v in rows.items() if v}, '  ')}"
+    shown = {name: value for name, value in rows.items() if value}
+    before = " " * (max(map(len, shown)) + 4)
+    for name, value in shown.items():
+        room = max(columns - len(before), 20)
+        lines = textwrap.wrap(value, room, break_on_hyphens=False)
+        shown[name] = f"\n{before}".join(lines)
+    return f"{title}\n{facts(painter, shown, '  ')}"
 
 
 class Table:

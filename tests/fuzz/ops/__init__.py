@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from conformance.calls import own_tests
+
 from ..call import Call
 from ..draw import Draw
 
@@ -24,4 +26,16 @@ def generates(*names: str) -> Callable[[Callable[[Draw, str], Call]], Callable[[
     return register
 
 
-from . import attention, convolution, elementwise, linear_algebra, memory, rows  # noqa: E402, F401
+from . import (  # noqa: E402, F401
+    attention,
+    convolution,
+    elementwise,
+    indexing,
+    linear_algebra,
+    memory,
+    rows,
+    sorts,
+)
+
+for op, test in own_tests():
+    generates(op)(test.generate)

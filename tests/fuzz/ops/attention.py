@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import numpy as np
 from conformance import bounds, references
 
 from ..call import Call, Operand, Result
-from ..draw import Draw
+from ..draw import Array, Draw
 from . import generates
 from .rows import operand, room
 
@@ -16,6 +19,28 @@ MOST = 1 << 20  # products of one element of a query with one of a key
 def some_heads(draw: Draw) -> tuple[int, int]:
     kv_heads = draw.one_of([1, 2, 3, 5])
     return kv_heads * draw.one_of([1, 2, 3, 4, 8]), kv_heads
+
+
+def laid(draw: Draw, array: Array) -> tuple[Operand, Callable[[Array], Array]]:
+    """The array as an operand, contiguous or with gaps and its axes in any order, and what finds it
+    in the operand's elements."""
+    if draw.below(2):
+        return operand(draw, array), lambda whole: whole
+    *outer, last = range(array.ndim)
+    strides, within = [1] * array.ndim, array.shape[last] + draw.one_of([0, 0, 1, 4])
+    for axis in draw.one_of(list(itertools.permutations(outer))):
+        strides[axis] = within
+        within *= array.shape[axis] + draw.one_of([0, 0, 0, 1, 3])
+    offset = draw.one_of([0, 1, 4, 64])
+    reach = sum((size - 1) * step for size, step in zip(array.shape, strides, strict=True))
+    steps = [step * array.itemsize for step in strides]
+
+    def part(whole: Array) -> Array:
+        return np.lib.stride_tricks.as_strided(whole[offset:], array.shape, steps)
+
+    whole = np.full(offset + reach + 1, np.nan, array.dtype)
+    part(whole)[...] = array
+    return Operand(whole, draw.integer(0, 40), walk=(strides, offset)), part
 
 
 @generates("attention")
@@ -41,11 +66,11 @@ def attention(draw: Draw, name: str) -> Call:
     weights = references.softmax(scores, -1)
     wide = references.repeated_heads(values_, heads)
     tolerance = bounds.attention(weights, wide, scores, sizes, head_dim)
-    out = room(draw, q.shape, dtype)
+    out, part = laid(draw, np.full(q.shape, np.nan, dtype))
     values = {
-        "q": operand(draw, q),
-        "k": operand(draw, k),
-        "v": operand(draw, v),
+        "q": laid(draw, q)[0],
+        "k": laid(draw, k)[0],
+        "v": laid(draw, v)[0],
         "o": out,
         "batch": batch,
         "heads": heads,
@@ -58,7 +83,7 @@ def attention(draw: Draw, name: str) -> Call:
         "kv_heads": None if kv_heads == heads and draw.below(2) else kv_heads,
         "dtype": dtype,
     }
-    return Call(name, values, [Result(out, weights @ wide, tolerance)])
+    return Call(name, values, [Result(out, weights @ wide, tolerance, part)])
 
 
 @generates("attention_scores")
@@ -75,10 +100,15 @@ def attention_scores(draw: Draw, name: str) -> Call:
         exact = scale32 * np.einsum("hsd,hd->hs", wide, query)
         magnitudes = scale32 * np.einsum("hsd,hd->hs", abs(wide), abs(query))
         tolerance = bounds.inner_product(magnitudes, head_dim)
-    out = room(draw, (heads, seq), dtype)
+    if seq == 0:
+        out, part = room(draw, (heads, seq), dtype), lambda whole: whole
+        query_operand, key_operand = operand(draw, q), operand(draw, keys)
+    else:
+        out, part = laid(draw, np.full((heads, seq), np.nan, dtype))
+        query_operand, key_operand = laid(draw, q)[0], laid(draw, keys)[0]
     values = {
-        "q": operand(draw, q),
-        "keys": operand(draw, keys),
+        "q": query_operand,
+        "keys": key_operand,
         "scores": out,
         "seq": seq,
         "head_dim": head_dim,
@@ -87,7 +117,7 @@ def attention_scores(draw: Draw, name: str) -> Call:
         "kv_heads": None if kv_heads == heads and draw.below(2) else kv_heads,
         "dtype": dtype,
     }
-    return Call(name, values, [Result(out, exact, tolerance)], empty=seq == 0)
+    return Call(name, values, [Result(out, exact, tolerance, part)], empty=seq == 0)
 
 
 @generates("weighted_sum")

@@ -80,3 +80,10 @@ def copy_dtoh(draw: Draw, name: str) -> Call:
 @generates("buffer_bytes")
 def buffer_bytes(draw: Draw, name: str) -> Call:
     return Call(name, {"buffer": Operand(some_bytes(draw, draw.size(100)))})
+
+
+@generates("view")
+def view(draw: Draw, name: str) -> Call:
+    offset, size = draw.integer(0, 100), draw.integer(1, 100)
+    buffer = Operand(some_bytes(draw, offset + size), draw.integer(0, 40))
+    return Call(name, {"buffer": buffer, "offset": offset, "bytes": size})

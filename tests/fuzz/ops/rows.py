@@ -1,4 +1,4 @@
-"""Ops on rows: softmax, norms, rotary positions, gather and scatter."""
+"""Ops on rows: softmax, norms, gather and scatter."""
 
 from __future__ import annotations
 
@@ -82,36 +82,6 @@ def norm(draw: Draw, name: str) -> Call:
         "dtype": dtype,
     }
     return Call(name, values, [Result(out, exact, tolerance)], empty=0 in (rows, cols))
-
-
-@generates("rope")
-def rope(draw: Draw, name: str) -> Call:
-    batch, heads, seq = (draw.size_or_zero(40) for _ in range(3))
-    half = draw.size(max(1, min(200, MOST // max(1, batch * heads * seq))))
-    position = draw.integer(0, 9)
-    rows = position + seq + draw.integer(0, 3)
-    dtype = draw.dtype()
-    cos, sin = (draw.normal((rows, half), dtype) for _ in range(2))
-    x = draw.normal((batch, heads, seq, 2 * half), dtype)
-    seen = [table[position : position + seq] for table in (cos, sin)]
-    exact = references.rope(x, *seen)
-    tolerance = bounds.rotation(*(a.astype(np.float64) for a in (x, *seen)))
-    source = operand(draw, x)
-    out = source if draw.rarely(3) else room(draw, x.shape, dtype)
-    values = {
-        "x": source,
-        "cos": operand(draw, cos),
-        "sin": operand(draw, sin),
-        "output": out,
-        "batch": batch,
-        "heads": heads,
-        "seq": seq,
-        "head_dim": 2 * half,
-        "table_rows": rows,
-        "position": position,
-        "dtype": dtype,
-    }
-    return Call(name, values, [Result(out, exact, tolerance)], empty=0 in (batch, heads, seq))
 
 
 def indices(draw: Draw, count: int, rows: int) -> Array:

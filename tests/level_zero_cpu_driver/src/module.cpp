@@ -1,13 +1,16 @@
 #include "module.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <sstream>
 
 #include "api.hpp"
 #include "give.hpp"
 #include "native_binary.hpp"
+#include "settings.hpp"
 
 namespace ze_cpu {
 namespace {
@@ -78,11 +81,22 @@ void specialize(cl_program program, const SpirvModule& spirv,
   }
 }
 
+/// For whom the modules are of interest that programs make as they run.
+void keep_in_folder(const SpirvModule& spirv) {
+  static std::atomic<unsigned> count = 0;
+  const std::string& folder = settings().modules_folder;
+  if (folder.empty()) return;
+  std::ofstream file(folder + "/" + std::to_string(count++) + ".spv", std::ios::binary);
+  file.write(reinterpret_cast<const char*>(spirv.words.data()),
+             std::streamsize(spirv.words.size() * sizeof(spirv.words[0])));
+}
+
 Program create(const ze_module_desc_t& desc, SpirvModule& spirv) {
   const OpenCL& cl = opencl();
   cl_int error = CL_SUCCESS;
   if (desc.format == ZE_MODULE_FORMAT_IL_SPIRV) {
     spirv = read_spirv(desc.pInputModule, desc.inputSize);
+    keep_in_folder(spirv);
     Program program = owned(
         cl.clCreateProgramWithIL(cl.context, desc.pInputModule, desc.inputSize, &error), error);
     specialize(program.get(), spirv, desc.pConstants);

@@ -83,6 +83,7 @@ Settings from_environment() {
   settings.fail_call = string_of("ZE_CPU_FAIL_CALL");
   settings.fail_result = result_named(string_of("ZE_CPU_FAIL_RESULT", "OUT_OF_HOST_MEMORY"));
   settings.report_file = string_of("ZE_CPU_REPORT");
+  settings.modules_folder = string_of("ZE_CPU_MODULES");
   settings.log = flag_of("ZE_CPU_LOG", false);
   return settings;
 }

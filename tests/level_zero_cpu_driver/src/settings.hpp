@@ -27,6 +27,7 @@ struct Settings {
   std::string fail_call;
   ze_result_t fail_result;
   std::string report_file;
+  std::string modules_folder;
   bool log;
 };
 

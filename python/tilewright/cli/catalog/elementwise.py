@@ -1,10 +1,12 @@
-"""Unary and binary ops, reductions and casts."""
+"""Unary and binary ops, reductions, scans, casts and programs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+
+from tilewright.program import Program
 
 from . import numpy_ops
 from .case import FLOATS, AnyArray, Case, Draw, Problem, by, count, sizes
@@ -169,6 +171,99 @@ def _cast(draw: Draw, n: int) -> Problem:
     )
 
 
+def _map(draw: Draw, n: int) -> Problem:
+    """(x * 2 + y) / 4 - 1, at least 0, as one program."""
+    program = Program()
+    x, y = program.input(draw.dtype), program.input(draw.dtype)
+    program.output(((x * 2 + y) * 0.25 - 1).max(0))
+
+    def in_numpy(x: AnyArray, y: AnyArray, out: AnyArray | None = None) -> AnyArray:
+        result: AnyArray = np.maximum((x * 2 + y) * x.dtype.type(0.25) - 1, 0, out=out)
+        return result
+
+    return Problem(
+        shape=count(n),
+        inputs=[draw.normal(n), draw.normal(n)],
+        output=draw.zeros(n),
+        call=lambda be, x, out: be.map(program, (n,), list(x), [], [out]),
+        numpy=in_numpy,
+    )
+
+
+_FOLDS: dict[str, Callable[..., AnyArray]] = {
+    "sum": np.sum,
+    "prod": np.prod,
+    "max": np.max,
+    "min": np.min,
+    "any": np.any,
+    "all": np.all,
+    "argmax": np.argmax,
+    "argmin": np.argmin,
+}
+_SCANS: dict[str, Callable[..., AnyArray]] = {
+    "sum": np.cumsum,
+    "prod": np.cumprod,
+    "max": np.maximum.accumulate,
+    "min": np.minimum.accumulate,
+}
+
+
+def _near_one(dtype: str) -> Program:
+    """x / 1000 + 1, whose products stay within range."""
+    program = Program()
+    program.output(program.input(dtype) * 0.001 + 1)
+    return program
+
+
+def _fold(op: str, axis: int) -> Callable[[Draw, int, int], Problem]:
+    """Of x / 1000 + 1, in one pass."""
+
+    def build(draw: Draw, rows: int, cols: int) -> Problem:
+        front, behind = _near_one(draw.dtype), Program()
+        found = "int32" if op in ("argmax", "argmin") else draw.dtype
+        result = behind.input("bool" if op in ("any", "all") else found)
+        behind.output(result.cast(draw.dtype))
+
+        def in_numpy(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
+            near = x * x.dtype.type(0.001) + x.dtype.type(1)
+            return np.asarray(_FOLDS[op](near, axis=axis)).astype(x.dtype)
+
+        return Problem(
+            shape=by(rows, cols),
+            inputs=[draw.normal(rows, cols)],
+            output=draw.zeros(rows if axis == -1 else cols),
+            call=lambda be, x, out: be.map_reduce(
+                front, op, (rows, cols), (axis,), list(x), [], [out], behind
+            ),
+            numpy=in_numpy,
+            slack=64.0,
+        )
+
+    return build
+
+
+def _scan(op: str, axis: int) -> Callable[[Draw, int, int], Problem]:
+    """Of x / 1000 + 1, in one pass."""
+
+    def build(draw: Draw, rows: int, cols: int) -> Problem:
+        front = _near_one(draw.dtype)
+
+        def in_numpy(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
+            near = x * x.dtype.type(0.001) + x.dtype.type(1)
+            return _SCANS[op](near, axis=axis, out=out)
+
+        return Problem(
+            shape=by(rows, cols),
+            inputs=[draw.normal(rows, cols)],
+            output=draw.zeros(rows, cols),
+            call=lambda be, x, out: be.scan(front, op, (rows, cols), axis, list(x), [], out),
+            numpy=in_numpy,
+            slack=64.0,
+        )
+
+    return build
+
+
 _VECTORS = sizes((4099,), (1 << 23,), (1 << 26,))
 _ROWS = sizes((7, 129), (8192, 1024), (16384, 4096))
 
@@ -182,4 +277,9 @@ CASES = [
     Case("reduce", GROUP, _reduce("sum", 0), _ROWS, "sum_columns"),
     Case("reduce", GROUP, _mean_of_all, _VECTORS, "mean_all"),
     Case("cast", GROUP, _cast, _VECTORS, dtypes=(*FLOATS, "int32")),
+    Case("map", GROUP, _map, _VECTORS),
+    *(Case("map_reduce", GROUP, _fold(op, -1), _ROWS, op) for op in _FOLDS),
+    Case("map_reduce", GROUP, _fold("sum", 0), _ROWS, "sum_columns"),
+    *(Case("scan", GROUP, _scan(op, -1), _ROWS, op) for op in _SCANS),
+    Case("scan", GROUP, _scan("sum", 0), _ROWS, "sum_columns"),
 ]

@@ -1,0 +1,102 @@
+"""Sums and matrix products over Dask's chunks beside the same calls by hand.
+
+    python benchmarks/python/dask_chunks.py [--device webgpu:0] [--size N] [--chunk N]
+        [--ops sum,matmul] [--cluster]
+
+By hand is a loop over the same chunks in one process; whole is the one call on one device. With
+--cluster the chunks are in workers, one of each device named by --device (several by commas), and
+by hand is beside it in this process on the first of them. The sides take turns; shown are medians
+of the times, and of the ratios turn by turn: 0.8 is 1.25 times the time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import harness
+from turns import Call, in_turns, options
+
+Sides = dict[str, tuple[Call, Call]]
+
+
+def by_hand(op: str, chunks: list[list[Any]]) -> Any:
+    """The same operations as Dask's, chunk by chunk."""
+    import tilewright as tw
+
+    if op == "sum":
+        return tw.stack([one.sum() for row in chunks for one in row]).sum()
+    return [[_dot(row, [r[j] for r in chunks]) for j in range(len(chunks))] for row in chunks]
+
+
+def _dot(row: list[Any], column: list[Any]) -> Any:
+    total = row[0] @ column[0]
+    for a, b in zip(row[1:], column[1:], strict=True):
+        total += a @ b
+    return total
+
+
+def main() -> None:
+    parser = options(__doc__, turns=7)
+    parser.add_argument("--size", type=int, default=4096, help="rows; default: %(default)s")
+    parser.add_argument("--chunk", type=int, default=2048, help="default: %(default)s")
+    parser.add_argument("--ops", default="sum,matmul", help="default: %(default)s")
+    parser.add_argument("--cluster", action="store_true", help="chunks in workers")
+    arguments = parser.parse_args()
+    harness.threads(arguments.threads)
+    import dask
+    import dask.array as da
+    import numpy as np
+    import tilewright as tw
+    from distributed import Client, wait
+    from tilewright.dask import LocalCluster
+
+    names = arguments.device.split(",")
+    n, size = arguments.size, arguments.chunk
+    tw.set_default_device(names[0])
+    be = tw.default_device()
+    host = np.random.default_rng(0).standard_normal((n, n), np.float32)
+    whole = tw.asarray(host)
+    cuts = range(0, n, size)
+    chunks = [[whole[i : i + size, j : j + size].copy() for j in cuts] for i in cuts]
+    with contextlib.ExitStack() as stack:
+        if arguments.cluster:
+            cluster = stack.enter_context(LocalCluster(names, dashboard_address=None))
+            client = stack.enter_context(Client(cluster))
+            x: Any = da.from_array(host, chunks=size).to_backend("tilewright").persist()
+            wait(x)
+            client.run(lambda: None)
+
+            def finished(y: Any) -> Call:
+                """Workers keep the chunks of the result."""
+
+                def call() -> object:
+                    kept = y.persist()
+                    wait(kept)
+                    client.run(lambda: tw.default_device().synchronize())
+                    return kept
+
+                return call
+        else:
+            stack.enter_context(dask.config.set(scheduler="threads", num_workers=1))
+            x = da.from_array(whole, chunks=size, asarray=False).persist()
+
+            def finished(y: Any) -> Call:
+                return lambda: y.persist()
+
+        print(f"{be.device.name}; {n} x {n} float32 in chunks of {size}")
+        ours: dict[str, Callable[[], Any]] = {"sum": lambda: x.sum(), "matmul": lambda: x @ x}
+        alone: dict[str, Call] = {"sum": lambda: whole.sum(), "matmul": lambda: whole @ whole}
+        for op in arguments.ops.split(","):
+            sides: Sides = {
+                "tilewright": (finished(ours[op]()), be.synchronize),
+                "by hand": (lambda op=op: by_hand(op, chunks), be.synchronize),
+                "whole": (alone[op], be.synchronize),
+            }
+            own, ratios = in_turns(sides, arguments.turns, 1)
+            print(f"{op:8s} {own * 1e3:9.3f} ms  {ratios}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+#include "bindings/array_complex.hpp"
+
+#include "bindings/array_map.hpp"
+#include "bindings/method.hpp"
+#include "bindings/python_call.hpp"
+#include "core/text.hpp"
+#include "tilewright/error.hpp"
+
+namespace py = pybind11;
+
+namespace tilewright::bindings {
+
+namespace {
+
+// Python's, for the process.
+PyObject* evaluator = nullptr;
+PyObject* assigner = nullptr;
+
+const ArrayObject& complex_array(PyObject* self) {
+  const ArrayObject* array = any_array_in(self);
+  if (array == nullptr || !array->is_complex) throw py::type_error("expected a complex Array");
+  return *array;
+}
+
+/// The strides in parts.
+Sizes doubled(const ArrayObject& array) {
+  Sizes strides = strides_of(array);
+  for (std::size_t i = 0; i < strides.rank; ++i) strides.values[i] *= 2;
+  return strides;
+}
+
+void check_room(const Sizes& shape) {
+  if (shape.rank < max_rank) return;
+  throw Unsupported(text("complex Arrays have at most ", max_rank - 1,
+                         " dimensions here, this has ", shape.rank, "; reshape it"));
+}
+
+}  // namespace
+
+bool is_complex(PyObject* given) noexcept {
+  if (const ArrayObject* array = any_array_in(given)) return array->is_complex;
+  return PyComplex_Check(given) != 0;
+}
+
+py::object evaluate_complex(const ElementFunction& function, std::span<PyObject* const> given,
+                            PyObject* out) {
+  py::tuple operands(given.size());
+  for (std::size_t i = 0; i < given.size(); ++i) operands[i] = py::handle(given[i]);
+  const py::object target = py::reinterpret_borrow<py::object>(out == nullptr ? Py_None : out);
+  return call_python(evaluator, py::make_tuple(py::str(function.name.data(), function.name.size()),
+                                               operands, target));
+}
+
+void assign_complex(const ArrayObject& target, PyObject* value) {
+  auto* const self = reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&target));
+  call_python(assigner, py::make_tuple(py::handle(self), py::handle(value)));
+}
+
+py::object parts_view(const ArrayObject& array) {
+  Sizes shape(array.shape), strides = doubled(array);
+  check_room(shape);
+  shape.values[shape.rank++] = 2;
+  strides.values[strides.rank++] = 1;
+  return new_view(array, shape.tuple(), strides.span(), 2 * array.offset, false);
+}
+
+PyObject* parts_method(PyObject* self, PyObject*) {
+  return guarded(static_cast<PyObject*>(nullptr),
+                 [&] { return parts_view(complex_array(self)).release().ptr(); });
+}
+
+PyObject* part_method(PyObject* self, PyObject* which) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    const ArrayObject& array = complex_array(self);
+    const Size part = to_size(which, {"_part", "which"});
+    if (part != 0 && part != 1) Argument{"_part", "which"}.refuse(which, "0 or 1");
+    const Sizes strides = doubled(array);
+    return new_view(array, array.shape, strides.span(), 2 * array.offset + part, false)
+        .release()
+        .ptr();
+  });
+}
+
+PyObject* paired_method(PyObject* self, PyObject*) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    constexpr const char* call = "_paired";
+    const ArrayObject* array = array_in(self);
+    if (array == nullptr ||
+        (array->stored_as != DType::float32 && array->stored_as != DType::float64)) {
+      Argument{call, "self"}.refuse(self, "an Array of float32 or float64");
+    }
+    Sizes shape(array->shape), strides = strides_of(*array);
+    bool fits = shape.rank > 0 && shape[shape.rank - 1] == 2 &&
+                (array->size == 0 || (strides[strides.rank - 1] == 1 && array->offset % 2 == 0));
+    for (std::size_t i = 0; i + 1 < shape.rank; ++i) {
+      fits = fits && (array->size == 0 || shape[i] == 1 || strides[i] % 2 == 0);
+      strides.values[i] /= 2;
+    }
+    if (!fits) Argument{call, "self"}.refuse(self, "pairs along the last axis");
+    --shape.rank;
+    --strides.rank;
+    return new_view(*array, shape.tuple(), strides.span(), array->offset / 2, true).release().ptr();
+  });
+}
+
+void bind_array_complex(py::module_& m) {
+  m.def(
+      "_set_complex",
+      [](const py::object& evaluate, const py::object& assign) {
+        evaluator = evaluate.inc_ref().ptr();
+        assigner = assign.inc_ref().ptr();
+      },
+      py::arg("evaluate"), py::arg("assign"), "What computes and assigns complex elements.");
+}
+
+}  // namespace tilewright::bindings

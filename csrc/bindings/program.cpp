@@ -1,0 +1,245 @@
+#include "bindings/program.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/operand_list.hpp"
+#include "bindings/self.hpp"
+#include "tilewright/program.hpp"
+
+namespace py = pybind11;
+
+namespace tilewright::bindings {
+
+namespace {
+
+using py::arg;
+
+struct Numbers;
+struct OneNumber;
+
+}  // namespace
+
+// What the parameters below are called in signatures.
+template <>
+struct Convert<Numbers> {
+  static constexpr auto name = py::detail::const_name("Sequence[float]");
+};
+template <>
+struct Convert<Program> {
+  static constexpr auto name = py::detail::const_name("ProgramBase");
+};
+
+template <>
+struct Convert<OneNumber> {
+  static constexpr auto name = py::detail::const_name("float");
+};
+
+namespace {
+
+Number to_number(py::handle given, const Argument& argument) {
+  if (PyBool_Check(given.ptr())) return given.ptr() == Py_True;
+  if (PyFloat_CheckExact(given.ptr())) return PyFloat_AS_DOUBLE(given.ptr());
+  if (PyIndex_Check(given.ptr())) {
+    const py::object whole =
+        py::reinterpret_steal<py::object>(call_python([&] { return PyNumber_Index(given.ptr()); }));
+    if (!whole) {
+      forget_error();
+      argument.refuse(given, "a number");
+    }
+    int overflow = 0;
+    const std::int64_t value = PyLong_AsLongLongAndOverflow(whole.ptr(), &overflow);
+    if (overflow == 0) return value;
+    const std::uint64_t natural = PyLong_AsUnsignedLongLong(whole.ptr());
+    if (PyErr_Occurred() == nullptr) return natural;
+    forget_error();
+    argument.refuse(given, "an integer of at most 64 bits");
+  }
+  return to_double(given, argument);
+}
+
+void map(Self<Backend> self, Given<Program> program, Given<std::span<const Size>> shape,
+         Given<MapOperands> inputs, Given<Numbers> numbers, Given<MapOperands> outputs) {
+  constexpr const char* call = "map";
+  const Program* given = instance_of<Program>(program.object);
+  if (given == nullptr) Argument{call, "program"}.refuse(program.object, "a Program");
+  // What another thread adds to the program from here on is not part of this call.
+  const Program one = *given;
+  const std::vector<Size> sizes = to_sizes(shape.object, {call, "shape"});
+  const OperandList from(inputs.object, {call, "inputs", self.object});
+  std::vector<Number> values;
+  const Argument named{call, "numbers"};
+  const py::object list = py::reinterpret_borrow<py::object>(numbers.object);
+  for (PyObject* item : items_of(list, named, "a list of numbers")) {
+    values.push_back(to_number(item, named));
+  }
+  const OperandList to(outputs.object, {call, "outputs", self.object});
+  without_gil([&] { self->map(one, sizes, from.span(), values, to.span()); });
+}
+
+const Program& to_program(py::handle given, const char* call, const char* name) {
+  const Program* program = instance_of<Program>(given);
+  if (program == nullptr) Argument{call, name}.refuse(given, "a Program");
+  return *program;
+}
+
+std::vector<Number> to_numbers(py::handle given, const Argument& argument) {
+  std::vector<Number> values;
+  const py::object list = py::reinterpret_borrow<py::object>(given);
+  for (PyObject* item : items_of(list, argument, "a list of numbers")) {
+    values.push_back(to_number(item, argument));
+  }
+  return values;
+}
+
+void map_reduce(Self<Backend> self, Given<Program> program, Given<Reduction> op,
+                Given<std::span<const Size>> shape, Given<std::span<const Size>> axes,
+                Given<MapOperands> inputs, Given<Numbers> numbers, Given<MapOperands> outputs,
+                Given<std::optional<Program>> behind, Given<MapOperands> behind_inputs,
+                Given<Numbers> behind_numbers) {
+  constexpr const char* call = "map_reduce";
+  // What another thread adds to the programs from here on is not part of this call.
+  const Program front = to_program(program.object, call, "program");
+  std::optional<Program> last;
+  if (!behind.object.is_none()) last = to_program(behind.object, call, "behind");
+  const Reduction reduction = Convert<Reduction>::from(op.object, {call, "op"});
+  const std::vector<Size> sizes = to_sizes(shape.object, {call, "shape"});
+  const std::vector<Size> gone = to_sizes(axes.object, {call, "axes"});
+  const OperandList from(inputs.object, {call, "inputs", self.object});
+  const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
+  const OperandList to(outputs.object, {call, "outputs", self.object});
+  const OperandList others(behind_inputs.object, {call, "behind_inputs", self.object});
+  const std::vector<Number> more = to_numbers(behind_numbers.object, {call, "behind_numbers"});
+  without_gil([&] {
+    self->map_reduce(front, reduction, sizes, gone, from.span(), values, to.span(),
+                     last ? &*last : nullptr, others.span(), more);
+  });
+}
+
+void scan(Self<Backend> self, Given<Program> program, Given<ScanOp> op,
+          Given<std::span<const Size>> shape, Given<Size> axis, Given<MapOperands> inputs,
+          Given<Numbers> numbers, Given<OneOperand> output, Given<bool> exclusive,
+          Given<bool> reverse) {
+  constexpr const char* call = "scan";
+  const Program front = to_program(program.object, call, "program");
+  const ScanOp kind = Convert<ScanOp>::from(op.object, {call, "op"});
+  const std::vector<Size> sizes = to_sizes(shape.object, {call, "shape"});
+  const Size along = to_size(axis.object, {call, "axis"});
+  const OperandList from(inputs.object, {call, "inputs", self.object});
+  const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
+  const OperandList to = one_operand(output.object, {call, "output", self.object});
+  const bool without = to_bool(exclusive.object, {call, "exclusive"});
+  const bool back = to_bool(reverse.object, {call, "reverse"});
+  without_gil([&] {
+    self->scan(front, kind, sizes, along, from.span(), values, to.span()[0], without, back);
+  });
+}
+
+Program::Value to_value(py::handle given, const char* call, const char* name) {
+  const Size value = to_size(given, {call, name});
+  return static_cast<Program::Value>(value < 0 || value > UINT32_MAX ? UINT32_MAX : value);
+}
+
+std::uint32_t number_of(Program::Value value) { return static_cast<std::uint32_t>(value); }
+
+py::tuple names(const std::vector<DType>& dtypes) {
+  py::tuple all(dtypes.size());
+  for (std::size_t i = 0; i < dtypes.size(); ++i)
+    all[i] = enum_class<DType>(to_str(to_string(dtypes[i])));
+  return all;
+}
+
+}  // namespace
+
+void bind_program(py::module_& m, BackendClass& cls) {
+  py::class_<Program> program(m, "ProgramBase",
+                              "An elementwise computation; its values are numbers here.");
+  program.def(py::init<>());
+  program.def(
+      "_input",
+      [](Self<Program> self, Given<DType> dtype) {
+        return number_of(self->input(Convert<DType>::from(dtype.object, {"input", "dtype"})));
+      },
+      arg("dtype"));
+  program.def(
+      "_number",
+      [](Self<Program> self, Given<DType> dtype) {
+        return number_of(self->number(Convert<DType>::from(dtype.object, {"number", "dtype"})));
+      },
+      arg("dtype"));
+  program.def(
+      "_constant",
+      [](Self<Program> self, Given<OneNumber> value, Given<DType> dtype) {
+        return number_of(self->constant(to_number(value.object, {"constant", "value"}),
+                                        Convert<DType>::from(dtype.object, {"constant", "dtype"})));
+      },
+      arg("value"), arg("dtype"));
+  program.def(
+      "_apply",
+      [](Self<Program> self, Given<std::string> op, Given<std::span<const Size>> operands) {
+        std::vector<Program::Value> values;
+        for (const Size value : to_sizes(operands.object, {"apply", "operands"})) {
+          values.push_back(
+              static_cast<Program::Value>(value < 0 || value > UINT32_MAX ? UINT32_MAX : value));
+        }
+        return number_of(self->apply(to_string(op.object, {"apply", "op"}), values));
+      },
+      arg("op"), arg("operands"));
+  program.def(
+      "_cast",
+      [](Self<Program> self, Given<Size> value, Given<DType> dtype) {
+        return number_of(self->cast(to_value(value.object, "cast", "value"),
+                                    Convert<DType>::from(dtype.object, {"cast", "dtype"})));
+      },
+      arg("value"), arg("dtype"));
+  program.def(
+      "_output",
+      [](Self<Program> self, Given<Size> value) {
+        self->output(to_value(value.object, "output", "value"));
+      },
+      arg("value"));
+  program.def(
+      "_dtype",
+      [](Self<Program> self, Given<Size> value) {
+        return enum_class<DType>(
+            to_str(to_string(self->dtype(to_value(value.object, "dtype", "value")))));
+      },
+      arg("value"));
+  program.def_property_readonly(
+      "inputs", [](Self<Program> self) { return names(self->inputs()); },
+      "The dtypes of the inputs.");
+  program.def_property_readonly(
+      "numbers", [](Self<Program> self) { return names(self->numbers()); },
+      "The dtypes of the numbers.");
+  program.def_property_readonly(
+      "outputs", [](Self<Program> self) { return names(self->outputs()); },
+      "The dtypes of the outputs.");
+  program.def("__str__", [](Self<Program> self) { return to_str(self->listing()); });
+  program.def_static(
+      "ops",
+      [] {
+        py::list all;
+        for (const std::string_view name : Program::ops()) all.append(to_str(name));
+        return all;
+      },
+      "The names of all elementwise ops.");
+  program.def_static(
+      "_operands",
+      [](Given<std::string> op) {
+        return Program::operands(to_string(op.object, {"operands", "op"}));
+      },
+      arg("op"));
+  cls.def("map", &map, arg("program"), arg("shape"), arg("inputs"), arg("numbers"), arg("outputs"),
+          "Runs a program for each element of a shape.");
+  cls.def("map_reduce", &map_reduce, arg("program"), arg("op"), arg("shape"), arg("axes"),
+          arg("inputs"), arg("numbers"), arg("outputs"), arg("behind") = py::none(),
+          arg("behind_inputs") = py::tuple(), arg("behind_numbers") = py::tuple(),
+          "Reduces what a program makes of each element along some axes, which the outputs lack.");
+  cls.def("scan", &scan, arg("program"), arg("op"), arg("shape"), arg("axis"), arg("inputs"),
+          arg("numbers"), arg("output"), arg("exclusive") = false, arg("reverse") = false,
+          "Joins what a program makes of each element with all before it along an axis.");
+}
+
+}  // namespace tilewright::bindings

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "bindings/convert.hpp"
+#include "bindings/operands.hpp"
+#include "tilewright/program.hpp"
+
+namespace tilewright::bindings {
+
+/// An operand that may have strides, as Python gives it: a buffer, an Array, which has its own, or
+/// (buffer, strides) or (buffer, strides, offset).
+class StridedOperand {
+ public:
+  StridedOperand() = default;
+  /// `at`: its place where the argument is a list of them.
+  StridedOperand(pybind11::handle given, const Argument& argument, Py_ssize_t at = -1);
+
+  operator MapOperand() const {
+    return {buffer_, has_strides_ ? strides_.span() : std::span<const Size>(), offset_};
+  }
+
+ private:
+  Buffer buffer_ = Buffer::null;
+  bool has_strides_ = false;
+  Sizes strides_;
+  Size offset_ = 0;
+};
+
+template <>
+struct Convert<MapOperand> {
+  static constexpr auto name = pybind11::detail::const_name("MapOperand");
+  static StridedOperand from(pybind11::handle given, const Argument& argument) {
+    return {given, argument};
+  }
+};
+
+}  // namespace tilewright::bindings

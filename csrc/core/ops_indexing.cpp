@@ -1,0 +1,305 @@
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/call.hpp"
+#include "core/map_operands.hpp"
+#include "core/text.hpp"
+#include "tilewright/backend.hpp"
+
+// Elements by arrays of indices and by masks, and searches for places.
+namespace tilewright {
+
+namespace {
+
+bool is_integer(DType dtype) {
+  switch (dtype) {
+    case DType::int8:
+    case DType::int16:
+    case DType::int32:
+    case DType::int64:
+    case DType::uint8:
+    case DType::uint16:
+    case DType::uint32:
+    case DType::uint64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// gather_elements or scatter_elements while it is checked.
+class Move {
+ public:
+  Move(const Call& call, std::span<const Size> shape, std::span<const IndexOperand> indices,
+       DType dtype, bool scatter, std::string_view name)
+      : call_(call), shape_(shape), indices_(indices), dtype_(dtype), rows_(shape) {
+    call.known("dtype", dtype);
+    r_.scatter = scatter;
+    r_.name = name.empty() ? call.op() : name;
+    if (indices.empty()) call.invalid("indices is empty, expected one array at least");
+    if (shape.size() + indices.size() > max_rank) {
+      call.invalid(text("shape has ", shape.size(), " dimensions and there are ", indices.size(),
+                        " index arrays, expected at most ", max_rank, " together"));
+    }
+    r_.item = size_of(dtype);
+    r_.n = call.product(shape);
+  }
+
+  /// What is indexed: by the call's strides, and by those of the axes.
+  void indexed(std::string_view name, const MapOperand& operand, MapRequest::Operand& to) {
+    std::vector<Size> sizes(shape_.begin(), shape_.end()), strides(shape_.size(), 0);
+    if (!operand.strides.empty()) {
+      if (operand.strides.size() != shape_.size()) {
+        call_.invalid(text(name, " has ", operand.strides.size(), " strides, expected ",
+                           shape_.size(), ", one for each dimension of shape, or none"));
+      }
+      std::ranges::copy(operand.strides, strides.begin());
+    }
+    strides_.push_back(strides);
+    for (const IndexOperand& index : indices_) {
+      sizes.push_back(index.size);
+      strides.push_back(index.stride);
+    }
+    const RowStrides rows(sizes);
+    const auto checked = check_operand(call_, name, {operand.buffer, strides, operand.offset},
+                                       sizes, rows, dtype_, false, "shape and the axes");
+    if (!checked) return;
+    to = checked->operand;
+    places_.push_back({std::string(name), *checked});
+  }
+  void plain(std::string_view name, const MapOperand& operand, DType dtype, bool is_output,
+             MapRequest::Operand& to) {
+    const auto checked =
+        check_operand(call_, name, operand, shape_, rows_, dtype, is_output, "shape");
+    const auto strides = rows_.of(operand);
+    strides_.emplace_back(strides.begin(), strides.end());
+    if (!checked) return;
+    to = checked->operand;
+    places_.push_back({std::string(name), *checked});
+  }
+  void check_indices() {
+    static const Names names("indices");
+    std::string made;
+    for (std::size_t i = 0; i < indices_.size(); ++i) {
+      const IndexOperand& index = indices_[i];
+      const std::string name(names.of(i, made));
+      call_.known(name + ".dtype", index.dtype);
+      if (!is_integer(index.dtype)) {
+        call_.invalid(
+            text(name, ".dtype is ", to_string(index.dtype), ", expected one of integers"));
+      }
+      call_.not_negative(name + ".size", index.size);
+      if (index.size == 0 && r_.n != 0) {
+        throw IndexOutOfRange(
+            text(r_.name, ": axis ", index.axis, " has no elements, and is indexed"));
+      }
+      r_.indices.push_back({{}, index.dtype, index.size, index.stride, index.axis});
+    }
+  }
+  void place_indices() {
+    static const Names names("indices");
+    std::string made;
+    for (std::size_t i = 0; i < indices_.size(); ++i) {
+      plain(names.of(i, made), indices_[i].indices, indices_[i].dtype, false,
+            r_.indices[i].operand);
+    }
+  }
+  /// Of the operand that was added at this place.
+  void written(std::size_t output) const {
+    for (std::size_t i = 0; i < places_.size() && output < places_.size(); ++i) {
+      const auto& [name, at] = places_[i];
+      const auto& [output_name, to] = places_[output];
+      if (i == output || at.operand.allocation != to.operand.allocation ||
+          !at.place.meets(to.place)) {
+        continue;
+      }
+      call_.invalid(text(output_name, " (bytes ", to.place.first, " to ", to.place.past,
+                         ") overlaps ", name, " (bytes ", at.place.first, " to ", at.place.past,
+                         "); the output must lie apart from all other operands"));
+    }
+  }
+  /// The request without dimensions of size 1, neighbours joined. Source and output were added
+  /// first.
+  MoveRequest finish() {
+    std::vector<std::size_t> last;
+    std::vector<Size> joined;
+    for (std::size_t d = 0; d < shape_.size(); ++d) {
+      if (shape_[d] == 1) continue;
+      const bool follows = !last.empty() && std::ranges::all_of(strides_, [&](const auto& of) {
+        return of[last.back()] == of[d] * shape_[d];
+      });
+      if (follows) {
+        last.back() = d;
+        joined.back() *= shape_[d];
+      } else {
+        last.push_back(d);
+        joined.push_back(shape_[d]);
+      }
+    }
+    r_.rank = std::max<std::size_t>(last.size(), 1);
+    r_.sizes = last.empty() ? std::vector<Size>{1} : std::move(joined);
+    for (const std::vector<Size>& of : strides_) {
+      if (last.empty()) r_.sizes.push_back(0);
+      for (const std::size_t d : last) r_.sizes.push_back(of[d]);
+    }
+    return std::move(r_);
+  }
+  MoveRequest& request() { return r_; }
+
+ private:
+  struct Named {
+    std::string name;
+    CheckedOperand at;
+  };
+  const Call& call_;
+  const std::span<const Size> shape_;
+  const std::span<const IndexOperand> indices_;
+  const DType dtype_;
+  const RowStrides rows_;
+  MoveRequest r_;
+  std::vector<std::vector<Size>> strides_;
+  std::vector<Named> places_;
+};
+
+void index_dtype_known(const Call& call, DType dtype) {
+  if (dtype == DType::int64 || dtype == DType::int32) return;
+  call.known("index_dtype", dtype);
+  call.invalid(text("index_dtype is ", to_string(dtype), ", expected int64 or int32"));
+}
+
+/// Places are counted in 32 bits.
+void check_places(const Call& call, std::string_view name, Size n, DType index_dtype) {
+  const Size most = index_dtype == DType::int32 ? std::numeric_limits<std::int32_t>::max()
+                                                : std::numeric_limits<std::uint32_t>::max();
+  if (n <= most) return;
+  throw Unsupported(text(call.op(), ": ", name, " is ", n, ", and places are counted up to ", most,
+                         "; split the work into smaller calls"));
+}
+
+void check_mask(const Call& call, MaskRequest& r, Buffer mask, Buffer counts, Size n) {
+  r.n = n;
+  r.mask = call.buffer("mask", mask, n, DType::boolean);
+  r.counts = call.buffer("counts", counts, mask_counts_size(n), DType::uint32);
+}
+
+}  // namespace
+
+void Backend::gather_elements(const MapOperand& source, std::span<const IndexOperand> indices,
+                              const MapOperand& output, std::span<const Size> shape, DType dtype,
+                              std::string_view name) {
+  Call call(*state_, "gather_elements");
+  call.shape("shape", shape);
+  Move move(call, shape, indices, dtype, false, name);
+  MoveRequest& r = move.request();
+  move.check_indices();
+  move.indexed("source", source, r.source);
+  move.plain("output", output, dtype, true, r.output);
+  move.place_indices();
+  if (r.n == 0) return;
+  move.written(1);
+  const MoveRequest request = move.finish();
+  call.checked();
+  do_gather_elements(request);
+}
+
+void Backend::scatter_elements(const MapOperand& source, std::span<const IndexOperand> indices,
+                               const MapOperand& output, std::span<const Size> shape, DType dtype,
+                               std::string_view name) {
+  Call call(*state_, "scatter_elements");
+  call.shape("shape", shape);
+  Move move(call, shape, indices, dtype, true, name);
+  MoveRequest& r = move.request();
+  move.check_indices();
+  move.plain("source", source, dtype, false, r.source);
+  move.indexed("output", output, r.output);
+  move.place_indices();
+  if (r.n == 0) return;
+  move.written(1);
+  const MoveRequest request = move.finish();
+  call.checked();
+  do_scatter_elements(request);
+}
+
+void Backend::mask_counts(Buffer mask, Buffer counts, Size n) {
+  Call call(*state_, "mask_counts");
+  call.not_negative("n", n);
+  MaskRequest r{};
+  check_mask(call, r, mask, counts, n);
+  check_places(call, "n", n, DType::int64);
+  call.apart("counts", r.counts, "mask", r.mask);
+  call.checked();
+  stand_in(r.mask);
+  do_mask_counts(r);
+}
+
+void Backend::compact(Buffer mask, Buffer counts, Buffer source, Buffer output, Size n, Size count,
+                      DType dtype) {
+  Call call(*state_, "compact");
+  call.not_negative("n", n);
+  call.not_negative("count", count);
+  call.known("dtype", dtype);
+  MaskRequest r{};
+  check_mask(call, r, mask, counts, n);
+  check_places(call, "n", n, DType::int64);
+  r.source = call.buffer("source", source, n, dtype);
+  r.output = call.buffer("output", output, count, dtype);
+  call.apart("output", r.output, "mask", r.mask);
+  call.apart("output", r.output, "counts", r.counts);
+  call.apart("output", r.output, "source", r.source);
+  r.count = std::min(n, count);
+  r.dtype = dtype;
+  call.checked();
+  if (r.count != 0) do_compact(r);
+}
+
+void Backend::nonzero(Buffer mask, Buffer counts, Buffer output, std::span<const Size> shape,
+                      Size count, DType index_dtype) {
+  Call call(*state_, "nonzero");
+  call.shape("shape", shape);
+  if (shape.empty()) call.invalid("shape has no dimensions, expected one at least");
+  call.not_negative("count", count);
+  index_dtype_known(call, index_dtype);
+  MaskRequest r{};
+  const Size n = call.product(shape);
+  check_mask(call, r, mask, counts, n);
+  check_places(call, "the mask's size", n, index_dtype);
+  r.output =
+      call.buffer("output", output, call.mul(static_cast<Size>(shape.size()), count), index_dtype);
+  call.apart("output", r.output, "mask", r.mask);
+  call.apart("output", r.output, "counts", r.counts);
+  r.count = count;
+  r.dtype = index_dtype;
+  r.shape.assign(shape.begin(), shape.end());
+  call.checked();
+  if (n != 0 && count != 0) do_nonzero(r);
+}
+
+void Backend::search_sorted(Buffer sorted, Buffer values, Buffer output, Size n, Size count,
+                            bool right, DType dtype, DType index_dtype) {
+  Call call(*state_, "search_sorted");
+  call.not_negative("n", n);
+  call.not_negative("count", count);
+  call.known("dtype", dtype);
+  index_dtype_known(call, index_dtype);
+  SearchRequest r;
+  r.sorted = call.buffer("sorted", sorted, n, dtype);
+  r.values = call.buffer("values", values, count, dtype);
+  r.output = call.buffer("output", output, count, index_dtype);
+  check_places(call, "n", n, index_dtype);
+  call.apart("output", r.output, "sorted", r.sorted);
+  call.apart("output", r.output, "values", r.values);
+  r.n = n;
+  r.count = count;
+  r.right = right;
+  r.dtype = dtype;
+  r.index_dtype = index_dtype;
+  call.checked();
+  if (count == 0) return;
+  stand_in(r.sorted);
+  do_search_sorted(r);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,76 @@
+#include <utility>
+
+#include "core/program/program_data.hpp"
+
+namespace tilewright {
+
+namespace {
+
+/// Nodes in a new order: to(node) is where each is, or what stands in its place.
+template <class To>
+void renumber(ProgramData& data, const To& to) {
+  for (ProgramNode& node : data.nodes) {
+    for (std::uint32_t o = 0; o < node.operand_count(); ++o)
+      node.operands[o] = to(node.operands[o]);
+  }
+  for (std::uint32_t& output : data.outputs) output = to(output);
+}
+
+ProgramRef finished(ProgramData data, std::uint64_t salt) {
+  data.hash = (data.hash ^ salt) * 0x9e3779b97f4a7c15u;
+  return std::make_shared<const ProgramData>(std::move(data));
+}
+
+}  // namespace
+
+ProgramRef identity_program(DType dtype) {
+  Program program;
+  program.output(program.input(dtype));
+  return program.data();
+}
+
+ProgramRef cast_output(const ProgramRef& program, DType dtype) {
+  if (program->output_dtype() == dtype) return program;
+  ProgramData data = *program;
+  data.nodes.push_back({.kind = NodeKind::cast, .dtype = dtype, .operands = {data.outputs[0]}});
+  data.outputs[0] = static_cast<std::uint32_t>(data.nodes.size() - 1);
+  return finished(std::move(data), 1 + static_cast<std::uint64_t>(dtype));
+}
+
+ProgramRef cast_input(const ProgramRef& program, DType from) {
+  const std::uint32_t at = program->inputs[0];
+  const DType to = program->nodes[at].dtype;
+  if (from == to) return program;
+  ProgramData data = *program;
+  data.nodes[at].dtype = from;
+  // The cast comes right behind, and all others move on by one.
+  renumber(data, [&](std::uint32_t node) { return node >= at ? node + 1 : node; });
+  for (std::uint32_t& input : data.inputs) input += input > at ? 1 : 0;
+  for (std::uint32_t& number : data.numbers) number += number > at ? 1 : 0;
+  data.nodes.insert(data.nodes.begin() + at + 1,
+                    {.kind = NodeKind::cast, .dtype = to, .operands = {at}});
+  return finished(std::move(data), 100 + static_cast<std::uint64_t>(from));
+}
+
+ProgramRef widen_input(const ProgramRef& program) {
+  const std::uint32_t at = program->inputs[0];
+  const DType to = program->nodes[at].dtype;
+  if (to == DType::float32) return program;
+  ProgramData data = *program;
+  data.nodes[at].dtype = DType::float32;
+  const auto last = static_cast<std::uint32_t>(data.nodes.size());
+  data.nodes.push_back({.kind = NodeKind::cast, .dtype = to, .operands = {at}});
+  for (std::uint32_t& output : data.outputs) output = output == at ? last : output;
+  return finished(std::move(data), 300 + static_cast<std::uint64_t>(to));
+}
+
+ProgramRef bind_input(const ProgramRef& program, std::uint64_t bits) {
+  ProgramData data = *program;
+  ProgramNode& node = data.nodes[data.inputs[0]];
+  node = {.kind = NodeKind::constant, .dtype = node.dtype, .bits = bits};
+  data.inputs.erase(data.inputs.begin());
+  for (const std::uint32_t input : data.inputs) data.nodes[input].bits -= 1;
+  return finished(std::move(data), 200 + bits);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,417 @@
+#include "cpu/fold.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/requests.hpp"
+#include "cpu/backend.hpp"
+#include "cpu/chunks.hpp"
+#include "cpu/elements.hpp"
+#include "cpu/program_run.hpp"
+#include "cpu/scratch.hpp"
+
+// Reductions of programs. Elements are joined by the loops of programs, half of a block with the
+// other half, so that the errors of sums grow with the logarithm of the block.
+namespace tilewright::cpu {
+
+namespace {
+
+/// Results that are there before the program behind runs on them.
+constexpr std::size_t slab_results = std::size_t{1} << 16;
+/// Sums of columns are joined into one more after so many.
+constexpr std::size_t rows_of_level = 64;
+constexpr std::size_t least_chunk_of_columns = 4096;
+
+template <class T>
+bool is_nan(T x) {
+  return x != x;
+}
+/// Of argmax, or of argmin: whether x comes before y wherever they are.
+template <bool largest, class T>
+bool better(T x, T y) {
+  if (is_nan(y)) return false;
+  return is_nan(x) || (largest ? x > y : x < y);
+}
+
+/// The reduction of blocks of values in their class.
+class Joiner {
+ public:
+  explicit Joiner(const FoldRequest& r)
+      : loop(loop_of(r.op, class_of(r.front->output_dtype()))),
+        kind(class_of(r.front->output_dtype())),
+        size(bytes_of(kind)) {}
+
+  /// `rows` rows of `width` values each to one row, in `to`.
+  void fold(const std::byte* from, std::size_t rows, std::size_t width, std::byte* to) const {
+    const std::size_t row = width * size;
+    if (rows == 1) {
+      if (to != from) std::memcpy(to, from, row);
+      return;
+    }
+    while (rows > 1) {
+      const std::size_t half = rows / 2, left = rows - half;
+      loop(from, from + left * row, nullptr, to, half * width);
+      if (left != half && to != from) std::memcpy(to + half * row, from + half * row, row);
+      from = to;
+      rows = left;
+    }
+  }
+  void join(std::byte* into, const std::byte* with, std::size_t n) const {
+    loop(into, with, nullptr, into, n);
+  }
+
+  const ProgramLoop loop;
+  const ComputeClass kind;
+  const std::size_t size;
+};
+
+/// How the work is cut: units of neighbouring results, and pieces of what is reduced to each.
+struct Cut {
+  bool columns;
+  std::size_t outer, length, inner;  ///< rows: inner is 1
+  std::size_t width, units;          ///< results of a unit, but of the last of `inner`
+  std::size_t chunk, chunks;
+
+  std::size_t units_of_row() const { return (inner + width - 1) / width; }
+  std::size_t first(std::size_t unit) const {
+    return unit / units_of_row() * inner + unit % units_of_row() * width;
+  }
+  std::size_t count(std::size_t unit) const {
+    return std::min(width, inner - unit % units_of_row() * width);
+  }
+};
+
+Cut cut_of(const FoldRequest& r) {
+  const auto n = static_cast<std::size_t>(r.length);
+  const std::size_t inner = r.kept > 0 ? static_cast<std::size_t>(r.shape()[r.kept - 1]) : 1;
+  Cut c{};
+  c.columns = walks_columns(r, 16);
+  c.length = n;
+  c.inner = c.columns ? inner : 1;
+  c.outer = static_cast<std::size_t>(r.results) / c.inner;
+  c.width = std::min(c.inner, program_block);
+  c.units = c.outer * c.units_of_row();
+  if (c.columns) {
+    c.chunk = std::max(least_chunk_of_columns, (n + Chunks::most - 1) / Chunks::most);
+  } else {
+    c.chunk = Chunks(n).size;
+  }
+  c.chunks = (n + c.chunk - 1) / c.chunk;
+  return c;
+}
+
+/// The elements of one unit and chunk, reduced.
+class Reducer {
+ public:
+  Reducer(const FoldRequest& r, const Cut& cut, const Joiner& joiner, ProgramRun& piece)
+      : r_(r), cut_(cut), joiner_(joiner), piece_(piece) {}
+
+  /// Values, and places where they are asked for.
+  void reduce(std::size_t unit, std::size_t chunk, std::byte* values, std::uint32_t* places) {
+    const std::size_t begin = chunk * cut_.chunk;
+    const std::size_t end = std::min(cut_.length, begin + cut_.chunk);
+    if (r_.finds_place()) {
+      with_class(joiner_.kind, [&]<class T>(T) {
+        if (r_.op == Reduction::argmax) {
+          find<true>(unit, begin, end, reinterpret_cast<T*>(values), places);
+        } else {
+          find<false>(unit, begin, end, reinterpret_cast<T*>(values), places);
+        }
+      });
+    } else if (cut_.columns) {
+      reduce_columns(unit, begin, end, values);
+    } else {
+      reduce_row(unit, begin, end, values);
+    }
+  }
+
+ private:
+  /// One value of up to rows_of_level blocks from k on, in `to`: whole blocks are joined lane by
+  /// lane, and their lanes then. Gives the elements that it took.
+  std::size_t join_blocks(std::size_t row, std::size_t k, std::size_t end, std::byte* to) {
+    std::size_t whole = std::min((end - k) / program_block, rows_of_level);
+    if (whole == 0) {
+      joiner_.fold(piece_.values(row * cut_.length + k, end - k), end - k, 1, to);
+      return end - k;
+    }
+    for (std::size_t i = 0; i < whole; ++i) {
+      const std::byte* const values =
+          piece_.values(row * cut_.length + k + i * program_block, program_block);
+      if (i == 0) {
+        std::memcpy(to, values, program_block * joiner_.size);
+      } else {
+        joiner_.join(to, values, program_block);
+      }
+    }
+    joiner_.fold(to, program_block, 1, to);
+    return whole * program_block;
+  }
+  void reduce_row(std::size_t row, std::size_t begin, std::size_t end, std::byte* result) {
+    std::size_t sums = 0;
+    for (std::size_t k = begin; k < end;) {
+      k += join_blocks(row, k, end, folded_.data());
+      std::memcpy(sums_.data() + sums++ * joiner_.size, folded_.data(), joiner_.size);
+      if (sums == program_block) {
+        joiner_.fold(sums_.data(), sums, 1, sums_.data());
+        sums = 1;
+      }
+    }
+    joiner_.fold(sums_.data(), sums, 1, sums_.data());
+    std::memcpy(result, sums_.data(), joiner_.size);
+  }
+
+  /// Calls body(values, k, rows, width) for all of a unit's elements.
+  template <class Body>
+  void for_rows(std::size_t unit, std::size_t begin, std::size_t end, const Body& body) {
+    const std::size_t row = unit / cut_.units_of_row(), width = cut_.count(unit);
+    const std::size_t first = unit % cut_.units_of_row() * cut_.width;
+    // Narrow rows several at a time.
+    const std::size_t rows =
+        width == cut_.inner ? std::max<std::size_t>(program_block / width, 1) : 1;
+    for (std::size_t k = begin; k < end; k += rows) {
+      const std::size_t now = std::min(rows, end - k);
+      const std::size_t at = (row * cut_.length + k) * cut_.inner + first;
+      body(piece_.values(at, now * width), k, now, width);
+    }
+  }
+  void reduce_columns(std::size_t unit, std::size_t begin, std::size_t end, std::byte* result) {
+    const std::size_t width = cut_.count(unit), bytes = width * joiner_.size;
+    std::size_t joined = 0;
+    bool any = false;
+    const auto finish = [&] {
+      if (any) {
+        joiner_.join(result, sums_.data(), width);
+      } else {
+        std::memcpy(result, sums_.data(), bytes);
+      }
+      any = true;
+      joined = 0;
+    };
+    for_rows(unit, begin, end,
+             [&](const std::byte* values, std::size_t, std::size_t rows, std::size_t) {
+               if (rows > 1) {
+                 joiner_.fold(values, rows, width, folded_.data());
+                 values = folded_.data();
+               }
+               if (joined == 0) {
+                 std::memcpy(sums_.data(), values, bytes);
+               } else {
+                 joiner_.join(sums_.data(), values, width);
+               }
+               if (++joined == rows_of_level) finish();
+             });
+    if (joined > 0) finish();
+  }
+
+  template <bool largest, class T>
+  void find(std::size_t unit, std::size_t begin, std::size_t end, T* values,
+            std::uint32_t* places) {
+    if (cut_.columns) {
+      for_rows(unit, begin, end,
+               [&](const std::byte* from, std::size_t k, std::size_t rows, std::size_t width) {
+                 const T* x = reinterpret_cast<const T*>(from);
+                 for (std::size_t i = 0; i < rows; ++i, x += width) {
+                   for (std::size_t j = 0; j < width; ++j) {
+                     if (k + i != begin && !better<largest>(x[j], values[j])) continue;
+                     values[j] = x[j];
+                     places[j] = static_cast<std::uint32_t>(k + i);
+                   }
+                 }
+               });
+      return;
+    }
+    for (std::size_t k = begin, n = 0; k < end; k += n) {
+      n = join_blocks(unit, k, end, folded_.data());
+      T best;
+      std::memcpy(&best, folded_.data(), sizeof best);
+      if (k != begin && !better<largest>(best, *values)) continue;
+      *values = best;
+      // Only where there is a better one its place is looked for.
+      const auto is_best = [&](T one) { return one == best || (is_nan(one) && is_nan(best)); };
+      for (std::size_t from = k; from < k + n; from += program_block) {
+        const std::size_t now = std::min(program_block, k + n - from);
+        const T* x = reinterpret_cast<const T*>(piece_.values(unit * cut_.length + from, now));
+        const T* const found = std::find_if(x, x + now, is_best);
+        if (found == x + now) continue;
+        *places = static_cast<std::uint32_t>(from + static_cast<std::size_t>(found - x));
+        break;
+      }
+    }
+  }
+
+  const FoldRequest& r_;
+  const Cut& cut_;
+  const Joiner& joiner_;
+  ProgramRun& piece_;
+  alignas(64) std::array<std::byte, register_bytes> folded_;
+  alignas(64) std::array<std::byte, register_bytes> sums_;
+};
+
+/// What is found in chunks, joined in their order.
+void join_chunks(const FoldRequest& r, const Joiner& joiner, std::byte* values,
+                 std::uint32_t* places, std::size_t chunks, std::size_t stride, std::size_t width) {
+  for (std::size_t chunk = 1; chunk < chunks; ++chunk) {
+    std::byte* const next = values + chunk * stride * joiner.size;
+    if (!r.finds_place()) {
+      joiner.join(values, next, width);
+      continue;
+    }
+    with_class(joiner.kind, [&]<class T>(T) {
+      T* const x = reinterpret_cast<T*>(values);
+      const T* const y = reinterpret_cast<const T*>(next);
+      for (std::size_t j = 0; j < width; ++j) {
+        const bool taken =
+            r.op == Reduction::argmax ? better<true>(y[j], x[j]) : better<false>(y[j], x[j]);
+        if (!taken) continue;
+        x[j] = y[j];
+        places[j] = places[chunk * stride + j];
+      }
+    });
+  }
+}
+
+/// The program behind, on results that lie side by side in scratch memory.
+MapRequest request_behind(const FoldRequest& r, AllocationRef results) {
+  const std::size_t others = r.behind->inputs.size() - 1 + r.behind->outputs.size();
+  const std::size_t from = r.operands.size() - others;
+  MapRequest behind;
+  behind.program = r.behind;
+  behind.n = r.results;
+  behind.numbers = r.behind_numbers;
+  behind.operands.push_back({std::move(results), 0});
+  behind.operands.insert(behind.operands.end(),
+                         r.operands.begin() + static_cast<std::ptrdiff_t>(from), r.operands.end());
+  behind.same_as.assign(r.behind->inputs.size(), MapRequest::no_output);
+  behind.rank = std::max<std::size_t>(r.kept, 1);
+  if (r.kept == 0) {
+    behind.sizes.assign(1 + behind.operands.size(), 1);
+    return behind;
+  }
+  const auto shape = r.shape().first(r.kept);
+  behind.sizes.assign(shape.begin(), shape.end());
+  behind.sizes.resize(2 * r.kept);
+  Size step = 1;
+  for (std::size_t d = r.kept; d-- > 0; step *= shape[d]) behind.sizes[r.kept + d] = step;
+  for (std::size_t o = from; o < r.operands.size(); ++o) {
+    const auto strides = r.strides(o).first(r.kept);
+    behind.sizes.insert(behind.sizes.end(), strides.begin(), strides.end());
+  }
+  return behind;
+}
+
+}  // namespace
+
+ProgramLoop loop_of(Reduction op, ComputeClass kind) {
+  const ElementOp joined = op == Reduction::sum                              ? ElementOp::add_
+                           : op == Reduction::prod                           ? ElementOp::mul_
+                           : op == Reduction::max || op == Reduction::argmax ? ElementOp::max_
+                                                                             : ElementOp::min_;
+  return program_kernels().ops[static_cast<std::size_t>(joined)][static_cast<std::size_t>(kind)];
+}
+
+bool walks_columns(const FoldRequest& r, Size least) {
+  constexpr Size short_rows = 32;
+  if (r.kept == 0 || r.rank == r.kept || r.shape()[r.kept - 1] < least) return false;
+  if (!r.scan && r.length < short_rows) return true;
+  const auto size = [](Size stride) { return stride < 0 ? -stride : stride; };
+  for (std::size_t o = 0; o < r.front->inputs.size(); ++o) {
+    const Size kept = size(r.strides(o)[r.kept - 1]), reduced = size(r.strides(o)[r.rank - 1]);
+    if (kept != reduced) return kept != 0 && (reduced == 0 || kept < reduced);
+  }
+  return false;
+}
+
+MapRequest request_front(const FoldRequest& r, bool columns, std::size_t operands) {
+  MapRequest front;
+  front.program = r.front;
+  front.n = r.results * r.length;
+  front.numbers = r.numbers;
+  front.operands.assign(r.operands.begin(),
+                        r.operands.begin() + static_cast<std::ptrdiff_t>(operands));
+  front.same_as.assign(r.front->inputs.size(), MapRequest::no_output);
+  front.rank = std::max<std::size_t>(r.rank, 1);
+  if (r.rank == 0) {
+    front.sizes.assign(1 + operands, 1);
+    return front;
+  }
+  const auto append = [&](std::span<const Size> all) {
+    const std::size_t outer = columns ? r.kept - 1 : r.kept;
+    front.sizes.insert(front.sizes.end(), all.begin(), all.begin() + static_cast<long>(outer));
+    front.sizes.insert(front.sizes.end(), all.begin() + static_cast<long>(r.kept), all.end());
+    if (columns) front.sizes.push_back(all[outer]);
+  };
+  append(r.shape());
+  for (std::size_t o = 0; o < operands; ++o) append(r.strides(o));
+  return front;
+}
+
+void CpuBackend::do_map_reduce(const FoldRequest& r) {
+  const Cut cut = cut_of(r);
+  const Joiner joiner(r);
+  const MapRequest front = request_front(r, cut.columns, r.front->inputs.size());
+  const ProgramSteps steps = plan_steps(*front.program, front.numbers, front.same_as);
+  // Units that are done at a time, and what they need: values, places, and those of each chunk.
+  const std::size_t units =
+      std::min(cut.units, std::max<std::size_t>(slab_results / (cut.width * cut.chunks), 1));
+  const std::size_t results = units * cut.width, parts = results * cut.chunks;
+  const bool places = r.finds_place();
+  const AllocationRef scratch =
+      memory_->scratch(r.call, (parts + results) * (joiner.size + sizeof(std::uint32_t)));
+  std::byte* const part_values = data<std::byte>(scratch);
+  std::byte* const values = part_values + parts * joiner.size;
+  auto* const part_places = reinterpret_cast<std::uint32_t*>(values + results * joiner.size);
+  std::uint32_t* const found = part_places + parts;
+
+  const MapRequest behind = request_behind(r, scratch);
+  const ProgramSteps behind_steps = plan_steps(*behind.program, behind.numbers, behind.same_as);
+  const std::size_t elements = cut.width * std::min(cut.length, cut.chunk);
+  const std::size_t most_pieces = piece_count(units * cut.chunks * elements, element_grain);
+  const std::size_t floats =
+      (std::max(steps.registers, behind_steps.registers) + 1) * register_bytes / sizeof(float);
+  OpScratch registers(*memory_, r.call, floats, std::max<std::size_t>(most_pieces, 1));
+
+  for (std::size_t first = 0; first < cut.units; first += units) {
+    const std::size_t now = std::min(units, cut.units - first), tasks = now * cut.chunks;
+    const std::size_t pieces =
+        std::clamp<std::size_t>(piece_count(tasks * elements, element_grain), 1, tasks);
+    const std::size_t base = cut.first(first);
+    parallel_tasks(pieces, [&](std::size_t piece) {
+      Scratch own(registers);
+      ProgramRun run(front, steps, reinterpret_cast<std::byte*>(own.take(floats)));
+      Reducer reducer(r, cut, joiner, run);
+      for (std::size_t t = tasks * piece / pieces; t < tasks * (piece + 1) / pieces; ++t) {
+        const std::size_t at = t * cut.width;
+        reducer.reduce(first + t / cut.chunks, t % cut.chunks, part_values + at * joiner.size,
+                       part_places + at);
+      }
+    });
+    std::size_t done = 0;
+    for (std::size_t unit = 0; unit < now; ++unit) {
+      const std::size_t at = unit * cut.chunks * cut.width, width = cut.count(first + unit);
+      join_chunks(r, joiner, part_values + at * joiner.size, part_places + at, cut.chunks,
+                  cut.width, width);
+      std::memcpy(values + done * joiner.size, part_values + at * joiner.size, width * joiner.size);
+      std::copy_n(part_places + at, width, found + done);
+      done += width;
+    }
+    MapRequest slab = behind;
+    const std::byte* const given =
+        places ? reinterpret_cast<const std::byte*>(found) : static_cast<const std::byte*>(values);
+    const std::size_t size = places ? sizeof(std::uint32_t) : joiner.size;
+    slab.operands[0].offset =
+        (given - data<std::byte>(scratch)) / static_cast<Size>(size) - static_cast<Size>(base);
+    parallel_for(done, element_grain, [&](std::size_t begin, std::size_t end) {
+      Scratch own(registers);
+      ProgramRun(slab, behind_steps, reinterpret_cast<std::byte*>(own.take(floats)))
+          .run(base + begin, base + end);
+    });
+  }
+}
+
+}  // namespace tilewright::cpu

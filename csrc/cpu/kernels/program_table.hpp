@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "core/program/rules.hpp"
+#include "tilewright/types.hpp"
+
+namespace tilewright::cpu {
+
+constexpr std::size_t class_count = EnumNames<ComputeClass>::values.size();
+constexpr std::size_t dtype_count = EnumNames<DType>::values.size();
+constexpr std::size_t op_count = 0
+#define OP(name, operands, rule, spelling) +1
+#include "core/program/elementwise.def"
+#undef OP
+    ;
+
+/// n elements of an op, or of a cast, load or store with one operand. Operands are contiguous in
+/// the type of their class; bool is a byte, 0 or 1. The result may be an operand.
+using ProgramLoop = void (*)(const void* a, const void* b, const void* c, void* result,
+                             std::size_t n);
+template <std::size_t count>
+using ProgramLoops = std::array<ProgramLoop, count>;
+
+/// The inner loops of programs.
+struct ProgramKernels {
+  std::array<ProgramLoops<class_count>, op_count> ops;  ///< null where the op has no such class
+  /// To an element of the dtype, from any class; the result is in the dtype's class.
+  std::array<ProgramLoops<dtype_count>, class_count> casts;
+  ProgramLoops<dtype_count> wraps;   ///< to what the dtype holds; null where all of its class does
+  ProgramLoops<dtype_count> loads;   ///< null where a class is stored as it is
+  ProgramLoops<dtype_count> stores;  ///< the same
+  ProgramLoop stream;                ///< copies n bytes past the caches
+  void (*end_stream)();              ///< after the last of them
+};
+
+const ProgramKernels& program_kernels();
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,147 @@
+#include "cpu/program_steps.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tilewright::cpu {
+
+namespace {
+
+/// Registers of nodes, given back after their last use.
+class Registers {
+ public:
+  Registers(const ProgramData& data, const std::vector<bool>& needed)
+      : last_use_(data.nodes.size(), ProgramSteps::nothing),
+        of_(data.nodes.size(), ProgramSteps::nothing) {
+    for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
+      if (!needed[i]) continue;
+      const ProgramNode& node = data.nodes[i];
+      for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
+        // What is filled or loaded at the start stays.
+        const std::uint32_t operand = node.operands[o];
+        if (data.nodes[operand].operand_count() != 0) last_use_[operand] = i;
+      }
+    }
+    for (const std::uint32_t output : data.outputs) last_use_[output] = ProgramSteps::nothing;
+  }
+  std::uint32_t take(std::uint32_t node) {
+    std::uint32_t taken = count_;
+    if (free_.empty()) {
+      ++count_;
+    } else {
+      taken = free_.back();
+      free_.pop_back();
+    }
+    return of_[node] = taken;
+  }
+  void let_go(std::uint32_t operand, std::uint32_t user) {
+    if (last_use_[operand] != user) return;
+    last_use_[operand] = ProgramSteps::nothing;
+    free_.push_back(of_[operand]);
+  }
+  std::uint32_t of(std::uint32_t node) const { return of_[node]; }
+  std::uint32_t count() const { return count_; }
+
+ private:
+  std::vector<std::uint32_t> last_use_, of_, free_;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace
+
+std::size_t bytes_of(ComputeClass kind) {
+  constexpr std::array<std::uint8_t, class_count> bytes{1, 4, 4, 8, 8, 4, 8};
+  return bytes[index(kind)];
+}
+
+ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> numbers,
+                        std::span<const std::uint32_t> same_as) {
+  using Step = ProgramSteps::Step;
+  constexpr std::uint32_t nothing = ProgramSteps::nothing;
+  const ProgramKernels& kernels = program_kernels();
+  const std::vector<bool> needed = data.needed();
+  Registers registers(data, needed);
+  ProgramSteps steps;
+  // First what is there before the first step.
+  for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
+    if (!needed[i]) continue;
+    const ProgramNode& node = data.nodes[i];
+    switch (node.kind) {
+      case NodeKind::input: {
+        const auto at = static_cast<std::uint32_t>(node.bits);
+        const bool in_place = same_as[at] != MapRequest::no_output;
+        const bool is_output =
+            std::find(data.outputs.begin(), data.outputs.end(), i) != data.outputs.end();
+        steps.inputs.push_back({at, registers.take(i), node.dtype, in_place && is_output});
+        break;
+      }
+      case NodeKind::number:
+        steps.fixed.push_back({registers.take(i), node.dtype, numbers[node.bits]});
+        break;
+      case NodeKind::constant:
+        steps.fixed.push_back({registers.take(i), node.dtype, node.bits});
+        break;
+      case NodeKind::op:
+      case NodeKind::cast:
+        break;
+    }
+  }
+  for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
+    const ProgramNode& node = data.nodes[i];
+    if (!needed[i] || node.operand_count() == 0) continue;
+    Step step{nullptr, nullptr, {nothing, nothing, nothing}, i, nothing, nothing};
+    for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
+      step.operands[o] = registers.of(node.operands[o]);
+    }
+    if (node.kind == NodeKind::op) {
+      const ElementOpInfo& info = info_of(node.op);
+      const DType of = data.nodes[node.operands[info.rule == OpRule::select ? 1 : 0]].dtype;
+      step.loop = kernels.ops[static_cast<std::size_t>(node.op)][index(class_of(of))];
+      step.wrap = kernels.wraps[index(node.dtype)];
+    } else {
+      const DType from = data.nodes[node.operands[0]].dtype;
+      step.loop = kernels.casts[index(class_of(from))][index(node.dtype)];
+    }
+    // An operand may be the result, but of another size of element it would be overwritten.
+    for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
+      const std::uint32_t operand = node.operands[o];
+      const bool same_size =
+          bytes_of(class_of(data.nodes[operand].dtype)) >= bytes_of(class_of(node.dtype));
+      if (same_size) registers.let_go(operand, i);
+    }
+    step.result = registers.take(i);
+    for (std::uint32_t o = 0; o < node.operand_count(); ++o) registers.let_go(node.operands[o], i);
+    steps.steps.push_back(step);
+  }
+  const bool in_place = std::any_of(same_as.begin(), same_as.end(), [](std::uint32_t output) {
+    return output != MapRequest::no_output;
+  });
+  for (std::uint32_t i = 0; i < data.outputs.size(); ++i) {
+    const std::uint32_t from = data.outputs[i];
+    const DType dtype = data.nodes[from].dtype;
+    steps.outputs.push_back(
+        {static_cast<std::uint32_t>(data.inputs.size()) + i, registers.of(from), dtype});
+    // What is written at once must not be read any more as the input that it was.
+    const auto made = std::find_if(steps.steps.begin(), steps.steps.end(),
+                                   [&](const Step& step) { return step.node == from; });
+    if (made == steps.steps.end() || kernels.stores[index(dtype)] != nullptr) continue;
+    if (made->output == nothing && (!in_place || made + 1 == steps.steps.end())) made->output = i;
+  }
+  steps.registers = registers.count();
+  return steps;
+}
+
+void ProgramSteps::Fixed::fill(std::byte* to) const {
+  const ComputeClass kind = class_of(dtype);
+  std::array<std::byte, 8> stored, computed{};
+  std::memcpy(stored.data(), &bits, 8);
+  if (const ProgramLoop load = program_kernels().loads[index(dtype)]) {
+    load(stored.data(), nullptr, nullptr, computed.data(), 1);
+  } else {
+    computed = stored;
+  }
+  const std::size_t size = bytes_of(kind);
+  for (std::size_t i = 0; i < program_block; ++i) std::memcpy(to + i * size, computed.data(), size);
+}
+
+}  // namespace tilewright::cpu

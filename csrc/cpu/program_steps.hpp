@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/program/program_data.hpp"
+#include "core/requests.hpp"
+#include "cpu/kernels/program_table.hpp"
+
+namespace tilewright::cpu {
+
+/// Elements that all of a program is done for before the next: registers stay in the nearest cache.
+inline constexpr std::size_t program_block = 512;
+inline constexpr std::size_t register_bytes = program_block * 8;
+
+constexpr std::size_t index(DType dtype) { return static_cast<std::size_t>(dtype); }
+constexpr std::size_t index(ComputeClass kind) { return static_cast<std::size_t>(kind); }
+/// Of an element in a register.
+std::size_t bytes_of(ComputeClass kind);
+
+/// A program as loops over registers, for blocks of elements.
+struct ProgramSteps {
+  static constexpr std::uint32_t nothing = ~std::uint32_t{0};
+
+  /// A loop, and the registers it works on.
+  struct Step {
+    ProgramLoop loop, wrap;
+    std::array<std::uint32_t, 3> operands;
+    std::uint32_t node, result;
+    std::uint32_t output;  ///< that the result can be written to at once, or nothing
+  };
+  struct Input {
+    std::uint32_t operand, result;
+    DType dtype;
+    bool copied;  ///< since outputs are written from it and to it
+  };
+  struct Output {
+    std::uint32_t operand, from;
+    DType dtype;
+  };
+  struct Fixed {
+    std::uint32_t result;
+    DType dtype;
+    std::uint64_t bits;
+
+    /// Fills a register.
+    void fill(std::byte* to) const;
+  };
+
+  std::vector<Fixed> fixed;  ///< filled once
+  std::vector<Input> inputs;
+  std::vector<Step> steps;
+  std::vector<Output> outputs;
+  std::uint32_t registers = 0;
+};
+
+/// same_as says of each input which output it is, or MapRequest::no_output.
+ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> numbers,
+                        std::span<const std::uint32_t> same_as);
+
+}  // namespace tilewright::cpu

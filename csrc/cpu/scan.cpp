@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "core/program/rules.hpp"
+#include "core/requests.hpp"
+#include "cpu/backend.hpp"
+#include "cpu/chunks.hpp"
+#include "cpu/elements.hpp"
+#include "cpu/fold.hpp"
+#include "cpu/program_run.hpp"
+#include "cpu/scratch.hpp"
+
+// Scans of programs: long rows in chunks, whose totals are known before they are scanned, and those
+// in blocks, so that the errors of sums grow with neither.
+namespace tilewright::cpu {
+
+namespace {
+
+constexpr Size least_columns = 64;
+
+template <Reduction op, class T>
+T joined(T x, T y) {
+  if constexpr (op == Reduction::sum || op == Reduction::prod) {
+    if constexpr (std::is_integral_v<T>) {
+      using U = std::make_unsigned_t<T>;  // wraps
+      const U a = static_cast<U>(x), b = static_cast<U>(y);
+      return static_cast<T>(op == Reduction::sum ? a + b : a * b);
+    } else {
+      return op == Reduction::sum ? x + y : x * y;
+    }
+  } else if constexpr (op == Reduction::max) {
+    return x > y || x != x ? x : y;
+  } else {
+    return x < y || x != x ? x : y;
+  }
+}
+
+template <class Body>
+void with_op(Reduction op, const Body& body) {
+  switch (op) {
+    case Reduction::sum:
+      return body(std::integral_constant<Reduction, Reduction::sum>{});
+    case Reduction::prod:
+      return body(std::integral_constant<Reduction, Reduction::prod>{});
+    case Reduction::max:
+      return body(std::integral_constant<Reduction, Reduction::max>{});
+    default:
+      return body(std::integral_constant<Reduction, Reduction::min>{});
+  }
+}
+
+/// One thread's part of a scan of values of type T.
+template <Reduction op, class T>
+class Scanner {
+ public:
+  Scanner(const FoldRequest& r, ProgramRun& piece, T identity)
+      : r_(r),
+        piece_(piece),
+        identity_(identity),
+        length_(static_cast<std::size_t>(r.length)),
+        output_(static_cast<std::uint32_t>(r.front->inputs.size())),
+        dtype_(r.behind->output_dtype()) {}
+
+  T total(std::size_t row, std::size_t begin, std::size_t n) {
+    T all = identity_;
+    for (std::size_t k = 0; k < n; k += program_block) {
+      const std::size_t now = std::min(program_block, n - k);
+      const T* x = values(row * length_ + begin + k, now);
+      T part = x[0];
+      for (std::size_t i = 1; i < now; ++i) part = joined<op>(part, x[i]);
+      all = k == 0 && begin == 0 ? part : joined<op>(all, part);
+    }
+    return all;
+  }
+  void scan_row(std::size_t row, std::size_t begin, std::size_t n, T carry) {
+    const bool exclusive = r_.exclusive;
+    for (std::size_t k = 0; k < n; k += program_block) {
+      const std::size_t now = std::min(program_block, n - k), at = row * length_ + begin + k;
+      const T* x = values(at, now);
+      // What is before the first element changes nothing, not even the sign of 0.
+      const bool first = begin + k == 0;
+      out_[0] = identity_;
+      T* const to = out_.data() + (exclusive ? 1 : 0);
+      T part = x[0];
+      to[0] = first ? part : joined<op>(carry, part);
+      for (std::size_t i = 1; i < now; ++i) {
+        part = joined<op>(part, x[i]);
+        to[i] = first ? part : joined<op>(carry, part);
+      }
+      if (exclusive && !first) out_[0] = carry;
+      carry = to[now - 1];
+      store(at, now);
+    }
+  }
+  /// Columns first to first + width of `inner` side by side.
+  void scan_columns(std::size_t outer, std::size_t inner, std::size_t first, std::size_t width) {
+    for (std::size_t k = 0; k < length_; ++k) {
+      const std::size_t at = (outer * length_ + k) * inner + first;
+      const T* x = values(at, width);
+      for (std::size_t j = 0; j < width; ++j) {
+        const T next = k == 0 ? x[j] : joined<op>(sums_[j], x[j]);
+        out_[j] = !r_.exclusive ? next : k == 0 ? identity_ : sums_[j];
+        sums_[j] = next;
+      }
+      store(at, width);
+    }
+  }
+
+ private:
+  const T* values(std::size_t at, std::size_t n) {
+    return reinterpret_cast<const T*>(piece_.values(at, n));
+  }
+  void store(std::size_t at, std::size_t n) {
+    if (dtype_ == DType::boolean) {
+      for (std::size_t i = 0; i < n; ++i) bytes_[i] = out_[i] != 0 ? 1 : 0;
+      piece_.store(output_, dtype_, reinterpret_cast<const std::byte*>(bytes_.data()), at, n);
+    } else {
+      piece_.store(output_, dtype_, reinterpret_cast<const std::byte*>(out_.data()), at, n);
+    }
+  }
+
+  const FoldRequest& r_;
+  ProgramRun& piece_;
+  const T identity_;
+  const std::size_t length_;
+  const std::uint32_t output_;
+  const DType dtype_;
+  alignas(64) std::array<T, program_block + 1> out_;
+  alignas(64) std::array<T, program_block> sums_;
+  std::array<std::uint8_t, program_block> bytes_;
+};
+
+}  // namespace
+
+void CpuBackend::do_scan(const FoldRequest& r) {
+  const bool columns = walks_columns(r, least_columns);
+  const MapRequest front = request_front(r, columns, r.operands.size());
+  const ProgramSteps steps = plan_steps(*front.program, front.numbers, front.same_as);
+  const auto length = static_cast<std::size_t>(r.length);
+  const auto rows = static_cast<std::size_t>(r.results);
+  const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);
+  OpScratch registers(*memory_, r.call, floats,
+                      std::max<std::size_t>(piece_count(rows * length, element_grain), 1));
+  const DType dtype = r.behind->output_dtype();
+  const ComputeClass kind = class_of(r.front->output_dtype());
+
+  with_class(kind, [&]<class T>(T) {
+    with_op(r.op, [&]<Reduction op>(std::integral_constant<Reduction, op>) {
+      T identity;
+      const std::uint64_t bits = identity_bits(op, dtype);
+      std::memcpy(&identity, &bits, sizeof identity);
+      /// Calls body(scanner, i) for each of the units.
+      const auto for_units = [&](std::size_t units, std::size_t elements, const auto& body) {
+        const std::size_t pieces =
+            std::clamp<std::size_t>(piece_count(units * elements, element_grain), 1, units);
+        parallel_tasks(pieces, [&](std::size_t piece) {
+          Scratch own(registers);
+          ProgramRun run(front, steps, reinterpret_cast<std::byte*>(own.take(floats)));
+          Scanner<op, T> scanner(r, run, identity);
+          for (std::size_t i = units * piece / pieces; i < units * (piece + 1) / pieces; ++i) {
+            body(scanner, i);
+          }
+        });
+      };
+      if (columns) {
+        const auto inner = static_cast<std::size_t>(r.shape()[r.kept - 1]);
+        const std::size_t width = std::clamp<std::size_t>(inner / 16, 64, program_block);
+        const std::size_t tiles = (inner + width - 1) / width;
+        for_units(rows / inner * tiles, width * length, [&](Scanner<op, T>& s, std::size_t unit) {
+          const std::size_t first = unit % tiles * width;
+          s.scan_columns(unit / tiles, inner, first, std::min(width, inner - first));
+        });
+        return;
+      }
+      const Chunks chunks(length);
+      if (chunks.count == 1) {
+        for_units(rows, length, [&](Scanner<op, T>& s, std::size_t row) {
+          s.scan_row(row, 0, length, identity);
+        });
+        return;
+      }
+      std::vector<T> totals(rows * chunks.count);
+      for_units(totals.size(), chunks.size, [&](Scanner<op, T>& s, std::size_t i) {
+        const std::size_t chunk = i % chunks.count;
+        if (chunk + 1 == chunks.count) return;
+        totals[i] = s.total(i / chunks.count, chunks.begin(chunk), chunks.length(chunk));
+      });
+      for (std::size_t i = 0; i < totals.size(); i += chunks.count) {
+        for (std::size_t c = 1; c + 1 < chunks.count; ++c) {
+          totals[i + c] = joined<op>(totals[i + c - 1], totals[i + c]);
+        }
+      }
+      for_units(totals.size(), chunks.size, [&](Scanner<op, T>& s, std::size_t i) {
+        const std::size_t chunk = i % chunks.count;
+        s.scan_row(i / chunks.count, chunks.begin(chunk), chunks.length(chunk),
+                   chunk == 0 ? identity : totals[i - 1]);
+      });
+    });
+  });
+}
+
+}  // namespace tilewright::cpu

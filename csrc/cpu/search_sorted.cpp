@@ -1,0 +1,87 @@
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "core/requests.hpp"
+#include "cpu/backend.hpp"
+#include "cpu/elements.hpp"
+#include "cpu/thread_pool.hpp"
+#include "cpu/words.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+struct Plain {
+  template <class T>
+  T operator()(T value) const {
+    return value;
+  }
+};
+
+/// The bits of a float as an integer that is ordered as it is: both zeros are one, NaN is last.
+template <int mantissa>
+struct OfFloat {
+  template <class T>
+  std::make_signed_t<T> operator()(T bits) const {
+    using Signed = std::make_signed_t<T>;
+    constexpr T sign = static_cast<T>(T{1} << (8 * sizeof(T) - 1));
+    constexpr T infinity = static_cast<T>(static_cast<T>(sign - 1) >> mantissa << mantissa);
+    const T magnitude = bits & static_cast<T>(sign - 1);
+    if (magnitude > infinity) return std::numeric_limits<Signed>::max();
+    const auto value = static_cast<Signed>(magnitude);
+    return (bits & sign) != 0 ? static_cast<Signed>(-value) : value;
+  }
+};
+
+template <class T, class Key>
+void search(const SearchRequest& r, const Key& key) {
+  const T* const sorted = data<T>(r.sorted);
+  const T* const values = data<T>(r.values);
+  const auto find = [&](auto* output, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const auto wanted = key(values[i]);
+      const T* first = sorted;
+      for (Size left = r.n; left > 0;) {
+        const Size half = left / 2;
+        const auto at = key(first[half]);
+        const bool behind = r.right ? !(wanted < at) : at < wanted;
+        first = behind ? first + half + 1 : first;
+        left = behind ? left - half - 1 : half;
+      }
+      output[i] = static_cast<std::remove_pointer_t<decltype(output)>>(first - sorted);
+    }
+  };
+  const std::size_t steps =
+      static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(r.n))) + 1;
+  parallel_for(static_cast<std::size_t>(r.count), element_grain / steps,
+               [&](std::size_t begin, std::size_t end) {
+                 if (r.index_dtype == DType::int32) {
+                   find(data<std::int32_t>(r.output), begin, end);
+                 } else {
+                   find(data<std::int64_t>(r.output), begin, end);
+                 }
+               });
+}
+
+}  // namespace
+
+void CpuBackend::do_search_sorted(const SearchRequest& r) {
+  switch (r.dtype) {
+    case DType::float16:
+      return search<std::uint16_t>(r, OfFloat<10>());
+    case DType::bfloat16:
+      return search<std::uint16_t>(r, OfFloat<7>());
+    case DType::float32:
+      return search<std::uint32_t>(r, OfFloat<23>());
+    case DType::float64:
+      return search<std::uint64_t>(r, OfFloat<52>());
+    case DType::boolean:
+      return search<std::uint8_t>(r, [](std::uint8_t value) { return value != 0; });
+    default:
+      return with_integer(r.dtype, [&]<class T>(T) { search<T>(r, Plain()); });
+  }
+}
+
+}  // namespace tilewright::cpu

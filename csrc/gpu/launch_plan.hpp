@@ -1,0 +1,128 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/requests.hpp"
+#include "gpu/device.hpp"
+
+// What an op comes to on a device, as a value: launches on places that are filled in at each call.
+namespace tilewright::gpu {
+
+/// Where an operand starts. Offsets of a plan are from here on.
+struct OperandPlace {
+  const DeviceBuffer* buffer = nullptr;  ///< null for an operand that is not there
+  std::uint64_t offset = 0;
+};
+
+/// All that a plan follows from: the op, the values of its request, and how its operands lie to
+/// each other. Requests with more than `capacity` of them are planned anew each time.
+class PlanKey {
+ public:
+  static constexpr std::size_t capacity = 48;
+
+  PlanKey() = default;
+  explicit PlanKey(std::uint64_t op) { add(op); }
+
+  template <class Value>
+  void add(const Value& value) {
+    if constexpr (std::is_floating_point_v<Value>) {
+      add(std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+    } else {
+      if (count_ < capacity) words_[count_] = static_cast<std::uint64_t>(value);
+      ++count_;
+    }
+  }
+  /// Which operands share a buffer, and how far apart they start in it.
+  void add(std::span<const OperandPlace> places) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      std::size_t first = 0;
+      while (places[first].buffer != places[i].buffer) ++first;
+      if (places[i].buffer == nullptr) {
+        add(~std::uint64_t{0});
+      } else {
+        add(first);
+        if (first != i) add(places[i].offset - places[first].offset);
+      }
+    }
+  }
+
+  bool fits() const { return count_ <= capacity; }
+  /// When all is added that fits.
+  void seal() {
+    for (std::size_t i = 0; i < count_; ++i) hash_ = (hash_ ^ words_[i]) * 0x9e3779b97f4a7c15u;
+  }
+  std::uint64_t hash() const { return hash_ ^ (hash_ << 32); }
+  bool operator==(const PlanKey& other) const {
+    return hash_ == other.hash_ && count_ == other.count_ &&
+           std::equal(words_.begin(), words_.begin() + count_, other.words_.begin());
+  }
+
+ private:
+  std::size_t count_ = 0;
+  std::uint64_t hash_ = 0;
+  std::array<std::uint64_t, capacity> words_;
+};
+
+struct LaunchPlan {
+  static constexpr std::size_t most_scratch = 4, most_bindings = 16, most_params = 256;
+
+  struct Slot {
+    std::uint32_t place;  ///< an operand's, or behind those a scratch buffer's
+    std::uint64_t offset;
+    std::uint64_t bytes;  ///< or as many as its buffer has from there on
+  };
+  struct Step {
+    std::shared_ptr<const Pipeline> pipeline;
+    std::array<std::uint32_t, 3> grid;
+    std::size_t slots, params, params_bytes;  ///< how many slots, which follow those of the step
+                                              ///< before; where its parameters start
+  };
+  std::vector<Step> steps;
+  std::vector<Slot> slots;
+  std::vector<std::byte> params;
+  std::vector<std::uint64_t> scratch;                        ///< bytes of each
+  std::vector<std::shared_ptr<const ProgramData>> programs;  ///< keys have only their hashes
+};
+
+class Recorder;
+
+/// Notes what an op of this thread launches while it is planned; one at a time.
+class PlanCapture {
+ public:
+  PlanCapture(Recorder& recorder, std::span<const OperandPlace> operands);
+  ~PlanCapture();
+  PlanCapture(const PlanCapture&) = delete;
+  PlanCapture& operator=(const PlanCapture&) = delete;
+
+  /// The one of this thread, or null.
+  static PlanCapture* of_thread() noexcept;
+
+  void note(const Launch& launch);
+  void note_scratch(const AllocationRef& taken);
+  /// What follows depends on more than the request: on how much memory is free, or on contents.
+  void drop() noexcept { is_whole_ = false; }
+
+  /// Null where there is nothing to keep.
+  std::shared_ptr<LaunchPlan> take();
+
+ private:
+  struct Scratch {
+    const DeviceBuffer* buffer;
+    std::weak_ptr<Allocation> taken;
+  };
+  Recorder& recorder_;
+  std::span<const OperandPlace> operands_;
+  std::vector<Scratch> scratch_;
+  std::shared_ptr<LaunchPlan> plan_ = std::make_shared<LaunchPlan>();
+  bool is_whole_ = true;
+};
+
+}  // namespace tilewright::gpu

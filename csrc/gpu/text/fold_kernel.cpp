@@ -1,0 +1,505 @@
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/text.hpp"
+#include "gpu/text/fold_form.hpp"
+#include "gpu/text/kernel_builder.hpp"
+#include "gpu/text/program_form.hpp"
+
+// The kernel of reductions and scans, in whatever language its builder writes.
+namespace tilewright::gpu {
+
+namespace {
+
+using Word = KernelBuilder::Word;
+using Flag = KernelBuilder::Flag;
+using Quad = KernelBuilder::Quad;
+using Variable = KernelBuilder::Variable;
+using Local = KernelBuilder::Local;
+
+/// Of argmax and argmin, where there is no element.
+constexpr std::uint32_t no_place = ~std::uint32_t{0};
+constexpr std::uint32_t lanes = 4;
+
+/// A value, and where it was found.
+struct Found {
+  Quad value, place{};
+};
+struct Kept {
+  Variable value, place{};
+};
+
+class Writer {
+ public:
+  Writer(const ProgramData& front, const FoldForm& form, KernelLanguage language)
+      : front_(front), form_(form), dtype_(dtype_of(class_of(front.output_dtype()))) {
+    const auto list = [&](const std::vector<FoldOperand>& operands, bool written) {
+      for (const FoldOperand& o : operands) {
+        places_.push_back(operands_.size());
+        if (o.walk == FoldWalk::none) continue;
+        operands_.push_back({o.dtype, o.binding, o.walk == FoldWalk::quads, o.writable, written});
+      }
+    };
+    list(form.inputs, false);
+    list(form.others, false);
+    list(form.outputs, true);
+    list(form.parts, false);
+    name_ = text(form.scan ? "scan_" : "map_reduce_", to_string(form.op));
+    const KernelBuilder::Layout layout{
+        name_,  form.group, fold_params_words(front, form), form.params_in_buffer,
+        dtype_, operands_};
+    b_ = language == KernelLanguage::spirv ? spirv_builder(layout) : wgsl_builder(layout);
+  }
+
+  KernelDescription write() {
+    begin();
+    if (form_.scan) {
+      scan();
+    } else {
+      reduce();
+    }
+    return b_->finish();
+  }
+
+ private:
+  using Arithmetic = KernelBuilder::Arithmetic;
+  /// An operand's parameters.
+  struct Strided {
+    Word start{};
+    std::vector<Word> strides;
+  };
+
+  Word word(std::uint32_t value) { return b_->word(value); }
+  Word add(Word a, Word b) { return b_->arithmetic(Arithmetic::add, a, b); }
+  Word subtract(Word a, Word b) { return b_->arithmetic(Arithmetic::subtract, a, b); }
+  Word times(Word a, Word b) { return b_->arithmetic(Arithmetic::multiply, a, b); }
+  Word divide(Word a, Word b) { return b_->arithmetic(Arithmetic::divide, a, b); }
+  Word remainder(Word a, Word b) { return b_->arithmetic(Arithmetic::remainder, a, b); }
+  Word least(Word a, Word b) { return b_->select(b_->less(a, b), a, b); }
+  Quad apply(ElementOp op, DType dtype, DType result, std::initializer_list<Quad> operands) {
+    return b_->apply(op, dtype, result, std::span(operands.begin(), operands.size()));
+  }
+  Quad u32(ElementOp op, Quad a, Quad b) { return apply(op, DType::uint32, DType::uint32, {a, b}); }
+  Quad below(Quad a, Quad b) {
+    return apply(ElementOp::less_, DType::uint32, DType::boolean, {a, b});
+  }
+  Quad choose(DType dtype, Quad flags, Quad a, Quad b) {
+    return apply(ElementOp::where_, dtype, dtype, {flags, a, b});
+  }
+
+  // Where a work-item is ------------------------------------------------------------------------
+
+  void begin() {
+    results_ = b_->parameter();
+    length_ = b_->parameter();
+    piece_ = b_->parameter();
+    blocks_ = b_->parameter();
+    first_part_ = b_->parameter();
+    place_base_ = b_->parameter();
+    const std::uint32_t rank = form_.kept + form_.reduced;
+    for (std::uint32_t d = 0; d < rank; ++d) shape_.push_back(b_->parameter());
+    const auto read = [&](const std::vector<FoldOperand>& operands, bool all) {
+      for (const FoldOperand& o : operands) {
+        Strided strided;
+        if (o.walk == FoldWalk::places || o.walk == FoldWalk::quads) {
+          strided.start = b_->parameter();
+          for (std::uint32_t d = 0; d < (all ? rank : form_.kept); ++d) {
+            strided.strides.push_back(b_->parameter());
+          }
+        }
+        strided_.push_back(std::move(strided));
+      }
+    };
+    read(form_.inputs, true);
+    read(form_.others, form_.scan);
+    read(form_.outputs, form_.scan);
+    b_->program(0, front_);
+    if (form_.behind) b_->program(1, *form_.behind);
+
+    const Word group = b_->group();
+    local_ = b_->local();
+    block_ = remainder(group, blocks_);
+    number_ = divide(group, blocks_);
+    const std::uint32_t walkers = form_.walkers, side_by_side = form_.group / walkers;
+    const Word by = word(form_.rows ? walkers : side_by_side);
+    const Word slow = divide(local_, by), quick = remainder(local_, by);
+    walker_ = form_.rows ? quick : slow;
+    step_of_walker_ = form_.rows ? 1 : side_by_side;
+    result_ = add(times(block_, word(side_by_side)), form_.rows ? slow : quick);
+    // Work-items without a result do as the last one does, and write nothing.
+    const Word last = subtract(results_, word(1));
+    const Word mine = least(result_, last);
+    begin_ = least(times(number_, piece_), length_);
+    end_ = least(add(begin_, piece_), length_);
+    alive_ = b_->both(b_->less(result_, results_), b_->less(begin_, end_));
+    mine_ = mine;
+    Word rest = mine;
+    kept_.resize(form_.kept);
+    for (std::size_t d = form_.kept; d-- > 0;) {
+      kept_[d] = d > 0 ? remainder(rest, shape_[d]) : rest;
+      if (d > 0) rest = divide(rest, shape_[d]);
+    }
+    std::size_t at = 0;
+    for (const auto* operands : {&form_.inputs, &form_.others, &form_.outputs}) {
+      for (const FoldOperand& o : *operands) {
+        bases_.push_back(o.walk == FoldWalk::parts ? mine : base_of(strided_[at]));
+        ++at;
+      }
+    }
+    four_ = b_->lanes();
+    identity_ = form_.finds_place()
+                    ? b_->constant(dtype_, 0)
+                    : b_->constant(dtype_, identity_bits(form_.op, form_.identity_of));
+    if (form_.finds_place()) nowhere_ = b_->constant(DType::uint32, no_place);
+  }
+  Word base_of(const Strided& operand) {
+    if (operand.strides.empty() && operand.start == Word{}) return Word{};
+    Word place = operand.start;
+    for (std::size_t d = 0; d < kept_.size(); ++d) {
+      place = add(place, times(kept_[d], operand.strides[d]));
+    }
+    return place;
+  }
+
+  /// Where an operand has the four elements from k on, each kept below the end.
+  Quad places_of(std::size_t at, const FoldOperand& o, Quad k) {
+    const Quad base = b_->quad(bases_[at]);
+    if (o.walk == FoldWalk::parts) {
+      return u32(ElementOp::add_, base, u32(ElementOp::mul_, k, b_->quad(results_)));
+    }
+    Quad place = base, rest = k;
+    for (std::size_t d = form_.reduced; d-- > 0;) {
+      const Quad size = b_->quad(shape_[form_.kept + d]);
+      const Quad index = d > 0 ? u32(ElementOp::remainder_, rest, size) : rest;
+      if (d > 0) rest = u32(ElementOp::floor_divide_, rest, size);
+      const Quad stride = b_->quad(strided_[at].strides[form_.kept + d]);
+      place = u32(ElementOp::add_, place, u32(ElementOp::mul_, index, stride));
+    }
+    return place;
+  }
+  /// The same of a quad that lies on its size.
+  Word place_of(std::size_t at, Word k) {
+    Word place = bases_[at], rest = k;
+    for (std::size_t d = form_.reduced; d-- > 0;) {
+      const Word size = shape_[form_.kept + d];
+      const Word index = d > 0 ? remainder(rest, size) : rest;
+      if (d > 0) rest = divide(rest, size);
+      place = add(place, times(index, strided_[at].strides[form_.kept + d]));
+    }
+    return place;
+  }
+
+  /// What is read of the elements from k on.
+  struct Read {
+    Quad numbers, ours;
+    std::vector<Quad> inputs;
+    Quad place{};  // of parts
+  };
+  Read read(Word k) {
+    Read all{};
+    const Quad end = b_->quad(end_);
+    all.numbers = u32(ElementOp::add_, b_->quad(k), four_);
+    all.ours = below(all.numbers, end);
+    const Word last = subtract(end_, word(1));
+    const Quad inside = u32(ElementOp::min_, all.numbers, b_->quad(last));
+    const Word whole = least(k, times(divide(last, word(lanes)), word(lanes)));
+    for (std::size_t i = 0; i < form_.inputs.size(); ++i) {
+      const FoldOperand& o = form_.inputs[i];
+      if (o.walk == FoldWalk::none) continue;
+      all.inputs.push_back(o.walk == FoldWalk::quads
+                               ? b_->read_quad(places_[i], place_of(i, whole))
+                               : b_->read(places_[i], places_of(i, o, inside)));
+    }
+    if (form_.finds_place() && form_.takes_parts) {
+      const std::size_t at =
+          places_[form_.inputs.size() + form_.others.size() + form_.outputs.size()];
+      all.place = b_->read(at, places_of(0, form_.inputs[0], inside));
+    }
+    return all;
+  }
+  Found element(const Read& read) {
+    const Quad value = b_->compute(0, read.inputs)[0];
+    if (!form_.finds_place()) return {choose(dtype_, read.ours, value, identity_)};
+    const Quad place =
+        form_.takes_parts ? read.place : u32(ElementOp::add_, read.numbers, b_->quad(place_base_));
+    return {value, choose(DType::uint32, read.ours, place, nowhere_)};
+  }
+
+  // Joining -------------------------------------------------------------------------------------
+
+  Quad joined(Quad a, Quad b) {
+    const ElementOp op = form_.op == Reduction::sum    ? ElementOp::add_
+                         : form_.op == Reduction::prod ? ElementOp::mul_
+                         : form_.op == Reduction::max  ? ElementOp::max_
+                                                       : ElementOp::min_;
+    return apply(op, dtype_, dtype_, {a, b});
+  }
+  Quad before(Quad a, Quad b) {
+    const ElementOp op = form_.op == Reduction::argmax ? ElementOp::greater_ : ElementOp::less_;
+    const Quad is = apply(op, dtype_, DType::boolean, {a, b});
+    const ComputeClass kind = class_of(dtype_);
+    if (kind != ComputeClass::f32 && kind != ComputeClass::f64) return is;
+    const Quad nan = apply(ElementOp::isnan_, dtype_, DType::boolean, {a});
+    const Quad other = apply(ElementOp::isnan_, dtype_, DType::boolean, {b});
+    return either(is, both(nan, negated(other)));
+  }
+  Quad both(Quad a, Quad b) {
+    return apply(ElementOp::bitwise_and_, DType::boolean, DType::boolean, {a, b});
+  }
+  Quad either(Quad a, Quad b) {
+    return apply(ElementOp::bitwise_or_, DType::boolean, DType::boolean, {a, b});
+  }
+  Quad negated(Quad a) {
+    return apply(ElementOp::bitwise_invert_, DType::boolean, DType::boolean, {a});
+  }
+  Found joined(const Found& a, const Found& b) {
+    if (!form_.finds_place()) return {joined(a.value, b.value)};
+    const Quad a_is_none =
+        apply(ElementOp::equal_, DType::uint32, DType::boolean, {a.place, nowhere_});
+    const Quad b_is_some = below(b.place, nowhere_);
+    const Quad first = both(negated(before(a.value, b.value)), below(b.place, a.place));
+    const Quad better = either(before(b.value, a.value), first);
+    const Quad taken = both(b_is_some, either(a_is_none, better));
+    return {choose(dtype_, taken, b.value, a.value),
+            choose(DType::uint32, taken, b.place, a.place)};
+  }
+  Found rotated(const Found& a, std::uint32_t by) {
+    return {b_->rotated(a.value, by), form_.finds_place() ? b_->rotated(a.place, by) : Quad{}};
+  }
+  Kept keep(const Found& start) {
+    return {b_->variable(dtype_, start.value),
+            form_.finds_place() ? b_->variable(DType::uint32, start.place) : Variable{}};
+  }
+  Found get(const Kept& kept) {
+    return {b_->get(kept.value), form_.finds_place() ? b_->get(kept.place) : Quad{}};
+  }
+  void set(const Kept& kept, const Found& value) {
+    b_->set(kept.value, value.value);
+    if (form_.finds_place()) b_->set(kept.place, value.place);
+  }
+
+  // Reductions ----------------------------------------------------------------------------------
+
+  void reduce() {
+    const std::uint32_t walkers = form_.walkers, unroll = form_.unroll;
+    std::vector<Kept> sums;
+    for (std::uint32_t u = 0; u < unroll; ++u) sums.push_back(keep({identity_, nowhere_}));
+    const Word first = add(begin_, times(walker_, word(lanes)));
+    b_->loop(first, end_, word(lanes * walkers * unroll), [&](Word k) {
+      std::vector<Read> reads;
+      for (std::uint32_t u = 0; u < unroll; ++u) {
+        reads.push_back(read(u == 0 ? k : add(k, word(u * lanes * walkers))));
+      }
+      for (std::uint32_t u = 0; u < unroll; ++u) {
+        set(sums[u], joined(get(sums[u]), element(reads[u])));
+      }
+    });
+    Found all = get(sums[0]);
+    for (std::uint32_t u = 1; u < unroll; ++u) all = joined(all, get(sums[u]));
+    all = joined(all, rotated(all, 2));
+    all = joined(all, rotated(all, 1));
+    // With places always through the workgroup's memory: Intel's compiler for processors, on which
+    // the tests of level-zero run, ends the process over such a kernel without a barrier.
+    if (walkers == 1 && !form_.finds_place()) {
+      b_->when(alive_, [&] { leave(all); });
+      return;
+    }
+    const Local values = b_->local_array(dtype_, form_.group);
+    const Local places =
+        form_.finds_place() ? b_->local_array(DType::uint32, form_.group) : Local{};
+    const auto store = [&](const Found& found) {
+      b_->local_store(values, local_, found.value);
+      if (form_.finds_place()) b_->local_store(places, local_, found.place);
+    };
+    const auto load = [&](Word at) {
+      return Found{b_->local_load(values, at),
+                   form_.finds_place() ? b_->local_load(places, at) : Quad{}};
+    };
+    store(all);
+    b_->barrier();
+    for (std::uint32_t apart = walkers / 2; apart > 0; apart /= 2) {
+      b_->when(b_->less(walker_, word(apart)), [&] {
+        store(joined(load(local_), load(add(local_, word(apart * step_of_walker_)))));
+      });
+      b_->barrier();
+    }
+    b_->when(b_->both(alive_, b_->less(walker_, word(1))), [&] { leave(load(local_)); });
+  }
+  void leave(const Found& found) {
+    const std::size_t outputs = form_.inputs.size() + form_.others.size();
+    if (form_.leaves_parts) {
+      const Word place = add(times(add(first_part_, number_), results_), result_);
+      b_->write_one(places_[outputs], place, found.value);
+      if (form_.finds_place()) b_->write_one(places_[outputs + 1], place, found.place);
+      return;
+    }
+    std::vector<Quad> inputs;
+    const ProgramData& behind = *form_.behind;
+    const std::vector<bool> needed = behind.needed();
+    if (needed[behind.inputs[0]]) inputs.push_back(form_.finds_place() ? found.place : found.value);
+    for (std::size_t i = 0; i < form_.others.size(); ++i) {
+      if (form_.others[i].walk == FoldWalk::none) continue;
+      const std::size_t at = form_.inputs.size() + i;
+      inputs.push_back(b_->read(places_[at], b_->quad(bases_[at])));
+    }
+    const std::vector<Quad> results = b_->compute(1, inputs);
+    for (std::size_t i = 0; i < form_.outputs.size(); ++i) {
+      b_->write_one(places_[outputs + i], bases_[outputs + i], results[i]);
+    }
+  }
+
+  // Scans ---------------------------------------------------------------------------------------
+
+  void scan() {
+    const std::uint32_t walkers = form_.walkers;
+    const std::size_t output = form_.inputs.size() + form_.others.size();
+    Quad start = identity_;
+    if (form_.carried) {
+      const Word place = add(times(number_, results_), mine_);
+      start = b_->read(places_[output + form_.outputs.size()], b_->quad(place));
+    }
+    const Variable carry = b_->variable(dtype_, start);
+    const Variable total = b_->variable(dtype_, identity_);
+    const Variable ahead = b_->variable(dtype_, identity_);
+    const Local totals = walkers > 1 ? b_->local_array(dtype_, form_.group) : Local{};
+    b_->loop(begin_, end_, word(lanes * walkers), [&](Word base) {
+      const Word k = add(base, times(walker_, word(lanes)));
+      const Read elements = read(k);
+      Quad sums = element(elements).value;
+      sums = joined(b_->shifted(sums, 1, identity_), sums);
+      sums = joined(b_->shifted(sums, 2, identity_), sums);
+      b_->set(total, b_->spread(sums, lanes - 1));
+      b_->set(ahead, identity_);
+      Quad all = b_->get(total);
+      if (walkers > 1) {
+        b_->local_store(totals, local_, all);
+        b_->barrier();
+        const auto other = [&](std::uint32_t by) {
+          return b_->local_load(totals, subtract(local_, word(by * step_of_walker_)));
+        };
+        for (std::uint32_t by = 1; by < walkers; by *= 2) {
+          b_->when(b_->less(word(by - 1), walker_),
+                   [&] { b_->set(total, joined(other(by), b_->get(total))); });
+          b_->barrier();
+          b_->local_store(totals, local_, b_->get(total));
+          b_->barrier();
+        }
+        b_->when(b_->less(word(0), walker_), [&] { b_->set(ahead, other(1)); });
+        const Word last = add(subtract(local_, times(walker_, word(step_of_walker_))),
+                              word((walkers - 1) * step_of_walker_));
+        all = b_->local_load(totals, last);
+        b_->barrier();
+      }
+      const Quad before = joined(b_->get(carry), b_->get(ahead));
+      const Quad own = form_.exclusive ? b_->shifted(sums, 1, identity_) : sums;
+      std::vector<Quad> results{joined(before, own)};
+      b_->set(carry, joined(b_->get(carry), all));
+      b_->when(alive_, [&] {
+        if (form_.behind) results = b_->compute(1, results);
+        const FoldOperand& o = form_.outputs[0];
+        if (o.walk == FoldWalk::quads) {
+          b_->when(b_->less(k, end_), [&] {
+            b_->write_quad(places_[output], place_of(output, k), results[0], elements.ours);
+          });
+        } else {
+          b_->write(places_[output], places_of(output, o, elements.numbers), results[0],
+                    elements.ours);
+        }
+      });
+    });
+  }
+
+  const ProgramData& front_;
+  const FoldForm& form_;
+  const DType dtype_;
+  std::string name_;
+  std::vector<KernelBuilder::Operand> operands_;
+  std::vector<std::size_t> places_;  // of each operand of the form among operands_
+  std::unique_ptr<KernelBuilder> b_;
+  Word results_{}, length_{}, piece_{}, blocks_{}, first_part_{}, place_base_{};
+  std::vector<Word> shape_, kept_, bases_;
+  std::vector<Strided> strided_;
+  Word local_{}, block_{}, number_{}, walker_{}, result_{}, mine_{}, begin_{}, end_{};
+  std::uint32_t step_of_walker_ = 1;
+  Flag alive_{};
+  Quad four_{}, identity_{}, nowhere_{};
+};
+
+}  // namespace
+
+std::uint32_t fold_params_words(const ProgramData& front, const FoldForm& form) {
+  const std::uint32_t rank = form.kept + form.reduced;
+  std::uint32_t words = 6 + rank;
+  const auto count = [&](const std::vector<FoldOperand>& operands, std::uint32_t dims) {
+    for (const FoldOperand& o : operands) {
+      if (o.walk == FoldWalk::places || o.walk == FoldWalk::quads) words += 1 + dims;
+    }
+  };
+  count(form.inputs, rank);
+  count(form.others, form.scan ? rank : form.kept);
+  count(form.outputs, form.scan ? rank : form.kept);
+  const auto numbers = [&](const ProgramData& program) {
+    for (const std::uint32_t number : program.numbers) {
+      words += number_words(program.nodes[number].dtype);
+    }
+  };
+  numbers(front);
+  if (form.behind) numbers(*form.behind);
+  return words;
+}
+
+bool FoldForm::operator==(const FoldForm& other) const {
+  const auto key = [](const FoldForm& f) {
+    return std::tie(f.op, f.identity_of, f.scan, f.exclusive, f.rows, f.leaves_parts, f.takes_parts,
+                    f.carried, f.params_in_buffer, f.kept, f.reduced, f.walkers, f.unroll, f.group,
+                    f.inputs, f.others, f.outputs, f.parts);
+  };
+  if (key(*this) != key(other) || (behind == nullptr) != (other.behind == nullptr)) return false;
+  return behind == other.behind || *behind == *other.behind;
+}
+
+std::uint64_t FoldForm::hash() const {
+  std::uint64_t all = behind ? behind->hash : 0;
+  const auto mix = [&](std::uint64_t with) {
+    all = (all ^ with) * 0x9e3779b97f4a7c15u;
+    all ^= all >> 29;
+  };
+  mix(static_cast<std::uint64_t>(op) | static_cast<std::uint64_t>(identity_of) << 8 |
+      std::uint64_t{scan} << 16 | std::uint64_t{exclusive} << 17 | std::uint64_t{rows} << 18 |
+      std::uint64_t{leaves_parts} << 19 | std::uint64_t{takes_parts} << 20 |
+      std::uint64_t{carried} << 21 | std::uint64_t{params_in_buffer} << 22 |
+      std::uint64_t{kept} << 24 | std::uint64_t{reduced} << 32 | std::uint64_t{walkers} << 40 |
+      std::uint64_t{unroll} << 56);
+  mix(group);
+  for (const auto* list : {&inputs, &others, &outputs, &parts}) {
+    for (const FoldOperand& o : *list) {
+      mix(static_cast<std::uint64_t>(o.dtype) | static_cast<std::uint64_t>(o.walk) << 8 |
+          std::uint64_t{o.binding} << 16 | std::uint64_t{o.writable} << 24);
+    }
+    mix(list->size());
+  }
+  return all;
+}
+
+std::uint32_t FoldForm::bindings() const {
+  std::uint32_t count = 0;
+  for (const auto* list : {&inputs, &others, &outputs, &parts}) {
+    for (const FoldOperand& o : *list) {
+      if (o.walk != FoldWalk::none) count = std::max<std::uint32_t>(count, o.binding + 1u);
+    }
+  }
+  return count;
+}
+
+KernelDescription fold_kernel(const ProgramData& front, const FoldForm& form,
+                              KernelLanguage language) {
+  return Writer(front, form, language).write();
+}
+
+}  // namespace tilewright::gpu

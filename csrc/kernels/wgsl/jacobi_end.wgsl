@@ -1,0 +1,39 @@
+// Puts eigenvalues in ascending order, and their vectors with them: a workgroup for each of them.
+// 0 a, 1 values; VECTORS: 2 v, 3 vectors.
+// Variables: GROUP, VECTORS.
+//! VECTORS: 0 1
+//! GROUP: 64
+
+struct Params { n: u32, first: u32 }
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read_write> values: array<f32>;
+#if VECTORS
+@group(0) @binding(2) var<storage, read> v: array<f32>;
+@group(0) @binding(3) var<storage, read_write> vectors: array<f32>;
+#end
+var<workgroup> counts: array<u32, ${GROUP}>;
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let matrix = params.first + group.y;
+  let n = params.n;
+  let base = matrix * n * n;
+  let own = group.x;
+  let value = a[base + own * (n + 1u)];
+  var before = 0u;
+  for (var i = local; i < n; i += ${GROUP}u) {
+    let other = a[base + i * (n + 1u)];
+    if (other < value || (other == value && i < own)) { before += 1u; }
+  }
+  counts[local] = before;
+  workgroupBarrier();
+  var place = 0u;
+  for (var i = 0u; i < ${GROUP}u; i++) { place += counts[i]; }
+  if (local == 0u) { values[matrix * n + place] = value; }
+#if VECTORS
+  for (var row = local; row < n; row += ${GROUP}u) {
+    vectors[base + row * n + place] = v[base + row * n + own];
+  }
+#end
+}

@@ -1,0 +1,83 @@
+// Applies the rotations of a round to the rows and columns of symmetric matrices, the four elements
+// where two pairs meet a work-item, and to the columns of their eigenvectors.
+// 0 angles, 1 a; VECTORS: 2 v.
+// Variables: GROUP, VECTORS.
+//! VECTORS: 0 1
+//! GROUP: 256
+#include "jacobi_pairs.wgsl"
+
+struct Params { n: u32, players: u32, round: u32, first: u32 }
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> angles: array<f32>;
+@group(0) @binding(1) var<storage, read_write> a: array<f32>;
+#if VECTORS
+@group(0) @binding(2) var<storage, read_write> v: array<f32>;
+#end
+
+/// Both of a pair, turned.
+fn turned(x: f32, y: f32, sine: f32, share: f32) -> vec2<f32> {
+  return vec2<f32>(x - sine * fma(share, x, y), y + sine * fma(-share, y, x));
+}
+
+/// Of rows p and q and columns r and s, of which only p and r need be there.
+fn turn_block(base: u32, i: u32, j: u32, of_i: u32, of_j: u32) {
+  let n = params.n;
+  let rows = pair_of(i, params.round, params.players);
+  let columns = pair_of(j, params.round, params.players);
+  let two_rows = rows.y < n;
+  let two_columns = columns.y < n;
+  let pr = base + rows.x * n + columns.x;
+  let ps = base + rows.x * n + columns.y;
+  let qr = base + rows.y * n + columns.x;
+  let qs = base + rows.y * n + columns.y;
+  var w = a[pr];
+  var x = 0.0;
+  var y = 0.0;
+  var z = 0.0;
+  if (two_columns) { x = a[ps]; }
+  if (two_rows) { y = a[qr]; }
+  if (two_rows && two_columns) { z = a[qs]; }
+  let left = turned(w, y, angles[of_i], angles[of_i + 1u]);
+  let right = turned(x, z, angles[of_i], angles[of_i + 1u]);
+  let upper = turned(left.x, right.x, angles[of_j], angles[of_j + 1u]);
+  let lower = turned(left.y, right.y, angles[of_j], angles[of_j + 1u]);
+  w = upper.x;
+  x = upper.y;
+  y = lower.x;
+  z = lower.y;
+  if (i == j) {
+    x = 0.0;
+    y = 0.0;
+  }
+  a[pr] = w;
+  if (two_columns) { a[ps] = x; }
+  if (two_rows) { a[qr] = y; }
+  if (two_rows && two_columns) { a[qs] = z; }
+}
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let matrix = params.first + group.y;
+  let n = params.n;
+  let pairs = params.players / 2u;
+  let base = matrix * n * n;
+  let item = group.x * ${GROUP}u + local;
+  let j = item % pairs;
+  let of_j = 2u * (matrix * pairs + j);
+  let i = item / pairs;
+  if (i < pairs) {
+    turn_block(base, i, j, 2u * (matrix * pairs + i), of_j);
+    return;
+  }
+#if VECTORS
+  let row = i - pairs;
+  let columns = pair_of(j, params.round, params.players);
+  if (row < n && columns.y < n) {
+    let one = base + row * n + columns.x;
+    let other = base + row * n + columns.y;
+    let both = turned(v[one], v[other], angles[of_j], angles[of_j + 1u]);
+    v[one] = both.x;
+    v[other] = both.y;
+  }
+#end
+}

@@ -1,0 +1,53 @@
+// Solves for a block of at most 32 rows of X by the lower triangle of as many rows of A, one column
+// of X a work-item. Strides may be negative, modulo 2^32: then it is an upper triangle from its end.
+// 0 a, 1 x; SAME: 0 x, which A is a part of.
+// Variables: GROUP, SAME.
+//! SAME: 0 1
+//! GROUP: 64
+
+struct Params {
+  size: u32, columns: u32, unit: u32, first: u32,
+  a_start: u32, a_row: u32, a_column: u32, a_matrix: u32,
+  x_start: u32, x_row: u32, x_column: u32, x_matrix: u32,
+}
+var<immediate> params: Params;
+#if SAME
+@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+#let A = "x"
+#else
+@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(1) var<storage, read_write> x: array<f32>;
+#let A = "a"
+#end
+var<workgroup> block: array<f32, 1024>;
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let matrix = params.first + group.y;
+  let of_a = params.a_start + matrix * params.a_matrix;
+  for (var e = local; e < 1024u; e += ${GROUP}u) {
+    let i = e / 32u;
+    let j = e % 32u;
+    // What is missing of the block is that of a unit matrix.
+    var value = select(0.0, 1.0, i == j);
+    if (i < params.size && j <= i && !(i == j && params.unit == 1u)) {
+      value = ${A}[of_a + i * params.a_row + j * params.a_column];
+    }
+    block[e] = value;
+  }
+  workgroupBarrier();
+  let column = group.x * ${GROUP}u + local;
+  if (column >= params.columns) { return; }
+  let of_x = params.x_start + matrix * params.x_matrix + column * params.x_column;
+#for i in 0..32
+  var x${i} = 0.0;
+  if (${i}u < params.size) {
+    x${i} = x[of_x + ${i}u * params.x_row];
+#for j in 0..i
+    x${i} -= block[${i * 32 + j}] * x${j};
+#end
+    x${i} /= block[${i * 33}];
+    x[of_x + ${i}u * params.x_row] = x${i};
+  }
+#end
+}

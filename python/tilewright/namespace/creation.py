@@ -1,0 +1,369 @@
+"""The standard's creation functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.array import Array
+from tilewright.namespace.devices import to_backend
+from tilewright.operands import (
+    DTYPES,
+    check_stored,
+    has_own_dtype,
+    invalid,
+    read_host,
+    shown,
+    to_dtype,
+    to_integer,
+    to_shape,
+)
+from tilewright.reading import default_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tilewright.backend import Backend
+    from tilewright.namespace.devices import Device
+
+FLOAT32 = np.dtype(np.float32)
+COMPLEX64 = np.dtype(np.complex64)
+
+
+def _dtype_for(
+    call: str, dtype: npt.DTypeLike | None, default: np.dtype[Any], backend: Backend
+) -> np.dtype[Any]:
+    wanted = default if dtype is None else to_dtype(call, dtype)
+    check_stored(call, backend, wanted)
+    return wanted
+
+
+def _default_for(value: Any, backend: Backend) -> np.dtype[Any]:
+    """The dtype of Python's numbers."""
+    kind = value if isinstance(value, str) else np.asarray(value).dtype.kind
+    if kind == "b":
+        return np.dtype(np.bool_)
+    if kind == "c":
+        return COMPLEX64
+    return default_integer(backend) if kind in "iu" else FLOAT32
+
+
+def _check_real(call: str, name: str, dtype: np.dtype[Any], wanted: np.dtype[Any]) -> None:
+    """Complex numbers do not become real."""
+    if dtype.kind == "c" and wanted.kind not in "cb":
+        invalid(call, f"{name} is {dtype}, which {wanted} does not hold; give its real parts")
+
+
+def asarray(
+    obj: Any,
+    /,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+    copy: bool | None = None,
+) -> Array:
+    """obj on a device: an Array that is there already as it is, unless `copy` asks for a copy;
+    anything else that reads as an array as a copy. Python's numbers become bool, int64 (int32 where
+    the device has no int64), float32 and complex64; other values keep their dtype."""
+    if copy is not None and not isinstance(copy, bool):
+        invalid("asarray", f"copy is {shown(copy)}, expected True, False or None")
+    if isinstance(obj, Array):
+        backend = obj.backend if device is None else to_backend("asarray", device)
+        wanted = obj.dtype if dtype is None else to_dtype("asarray", dtype)
+        if backend is obj.backend and wanted == obj.dtype:
+            return obj.copy() if copy else obj
+        if copy is False:
+            invalid("asarray", "copy is False, but another device or dtype takes a copy")
+        check_stored("asarray", backend, wanted)
+        if backend is obj.backend:
+            return obj.astype(wanted)
+        host = obj.numpy()
+        _check_real("asarray", "obj", host.dtype, wanted)
+        return backend._upload(host.astype(wanted, copy=False))
+    if copy is False:
+        invalid("asarray", f"copy is False, but obj is {shown(obj)}, which is not on the device")
+    backend = to_backend("asarray", device)
+    if isinstance(obj, (list, tuple)):
+        obj = _host_items(obj)
+    values = read_host("asarray", "obj", obj)
+    if values.dtype.kind not in "biufc":
+        invalid("asarray", f"obj is of dtype {values.dtype}, expected bool or numbers")
+    if dtype is not None:
+        wanted = _dtype_for("asarray", dtype, FLOAT32, backend)
+    elif has_own_dtype(obj):
+        wanted = values.dtype.newbyteorder("=")
+        if wanted not in DTYPES:
+            invalid("asarray", f"obj is of dtype {values.dtype}, expected 64 bits or less a part")
+        check_stored("asarray", backend, wanted)
+    else:
+        wanted = _default_for(values, backend)
+    if values.dtype.kind in "iu" and wanted.kind in "iu" and values.size:
+        limits = np.iinfo(wanted)
+        if int(values.min()) < limits.min or int(values.max()) > limits.max:
+            invalid("asarray", f"obj has numbers that {wanted} does not hold")
+    _check_real("asarray", "obj", values.dtype, wanted)
+    with np.errstate(all="ignore"):
+        return backend._upload(values.astype(wanted, copy=False))
+
+
+def _host_items(items: Any) -> Any:
+    """A list with the Arrays in it read."""
+    if isinstance(items, Array):
+        return items.numpy()
+    if isinstance(items, (list, tuple)) and any(
+        isinstance(one, (list, tuple, Array)) for one in items
+    ):
+        return [_host_items(one) for one in items]
+    return items
+
+
+def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Array:
+    """A copy of another library's tensor; an Array as asarray() takes it."""
+    if isinstance(x, Array):
+        return asarray(x, device=device, copy=copy)
+    if not hasattr(x, "__dlpack__"):
+        invalid("from_dlpack", f"x is {shown(x)}, expected an object with __dlpack__")
+    if copy is False:
+        invalid("from_dlpack", "copy is False, but the memory of another library is copied")
+    try:
+        values = np.from_dlpack(x)
+    except Exception as error:
+        raise _core.InvalidArgument(f"from_dlpack: x cannot be read: {error}") from error
+    return asarray(values, device=device)
+
+
+def empty(
+    shape: int | Sequence[int],
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+) -> Array:
+    """An Array whose contents are undefined; float32 unless a dtype is given."""
+    backend = to_backend("empty", device)
+    sizes = to_shape("empty", shape)
+    return backend._new(sizes, _dtype_for("empty", dtype, FLOAT32, backend))
+
+
+def full(
+    shape: int | Sequence[int],
+    fill_value: Any,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+) -> Array:
+    """An Array with one value everywhere, of the value's dtype unless one is given."""
+    return _filled("full", shape, fill_value, dtype, device)
+
+
+def _filled(
+    call: str,
+    shape: int | Sequence[int],
+    value: Any,
+    dtype: npt.DTypeLike | None,
+    device: Device | None,
+) -> Array:
+    backend = to_backend(call, device)
+    sizes = to_shape(call, shape)
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
+        kinds = {bool: "b", int: "i", float: "f", complex: "c"}
+        default = _default_for(next(kinds[one] for one in kinds if isinstance(value, one)), backend)
+    elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():
+        default = np.dtype(value.dtype)
+    else:
+        invalid(call, f"fill_value is {shown(value)}, expected a number")
+    made = backend._new(sizes, _dtype_for(call, dtype, default, backend))
+    made[...] = value
+    return made
+
+
+def zeros(
+    shape: int | Sequence[int],
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+) -> Array:
+    """Zeros; float32 unless a dtype is given."""
+    return _filled("zeros", shape, 0, FLOAT32 if dtype is None else dtype, device)
+
+
+def ones(
+    shape: int | Sequence[int],
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+) -> Array:
+    """Ones; float32 unless a dtype is given."""
+    return _filled("ones", shape, 1, FLOAT32 if dtype is None else dtype, device)
+
+
+def _like(call: str, x: Any, device: Device | None) -> tuple[Backend, tuple[int, ...]]:
+    if not isinstance(x, Array):
+        invalid(call, f"x is {shown(x)}, expected an Array")
+    return (x.backend if device is None else to_backend(call, device)), x.shape
+
+
+def empty_like(
+    x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Device | None = None
+) -> Array:
+    """Of the shape, dtype and device of another Array, contents undefined."""
+    backend, shape = _like("empty_like", x, device)
+    return empty(shape, dtype=x.dtype if dtype is None else dtype, device=backend)
+
+
+def full_like(
+    x: Array,
+    /,
+    fill_value: Any,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+) -> Array:
+    """Of the shape, dtype and device of another Array, with one value everywhere."""
+    backend, shape = _like("full_like", x, device)
+    return _filled("full_like", shape, fill_value, x.dtype if dtype is None else dtype, backend)
+
+
+def zeros_like(
+    x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Device | None = None
+) -> Array:
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(
+    x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Device | None = None
+) -> Array:
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def _number(call: str, name: str, value: Any, expected: tuple[type, ...] = (int, float)) -> Any:
+    number = value.item() if isinstance(value, (np.generic, Array)) else value
+    if isinstance(number, bool) or not isinstance(number, expected):
+        invalid(call, f"{name} is {shown(value)}, expected a number")
+    return number
+
+
+def arange(
+    start: float,
+    /,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+) -> Array:
+    """Numbers from start up to before stop, by equal steps; integers where all three are."""
+    backend = to_backend("arange", device)
+    first, by = _number("arange", "start", start), _number("arange", "step", step)
+    if stop is None:
+        first, past = 0, first
+    else:
+        past = _number("arange", "stop", stop)
+    if by == 0:
+        invalid("arange", "step is 0, expected another number")
+    integers = all(isinstance(one, int) for one in (first, past, by))
+    default = default_integer(backend) if integers else FLOAT32
+    wanted = _dtype_for("arange", dtype, default, backend)
+    try:
+        values = np.arange(first, past, by)
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise _core.InvalidArgument(f"arange: {error}") from error
+    return asarray(values, dtype=wanted, device=backend)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+    endpoint: bool = True,
+) -> Array:
+    """`num` numbers by equal steps from start to stop, which is left out unless `endpoint`."""
+    backend = to_backend("linspace", device)
+    kinds = (int, float, complex)
+    first = _number("linspace", "start", start, kinds)
+    last = _number("linspace", "stop", stop, kinds)
+    is_complex = isinstance(first, complex) or isinstance(last, complex)
+    wanted = _dtype_for("linspace", dtype, COMPLEX64 if is_complex else FLOAT32, backend)
+    count = to_integer("linspace", "num", num)
+    if count < 0:
+        invalid("linspace", f"num is {count}, expected 0 or more")
+    values = np.linspace(first, last, count, endpoint=bool(endpoint))
+    _check_real("linspace", "start or stop", values.dtype, wanted)
+    return backend._upload(values.astype(wanted))
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: npt.DTypeLike | None = None,
+    device: Device | None = None,
+) -> Array:
+    """Zeros with ones on a diagonal: the main one, or that `k` places above it."""
+    rows = to_integer("eye", "n_rows", n_rows)
+    cols = rows if n_cols is None else to_integer("eye", "n_cols", n_cols)
+    above = to_integer("eye", "k", k)
+    made = zeros((rows, cols), dtype=dtype, device=device)
+    length = min(rows + min(above, 0), cols - max(above, 0))
+    if length > 0:
+        start = above if above >= 0 else -above * cols
+        made._view((length,), (cols + 1,), start)[...] = 1
+    return made
+
+
+def _triangle(call: str, x: Any, k: Any, upper: bool) -> Array:
+    from tilewright.namespace.elementwise import greater_equal, less_equal, where
+
+    if not isinstance(x, Array) or x.ndim < 2:
+        invalid(call, f"x is {shown(x)}, expected an Array of 2 dimensions at least")
+    rows, cols = x.shape[-2:]
+    above = to_integer(call, "k", k)
+    if max(rows, cols) + min(abs(above), rows + cols) >= 2**31:
+        raise _core.Unsupported(f"{call}: x has shape {x.shape}; rows are counted to 2**31")
+    above = max(-rows - 1, min(above, cols + 1))
+    row = x.backend._upload(np.arange(rows, dtype=np.int32)[:, None] + np.int32(above))
+    col = x.backend._upload(np.arange(cols, dtype=np.int32)[None, :])
+    kept = greater_equal(col, row) if upper else less_equal(col, row)
+    return where(kept, x, False if x.dtype.kind == "b" else 0)
+
+
+def tril(x: Array, /, *, k: int = 0) -> Array:
+    """The elements on and below a diagonal, 0 above it."""
+    return _triangle("tril", x, k, False)
+
+
+def triu(x: Array, /, *, k: int = 0) -> Array:
+    """The elements on and above a diagonal, 0 below it."""
+    return _triangle("triu", x, k, True)
+
+
+def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+    """Each of several vectors along an axis of its own, broadcast to all of them."""
+    from tilewright.namespace.manipulation import broadcast_to
+
+    if indexing not in ("xy", "ij"):
+        invalid("meshgrid", f"indexing is {shown(indexing)}, expected 'xy' or 'ij'")
+    for i, one in enumerate(arrays):
+        if not isinstance(one, Array) or one.ndim != 1:
+            invalid("meshgrid", f"arrays[{i}] is {shown(one)}, expected an Array of one dimension")
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        order[:2] = [1, 0]
+    shape = [0] * len(arrays)
+    for one, axis in zip(arrays, order, strict=True):
+        shape[axis] = one.size
+    found = []
+    for one, axis in zip(arrays, order, strict=True):
+        own = [1] * len(arrays)
+        own[axis] = one.size
+        found.append(broadcast_to(one.reshape(own), shape).copy())
+    return tuple(found)

@@ -1,0 +1,304 @@
+"""The standard's manipulation functions. Views where strides allow them, else one copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.array import Array
+from tilewright.namespace.dtypes import result_type
+from tilewright.operands import invalid, shown, to_integer, to_shape
+from tilewright.shapes import permuted, to_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tilewright.namespace.devices import Device
+
+
+def _one(call: str, x: Any, name: str = "x") -> Array:
+    if not isinstance(x, Array):
+        invalid(call, f"{name} is {shown(x)}, expected an Array; write tw.asarray({name})")
+    return x
+
+
+def _several(call: str, arrays: Any) -> list[Array]:
+    if isinstance(arrays, Array):
+        return [_one(call, one) for one in arrays]
+    if not isinstance(arrays, (tuple, list)) or not arrays:
+        invalid(call, f"arrays is {shown(arrays)}, expected one Array at least")
+    found = [_one(call, one, f"arrays[{i}]") for i, one in enumerate(arrays)]
+    for i, one in enumerate(found):
+        if one.backend is not found[0].backend:
+            invalid(call, f"arrays[{i}] is an Array of another backend than arrays[0]")
+    return found
+
+
+def astype(
+    x: Array, dtype: npt.DTypeLike, /, *, copy: bool = True, device: Device | None = None
+) -> Array:
+    """x in another dtype, and on another device where one is given."""
+    cast = _one("astype", x).astype(dtype, copy=copy)
+    return cast if device is None else cast.to_device(device)
+
+
+def reshape(x: Array, /, shape: Sequence[int], *, copy: bool | None = None) -> Array:
+    return _one("reshape", x).reshape(shape, copy=copy)
+
+
+def permute_dims(x: Array, /, axes: Sequence[int] | None = None) -> Array:
+    """A view with the axes in another order."""
+    x = _one("permute_dims", x)
+    return permuted("permute_dims", x, range(x.ndim)[::-1] if axes is None else axes)
+
+
+def matrix_transpose(x: Array, /) -> Array:
+    """A view with the last two axes swapped."""
+    return _one("matrix_transpose", x).mT
+
+
+def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[int], /) -> Array:
+    """A view with some axes at other places."""
+    x = _one("moveaxis", x)
+    come = to_axes("moveaxis", source, x.ndim, "source")
+    go = to_axes("moveaxis", destination, x.ndim, "destination")
+    if len(come) != len(go):
+        invalid("moveaxis", f"source has {len(come)} axes and destination {len(go)}")
+    order = [i for i in range(x.ndim) if i not in come]
+    for to, axis in sorted(zip(go, come, strict=True)):
+        order.insert(to, axis)
+    return permuted("moveaxis", x, order)
+
+
+def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
+    """A view with new axes of one element."""
+    x = _one("expand_dims", x)
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    axes = to_axes("expand_dims", axis, x.ndim + count)
+    return x[tuple(None if i in axes else slice(None) for i in range(x.ndim + count))]
+
+
+def squeeze(x: Array, /, axis: int | Sequence[int]) -> Array:
+    """A view without axes of one element."""
+    return _one("squeeze", x).squeeze(axis)
+
+
+def flip(x: Array, /, *, axis: int | Sequence[int] | None = None) -> Array:
+    """A view with the elements in reverse order along axes, all of them unless some are given."""
+    x = _one("flip", x)
+    axes = range(x.ndim) if axis is None else to_axes("flip", axis, x.ndim)
+    backwards = slice(None, None, -1)
+    return x[tuple(backwards if i in axes else slice(None) for i in range(x.ndim))]
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that Arrays of these shapes broadcast to."""
+    all_shapes = [to_shape("broadcast_shapes", shape) for shape in shapes]
+    rank = max((len(shape) for shape in all_shapes), default=0)
+    result = [1] * rank
+    for shape in all_shapes:
+        for i, size in enumerate(shape, rank - len(shape)):
+            if size != result[i] and size != 1:
+                if result[i] != 1:
+                    listed = ", ".join(str(one) for one in all_shapes)
+                    invalid("broadcast", f"the shapes {listed} do not broadcast together")
+                result[i] = size
+    return tuple(result)
+
+
+def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
+    """A view in which elements of axes of one stand for many. Not to be written."""
+    x = _one("broadcast_to", x)
+    sizes = to_shape("broadcast_to", shape)
+    if broadcast_shapes(x.shape, sizes) != sizes:
+        invalid("broadcast_to", f"x of shape {x.shape} does not broadcast to {sizes}")
+    more = len(sizes) - x.ndim
+    own = zip(x.shape, x.strides, strict=True)
+    strides = [0] * more + [0 if size == 1 else stride for size, stride in own]
+    return x._view(sizes, strides, x.offset)
+
+
+def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+    """Views of one shape."""
+    if not arrays:
+        return ()
+    found = [_one("broadcast_arrays", one, f"arrays[{i}]") for i, one in enumerate(arrays)]
+    shape = broadcast_shapes(*(one.shape for one in found))
+    return tuple(broadcast_to(one, shape) for one in found)
+
+
+def concat(arrays: Sequence[Array], /, *, axis: int | None = 0, out: Array | None = None) -> Array:
+    """One after the other along an axis; None flattens them first."""
+    parts = _several("concat", arrays)
+    if axis is None:
+        parts, axis = [one.reshape(-1) for one in parts], 0
+    if parts[0].ndim == 0:
+        invalid("concat", "arrays have no dimension, expected one at least; stack() adds one")
+    (along,) = to_axes("concat", axis, parts[0].ndim)
+    first = parts[0].shape
+    for i, one in enumerate(parts):
+        if one.ndim != len(first) or any(
+            a != b for at, (a, b) in enumerate(zip(one.shape, first, strict=True)) if at != along
+        ):
+            invalid(
+                "concat",
+                f"arrays[{i}] has shape {one.shape} and arrays[0] {first}, expected the same "
+                f"sizes but for axis {along}",
+            )
+    total = sum(one.shape[along] for one in parts)
+    shape = (*first[:along], total, *first[along + 1 :])
+    result = _target("concat", out, parts, shape)
+    at = 0
+    for one in parts:
+        size = one.shape[along]
+        place: list[Any] = [slice(None)] * len(shape)
+        place[along] = slice(at, at + size)
+        result[tuple(place)] = one
+        at += size
+    return result
+
+
+def _target(call: str, out: Array | None, parts: list[Array], shape: tuple[int, ...]) -> Array:
+    dtype = result_type(*parts)
+    if out is None:
+        return parts[0].backend._new(shape, dtype)
+    parts[0].backend._own(call, "out", _one(call, out, "out"))
+    if out.shape != shape or out.dtype != dtype:
+        invalid(call, f"out is {out.dtype} of shape {out.shape}, expected {dtype} of shape {shape}")
+    if any(out.overlaps(one) for one in parts):
+        invalid(call, "out overlaps one of the arrays, expected another Array")
+    return out
+
+
+def stack(arrays: Sequence[Array], /, *, axis: int = 0, out: Array | None = None) -> Array:
+    """Along a new axis."""
+    parts = _several("stack", arrays)
+    for i, one in enumerate(parts):
+        if one.shape != parts[0].shape:
+            invalid("stack", f"arrays[{i}] has shape {one.shape} and arrays[0] {parts[0].shape}")
+    (at,) = to_axes("stack", axis, parts[0].ndim + 1)
+    return concat([expand_dims(one, at) for one in parts], axis=at, out=out)
+
+
+def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """Views of the pieces along an axis."""
+    x = _one("unstack", x)
+    if x.ndim == 0:
+        invalid("unstack", "x has no dimension, expected one at least")
+    (at,) = to_axes("unstack", axis, x.ndim)
+    before = (slice(None),) * at
+    return tuple(x[(*before, i)] for i in range(x.shape[at]))
+
+
+def roll(
+    x: Array, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None
+) -> Array:
+    """The elements moved along axes, what leaves at one end comes in at the other; along all of the
+    array as if it had one dimension where no axis is given."""
+    x = _one("roll", x)
+    if axis is None:
+        by = to_integer("roll", "shift", shift)
+        return roll(x.reshape(-1), by, axis=0).reshape(x.shape)
+    given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    steps = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,) * len(given)
+    if len(steps) != len(given):
+        invalid("roll", f"shift has {len(steps)} numbers and axis {len(given)}, expected as many")
+    # An axis may come twice: its shifts add up.
+    total = [0] * x.ndim
+    for one, step in zip(given, steps, strict=True):
+        (at,) = to_axes("roll", one, x.ndim)
+        total[at] += to_integer("roll", "shift", step)
+    for at, step in enumerate(total):
+        size = x.shape[at]
+        if size == 0 or step % size == 0:
+            continue
+        before = (slice(None),) * at
+        cut = size - step % size
+        x = concat([x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]], axis=at)
+    return x if x.size == 0 or any(total) else x.copy()
+
+
+def repeat(x: Array, repeats: Any, /, axis: int | None = None) -> Array:
+    """Each element several times, along an axis, or of the array flattened: as often as an integer
+    says, or an array of them with one for each place along the axis."""
+    x = _one("repeat", x)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    (at,) = to_axes("repeat", axis, x.ndim)
+    if isinstance(repeats, (Array, np.ndarray, list, tuple)) and np.shape(repeats):
+        if np.shape(repeats) != (1,):
+            return _repeated_each(x, repeats, at)
+        repeats = repeats[0]
+    count = to_integer("repeat", "repeats", repeats)
+    if count < 0:
+        invalid("repeat", f"repeats is {count}, expected 0 or more")
+    longer = (*x.shape[: at + 1], count, *x.shape[at + 1 :])
+    result = (*x.shape[:at], x.shape[at] * count, *x.shape[at + 1 :])
+    return broadcast_to(expand_dims(x, at + 1), longer).copy().reshape(result)
+
+
+def _repeated_each(x: Array, repeats: Any, axis: int) -> Array:
+    """Taken from where the sums of the counts end. How many there are is read."""
+    from tilewright.namespace import creation, reductions, selection
+
+    counts = creation.asarray(repeats, device=x.backend)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu" or counts.size != x.shape[axis]:
+        invalid(
+            "repeat",
+            f"repeats is {counts.dtype} of shape {counts.shape}, expected {x.shape[axis]} integers "
+            f"for axis {axis}",
+        )
+    if counts.size == 0:
+        return x.copy()
+    low = reductions.min(counts).item()
+    if low < 0:
+        invalid("repeat", f"repeats has {low}, expected 0 or more")
+    ends = reductions.cumulative_sum(counts)
+    every = creation.arange(ends[-1].item(), dtype=ends.dtype, device=x.backend)
+    return selection.take(x, selection.searchsorted(ends, every, side="right"), axis)
+
+
+def tile(x: Array, repetitions: Sequence[int], /) -> Array:
+    """The array several times along each axis."""
+    x = _one("tile", x)
+    counts = to_shape("tile", repetitions)
+    counts = (1,) * (x.ndim - len(counts)) + counts
+    own = (1,) * (len(counts) - x.ndim) + x.shape
+    pairs: list[int] = []
+    apart: list[int] = []
+    for count, size in zip(counts, own, strict=True):
+        pairs += [count, size]
+        apart += [1, size]
+    result = tuple(count * size for count, size in zip(counts, own, strict=True))
+    if len(pairs) > 64:
+        raise _core.Unsupported(f"tile: {len(counts)} dimensions, expected at most 32")
+    return broadcast_to(x.reshape(apart), pairs).copy().reshape(result)
+
+
+def diff(
+    x: Array,
+    /,
+    n: int = 1,
+    axis: int = -1,
+    *,
+    prepend: Array | None = None,
+    append: Array | None = None,
+) -> Array:
+    """The differences of neighbours along an axis, n times."""
+    x = _one("diff", x)
+    (at,) = to_axes("diff", axis, x.ndim)
+    times = to_integer("diff", "n", n)
+    if times < 0:
+        invalid("diff", f"n is {times}, expected 0 or more")
+    ends = [one for one in (prepend, x, append) if one is not None]
+    if len(ends) > 1:
+        x = concat(ends, axis=at)
+    before = (slice(None),) * at
+    for _ in range(times):
+        above, below = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
+        x = above ^ below if x.dtype.kind == "b" else above - below
+    return x

@@ -1,0 +1,409 @@
+"""The standard's statistics, truths, places of extremes and cumulative functions."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.array import Array
+from tilewright.namespace import complex_reductions
+from tilewright.operands import check_stored, invalid, shown, to_dtype, to_integer
+from tilewright.program import Program
+from tilewright.reading import default_integer
+from tilewright.shapes import to_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Axis = int | Sequence[int] | None
+
+BOOL = np.dtype(np.bool_)
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
+
+
+@cache
+def _cast(source: str, to: str) -> Program:
+    program = Program()
+    value = program.input(source)
+    program.output(value if source == to else value.cast(to))
+    return program
+
+
+@cache
+def _truth_as(source: str, to: str) -> Program:
+    program = Program()
+    program.output(program.input(source).cast("bool").cast(to))
+    return program
+
+
+@cache
+def _quotient(source: str, to: str) -> Program:
+    program = Program()
+    value = program.input(source) / program.number(source)
+    program.output(value if source == to else value.cast(to))
+    return program
+
+
+@cache
+def _deviation(source: str, within: str) -> Program:
+    """The squares of what the elements are off their mean."""
+    program = Program()
+    x, mean = program.input(source), program.input(within)
+    off = (x if source == within else x.cast(within)) - mean
+    program.output(off * off)
+    return program
+
+
+@cache
+def _root_of_quotient(source: str, to: str) -> Program:
+    program = Program()
+    value = (program.input(source) / program.number(source)).sqrt()
+    program.output(value if source == to else value.cast(to))
+    return program
+
+
+def _array(call: str, x: Any) -> Array:
+    if not isinstance(x, Array):
+        invalid(call, f"x is {shown(x)}, expected an Array; write tw.asarray(x)")
+    return x
+
+
+def _real(call: str, x: Any) -> Array:
+    x = _array(call, x)
+    if x.dtype.kind == "c":
+        invalid(call, f"x is {x.dtype}, expected real numbers, which have an order")
+    return x  # type: ignore[no-any-return]
+
+
+def _truths(x: Array) -> Array:
+    """What is not 0, of complex elements."""
+    return x != 0 if x.dtype.kind == "c" else x
+
+
+def _axes(call: str, x: Array, axis: Any) -> tuple[int, ...]:
+    return tuple(range(x.ndim)) if axis is None else to_axes(call, axis, x.ndim)
+
+
+def _left(call: str, x: Array, axes: Sequence[int], keepdims: Any) -> tuple[int, ...]:
+    """The shape of the results."""
+    if not isinstance(keepdims, bool):
+        invalid(call, f"keepdims is {shown(keepdims)}, expected True or False")
+    kept = [1 if i in axes else size for i, size in enumerate(x.shape)]
+    return tuple(size for i, size in enumerate(kept) if keepdims or i not in axes)
+
+
+def _reduced(
+    call: str,
+    op: str,
+    front: Program,
+    inputs: list[Any],
+    axes: Sequence[int],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    behind: Program | None = None,
+    numbers: Sequence[float] = (),
+    out: Array | None = None,
+) -> Array:
+    """One value of what `front` makes of inputs of one shape along the axes."""
+    x: Array = inputs[0]
+    target = x.backend._new(shape, dtype) if out is None else _out(call, x, out, shape, dtype)
+    # Where out overlaps what is read, or has gaps.
+    apart = out is None or (
+        target.is_contiguous and not builtins.any(target.overlaps(i) for i in inputs)
+    )
+    result = target if apart else x.backend._new(shape, dtype)
+    if math.prod(shape):
+        x.backend.map_reduce(front, op, x.shape, axes, inputs, [], [result], behind, [], numbers)
+    if result is not target:
+        target[...] = result
+    return target
+
+
+def _out(call: str, x: Array, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    if not isinstance(out, Array):
+        invalid(call, f"out is {shown(out)}, expected an Array")
+    x.backend._own(call, "out", out)
+    if out.shape != shape or out.dtype != dtype:
+        invalid(call, f"out is {out.dtype} of shape {out.shape}, expected {dtype} of shape {shape}")
+    return out
+
+
+def _summed_in(call: str, x: Array, dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+    """The dtype of a sum: floats' own, and for integers the default one of their sign."""
+    if dtype is not None:
+        wanted = to_dtype(call, dtype)
+    elif x.dtype.kind == "f":
+        wanted = x.dtype
+    else:
+        wide = default_integer(x.backend)
+        wanted = np.dtype(f"u{wide}") if x.dtype.kind == "u" else wide
+    if wanted == BOOL:
+        invalid(call, "dtype is bool, expected numbers; any() and all() give truths")
+    check_stored(call, x.backend, wanted)
+    return wanted
+
+
+def sum(
+    x: Array,
+    /,
+    axis: Axis = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """Over one axis, several, or all of them. Integers and bool are summed in int64 or uint64 (32
+    bits where the device has no 64), unless a dtype is given."""
+    x = _array("sum", x)
+    if (pair := complex_reductions.wanted_dtype("sum", x, dtype)) is not None:
+        axes = _axes("sum", x, axis)
+        return complex_reductions.by_parts("sum", sum, x, axes, keepdims, out, pair)
+    axes, wanted = _axes("sum", x, axis), _summed_in("sum", x, dtype)
+    shape = _left("sum", x, axes, keepdims)
+    return _reduced(
+        "sum", "sum", _cast(x.stored_as, wanted.name), [x], axes, shape, wanted, out=out
+    )
+
+
+def prod(
+    x: Array,
+    /,
+    axis: Axis = None,
+    *,
+    dtype: npt.DTypeLike | None = None,
+    keepdims: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """The product over one axis, several, or all of them, by sum()'s dtypes."""
+    x = _array("prod", x)
+    if (pair := complex_reductions.wanted_dtype("prod", x, dtype)) is not None:
+        axes = _axes("prod", x, axis)
+        _left("prod", x, axes, keepdims)
+        return complex_reductions.prod(x, axes, keepdims, out, pair)
+    axes, wanted = _axes("prod", x, axis), _summed_in("prod", x, dtype)
+    shape = _left("prod", x, axes, keepdims)
+    front = _cast(x.stored_as, wanted.name)
+    return _reduced("prod", "prod", front, [x], axes, shape, wanted, out=out)
+
+
+def _extreme(op: str, x: Any, axis: Axis, keepdims: bool, out: Array | None) -> Array:
+    x = _real(op, x)
+    axes = _axes(op, x, axis)
+    _not_empty(op, x, axes)
+    shape = _left(op, x, axes, keepdims)
+    front = _cast(x.stored_as, x.stored_as)
+    return _reduced(op, op, front, [x], axes, shape, x.dtype, out=out)
+
+
+def _not_empty(op: str, x: Array, axes: Sequence[int]) -> None:
+    if builtins.any(x.shape[i] == 0 for i in axes):
+        invalid(op, f"x has shape {x.shape}, and the {op} of no elements is not defined")
+
+
+def max(
+    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None
+) -> Array:
+    """The largest over one axis, several, or all of them; NaN where there is one."""
+    return _extreme("max", x, axis, keepdims, out)
+
+
+def min(
+    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None
+) -> Array:
+    """The least over one axis, several, or all of them; NaN where there is one."""
+    return _extreme("min", x, axis, keepdims, out)
+
+
+def _within(x: Array) -> np.dtype[Any]:
+    """What means are computed in."""
+    return FLOAT64 if x.dtype == FLOAT64 else FLOAT32
+
+
+def _averaged(x: Array) -> np.dtype[Any]:
+    return x.dtype if x.dtype.kind == "f" else FLOAT32
+
+
+def mean(
+    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None
+) -> Array:
+    """Over one axis, several, or all of them; of integers and bool in float32, NaN of nothing."""
+    x = _array("mean", x)
+    axes = _axes("mean", x, axis)
+    if x.dtype.kind == "c":
+        return complex_reductions.by_parts("mean", mean, x, axes, keepdims, out, x.dtype)
+    shape, within, result = _left("mean", x, axes, keepdims), _within(x), _averaged(x)
+    count = math.prod(x.shape[i] for i in axes)
+    return _reduced(
+        "mean", "sum", _cast(x.stored_as, within.name), [x], axes, shape, result,
+        _quotient(within.name, result.name), [float(count)], out,
+    )  # fmt: skip
+
+
+def _spread(
+    call: str, x: Any, axis: Axis, correction: Any, keepdims: bool, out: Array | None
+) -> Array:
+    from tilewright.namespace.manipulation import broadcast_to
+
+    x = _array(call, x)
+    axes = _axes(call, x, axis)
+    if isinstance(correction, bool) or not isinstance(correction, (int, float)):
+        invalid(call, f"correction is {shown(correction)}, expected a number")
+    if x.dtype.kind == "c":
+        return complex_reductions.spread(call, x, axes, correction, keepdims, out)
+    shape, within, result = _left(call, x, axes, keepdims), _within(x), _averaged(x)
+    count = math.prod(x.shape[i] for i in axes)
+    middle = _reduced(
+        call, "sum", _cast(x.stored_as, within.name), [x], axes, _left(call, x, axes, True), within,
+        _quotient(within.name, within.name), [float(count)],
+    )  # fmt: skip
+    finish = (_root_of_quotient if call == "std" else _quotient)(within.name, result.name)
+    left = [float(count - correction if count > correction else 0)]
+    return _reduced(
+        call, "sum", _deviation(x.stored_as, within.name), [x, broadcast_to(middle, x.shape)], axes,
+        shape, result, finish, left, out,
+    )  # fmt: skip
+
+
+def var(
+    x: Array,
+    /,
+    axis: Axis = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """The variance over axes: squares of what elements are off their mean, summed and divided by
+    their count less `correction`."""
+    return _spread("var", x, axis, correction, keepdims, out)
+
+
+def std(
+    x: Array,
+    /,
+    axis: Axis = None,
+    *,
+    correction: float = 0.0,
+    keepdims: bool = False,
+    out: Array | None = None,
+) -> Array:
+    """The square root of var()."""
+    return _spread("std", x, axis, correction, keepdims, out)
+
+
+def any(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Array | None = None
+) -> Array:
+    """Whether an element is not 0."""
+    x = _truths(_array("any", x))
+    axes = _axes("any", x, axis)
+    front, shape = _cast(x.stored_as, "bool"), _left("any", x, axes, keepdims)
+    return _reduced("any", "any", front, [x], axes, shape, BOOL, out=out)
+
+
+def all(
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Array | None = None
+) -> Array:
+    """Whether no element is 0."""
+    x = _truths(_array("all", x))
+    axes = _axes("all", x, axis)
+    front, shape = _cast(x.stored_as, "bool"), _left("all", x, axes, keepdims)
+    return _reduced("all", "all", front, [x], axes, shape, BOOL, out=out)
+
+
+def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements are not 0."""
+    x = _truths(_array("count_nonzero", x))
+    axes, wanted = _axes("count_nonzero", x, axis), default_integer(x.backend)
+    front, shape = _truth_as(x.stored_as, wanted.name), _left("count_nonzero", x, axes, keepdims)
+    return _reduced("count_nonzero", "sum", front, [x], axes, shape, wanted)
+
+
+def _place(call: str, x: Any, axis: Any, keepdims: bool) -> Array:
+    x = _real(call, x)
+    if isinstance(axis, (tuple, list)):
+        invalid(call, f"axis is {shown(axis)}, expected one axis or None")
+    axes, wanted = _axes(call, x, axis), default_integer(x.backend)
+    _not_empty(call, x, axes)
+    front, shape = _cast(x.stored_as, x.stored_as), _left(call, x, axes, keepdims)
+    behind = _cast(wanted.name, wanted.name)
+    return _reduced(call, call, front, [x], axes, shape, wanted, behind)
+
+
+def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Where the first of the largest elements is along an axis, or among all; NaN is largest."""
+    return _place("argmax", x, axis, keepdims)
+
+
+def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+    """Where the first of the least elements is along an axis, or among all; NaN is least."""
+    return _place("argmin", x, axis, keepdims)
+
+
+def _cumulative(
+    call: str, op: str, x: Any, axis: Any, dtype: npt.DTypeLike | None, include_initial: Any
+) -> Array:
+    x = _array(call, x)
+    if not isinstance(include_initial, bool):
+        invalid(call, f"include_initial is {shown(include_initial)}, expected True or False")
+    if axis is None:
+        if x.ndim != 1:
+            invalid(call, f"axis is None and x has shape {x.shape}; name the axis")
+        axis = 0
+    (along,) = to_axes(call, to_integer(call, "axis", axis), x.ndim)
+    pair = complex_reductions.wanted_dtype(call, x, dtype)
+    wanted = _summed_in(call, x, dtype) if pair is None else pair
+    longer = x.shape[along] + int(include_initial)
+    result: Array = x.backend._new((*x.shape[:along], longer, *x.shape[along + 1 :]), wanted)
+    before = (slice(None),) * along
+    if include_initial:
+        result[(*before, slice(0, 1))] = 0 if op == "sum" else 1
+    rest = result[(*before, slice(int(include_initial), None))]
+    if rest.size and pair is not None:
+        _cumulated(op, x, along, rest)
+    elif rest.size:
+        front = _cast(x.stored_as, wanted.name)
+        x.backend.scan(front, op, x.shape, along, [x], [], rest)
+    return result
+
+
+def _cumulated(op: str, x: Array, along: int, result: Array) -> None:
+    if op == "prod":
+        complex_reductions.cumulative_prod(x, along, result)
+        return
+    parts, to = x.astype(result.dtype, copy=False)._parts(), result._parts()
+    front = _cast(parts.stored_as, parts.stored_as)
+    x.backend.scan(front, op, parts.shape, along, [parts], [], to)
+
+
+def cumulative_sum(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: npt.DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
+    """The sum of each element and all before it along an axis, by sum()'s dtypes; with
+    `include_initial` a 0 comes first."""
+    return _cumulative("cumulative_sum", "sum", x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Array,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: npt.DTypeLike | None = None,
+    include_initial: bool = False,
+) -> Array:
+    """The product of each element and all before it along an axis, by sum()'s dtypes; with
+    `include_initial` a 1 comes first."""
+    return _cumulative("cumulative_prod", "prod", x, axis, dtype, include_initial)

@@ -1,0 +1,237 @@
+"""The standard's functions of indexing and searching, and NumPy's of the same kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.array import Array
+from tilewright.namespace.dtypes import result_type
+from tilewright.namespace.indexing import Walk, places, to_indices
+from tilewright.operands import check_stored, invalid, read_host, shown, to_axis, to_shape
+from tilewright.reading import default_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def _array(call: str, x: Any, name: str = "x") -> Array:
+    if not isinstance(x, Array):
+        invalid(call, f"{name} is {shown(x)}, expected an Array; write tw.asarray({name})")
+    return x
+
+
+def take(
+    x: Array,
+    indices: Any,
+    /,
+    axis: int | None = None,
+    out: Array | None = None,
+    mode: str = "raise",
+) -> Array:
+    """The elements along an axis at these indices, whose shape takes the axis's place; without an
+    axis those of the array as one dimension. `mode` is "raise", "wrap" or "clip", as NumPy has
+    them: what happens to indices that are out of range."""
+    x = _array("take", x)
+    if axis is None:
+        x, axis = x.reshape(-1), 0
+    at = to_axis("take", axis, x.shape)
+    size = x.shape[at]
+    indices = _in_range("take", x, indices, at, size, mode)
+    shape = (*x.shape[:at], *indices.shape, *x.shape[at + 1 :])
+    strides = [*x.strides[:at], *(0 for _ in indices.shape), *x.strides[at + 1 :]]
+    walk = Walk("take", x, shape, strides)
+    walk.add(indices, at + indices.ndim, at, size, x.strides[at])
+    return _into(out, walk, "take")
+
+
+def _into(out: Array | None, walk: Walk, call: str) -> Array:
+    if out is None:
+        return walk.take()
+    if not isinstance(out, Array) or out.shape != walk.shape:
+        invalid(call, f"out is {shown(out)}, expected an Array of shape {walk.shape}")
+    out[...] = walk.take()
+    return out
+
+
+def _in_range(call: str, x: Array, indices: Any, axis: int, size: int, mode: str) -> Array:
+    from tilewright import asarray, clip, remainder
+
+    if mode == "raise":
+        return to_indices(call, x, indices, axis, size)
+    if mode not in ("wrap", "clip"):
+        invalid(call, f"mode is {shown(mode)}, expected 'raise', 'wrap' or 'clip'")
+    if size == 0:
+        invalid(call, f"mode is {mode!r}, but axis {axis} has no elements")
+    given = indices if isinstance(indices, Array) else asarray(indices, device=x.backend)
+    given = to_indices(call, x, given, axis, size)
+    wide = given.astype(default_integer(x.backend), copy=False)
+    return remainder(wide, size) if mode == "wrap" else clip(wide, 0, size - 1)
+
+
+def _along(call: str, x: Array, indices: Any, axis: int | None) -> tuple[Walk, Array]:
+    """The walk of an axis by indices that broadcast along the other ones."""
+    if axis is None:
+        if not x.is_contiguous and call == "put_along_axis":
+            invalid(call, "axis is None for an array with gaps, expected one of its axes")
+        x, axis = x.reshape(-1), 0
+    at = to_axis(call, axis, x.shape)
+    size = x.shape[at]
+    found = to_indices(call, x, indices, at, size)
+    if found.ndim != x.ndim:
+        invalid(call, f"indices have shape {found.shape}, expected {x.ndim} dimensions as x has")
+    shape, strides = list(found.shape), list(x.strides)
+    strides[at] = 0
+    for i, own in enumerate(x.shape):
+        if i == at:
+            continue
+        if shape[i] == 1:
+            shape[i] = own
+        elif own == 1:
+            strides[i] = 0
+        elif shape[i] != own:
+            invalid(
+                call, f"indices of shape {found.shape} do not broadcast with x of shape {x.shape} "
+                f"along axis {i}"
+            )  # fmt: skip
+    walk = Walk(call, x, shape, strides)
+    walk.add(found, x.ndim, at, size, x.strides[at])
+    return walk, x
+
+
+def take_along_axis(x: Array, indices: Any, /, axis: int | None = -1) -> Array:
+    """For each line along an axis the elements at the indices of the line of `indices` beside it;
+    the other axes broadcast."""
+    return _along("take_along_axis", _array("take_along_axis", x), indices, axis)[0].take()
+
+
+def put_along_axis(x: Array, indices: Any, values: Any, /, axis: int | None = -1) -> None:
+    """Sets what take_along_axis takes. Of equal places one of the values stays: on the cpu backend
+    the last."""
+    _along("put_along_axis", _array("put_along_axis", x), indices, axis)[0].put(values)
+
+
+def put(x: Array, indices: Any, values: Any, /, mode: str = "raise") -> None:
+    """Sets the elements of the array as one dimension at these indices; values are repeated until
+    there is one for each index. Of equal places one of the values stays: on the cpu backend the
+    last."""
+    x = _array("put", x)
+    line = x.reshape(-1)
+    found = _in_range("put", line, indices, 0, line.size, mode).reshape(-1)
+    if not found.size:
+        return
+    source = values if isinstance(values, Array) else read_host("put", "values", values)
+    count = source.size
+    if count == 0:
+        invalid("put", "values has no elements")
+    source = source.reshape(-1)[: found.size]
+    if 1 < count < found.size:
+        source = source if isinstance(source, Array) else x.backend._upload(source)
+        source = take(source, np.arange(found.size) % count)
+    walk = Walk("put", line, found.shape, [0])
+    walk.add(found, 1, 0, line.size, line.strides[0])
+    walk.put(source)
+    if not line.overlaps(x):
+        x[...] = line.reshape(x.shape)
+
+
+def _mask(call: str, x: Any) -> Array:
+    x = _array(call, x)
+    return x if x.dtype == np.bool_ else x != 0  # type: ignore[no-any-return]
+
+
+def nonzero(x: Array, /) -> tuple[Array, ...]:
+    """The places of the elements that are not 0, in the order of rows: an array for each axis.
+    Waits for the device, since their number is that of their shape."""
+    mask = _mask("nonzero", x)
+    if mask.ndim == 0:
+        invalid("nonzero", "x has no dimensions, expected one at least; write x.reshape(1)")
+    return tuple(places(mask, mask.shape, default_integer(mask.backend)))
+
+
+def argwhere(x: Array, /) -> Array:
+    """nonzero() as one array, a row for each place."""
+    mask = _mask("argwhere", x)
+    if mask.ndim == 0:
+        found = places(mask, (1,), default_integer(mask.backend))
+        return found[:0].T
+    return places(mask, mask.shape, default_integer(mask.backend)).T
+
+
+def flatnonzero(x: Array, /) -> Array:
+    """nonzero() of the array as one dimension."""
+    mask = _mask("flatnonzero", x)
+    return places(mask, (mask.size,), default_integer(mask.backend))[0]
+
+
+def searchsorted(
+    x1: Array,
+    x2: Any,
+    /,
+    side: str = "left",
+    sorter: Any = None,
+) -> Array:
+    """The places in x1, ascending or so by `sorter`, at which the elements of x2 keep its order:
+    before those that are equal, or with side="right" behind them. NaN is the largest."""
+    call = "searchsorted"
+    from tilewright import asarray
+
+    x1 = _array(call, x1, "x1")
+    if x1.ndim != 1:
+        invalid(call, f"x1 has shape {x1.shape}, expected one dimension")
+    if x1.dtype.kind == "c":
+        invalid(call, f"x1 is {x1.dtype}, expected real numbers, which have an order")
+    if side not in ("left", "right"):
+        invalid(call, f"side is {shown(side)}, expected 'left' or 'right'")
+    backend = x1.backend
+    if not isinstance(x2, Array):
+        is_number = isinstance(x2, (bool, int, float))
+        dtype = result_type(x1, x2) if is_number else None
+        x2 = asarray(x2, dtype=dtype, device=backend)
+    backend._own(call, "x2", x2)
+    if sorter is not None:
+        order = to_indices(call, x1, sorter, 0, x1.size)
+        if order.shape != x1.shape:
+            invalid(call, f"sorter has shape {order.shape}, expected {x1.shape} as x1 has")
+        x1 = take(x1, order)
+    common = result_type(x1, x2)
+    if common.kind == "c":
+        invalid(call, f"x2 is {x2.dtype}, expected real numbers, which have an order")
+    check_stored(call, backend, common)
+    x1 = x1.astype(common, copy=False)._contiguous()
+    x2 = x2.astype(common, copy=False)._contiguous()
+    wanted = default_integer(backend)
+    result = backend._new(x2.shape, wanted)
+    if result.size:
+        backend.search_sorted(
+            x1, x2, result, x1.size, x2.size, side == "right", x1.stored_as, wanted.name
+        )
+    return result
+
+
+def unravel_index(indices: Array, shape: Sequence[int], /) -> tuple[Array, ...]:
+    """The index along each axis of places in an array of this shape, counted row by row. Places
+    are taken by their remainder: nothing is read by them."""
+    found = _array("unravel_index", indices, "indices")
+    if found.dtype.kind not in "iu":
+        invalid("unravel_index", f"indices is {found.dtype}, expected integers")
+    axes: list[Array] = []
+    for size in reversed(to_shape("unravel_index", shape)):
+        axes.append(found % size)
+        found = found // size
+    return tuple(reversed(axes))
+
+
+def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], /) -> Array:
+    """The places, counted row by row, of indices along each axis of an array of these sizes."""
+    sizes = to_shape("ravel_multi_index", dims)
+    if len(multi_index) != len(sizes):
+        invalid(
+            "ravel_multi_index",
+            f"multi_index has {len(multi_index)} parts, expected {len(sizes)} as dims has",
+        )
+    found: Any = 0
+    for index, size in zip(multi_index, sizes, strict=True):
+        found = found * size + index
+    return found  # type: ignore[no-any-return]

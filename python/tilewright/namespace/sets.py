@@ -1,0 +1,144 @@
+"""The standard's sets, by sorts: unique_values and its like, and what is in them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tilewright.array import Array
+from tilewright.namespace.creation import asarray, full, ones
+from tilewright.namespace.dtypes import result_type
+from tilewright.namespace.elementwise import clip, isnan
+from tilewright.namespace.manipulation import concat, diff
+from tilewright.namespace.reductions import cumulative_sum
+from tilewright.namespace.selection import nonzero, searchsorted
+from tilewright.namespace.sorting import argsort, sort, topk
+from tilewright.operands import invalid, shown
+
+
+class UniqueAll(NamedTuple):
+    """What unique_all() gives."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """What unique_counts() gives."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """What unique_inverse() gives."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def _flat(call: str, x: Any, name: str = "x") -> Array:
+    if not isinstance(x, Array):
+        invalid(call, f"{name} is {shown(x)}, expected an Array; write tw.asarray({name})")
+    return x.reshape(-1)
+
+
+def _first_ones(ordered: Array) -> Array:
+    """Where elements in order differ from those before them, which NaN always does."""
+    first = ones(ordered.shape, dtype="bool", device=ordered.backend)
+    if ordered.size > 1:
+        first[1:] = ordered[1:] != ordered[:-1]
+    return first
+
+
+def _counts(first: Array) -> Array:
+    """How many elements there are from each first one to the next."""
+    places = nonzero(first)[0]
+    end = asarray([first.size], dtype=places.dtype, device=first.backend)
+    return diff(concat([places, end]))
+
+
+def _inverse(order: Array, first: Array) -> Array:
+    """For each element, its place among the different ones."""
+    which: Array = cumulative_sum(first) - 1
+    return which[argsort(order)]
+
+
+def unique_values(x: Array, /) -> Array:
+    """The different elements in ascending order; each NaN is one, at the end."""
+    ordered = sort(_flat("unique_values", x))
+    return ordered[_first_ones(ordered)]
+
+
+def unique_counts(x: Array, /) -> UniqueCounts:
+    """unique_values(), and how many of each there are."""
+    ordered = sort(_flat("unique_counts", x))
+    first = _first_ones(ordered)
+    return UniqueCounts(ordered[first], _counts(first))
+
+
+def unique_inverse(x: Array, /) -> UniqueInverse:
+    """unique_values(), and which of them each element is, in the shape of x."""
+    flat = _flat("unique_inverse", x)
+    ordered, order = topk(flat, flat.size, largest=False)
+    first = _first_ones(ordered)
+    return UniqueInverse(ordered[first], _inverse(order, first).reshape(x.shape))
+
+
+def unique_all(x: Array, /) -> UniqueAll:
+    """unique_values(), where the first of each is in x flattened, which of them each element is,
+    and how many of each there are."""
+    flat = _flat("unique_all", x)
+    ordered, order = topk(flat, flat.size, largest=False)
+    first = _first_ones(ordered)
+    return UniqueAll(
+        ordered[first], order[first], _inverse(order, first).reshape(x.shape), _counts(first)
+    )
+
+
+def unique(
+    x: Array,
+    /,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    equal_nan: bool = True,
+) -> Any:
+    """NumPy's: the different elements, and what is asked for of unique_all(). All NaN are one,
+    unless equal_nan is False."""
+    found = unique_all(_flat("unique", x).reshape(x.shape))
+    values, indices, inverse, counts = found
+    if equal_nan and values.dtype.kind == "f" and values.size > 1:
+        numbers = values.size - int(isnan(values).sum().item())
+        if numbers + 1 < values.size:
+            values, indices = values[: numbers + 1], indices[: numbers + 1]
+            inverse = clip(inverse, 0, numbers)
+            rest = counts[numbers:].sum().reshape(1)
+            counts = concat([counts[:numbers], rest])
+    wanted = [values]
+    for asked, part in (
+        (return_index, indices),
+        (return_inverse, inverse),
+        (return_counts, counts),
+    ):
+        if asked:
+            wanted.append(part)
+    return tuple(wanted) if len(wanted) > 1 else values
+
+
+def isin(x1: Array, x2: Array, /, *, invert: bool = False) -> Array:
+    """Whether each element of x1 is among those of x2, or with `invert` is not."""
+    flat = _flat("isin", x2, "x2")
+    if not isinstance(x1, Array):
+        invalid("isin", f"x1 is {shown(x1)}, expected an Array; write tw.asarray(x1)")
+    if not isinstance(invert, bool):
+        invalid("isin", f"invert is {shown(invert)}, expected True or False")
+    if flat.size == 0:
+        return full(x1.shape, invert, dtype="bool", device=x1.backend)
+    common = result_type(x1, flat)
+    wanted, ordered = x1.astype(common, copy=False), sort(flat.astype(common, copy=False))
+    found = ordered[clip(searchsorted(ordered, wanted), 0, flat.size - 1)]
+    truths: Array = found != wanted if invert else found == wanted
+    return truths

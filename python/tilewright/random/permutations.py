@@ -1,0 +1,138 @@
+"""What Generators order and choose."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.array import Array
+from tilewright.operands import invalid, shown, stored, to_integer, to_shape
+from tilewright.reading import default_integer
+from tilewright.shapes import to_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from tilewright.backend import Backend
+
+    Size = int | Sequence[int] | None
+
+UINT64 = np.dtype(np.uint64)
+
+
+class Permutations:
+    """Permutations, by sorting random keys, and choices."""
+
+    def permutation(self, x: int | Array, axis: int = 0) -> Array:
+        """The first x integers in random order, or a copy of an Array with its parts along an axis
+        in random order."""
+        if not isinstance(x, Array):
+            count = to_integer("permutation", "x", x)
+            if count < 0:
+                invalid("permutation", f"x is {count}, expected 0 or more")
+            return self._order(self._backend("permutation"), count)
+        return self._permuted("permutation", x, axis)
+
+    def shuffle(self, x: Array, axis: int = 0) -> None:
+        """Brings the parts of an Array along an axis in random order."""
+        if not isinstance(x, Array):
+            invalid("shuffle", f"x is {shown(x)}, expected an Array; permutation() takes integers")
+        x[...] = self._permuted("shuffle", x, axis)
+
+    def choice(
+        self,
+        a: int | Array,
+        size: Size = None,
+        replace: bool = True,
+        p: npt.ArrayLike | Array | None = None,
+        axis: int = 0,
+        shuffle: bool = True,
+    ) -> Array:
+        """Of the first a integers, or of the parts of an Array along an axis: each as likely, or by
+        the probabilities `p`; with `replace` the same more than once. They come in random order,
+        whatever `shuffle` says."""
+        call = "choice"
+        if isinstance(a, Array):
+            backend = a.backend
+            (at,) = to_axes(call, axis, a.ndim)
+            count = a.shape[at]
+        else:
+            backend, at, count = self._backend(call), 0, to_integer(call, "a", a)
+        sizes = () if size is None else to_shape(call, size)
+        wanted = math.prod(sizes)
+        if count <= 0 < wanted:
+            invalid(call, f"a has {count} elements, expected one at least")
+        if not replace and wanted > count:
+            invalid(call, f"size is {sizes}, but a has {count} elements and replace is False")
+        found: Array
+        if p is None:
+            if replace:
+                found = self._on(backend).integers(max(count, 1), size=(wanted,))
+            else:
+                found = self._order(backend, count)[:wanted]
+        else:
+            found = self._weighted(call, backend, count, wanted, replace, p)
+        if not isinstance(a, Array):
+            return found.reshape(sizes)
+        from tilewright.namespace.selection import take
+
+        chosen: Array = take(a, found, axis=at)
+        return chosen.reshape((*a.shape[:at], *sizes, *a.shape[at + 1 :]))
+
+    def _order(self, backend: Backend, count: int) -> Array:
+        """The first integers in random order. Keys of 64 bits are hardly ever equal; of 32, where
+        the device has no others, equal ones keep their order."""
+        from tilewright.namespace.sorting import argsort
+
+        wide = UINT64 in stored(backend)
+        past, dtype = (2**64, "uint64") if wide else (2**32, "uint32")
+        return argsort(self._on(backend).integers(0, past, (count,), dtype))
+
+    def _permuted(self, call: str, x: Array, axis: int) -> Array:
+        from tilewright.namespace.selection import take
+
+        (at,) = to_axes(call, axis, x.ndim)
+        return take(x, self._order(x.backend, x.shape[at]), axis=at)
+
+    def _weighted(
+        self, call: str, backend: Backend, count: int, wanted: int, replace: bool, p: Any
+    ) -> Array:
+        from tilewright.namespace import reductions
+        from tilewright.namespace.creation import asarray
+        from tilewright.namespace.selection import searchsorted
+        from tilewright.namespace.sorting import argsort
+
+        weights = asarray(p, device=backend)
+        if weights.shape != (count,):
+            invalid(call, f"p has shape {weights.shape}, expected {(count,)}")
+        if weights.dtype.kind != "f":
+            invalid(call, f"p is {weights.dtype}, expected probabilities")
+        if weights.dtype == np.float16:
+            weights = weights.astype("float32")
+        whole = float(weights.sum())
+        if not abs(whole - 1) < 1e-3 or bool((weights < 0).any()):
+            invalid(
+                call, f"p has the sum {whole}, expected probabilities of 0 or more that sum to 1"
+            )
+        rng, dtype = self._on(backend), weights.dtype.name
+        if replace:
+            reached = reductions.cumulative_sum(weights)
+            reached /= reached[-1].copy()
+            found = searchsorted(reached, rng.random((wanted,), dtype), side="right")
+            return found.astype(default_integer(backend))
+        if wanted > int(reductions.count_nonzero(weights)):
+            invalid(call, f"size is {wanted}, but p has fewer elements that are not 0")
+        # The least of waiting times that are as much shorter as an element is likelier.
+        return argsort(rng.standard_exponential((count,), dtype) / weights)[:wanted]
+
+    # What a Generator has.
+
+    def _backend(self, call: str) -> Backend:
+        raise NotImplementedError
+
+    def _on(self, backend: Backend) -> Any:
+        raise NotImplementedError

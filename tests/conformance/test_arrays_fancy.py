@@ -1,0 +1,301 @@
+"""Arrays by masks and arrays of indices against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright as tw
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from tilewright import Backend
+
+from .arrays import DTYPES, INTEGERS, VIEWS, on, same, values
+
+
+def on_device(be: Backend, key: Any) -> Any:
+    """A key with Arrays in the place of NumPy's."""
+    if isinstance(key, tuple):
+        return tuple(on_device(be, one) for one in key)
+    return on(be, key) if isinstance(key, np.ndarray) else key
+
+
+@st.composite
+def keys(draw: st.DrawFn, shape: tuple[int, ...]) -> Any:
+    """Arrays of indices, masks, slices, integers, None and Ellipsis, as NumPy may take them."""
+    by = draw(hnp.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=3))
+    left = list(shape)
+    items: list[Any] = []
+    ellipsis = False
+    while left and draw(st.integers(0, 9)) > 0:
+        size = left[0]
+        kind = draw(st.sampled_from(["array", "array", "mask", "slice", "int", "none", "..."]))
+        if kind == "none":
+            items.append(None)
+        elif kind == "...":
+            if ellipsis:
+                continue
+            ellipsis = True
+            items.append(Ellipsis)
+            del left[: draw(st.integers(0, len(left) - 1))]
+        elif kind == "mask":
+            dims = draw(st.integers(1, min(2, len(left))))
+            items.append(draw(hnp.arrays(bool, tuple(left[:dims]))))
+            del left[:dims]
+        elif kind == "slice":
+            items.append(draw(st.slices(size)))
+            del left[0]
+        elif size == 0:
+            items.append(slice(None))
+            del left[0]
+        elif kind == "int":
+            items.append(draw(st.integers(-size, size - 1)))
+            del left[0]
+        else:
+            own = tuple(1 if draw(st.integers(0, 4)) == 0 else n for n in by)
+            dtype = draw(st.sampled_from(["int64", "int32", "int8", "uint16"]))
+            low = 0 if dtype[0] == "u" else -size
+            items.append(draw(hnp.arrays(dtype, own, elements=st.integers(low, size - 1))))
+            del left[0]
+    return tuple(items)
+
+
+@settings(max_examples=60)
+@given(data=st.data(), shape=hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5))
+def test_any_index_is_numpys(be: Backend, data: st.DataObject, shape: Any) -> None:
+    dtype = data.draw(st.sampled_from(["int16", "float32", "bool", "int64"]))
+    host = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    there = on(be, host)
+    cut = data.draw(hnp.basic_indices(shape))
+    host, there = host[cut], there[cut]
+    if not isinstance(host, np.ndarray):
+        return
+    key = data.draw(keys(host.shape))
+    try:
+        part = host[key]
+    except IndexError:
+        with pytest.raises(IndexError):
+            there[on_device(be, key)]
+        return
+    same(there[on_device(be, key)], part)
+    same(there[key], part)
+    # Assignment, where nothing is set twice.
+    at = np.arange(host.size).reshape(host.shape)[key]
+    if np.unique(at).size != np.size(at):
+        return
+    new = (np.arange(np.size(part)) + 3).reshape(np.shape(part)).astype("int32")
+    if data.draw(st.booleans()):
+        new = new[..., :1] if new.ndim and new.shape[-1] else new
+    host = host.copy()
+    mine = there.copy()
+    host[key] = new
+    mine[on_device(be, key)] = on(be, new)
+    same(mine, host)
+    host[key] = 1
+    mine[key] = 1
+    same(mine, host)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    host = values(rng, (7, 9), dtype)
+    there = on(be, host)
+    for cut in VIEWS.values():
+        x, view = cut(host), cut(there)
+        mask = rng.random(x.shape) < 0.4
+        rows, cols = rng.integers(-x.shape[0], x.shape[0], 11), rng.integers(0, x.shape[1], 11)
+        for key in (
+            mask,
+            rows,
+            (rows, cols),
+            (slice(None), cols),
+            mask[:, 0] if x.ndim == 2 else 0,
+        ):
+            same(view[on_device(be, key)], x[key])
+        mine = view.copy()
+        own = x.copy()
+        chosen = np.unique(rows % x.shape[0])
+        own[chosen] = x[chosen[::-1]]
+        mine[chosen] = view[chosen[::-1]]
+        own[:, cols[:1]] = 1
+        mine[:, on(be, cols[:1])] = 1
+        own[mask] = own[mask][::-1]
+        mine[on(be, mask)] = mine[on(be, mask)][::-1]
+        same(mine, own)
+    # Into a view, whose neighbours stay.
+    target = there[1::2, ::2]
+    target[[0, 2], 1:3] = there[[3, 4], 5:7]
+    host[1::2, ::2][[0, 2], 1:3] = host[[3, 4], 5:7]
+    same(there, host)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_every_dtype_of_indices(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    low = 0 if dtype[0] == "u" else -90
+    host = rng.integers(0, 99, (90, 3)).astype(np.int32)
+    index = rng.integers(low, 90, (3, 5)).astype(dtype)
+    x, there = on(be, host), on(be, index)
+    same(x[there], host[index])
+    same(x[there[:, ::2], there[:, ::2] % 3], host[index[:, ::2], index[:, ::2] % 3])
+    host[np.unique(index)] = -1
+    x[there] = -1
+    same(x, host)
+
+
+def test_long_ones(be: Backend, rng: np.random.Generator) -> None:
+    n = 300_001
+    host = rng.integers(-100, 100, n).astype(np.float32)
+    x = on(be, host)
+    index = rng.integers(-n, n, 100_003)
+    same(x[on(be, index)], host[index])
+    same(x[x > 0], host[host > 0])
+    for dtype in ("int8", "int64"):
+        same(x.astype(dtype)[x > 90], host.astype(dtype)[host > 90])
+    (found,) = tw.nonzero(x == 0)
+    same(found, np.nonzero(host == 0)[0])
+    order = rng.permutation(n)
+    mine = tw.zeros(n, dtype="uint8", device=be)
+    mine[on(be, order)] = on(be, (order % 251).astype(np.uint8))
+    same(mine, (np.arange(n) % 251).astype(np.uint8))
+    wide = rng.integers(0, 9, (500, 600)).astype(np.int16)
+    rows = rng.integers(0, 500, 700)
+    same(on(be, wide)[on(be, rows)], wide[rows])
+    same(on(be, wide)[:, on(be, rows)], wide[:, rows])
+
+
+def test_in_place_operators(be: Backend) -> None:
+    host = np.arange(12, dtype=np.int32).reshape(3, 4)
+    x = on(be, host)
+    index = np.array([2, 0])
+    x[on(be, index)] += 10
+    host[index] += 10
+    x[x > 12] -= 5
+    host[host > 12] -= 5
+    x[[0, 1], [1, 2]] *= 3
+    host[[0, 1], [1, 2]] *= 3
+    same(x, host)
+    # As NumPy: once for equal ones.
+    x[[0, 0, 0], 0] += 1
+    host[[0, 0, 0], 0] += 1
+    same(x, host)
+
+
+def test_of_equal_places_one_stays(be: Backend) -> None:
+    for dtype in ("uint8", "float16", "float32", "int64"):
+        x = tw.zeros(4, dtype=dtype, device=be)
+        x[[1, 1, 2, 1]] = on(be, np.array([3, 4, 5, 6], dtype))
+        got = x.tolist()
+        assert got[0] == got[3] == 0 and got[2] == 5
+        assert got[1] == 6 if be.name == "cpu" else got[1] in (3, 4, 6)
+
+
+def test_assignment_from_its_own(be: Backend) -> None:
+    host = np.arange(10, dtype=np.int64)
+    x = on(be, host)
+    x[x[::-1] % 10] = x
+    host[host[::-1] % 10] = host.copy()
+    same(x, host)
+    x[x] = x[::-1]
+    host[host.copy()] = host[::-1].copy()
+    same(x, host)
+
+
+def test_out_of_range(be: Backend) -> None:
+    x = on(be, np.arange(15, dtype=np.float32).reshape(5, 3))
+    for index in ([5], [-6], [0, 99], np.array([[7]])):
+        with pytest.raises(IndexError, match=r"index -?\d+ is out of range for axis 0 of 5 elem"):
+            x[index]
+        with pytest.raises(tw.IndexOutOfRange, match="axis 0 of 5"):
+            x[index] = 1
+    with pytest.raises(tw.IndexOutOfRange, match="axis 1 of 3"):
+        x[:, [3]]
+    with pytest.raises(tw.IndexOutOfRange):
+        x[0:0][[0]]
+    # Those on the device: by the cpu backend at once, by others at the next read.
+    for dtype, index in (("int8", -6), ("int32", 5), ("int64", -(2**40)), ("uint64", 2**63),
+                         ("uint16", 65535)):  # fmt: skip
+        there = on(be, np.array([0, 1, index, 2]).astype(dtype))
+        message = rf"^x\[\.\.\.\]: index {index} is out of range for axis 0 of 5 elements$"
+        with pytest.raises(tw.IndexOutOfRange, match=message):
+            x[there].numpy()
+        with pytest.raises(IndexError, match=r"^x\[\.\.\.\] = value: index .* axis 1 of 3"):
+            x[:, there if index != -6 else there + there] = 7
+            be.synchronize()
+        # Once, and then all is well; nothing outside was written to.
+        be.synchronize()
+        x[...] = on(be, np.arange(15, dtype=np.float32).reshape(5, 3))
+        same(x[there[:2]], np.arange(6, dtype=np.float32).reshape(2, 3))
+    pair = on(be, np.array([1, 2])), on(be, np.array([0, 3]))
+    with pytest.raises(tw.IndexOutOfRange, match="index 3 is out of range for axis 1 of 3"):
+        x[pair].numpy()
+    with pytest.raises(tw.IndexOutOfRange, match=r"^take: index 9 "):
+        tw.take(x, on(be, np.array([9])), axis=0).numpy()
+    with pytest.raises(tw.IndexOutOfRange, match="axis 0 of 5"):
+        event = None
+        tw.take(x, on(be, np.array([9])), axis=0)
+        event = be.event()
+        event.wait()
+    be.synchronize()
+
+
+def test_wrong_indices(be: Backend) -> None:
+    x = on(be, np.zeros((4, 3), np.float32))
+    for wrong in ([0.5], np.zeros(2), on(be, np.zeros(2)), "a", {}, 1.5):
+        with pytest.raises(IndexError):
+            x[wrong]
+        with pytest.raises(IndexError):
+            x[wrong] = 1
+    for mask in (np.ones(3, bool), np.ones((4, 2), bool), np.ones((4, 3, 1), bool)):
+        for one in (mask, on(be, mask)):
+            with pytest.raises(IndexError, match="mask"):
+                x[one]
+            with pytest.raises(IndexError, match="mask"):
+                x[one] = 0
+    with pytest.raises(IndexError, match="do not broadcast"):
+        x[[0, 1], [0, 1, 2]]
+    with pytest.raises(IndexError, match="3 items"):
+        x[[0], [0], [0]]
+    with pytest.raises(IndexError, match="Ellipsis"):
+        x[..., [0], ...]
+    with pytest.raises(tw.InvalidArgument, match=r"a value of shape \(3,\) does not broadcast"):
+        x[[0, 1], 0] = on(be, np.ones(3))
+    with pytest.raises(tw.InvalidArgument, match="does not broadcast"):
+        x[x == 0] = on(be, np.ones(5))
+
+
+def test_bools_of_no_dimension(be: Backend) -> None:
+    host = np.arange(6).reshape(2, 3)
+    x = on(be, host)
+    for key in (True, False, (True, slice(None), 1), (..., False), (None, True), ([1], True)):
+        same(x[key], host[key])
+    x[True] = 4
+    x[False] = 5
+    assert x.tolist() == [[4, 4, 4], [4, 4, 4]]
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    host = (rng.normal(size=(6, 7)) + 1j * rng.normal(size=(6, 7))).astype(dtype)
+    x = on(be, host)
+    mask, rows, cols = rng.random((6, 7)) < 0.5, np.array([5, -6, 0]), np.array([[0], [3]])
+    for key in (mask, mask[:, 0], rows, (rows, slice(1, None, 2)), (..., rows), (cols, rows)):
+        same(x[on_device(be, key)], host[key])
+    same(x.T[::-1][on(be, mask.T)], host.T[::-1][mask.T])
+    same(tw.take(x, rows, axis=1), np.take(host, rows, axis=1))
+    along = np.argsort(rng.random((6, 7)))
+    same(tw.take_along_axis(x, along), np.take_along_axis(host, along, 1))
+    x[rows, 1::2] = x[[1, 2, 3], :3]
+    host[rows, 1::2] = host[[1, 2, 3], :3]
+    x[on(be, mask)] = 2 - 1j
+    host[mask] = 2 - 1j
+    x[mask.T[0]] *= 3
+    host[mask.T[0]] *= 3
+    x[[1, 1]] = 4
+    host[[1, 1]] = 4
+    same(x, host)
+    for got, expected in zip(tw.nonzero(x), np.nonzero(host), strict=True):
+        same(got, expected)
+    with pytest.raises(tw.InvalidArgument, match="which have an order"):
+        tw.searchsorted(x[0], x[1])

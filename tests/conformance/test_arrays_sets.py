@@ -1,0 +1,63 @@
+"""unique and its like, and isin, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tilewright as tw
+from tilewright import Backend, InvalidArgument
+
+from .arrays import DTYPES, on, same, values
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_unique(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    for shape in [(6, 50), (1,), (0,)]:
+        host = values(rng, shape, dtype, -3, 4)
+        exact, at, inverse, counts = np.unique(host, True, True, True)
+        x = on(be, host)
+        found = tw.unique_all(x)
+        same(found.values, exact)
+        same(found.indices, at)
+        same(found.inverse_indices, inverse.reshape(shape))
+        same(found.counts, counts)
+    same(tw.unique_values(x), exact)
+    same(tw.unique_counts(x).counts, counts)
+    same(tw.unique_inverse(x).inverse_indices, inverse.reshape(shape))
+
+
+def test_nan_and_zeros(be: Backend) -> None:
+    host = np.float32([np.nan, 0.0, -0.0, 1.0, np.nan, -np.inf, 1.0])
+    x = on(be, host)
+    found = tw.unique_all(x)
+    same(found.values, np.float32([-np.inf, 0, 1, np.nan, np.nan]))
+    same(found.indices, np.array([5, 1, 3, 0, 4]))
+    same(found.inverse_indices, np.array([3, 1, 1, 2, 4, 0, 2]))
+    same(found.counts, np.array([1, 2, 2, 1, 1]))
+    assert not np.signbit(found.values.numpy()[1])
+    for options in ({}, {"equal_nan": False}):
+        exact = np.unique(host, True, True, True, **options)
+        for got, expected in zip(tw.unique(x, True, True, True, **options), exact, strict=True):
+            same(got, expected)
+        same(np.unique(x, **options), exact[0])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32"])
+def test_isin(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    host, some = values(rng, (5, 40), dtype, 0, 40), values(rng, (9,), dtype, 0, 40)
+    some[:3] = host[0, :3]
+    same(tw.isin(on(be, host), on(be, some)), np.isin(host, some))
+    same(tw.isin(on(be, host), on(be, some), invert=True), np.isin(host, some, invert=True))
+    same(tw.isin(on(be, host), on(be, some[:0])), np.isin(host, some[:0]))
+
+
+def test_errors(be: Backend) -> None:
+    x = tw.ones((2, 3), device=be)
+    for call, message in [
+        (lambda: tw.unique_values([1]), "unique_values: x is .* expected an Array"),
+        (lambda: tw.unique_all(tw.ones(3, dtype="complex64", device=be)), "which has no order"),
+        (lambda: tw.isin(x, 1), "isin: x2 is 1 .*expected an Array"),
+        (lambda: tw.isin(x, x, invert=1), "invert is 1 .*expected True or False"),
+    ]:
+        with pytest.raises(InvalidArgument, match=message):
+            call()

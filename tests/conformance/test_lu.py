@@ -1,0 +1,164 @@
+"""lu(): rows in order, multipliers of 1 at most, every dtype, and pivots of 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from tilewright import Backend
+
+from .arguments import Call, EmptyCalls, Flag, In, Out, Size
+from .factorisations import LONG, REAL_OR_DOUBLE, SIZES, TYPES, Run, assert_near, draw, runs, wide
+from .workspace import Array, Workspace
+
+if TYPE_CHECKING:
+    from fuzz import call as fuzz
+    from fuzz.draw import Draw
+
+CALL: Call = {
+    "a": In(4 * 8),
+    "factors": Out(4 * 8, may_be=("a",)),
+    "permutation": Out(4 * 4),
+    "status": Out(4 * 4),
+    "n": Size(2),
+    "batch": Size(2),
+    "is_complex": Flag(False),
+    "dtype": REAL_OR_DOUBLE,
+}
+EMPTY: EmptyCalls = [
+    ({"n": 0}, ("a", "factors", "permutation", "status")),
+    ({"batch": 0}, ("a", "factors", "permutation", "status")),
+]
+
+
+def factor(be: Backend, a: Array) -> list[Array]:
+    batch, n = a.shape[:2]
+    outputs = [(a.shape, a.dtype.name), ((batch, n), "int32"), ((batch, 2), "int32")]
+    return Run(be, "lu", a.dtype.name)([a], outputs, n, batch)
+
+
+def parity(permutation: Array) -> int:
+    """Of the exchanges that make it."""
+    sign = np.linalg.det(np.eye(len(permutation))[permutation])
+    return 0 if sign > 0 else 1
+
+
+def check(be: Backend, a: Array, zero: int = 0) -> None:
+    found = factor(be, a)
+    assert bool(found) == runs(be, "lu", a.dtype.name)
+    if not found:
+        return
+    x, permutation, status = found
+    n = a.shape[-1]
+    lower, upper = np.tril(wide(x), -1) + np.eye(n), np.triu(wide(x))
+    # What a pivot is larger than by its real and imaginary parts may be larger by its magnitude.
+    assert np.abs(lower).max(initial=0) <= (1.5 if a.dtype.kind == "c" else 1 + 1e-6)
+    np.testing.assert_array_equal(np.sort(permutation), np.broadcast_to(np.arange(n), (len(a), n)))
+    rows = np.take_along_axis(a, permutation[..., None].astype(np.int64), 1)
+    assert_near(lower @ upper, rows, a.dtype.name, n)
+    assert (status[:, 0] == zero).all()
+    assert [s % 2 for s in status[:, 1]] == [parity(p) for p in permutation]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_product(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    for n in SIZES if dtype in ("float32", "complex64") else [3, 33]:
+        check(be, draw(rng, (1, n, n), dtype))
+    check(be, draw(rng, (5, 40, 40), dtype))
+
+
+@pytest.mark.parametrize("n", LONG)
+def test_long(be: Backend, rng: np.random.Generator, n: int) -> None:
+    for dtype in ("float32", "complex128"):
+        check(be, draw(rng, (1, n, n), dtype))
+
+
+def test_many_small(be: Backend, rng: np.random.Generator) -> None:
+    check(be, draw(rng, (1000, 4, 4), "float32"))
+
+
+def test_in_place(be: Backend, rng: np.random.Generator) -> None:
+    a = draw(rng, (2, 70, 70), "float32")
+    expected, order, _ = factor(be, a)
+    with Workspace(be) as ws:
+        both, permutation, status = ws.output(a), ws.room((2, 70), "int32"), ws.room(4, "int32")
+        be.lu(both, both, permutation, status, 70, 2)
+        np.testing.assert_array_equal(ws.read(both), expected)
+        np.testing.assert_array_equal(ws.read(permutation), order)
+
+
+@pytest.mark.parametrize("column", [0, 5, 31, 32, 60])
+def test_a_pivot_of_zero(be: Backend, rng: np.random.Generator, column: int) -> None:
+    a = draw(rng, (2, 61, 61), "float32")
+    a[:, :, column] = 0
+    check(be, a, column + 1)
+
+
+def test_exact_pivots(be: Backend) -> None:
+    """A permuted triangle: nothing is left to eliminate, so the very factors."""
+    n = 45
+    upper = np.triu(np.full((n, n), 0.5)) + np.eye(n)
+    order = np.random.default_rng(3).permutation(n)
+    a = upper[np.argsort(order)].astype("float32")[None]
+    x, permutation, status = factor(be, a)
+    np.testing.assert_array_equal(x[0], upper)
+    np.testing.assert_array_equal(permutation[0], np.argsort(np.argsort(order)))
+    assert status[0, 0] == 0
+
+
+def test_not_finite(be: Backend, rng: np.random.Generator) -> None:
+    """Comes to an end, with an order of rows."""
+    a = draw(rng, (3, 40, 40), "float32")
+    a[0, 3, 3], a[1, 10, 35] = np.nan, np.inf
+    a[2] = np.nan
+    _, permutation, _ = factor(be, a)
+    np.testing.assert_array_equal(np.sort(permutation), np.broadcast_to(np.arange(40), (3, 40)))
+
+
+def dominant(rng: np.random.Generator, batch: int, n: int) -> tuple[Array, Array]:
+    """Matrices whose pivots leave no doubt, and the order of their rows."""
+    a = rng.standard_normal((batch, n, n)) + 4 * max(n, 1) * np.eye(n)
+    order = rng.permuted(np.broadcast_to(np.arange(n), (batch, n)), axis=1)
+    rows = np.empty_like(a)
+    np.put_along_axis(rows, order[..., None], a, 1)
+    return rows.astype("float32"), order
+
+
+def eliminated(a: Array) -> Array:
+    x = a.astype(np.float64)
+    for k in range(x.shape[-1]):
+        x[:, k + 1 :, k] /= x[:, k, None, k]
+        x[:, k + 1 :, k + 1 :] -= x[:, k + 1 :, k, None] * x[:, k, None, k + 1 :]
+    return x
+
+
+def generate(draw: Draw, name: str) -> fuzz.Call:
+    """For the fuzzer."""
+    from fuzz import call as fuzz
+    from fuzz.ops.rows import operand, room
+
+    n, batch = draw.size_or_zero(70), draw.size_or_zero(4)
+    a, order = dominant(draw.rng, batch, n)
+    exact = eliminated(np.take_along_axis(a, order[..., None], 1))
+    source = operand(draw, a)
+    out = source if draw.rarely(3) else room(draw, a.shape, "float32")
+    permutation = operand(draw, np.full((batch, n), -1, np.int32))
+    status = operand(draw, np.full((batch if n else 0, 2), -1, np.int32))
+    exchanges = np.zeros(status.array.shape)
+    values = {
+        "a": source,
+        "factors": out,
+        "permutation": permutation,
+        "status": status,
+        "n": n,
+        "batch": batch,
+        "is_complex": False,
+        "dtype": "float32",
+    }
+    results = [
+        fuzz.Result(out, exact, 1e-5 * (n + 8) ** 2),
+        fuzz.Result(permutation, order),
+        fuzz.Result(status, exchanges, np.array([0, n])),
+    ]
+    return fuzz.Call(name, values, results, empty=a.size == 0)

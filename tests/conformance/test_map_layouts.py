@@ -1,0 +1,246 @@
+"""map(): any strides, offsets and ranks, in place, and packed elements of 1 and 2 bytes."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from numpy.lib.stride_tricks import as_strided
+from tilewright import Backend, Program
+
+from .elements import has, stored_dtype
+from .workspace import Workspace
+
+Array = npt.NDArray[Any]
+
+# One of each size, and those that have a storage form of their own.
+DTYPES = ("bool", "int8", "uint16", "float16", "bfloat16", "float32", "int32", "int64", "float64")
+
+
+def bits(rng: np.random.Generator, count: int, dtype: str) -> Array:
+    """Elements that are told apart, and none of them NaN."""
+    kind = stored_dtype(dtype)
+    if dtype == "bool":
+        return rng.integers(0, 2, count).astype(bool)
+    if dtype == "bfloat16":
+        return rng.integers(0x3F00, 0x4500, count).astype(np.uint16)
+    return rng.integers(0, 100, count).astype(kind)
+
+
+def copier(dtype: str) -> Program:
+    program = Program()
+    program.output(program.input(dtype))
+    return program
+
+
+def check_copy(
+    be: Backend,
+    dtype: str,
+    shape: tuple[int, ...],
+    source: tuple[tuple[int, ...], int],
+    target: tuple[tuple[int, ...], int],
+) -> None:
+    """Copies from (strides, offset) to (strides, offset); what lies between stays."""
+    rng = np.random.default_rng(5)
+
+    def reach(strides: tuple[int, ...], offset: int) -> int:
+        steps = zip(shape, strides, strict=True)
+        return offset + 1 + sum((size - 1) * step for size, step in steps if step > 0)
+
+    def seen(memory: Array, strides: tuple[int, ...], offset: int) -> Array:
+        return as_strided(memory[offset:], shape, [memory.itemsize * s for s in strides])
+
+    x = bits(rng, reach(*source) + 3, dtype)
+    y = bits(rng, reach(*target) + 3, dtype)
+    with Workspace(be) as ws:
+        out = ws.output(y)
+        be.map(copier(dtype), shape, [(ws.input(x), *source)], [], [(out, *target)])
+        expected = y.copy()
+        seen(expected, *target)[...] = seen(x, *source)
+        assert (ws.read(out) == expected).all(), (dtype, shape, source, target)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_offsets(be: Backend, dtype: str) -> None:
+    """Neighbours in the same word stay what they were."""
+    if not has(be, dtype):
+        return
+    for n, source, target in itertools.product((1, 2, 5, 64, 1031), (0, 1, 3), (0, 1, 2, 7)):
+        check_copy(be, dtype, (n,), ((1,), source), ((1,), target))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_strides(be: Backend, dtype: str) -> None:
+    if not has(be, dtype):
+        return
+    check_copy(be, dtype, (33, 17), ((1, 33), 0), ((17, 1), 0))  # transposed
+    check_copy(be, dtype, (33, 17), ((17, 1), 0), ((1, 33), 5))
+    check_copy(be, dtype, (40, 9), ((0, 1), 2), ((9, 1), 0))  # broadcast
+    check_copy(be, dtype, (40, 9), ((1, 0), 0), ((9, 1), 1))
+    check_copy(be, dtype, (301,), ((-1,), 300), ((1,), 0))  # backwards
+    check_copy(be, dtype, (301,), ((1,), 0), ((-3,), 903))
+    check_copy(be, dtype, (13, 7), ((-7, 2), 100), ((50, 3), 4))  # gaps
+    check_copy(be, dtype, (3, 1, 4, 1, 5), ((20, 7, 5, 9, 1), 0), ((1, 0, 3, 0, 12), 1))
+    check_copy(be, dtype, (), ((), 3), ((), 2))
+
+
+@pytest.mark.parametrize("dtype", ("int8", "float16", "float32", "int64"))
+def test_tiles(be: Backend, dtype: str) -> None:
+    """Whole blocks and what is left of them, along each dimension that is walked by lines."""
+    if not has(be, dtype):
+        return
+    check_copy(be, dtype, (70, 1030), ((1, 70), 0), ((1030, 1), 0))
+    check_copy(be, dtype, (1030, 70), ((70, 1), 0), ((1, 1030), 3))
+    check_copy(be, dtype, (70, 600), ((-1, 70), 69), ((600, -1), 599))
+    check_copy(be, dtype, (35, 33, 40), ((40, 1400, 1), 0), ((1320, 40, 1), 0))
+    check_copy(be, dtype, (35, 33, 40), ((1, 1400, 35), 0), ((1320, 40, 1), 2))
+    check_copy(be, dtype, (33, 35, 40), ((1400, 1, 35), 1), ((1400, 40, 1), 0))
+    check_copy(be, dtype, (33, 67, 70), ((1, 2310, 33), 1), ((4690, 70, 1), 3))
+    check_copy(be, dtype, (67, 33, 70), ((70, 4690, 1), 0), ((1, 67, 2211), 0))
+    check_copy(be, dtype, (64, 2, 600), ((-1, 64, 128), 63), ((1200, 600, 1), 0))
+    check_copy(be, dtype, (700, 3), ((3, 1), 0), ((4, 1), 0))
+    check_copy(be, dtype, (700, 3), ((1, 700), 0), ((3, 1), 0))
+    check_copy(be, dtype, (3, 700), ((1, 3), 0), ((700, 1), 0))
+    check_copy(be, dtype, (90, 65, 3), ((0, 3, 1), 0), ((195, 3, 1), 0))
+    check_copy(be, dtype, (30, 1, 65, 9), ((0, 0, 0, 1), 4), ((700, 0, 10, 1), 0))
+
+
+def test_operands_that_repeat(be: Backend) -> None:
+    """The same elements again and again, in blocks of which the last ones are shorter."""
+    rng = np.random.default_rng(7)
+    program = Program()
+    a, b, c, d = (program.input("float32") for _ in range(4))
+    program.output((a + b) * (c - d))
+    for rows, cols in ((300, 64), (77, 700), (2000, 3), (5, 513)):
+        row, col = rng.random(cols, "f4"), rng.random(rows, "f4")
+        whole, one = rng.random((rows, cols), "f4"), rng.random(1, "f4")
+        with Workspace(be) as ws:
+            out = ws.room((rows, cols))
+            inputs = [
+                (ws.input(row), (0, 1)),
+                (ws.input(col), (1, 0)),
+                ws.input(whole),
+                (ws.input(one), (0, 0)),
+            ]
+            be.map(program, (rows, cols), inputs, [], [out])
+            expected = (row + col[:, None]) * (whole - one)
+            np.testing.assert_allclose(ws.read(out), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_many_dimensions(be: Backend) -> None:
+    for rank in (8, 9, 12, 14):
+        shape = (2,) * rank
+        backwards = tuple(2**i for i in range(rank))
+        forwards = backwards[::-1]
+        check_copy(be, "float32", shape, (backwards, 1), (forwards, 0))
+    shape = (1,) * 40 + (3, 5) + (1,) * 22
+    check_copy(
+        be,
+        "float32",
+        shape,
+        ((0,) * 40 + (1, 3) + (0,) * 22, 0),
+        ((9,) * 40 + (5, 1) + (7,) * 22, 0),
+    )
+
+
+def test_large(be: Backend) -> None:
+    """More workgroups than a dimension of a grid has."""
+    n = 5_000_011
+    rng = np.random.default_rng(2)
+    for dtype in ("int8", "float32"):
+        values = rng.integers(-100, 100, n).astype(dtype)
+        program = Program()
+        x = program.input(dtype)
+        program.output(x + 1)
+        with Workspace(be) as ws:
+            out = ws.room(n, dtype)
+            be.map(program, (n,), [ws.input(values)], [], [out])
+            assert (ws.read(out) == values + np.ones((), dtype)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_in_place(be: Backend, dtype: str) -> None:
+    """Elements are read before they are written, whatever the program makes of them."""
+    if not has(be, dtype) or dtype == "bool":
+        return
+    rng = np.random.default_rng(8)
+    x, y = bits(rng, 1029, dtype), bits(rng, 1029, dtype)
+    program = Program()
+    a, b = program.input(dtype), program.input(dtype)
+    program.output(program.apply("max", a, b), program.apply("min", a, b))
+    with Workspace(be) as ws:
+        first, second = ws.output(x), ws.output(y)
+        be.map(program, (1029,), [first, second], [], [second, first])
+        assert (ws.read(second) == np.maximum(x, y)).all()
+        assert (ws.read(first) == np.minimum(x, y)).all()
+
+
+def test_parts_of_one_buffer(be: Backend) -> None:
+    program = Program()
+    a, b = program.input("float32"), program.input("float32")
+    program.output(a + b)
+    values = np.arange(300, dtype="f4")
+    with Workspace(be) as ws:
+        memory = ws.output(values)
+        be.map(program, (99,), [(memory, (1,), 0), (memory, (1,), 100)], [], [(memory, (1,), 200)])
+        expected = values.copy()
+        expected[200:299] = values[:99] + values[100:199]
+        assert (ws.read(memory) == expected).all()
+
+
+def test_one_buffer_for_several_inputs(be: Backend) -> None:
+    program = Program()
+    a, b, c = (program.input("float32") for _ in range(3))
+    program.output(a * b + c)
+    values = np.arange(200, dtype="f4")
+    with Workspace(be) as ws:
+        memory, out = ws.input(values), ws.room((10, 10))
+        be.map(program, (10, 10), [memory, (memory, (1, 10)), (memory, (0, 0), 7)], [], [out])
+        square = values[:100].reshape(10, 10)
+        assert (ws.read(out) == square * square.T + 7).all()
+
+
+def test_nothing_to_do(be: Backend) -> None:
+    with Workspace(be) as ws:
+        out = ws.output(np.arange(4, dtype="f4"))
+        be.map(copier("float32"), (3, 0), [ws.input(np.ones(1, "f4"))], [], [out])
+        be.map(copier("float32"), (0,), [0], [], [0])
+        assert (ws.read(out) == np.arange(4)).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operands_among_each_other(be: Backend, dtype: str) -> None:
+    """Pairs in one buffer, as the parts of complex numbers: each is read and written in place."""
+    if not has(be, dtype):
+        return
+    program = Program()
+    x, y = program.input(dtype), program.input(dtype)
+    program.output(y, x)
+    rng = np.random.default_rng(7)
+    for shape, strides, second in (
+        ((1031,), (2,), 1),
+        ((1, 33), (5, 3), 2),
+        ((17, 9), (18, 2), 1),
+        ((9, 17), (2, 18), 1),
+        ((4, 5), (-12, -2), 1),
+    ):
+        start = sum((size - 1) * -step for size, step in zip(shape, strides, strict=True)
+                    if step < 0)  # fmt: skip
+        whole = start + second + 1
+        whole += sum((size - 1) * max(step, 0) for size, step in zip(shape, strides, strict=True))
+        pairs = bits(rng, whole, dtype)
+
+        def seen(memory: Array, offset: int, shape: Any = shape, strides: Any = strides) -> Array:
+            return as_strided(memory[offset:], shape, [memory.itemsize * s for s in strides])
+
+        expected = pairs.copy()
+        seen(expected, start)[...] = seen(pairs, start + second)
+        seen(expected, start + second)[...] = seen(pairs, start)
+        with Workspace(be) as ws:
+            memory = ws.output(pairs)
+            both = [(memory, strides, start), (memory, strides, start + second)]
+            be.map(program, shape, both, [], both)
+            assert (ws.read(memory) == expected).all(), (dtype, shape, strides)

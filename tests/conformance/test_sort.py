@@ -1,0 +1,165 @@
+"""sort(), argsort() and topk(): every dtype and order, awkward lengths, what is equal and NaN."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tilewright import Backend, InvalidArgument
+
+from .elements import DTYPES, stored
+from .sorts import assert_bits, check_sorts, check_topk, draw, order, taken
+from .workspace import Workspace
+
+# Beside what is inserted, what a workgroup sorts, and what it takes of a long row.
+SHAPES = [(1, 1), (5, 2), (3, 32), (70, 33), (2, 1025), (1, 2047), (2, 2049), (1, 9001)]
+FEW = [(9, 33), (2, 2500)]
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype(be: Backend, rng: np.random.Generator, dtype: str, descending: bool) -> None:
+    all_of_them = dtype in ("int8", "float32", "int64") and not descending
+    for shape, kind in itertools.product(SHAPES if all_of_them else FEW, ["any", "equal"]):
+        with Workspace(be) as ws:
+            check_sorts(ws, draw(rng, shape, dtype, kind), dtype, descending)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float32", "uint64"])
+def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    for shape, kind in [((1, 300_007), "any"), ((3, 70_001), "equal")]:
+        with Workspace(be) as ws:
+            check_sorts(ws, draw(rng, shape, dtype, kind), dtype)
+
+
+def test_one_digit_alone(be: Backend, rng: np.random.Generator) -> None:
+    """Keys that differ in one place only, wherever it is."""
+    for shift in (0, 8, 16, 24):
+        x = (rng.integers(0, 256, (1, 3001)) << shift).astype("uint32")
+        with Workspace(be) as ws:
+            check_sorts(ws, x + np.uint32(5 << ((shift + 8) % 32)), "uint32")
+
+
+@pytest.mark.parametrize("x", [np.arange(5000), np.arange(5000)[::-1], np.zeros(5000)])
+def test_what_is_in_order(be: Backend, x: np.ndarray) -> None:
+    for dtype in ("int32", "float64"):
+        with Workspace(be) as ws:
+            check_sorts(ws, x[None].astype(dtype), dtype, descending=True)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "int32", "float64"])
+def test_in_place(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    for shape, kind in [((7, 20), "any"), ((3, 3000), "any"), ((1, 70_000), "equal")]:
+        x = draw(rng, shape, dtype, kind)
+        with Workspace(be) as ws:
+            both = ws.output(x)
+            be.sort(both, both, *shape, True, dtype)
+            assert_bits(ws.read(both), taken(x, order(x, dtype, True)), str(shape))
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_topk(be: Backend, rng: np.random.Generator, dtype: str, largest: bool) -> None:
+    cases = [((3, 50), 7), ((2, 4000), 9)]
+    if dtype in ("uint8", "float32", "float64"):
+        cases += [((1, 1), 1), ((2, 4000), 2500), ((2, 4000), 4000), ((3, 70), 70)]
+        cases += [((1, 90_001), 1), ((1, 90_001), 2000)]
+    for (shape, k), kind in itertools.product(cases, ["any", "equal"]):
+        with Workspace(be) as ws:
+            wide = "int32" if k == 9 else "int64"
+            check_topk(ws, draw(rng, shape, dtype, kind), k, dtype, largest, wide)
+
+
+@pytest.mark.parametrize("offset", [16, 256, 1040])
+def test_views(be: Backend, rng: np.random.Generator, offset: int) -> None:
+    """Of one buffer, apart from each other, wherever they start."""
+    for dtype, length in [("float32", 300), ("int16", 2600), ("uint64", 2600)]:
+        x = draw(rng, (2, length), dtype)
+        room = 2 * offset + 2 * x.nbytes
+        with Workspace(be) as ws:
+            whole = ws.output(np.zeros(room, np.uint8))
+            be.copy_htod(whole, x, offset)
+            apart = -(-(offset + x.nbytes) // 16) * 16
+            source, out = be.view(whole, offset, x.nbytes), be.view(whole, apart, x.nbytes)
+            be.sort(source, out, 2, length, False, dtype)
+            left = ws.read(whole)
+            assert left[offset : offset + x.nbytes].tobytes() == x.tobytes()
+            expected = taken(x, order(x, dtype, False))
+            assert_bits(left[apart : apart + x.nbytes].view(x.dtype).reshape(x.shape), expected, "")
+            assert not left[:offset].any() and not left[apart + x.nbytes :].any()
+            be.free(source)
+            be.free(out)
+
+
+def test_many_short_rows(be: Backend, rng: np.random.Generator) -> None:
+    for shape in [(30_000, 3), (2000, 100)]:
+        with Workspace(be) as ws:
+            check_sorts(ws, draw(rng, shape, "int32"), "int32")
+
+
+def test_in_a_recording(be: Backend, rng: np.random.Generator) -> None:
+    with Workspace(be) as ws:
+        x = draw(rng, (1, 4000), "float32")
+        source, out = ws.output(x), ws.room(x.shape)
+        values, indices = ws.room((1, 5)), ws.room((1, 5), "int64")
+        with be.record() as recording:
+            be.sort(source, out, 1, 4000)
+            be.topk(source, values, indices, 1, 4000, 5)
+        for _ in range(2):
+            x = draw(rng, (1, 4000), "float32")
+            be.copy_htod(source, x)
+            recording.replay()
+            assert_bits(ws.read(out), taken(x, order(x, "float32", False)), "replayed")
+            assert_bits(ws.read(indices), order(x, "float32", True)[:, :5], "replayed")
+
+
+def test_nothing(be: Backend) -> None:
+    for rows, length in [(0, 5), (3, 0), (0, 0)]:
+        be.sort(0, 0, rows, length)
+        be.argsort(0, 0, rows, length)
+        be.topk(0, 0, 0, rows, length, 0)
+    with Workspace(be) as ws:
+        be.topk(ws.input(np.ones(6, np.float32)), 0, 0, 2, 3, 0)
+
+
+def test_errors(be: Backend) -> None:
+    with Workspace(be) as ws:
+        x, out = ws.input(np.ones(8, np.float32)), ws.output(np.zeros(8))
+        with pytest.raises(InvalidArgument, match="k is 5, expected 0 to 4, the length of a row"):
+            be.topk(x, out, out, 2, 4, 5)
+        with pytest.raises(InvalidArgument, match="topk: indices overlaps values"):
+            be.topk(x, out, out, 2, 4, 2)
+        with pytest.raises(InvalidArgument, match="index_dtype is uint8, expected int64 or int32"):
+            be.argsort(x, out, 2, 4, False, "float32", "uint8")
+        part = be.view(x, 0, 24)
+        other = be.view(x, 16, 24)
+        with pytest.raises(InvalidArgument, match="sort: output overlaps input"):
+            be.sort(part, other, 1, 6)
+        be.free(part)
+        be.free(other)
+
+
+@given(
+    rows=st.lists(
+        st.lists(
+            st.sampled_from([0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e-40, 3.5]),
+            min_size=1,
+            max_size=40,
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+    descending=st.booleans(),
+    dtype=st.sampled_from(["float16", "bfloat16", "float32", "float64"]),
+    repeat=st.sampled_from([1, 80]),
+)
+def test_any_floats(
+    be: Backend, rows: list[list[float]], descending: bool, dtype: str, repeat: int
+) -> None:
+    width = max(map(len, rows))
+    x = stored([(row * width)[:width] * repeat for row in rows], dtype)
+    with Workspace(be) as ws:
+        check_sorts(ws, x, dtype, descending)

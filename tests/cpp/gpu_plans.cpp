@@ -1,0 +1,164 @@
+// Plans of ops: kept by what their requests ask, within a bound, and never beside what tools
+// choose.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "asked_device.hpp"
+#include "core/choices.hpp"
+#include "gpu/plan_cache.hpp"
+
+namespace tilewright::gpu {
+namespace {
+
+struct Products {
+  explicit Products(Config config = {}) : opened(std::move(config)) {
+    for (Buffer* buffer : {&a, &b, &c}) *buffer = opened.backend.alloc(4 * 700 * 700);
+  }
+  /// The grids of the launches of one product.
+  std::vector<std::array<std::uint32_t, 3>> multiply(Size m, Size n, Size k, Size pad = 0) {
+    opened.asked.grids.clear();
+    opened.backend.gemm(Transpose::none, Transpose::none, m, n, k, 1, a, k + pad, b, n, 0, c, n);
+    return opened.asked.grids;
+  }
+  const GpuBackend::Plans& plans() const { return opened.backend.plans(); }
+
+  Opened opened;
+  Buffer a = Buffer::null, b = Buffer::null, c = Buffer::null;
+};
+
+TEST_CASE("gpu plans: a product that is asked for again is not planned again") {
+  Products products;
+  const auto first = products.multiply(256, 256, 512);
+  CHECK(products.plans().made() == 1);
+  for (int i = 0; i < 5; ++i) CHECK(products.multiply(256, 256, 512) == first);
+  CHECK(products.plans().made() == 1);
+  products.multiply(256, 256, 508);
+  products.multiply(256, 256, 508, 4);
+  products.multiply(3, 256, 512);
+  CHECK(products.plans().made() == 4);
+}
+
+TEST_CASE("gpu plans: as many are kept as there is room for") {
+  Products products;
+  for (Size k = 1; k <= 600; ++k) products.multiply(8, 8, k);
+  CHECK(products.plans().made() == 600);
+  CHECK(products.plans().kept() <= GpuBackend::Plans::capacity);
+  CHECK(products.plans().kept() > GpuBackend::Plans::capacity / 2);
+}
+
+TEST_CASE("gpu plans: what tools force is taken, and theirs are not kept") {
+  Products products;
+  const auto usual = products.multiply(512, 512, 256);
+  const std::shared_ptr<Choices> choices = choices_of(products.opened.backend);
+  choices->force("gemm", "32x32");
+  CHECK(products.multiply(512, 512, 256).at(0)[0] == 16 * 16);
+  choices->force("gemm", "128x128");
+  CHECK(products.multiply(512, 512, 256).at(0)[0] == 4 * 4);
+  CHECK(products.plans().made() == 1);
+  choices->force("gemm", "");
+  CHECK(products.multiply(512, 512, 256) == usual);
+  choices->watch(true);
+  products.multiply(512, 512, 256);
+  CHECK(choices->take_made().size() >= 1);
+}
+
+TEST_CASE("gpu plans: scratch that finds no room any more is done without") {
+  // k is cut where there is room for the pieces.
+  Products roomy;
+  const auto with_room = roomy.multiply(64, 64, 600);
+  Products tight({.memory_limit = 3 * 4 * 700 * 700 + 1000});
+  const auto without = tight.multiply(64, 64, 600);
+  CHECK(with_room != without);
+  const Buffer filler = roomy.opened.backend.alloc(1 << 20);
+  CHECK(roomy.multiply(64, 64, 600) == with_room);
+  roomy.opened.backend.free(filler);
+  CHECK(roomy.plans().made() == 1);
+  // It goes another way once there is more room.
+  CHECK(tight.plans().made() == 0);
+}
+
+TEST_CASE("gpu plans: a kept plan that finds no room for its scratch is not taken") {
+  Products products({.memory_limit = 4 * 4 * 700 * 700});
+  const auto with_room = products.multiply(64, 64, 600);
+  const Buffer filler = products.opened.backend.alloc(4 * 700 * 700);
+  const auto without = products.multiply(64, 64, 600);
+  CHECK(with_room != without);
+  products.opened.backend.free(filler);
+  CHECK(products.multiply(64, 64, 600) == with_room);
+}
+
+TEST_CASE("gpu plans: the same plan serves other buffers, but not ones that lie otherwise") {
+  Products products;
+  Backend& be = products.opened.backend;
+  const auto& lengths = products.opened.asked.output_lengths;
+  const auto reduce = [&](Buffer from, Buffer to) {
+    const std::array<Size, 2> shape{3, 1 << 16};
+    be.reduce(ReduceOp::sum, from, to, shape, 1);
+    return lengths.back();
+  };
+  const std::uint64_t large = reduce(products.a, products.b);
+  CHECK(products.plans().made() == 1);
+  CHECK(reduce(products.b, products.c) == large);
+  // What is bound of a smaller buffer ends with it.
+  const Buffer small = be.alloc(1024);
+  CHECK(reduce(products.a, small) <= 1024);
+  CHECK(products.plans().made() == 1);
+  const Buffer end = be.view(products.a, 4 * (3 << 16) + 1024 - 4 * (3 << 16) % 1024, 12);
+  CHECK(reduce(products.a, end) < large);
+  CHECK(products.plans().made() == 2);
+}
+
+TEST_CASE("gpu plans: numbers of a program change from call to call") {
+  Products products;
+  Program program;
+  program.output(
+      program.apply("mul", {program.input(DType::float32), program.number(DType::float32)}));
+  const std::array<Size, 1> shape{1000};
+  const std::array<MapOperand, 1> in{MapOperand{products.a}}, out{MapOperand{products.b}};
+  for (const double value : {2.0, 3.0, 2.0}) {
+    const std::array<Number, 1> numbers{Number(value)};
+    products.opened.backend.map(program, shape, in, numbers, out);
+    const auto& params = products.opened.asked.last_params;
+    float last = 0;
+    std::memcpy(&last, params.data() + params.size() - 4, 4);
+    CHECK(last == static_cast<float>(value));
+  }
+  CHECK(products.plans().made() == 1);
+  Program other;
+  other.output(other.apply("add", {other.input(DType::float32), other.number(DType::float32)}));
+  const std::array<Number, 1> numbers{Number(2.0)};
+  products.opened.backend.map(other, shape, in, numbers, out);
+  CHECK(products.plans().made() == 2);
+}
+
+struct Place {
+  std::uint64_t value = 0;
+  std::uint64_t hash() const { return value << 59; }  // one set for each 32nd
+  bool operator==(const Place&) const = default;
+};
+
+TEST_CASE("gpu plans: a set holds the ones that came last") {
+  PlanCache<Place, int> cache;
+  int made = 0;
+  const auto get = [&](std::uint64_t key) {
+    if (const int kept = cache.find({key})) return kept;
+    cache.keep({key}, ++made);
+    return made;
+  };
+  for (std::uint64_t i = 0; i < 4; ++i) CHECK(get(32 * i) == static_cast<int>(i) + 1);
+  for (std::uint64_t i = 0; i < 4; ++i) CHECK(get(32 * i) == static_cast<int>(i) + 1);
+  CHECK(get(128) == 5);
+  CHECK(get(0) == 6);
+  CHECK(get(128) == 5);
+  CHECK(cache.kept() == 4);
+  CHECK(cache.made() == 6);
+}
+
+}  // namespace
+}  // namespace tilewright::gpu
