@@ -163,13 +163,19 @@ def test_all_in_one_buffer(
     np.testing.assert_array_equal(got[starts["v"] :], whole[starts["v"] :])
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 3), (6, 70, 24), (4, 33, 7), (8, 300, 64)], ids=str)
+@pytest.mark.parametrize("before", [2, 4], ids=lambda n: f"{n} before each query")
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 1, 3), (6, 70, 24), (4, 33, 7), (8, 300, 64), (3, 6, 144), (2, 5, 292), (1, 3, 1100)],
+    ids=str,
+)
 def test_scores(
-    ws: Workspace, rng: np.random.Generator, shape: tuple[int, int, int], dtype: str
+    ws: Workspace, rng: np.random.Generator, shape: tuple[int, int, int], before: int, dtype: str
 ) -> None:
+    """Rows that begin anywhere, and rows of whole vectors, which are read in blocks."""
     kv_heads, seq, dim = shape
     heads = 2 * kv_heads
-    q = np.full((heads, dim + 3), np.nan, dtype)[:, 2:-1]
+    q = np.full((heads, dim + 2 * before), np.nan, dtype)[:, before:-before]
     keys = np.full((seq, kv_heads, dim + 4), np.nan, dtype)[..., :-4].transpose(1, 0, 2)
     scores = np.full((heads, seq + 1), np.nan, dtype)[:, 1:]
     q[...], keys[...] = normal(rng, q.shape, dtype), normal(rng, keys.shape, dtype)

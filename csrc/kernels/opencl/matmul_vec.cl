@@ -17,6 +17,7 @@
 #include "vectors.h"
 
 #define WALKERS LANES
+#define IN_BLOCKS (SUBGROUP > 0 && LANES >= SUBGROUP)
 #define plus(x, y) ((x) + (y))
 JOIN_OF_WALKERS(join, plus)
 typedef struct {
@@ -50,7 +51,7 @@ kernel void matmul_vec(global const ITEM* matrix, global const ITEM* vector, glo
   WIDE sums[4] = {0, 0, 0, 0};
   uint i = lane;
 #if SUBGROUP
-  if (LANES >= SUBGROUP) {
+  if (IN_BLOCKS) {
     global const ITEM* matrix_blocks = matrix + of_first(base);
     global const ITEM* vector_blocks = vector + of_first(base_v);
     const uint end = of_first(cols);
@@ -62,10 +63,10 @@ kernel void matmul_vec(global const ITEM* matrix, global const ITEM* vector, glo
       }
     }
     i = at + get_sub_group_local_id();
-  } else
+  }
 #endif
 #if !STRIDED  // for which there are no registers
-  for (; i + 3 * LANES < cols; i += 4 * LANES) {
+  for (; !IN_BLOCKS && i + 3 * LANES < cols; i += 4 * LANES) {
     UNROLL for (uint e = 0; e < 4; ++e) {
       const uint at = i + e * LANES;
       sums[e] = fma(to_wide(matrix[base + at]), to_wide(vector[base_v + at]), sums[e]);
