@@ -105,6 +105,7 @@ bool Device::comes_to_rest() noexcept {
   for (int attempt = 0; attempt < attempts && !lost_; ++attempt) {
     try {
       wait();
+      for (const Mark& mark : marks_) await(mark.event);
       return true;
     } catch (const std::exception& error) {
       log(LogLevel::warning, text("level-zero: closing ", info_.name, ": ", error.what()));

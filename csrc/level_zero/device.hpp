@@ -109,7 +109,6 @@ class Device final : public gpu::Device {
   std::uint64_t mark_here();
   /// Finds out how far the GPU is.
   void look_at_marks();
-  bool forget_mark();
   void look_at(std::uint64_t place, std::chrono::nanoseconds longest,
                std::unique_lock<std::mutex>& lock);
   DownloadBlocks::Block& download_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);

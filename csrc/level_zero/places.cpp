@@ -36,25 +36,17 @@ std::uint64_t Device::mark_here() {
 }
 
 void Device::look_at_marks() {
+  // A mark's event is signalled behind its place, which may be known to be done before.
   while (!marks_.empty()) {
     const Mark& mark = marks_.front();
-    if (mark.place > done_) {
-      const ze_result_t result = api().EventHostSynchronize(mark.event, 0);
-      if (result == ZE_RESULT_NOT_READY) return;
-      check(result, "zeEventHostSynchronize");
-      done_up_to(mark.place);
-    } else if (!forget_mark()) {
-      return;
-    }
+    const ze_result_t result = api().EventHostSynchronize(mark.event, 0);
+    if (result == ZE_RESULT_NOT_READY) return;
+    check(result, "zeEventHostSynchronize");
+    done_up_to(mark.place);
+    if (mark.waiters != 0) return;
+    events_->put_back(mark.event);
+    marks_.pop_front();
   }
-}
-
-/// Lets go of the oldest mark, which is done, unless somebody still looks at its event.
-bool Device::forget_mark() {
-  if (marks_.front().waiters != 0) return false;
-  events_->put_back(marks_.front().event);
-  marks_.pop_front();
-  return true;
 }
 
 bool Device::reach(std::uint64_t place, Clock::time_point deadline) {

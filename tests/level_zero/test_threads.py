@@ -49,3 +49,34 @@ assert not wrong, wrong
 """
     succeeds(code)
     succeeds(code, ZE_CPU_SHUFFLE="11", ZE_CPU_COPY_ENGINE="1")
+
+
+def test_a_mark_is_kept_until_its_own_event(succeeds: Callable[..., str]) -> None:
+    """One thread waits for a launch by the launch's event, and another marks the place behind it.
+    The mark's event comes later, here much later, and must not be another's by then."""
+    code = """
+import threading, time
+with tw.init_backend(DEVICE) as be:
+    n = 700
+    a, product = be.array(np.ones((n, n), np.float32)), be.alloc(4 * n * n)
+    gemm = ("none", "none", n, n, n, 1.0, a.handle, n, a.handle, n, 0.0, product, n)
+    def mark_behind_what_is_waited_for():
+        be.synchronize()
+        be.gemm(*gemm)
+        waiting = threading.Thread(target=be.synchronize)
+        waiting.start()
+        time.sleep(0.001)
+        event = be.event()
+        waiting.join()
+        assert event.done()
+    x, received = be.alloc(400_000), np.empty(100_000, np.float32)
+    for i in range(20):
+        mark_behind_what_is_waited_for()
+        sent = np.full(100_000, i, np.float32)
+        be.copy_htod(x, sent)
+        be.copy_dtoh(received, x)
+        assert np.array_equal(received, sent), i
+    mark_behind_what_is_waited_for()
+print(CpuDriver().alive())
+"""
+    assert succeeds(code, ZE_CPU_BARRIER_TIME="3000") == "\n"

@@ -186,6 +186,9 @@ void Worker::execute(const Command& command) {
     }
     set_running(nullptr);
   }
+  if (command.orders && settings().barrier_microseconds > 0) {
+    std::this_thread::sleep_for(microseconds(settings().barrier_microseconds));
+  }
   const uint64_t end = now();
   for (const auto& allocation : command.memory) {
     const std::string damage = allocation->damage();

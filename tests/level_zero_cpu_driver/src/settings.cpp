@@ -78,6 +78,7 @@ Settings from_environment() {
   settings.guard_pages = flag_of("ZE_CPU_GUARD_PAGES", false);
   settings.validate_spirv = flag_of("ZE_CPU_VALIDATE_SPIRV", true);
   settings.shuffle_seed = number_of("ZE_CPU_SHUFFLE");
+  settings.barrier_microseconds = number_of("ZE_CPU_BARRIER_TIME").value_or(0);
   settings.lose_after = number_of("ZE_CPU_LOSE_AFTER");
   settings.lost_hangs = flag_of("ZE_CPU_LOST_HANGS", false);
   settings.fail_call = string_of("ZE_CPU_FAIL_CALL");

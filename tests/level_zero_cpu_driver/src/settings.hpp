@@ -22,6 +22,7 @@ struct Settings {
   bool guard_pages;
   bool validate_spirv;
   std::optional<uint64_t> shuffle_seed;
+  uint64_t barrier_microseconds;
   std::optional<uint64_t> lose_after;
   bool lost_hangs;
   std::string fail_call;
