@@ -10,7 +10,7 @@ from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.elementwise import clip, isnan
 from tilewright.namespace.manipulation import concat, diff
 from tilewright.namespace.reductions import cumulative_sum
-from tilewright.namespace.selection import nonzero, searchsorted
+from tilewright.namespace.selection import nonzero, searchsorted, take
 from tilewright.namespace.sorting import argsort, sort, topk
 from tilewright.operands import invalid, shown
 
@@ -44,6 +44,21 @@ def _flat(call: str, x: Any, name: str = "x") -> Array:
     return x.reshape(-1)
 
 
+def _ordered(x: Array) -> tuple[Array, Array]:
+    """The elements in ascending order, and where each is in x. Complex ones as NumPy has them: by
+    the real part, then by the imaginary one, what has a NaN behind all."""
+    if x.dtype.kind != "c":
+        return topk(x, x.size, largest=False)
+    order = argsort(x.imag + 0.0)  # -0.0 is no other number
+    order = take(order, argsort(take(x.real + 0.0, order)))
+    order = take(order, argsort(isnan(take(x, order))))
+    return take(x, order), order
+
+
+def _sorted(x: Array) -> Array:
+    return sort(x) if x.dtype.kind != "c" else _ordered(x)[0]
+
+
 def _first_ones(ordered: Array) -> Array:
     """Where elements in order differ from those before them, which NaN always does."""
     first = ones(ordered.shape, dtype="bool", device=ordered.backend)
@@ -67,21 +82,20 @@ def _inverse(order: Array, first: Array) -> Array:
 
 def unique_values(x: Array, /) -> Array:
     """The different elements in ascending order; each NaN is one, at the end."""
-    ordered = sort(_flat("unique_values", x))
+    ordered = _sorted(_flat("unique_values", x))
     return ordered[_first_ones(ordered)]
 
 
 def unique_counts(x: Array, /) -> UniqueCounts:
     """unique_values(), and how many of each there are."""
-    ordered = sort(_flat("unique_counts", x))
+    ordered = _sorted(_flat("unique_counts", x))
     first = _first_ones(ordered)
     return UniqueCounts(ordered[first], _counts(first))
 
 
 def unique_inverse(x: Array, /) -> UniqueInverse:
     """unique_values(), and which of them each element is, in the shape of x."""
-    flat = _flat("unique_inverse", x)
-    ordered, order = topk(flat, flat.size, largest=False)
+    ordered, order = _ordered(_flat("unique_inverse", x))
     first = _first_ones(ordered)
     return UniqueInverse(ordered[first], _inverse(order, first).reshape(x.shape))
 
@@ -89,8 +103,7 @@ def unique_inverse(x: Array, /) -> UniqueInverse:
 def unique_all(x: Array, /) -> UniqueAll:
     """unique_values(), where the first of each is in x flattened, which of them each element is,
     and how many of each there are."""
-    flat = _flat("unique_all", x)
-    ordered, order = topk(flat, flat.size, largest=False)
+    ordered, order = _ordered(_flat("unique_all", x))
     first = _first_ones(ordered)
     return UniqueAll(
         ordered[first], order[first], _inverse(order, first).reshape(x.shape), _counts(first)
@@ -110,7 +123,7 @@ def unique(
     unless equal_nan is False."""
     found = unique_all(_flat("unique", x).reshape(x.shape))
     values, indices, inverse, counts = found
-    if equal_nan and values.dtype.kind == "f" and values.size > 1:
+    if equal_nan and values.dtype.kind in "fc" and values.size > 1:
         numbers = values.size - int(isnan(values).sum().item())
         if numbers + 1 < values.size:
             values, indices = values[: numbers + 1], indices[: numbers + 1]
@@ -138,7 +151,17 @@ def isin(x1: Array, x2: Array, /, *, invert: bool = False) -> Array:
     if flat.size == 0:
         return full(x1.shape, invert, dtype="bool", device=x1.backend)
     common = result_type(x1, flat)
+    if common.kind == "c":
+        return _isin_complex(x1.astype(common, copy=False), flat.astype(common, copy=False), invert)
     wanted, ordered = x1.astype(common, copy=False), sort(flat.astype(common, copy=False))
     found = ordered[clip(searchsorted(ordered, wanted), 0, flat.size - 1)]
     truths: Array = found != wanted if invert else found == wanted
     return truths
+
+
+def _isin_complex(x1: Array, x2: Array, invert: bool) -> Array:
+    """By which of the different elements of both each of x2 is."""
+    which = unique_inverse(concat([x1.reshape(-1), x2])).inverse_indices
+    there = full(which.size, invert, dtype="bool", device=x1.backend)
+    there[which[x1.size :]] = not invert
+    return there[which[: x1.size]].reshape(x1.shape)
