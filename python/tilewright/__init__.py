@@ -2,7 +2,7 @@
 
 import logging
 
-from tilewright import linalg, random, reading, travel  # noqa: F401
+from tilewright import fft, linalg, random, reading, travel  # noqa: F401
 from tilewright._core import (
     BackendUnavailable,
     BinaryOp,
@@ -347,6 +347,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "finfo",
     "flatnonzero",
     "flip",

@@ -83,6 +83,7 @@ def be(device: str) -> Iterator[tilewright.Backend]:
     backend = opened[device]
     before = backend.memory_stats()
     yield backend
+    tilewright.fft.forget_plans()
     gc.collect(0)
     after = backend.memory_stats()
     assert after.allocations <= before.allocations, "the test left buffers behind"

@@ -14,9 +14,17 @@ os.environ["SCIPY_ARRAY_API"] = "1"
 
 Data = dict[str, Any]
 
+FFT_OF_AN_AXIS = ("fft", "hfft", "ifft", "ihfft", "irfft", "rfft")
+FFT_OF_ALL = (
+    *("fft2", "fftn", "fftshift", "hfft2", "ifft2", "ifftn", "ifftshift", "ihfft2", "irfft2"),
+    *("irfftn", "rfft2", "rfftn"),
+)
+
 # Of SciPy: what uses functions of its own compiled code, on the host.
 ON_HOST = frozenset(
     [
+        "fft.dct",
+        "fft.dctn",
         "ndimage.gaussian_filter",
         "signal.convolve",
         "signal.detrend",
@@ -69,10 +77,29 @@ def data() -> Data:
 def scipy_cases() -> dict[str, Case]:
     import scipy.cluster.vq
     import scipy.ndimage
-    from scipy import integrate, signal, special, stats
+    from scipy import fft, integrate, signal, special, stats
     from scipy.spatial.transform import Rotation
 
+    def along_columns(name: str) -> Callable[[Data], Any]:
+        return lambda d: getattr(fft, name)(d["x"], axis=0)
+
+    def along_all(name: str) -> Callable[[Data], Any]:
+        return lambda d: getattr(fft, name)(d["x"])
+
     calls: dict[str, Callable[[Data], Any]] = {
+        **{f"fft.{name}": along_columns(name) for name in FFT_OF_AN_AXIS},
+        **{f"fft.{name}": along_all(name) for name in FFT_OF_ALL},
+        "fft.dct": lambda d: fft.dct(d["p"]),
+        "fft.dctn": lambda d: fft.dctn(d["x"]),
+        "fft.fht": lambda d: fft.fht(d["p"], 0.1, 0.5),
+        "signal.correlate": lambda d: signal.correlate(d["t"], d["p"], method="fft"),
+        "signal.envelope": lambda d: signal.envelope(d["t"]),
+        "signal.fftconvolve": lambda d: signal.fftconvolve(d["x"], d["x"]),
+        "signal.freqz": lambda d: signal.freqz(d["p"])[1],
+        "signal.hilbert": lambda d: signal.hilbert(d["t"]),
+        "signal.hilbert2": lambda d: signal.hilbert2(d["x"]),
+        "signal.oaconvolve": lambda d: signal.oaconvolve(d["t"], d["p"]),
+        "signal.resample": lambda d: signal.resample(d["x"], 10),
         "cluster.vq.whiten": lambda d: scipy.cluster.vq.whiten(d["x"]),
         "integrate.cumulative_simpson": lambda d: integrate.cumulative_simpson(d["x"], axis=0),
         "integrate.cumulative_trapezoid": lambda d: integrate.cumulative_trapezoid(d["x"], axis=0),
@@ -124,6 +151,7 @@ def scipy_cases() -> dict[str, Case]:
 
 def scikit_learn_cases() -> dict[str, Case]:
     from sklearn import metrics, naive_bayes, preprocessing
+    from sklearn.decomposition import PCA
     from sklearn.metrics import pairwise
 
     def of_labels(metric: Callable[..., Any]) -> Callable[[Data], Any]:
@@ -142,6 +170,17 @@ def scikit_learn_cases() -> dict[str, Case]:
         return lambda d: estimator().fit_transform(d["x"])
 
     calls: dict[str, Callable[[Data], Any]] = {
+        # Components are known but for their signs.
+        "decomposition.PCA": lambda d: abs(
+            PCA(2, svd_solver="covariance_eigh").fit_transform(d["x"])
+        ),
+        "metrics.mean_pinball_loss": of_targets(metrics.mean_pinball_loss),
+        "metrics.pairwise.paired_cosine_distances": lambda d: pairwise.paired_cosine_distances(
+            d["x"], d["x"] + 1
+        ),
+        "metrics.pairwise.paired_euclidean_distances": lambda d: (
+            pairwise.paired_euclidean_distances(d["x"], d["x"] + 1)
+        ),
         "metrics.accuracy_score": of_labels(metrics.accuracy_score),
         "metrics.confusion_matrix": of_labels(metrics.confusion_matrix),
         "metrics.f1_score": of_labels(metrics.f1_score),

@@ -161,8 +161,8 @@ def array_function(
     name = function.__name__
     if name in ("ndim", "shape", "size") and len(arguments) == 1 and not options:
         return getattr(arguments[0], name)
-    if function.__module__ == "numpy.linalg":
-        return _linalg(function, name)(*arguments, **options)
+    if function.__module__ in ("numpy.linalg", "numpy.fft"):
+        return _of_module(function, name)(*arguments, **options)
     own = getattr(np, name, None)
     if own is function and name in ("array", "asarray", "asanyarray"):
         return _read_like(x, *arguments, **options)
@@ -176,12 +176,13 @@ def array_function(
     return known(*arguments, **options)
 
 
-def _linalg(function: Any, name: str) -> Any:
-    """What np.linalg has under the same name."""
-    linalg = _namespace().linalg
-    if name not in linalg.__all__ or getattr(np.linalg, name, None) is not function:
+def _of_module(function: Any, name: str) -> Any:
+    """What np.linalg or np.fft has under the same name."""
+    module = function.__module__.removeprefix("numpy.")
+    here = getattr(_namespace(), module)
+    if name not in here.__all__ or getattr(getattr(np, module), name, None) is not function:
         raise _core.Unsupported(
-            f"np.linalg.{name} of an Array has no form on devices; write "
-            f"np.linalg.{name}(x.numpy()) to compute it on the host"
+            f"np.{module}.{name} of an Array has no form on devices; write "
+            f"np.{module}.{name}(x.numpy()) to compute it on the host"
         )
-    return getattr(linalg, name)
+    return getattr(here, name)

@@ -1,0 +1,85 @@
+"""Fourier transforms beside NumPy's, SciPy's and torch's.
+
+    python benchmarks/python/fft.py [--device webgpu:0] [--threads N] [--elements N]
+
+torch works on CUDA beside a GPU; NumPy (one thread) and SciPy are asked on the processor alone.
+Lengths are drawn by kind, in each run the same ones; there are as many rows as make up --elements.
+The sides take turns; shown are medians of the times, and of the ratios turn by turn. Above 1 we are
+the faster ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import harness
+from turns import Call, in_turns, options, torch_beside
+
+OPS = ("fft", "rfft", "irfft")
+
+
+def is_smooth(n: int, most: int) -> bool:
+    for prime in range(2, most + 1):
+        while n % prime == 0:
+            n //= prime
+    return n == 1
+
+
+def lengths(random: Any, most: int) -> dict[int, str]:
+    """Some of each kind, small and large."""
+    kinds: dict[int, str] = {}
+    for low, high in ((16, 128), (128, 2048), (2048, 32768), (2**18, 2**20)):
+        if high > most:
+            continue
+        kinds[2 ** int(random.integers(low.bit_length(), high.bit_length()))] = "power of 2"
+        drawn = random.integers(low, high, 5000).tolist()
+        kinds[next(n for n in drawn if is_smooth(n, 7) and n & (n - 1))] = "smooth"
+        kinds[next(n for n in drawn if not is_smooth(n, 13))] = "any"
+    return kinds
+
+
+def main() -> None:
+    parser = options(__doc__, turns=7)
+    parser.add_argument("--elements", type=int, default=1 << 20, help="default: %(default)s")
+    arguments = parser.parse_args()
+    harness.threads(arguments.threads)
+    import numpy as np
+    import scipy.fft
+    import tilewright as tw
+
+    with tw.init_backend(arguments.device) as be:
+        on_cpu = be.name == "cpu"
+        torch = torch_beside(be, arguments.threads)
+        print(f"{be.device.name}; {torch}")
+        random = np.random.default_rng(0)
+        for n, kind in sorted(lengths(random, arguments.elements).items()):
+            rows = max(1, arguments.elements // n)
+            for dtype in ("complex64", "complex128") if on_cpu else ("complex64",):
+                z = (random.standard_normal((rows, n)) + 1j * random.standard_normal((rows, n)))
+                z = z.astype(dtype)
+                for op in OPS:
+                    host = z.real.copy() if op == "rfft" else z[:, : n // 2 + 1].copy()
+                    host = z if op == "fft" else host
+                    size = {"n": n}
+                    x = tw.asarray(host, device=be)
+                    own: Call = functools.partial(getattr(tw.fft, op), x, **size)
+                    sides: dict[str, tuple[Call, Call]] = {"tilewright": (own, be.synchronize)}
+                    if on_cpu:
+                        in_numpy = functools.partial(getattr(np.fft, op), host, **size)
+                        in_scipy = functools.partial(
+                            getattr(scipy.fft, op), host, workers=arguments.threads, **size
+                        )
+                        sides["NumPy"] = (in_numpy, lambda: None)
+                        sides["SciPy"] = (in_scipy, lambda: None)
+                    if torch.module is not None and torch.where == "cuda":
+                        there = torch.module.from_numpy(host).cuda()
+                        in_torch = functools.partial(getattr(torch.module.fft, op), there, **size)
+                        sides["torch"] = (in_torch, torch.wait)
+                    seconds, ratios = in_turns(sides, arguments.turns, 1)
+                    each = seconds * 1e9 / (rows * n)
+                    print(f"{op:5} {dtype:10} {n:7} {kind:10}  {each:8.2f} ns an element  {ratios}")
+
+
+if __name__ == "__main__":
+    main()

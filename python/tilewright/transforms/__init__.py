@@ -1,0 +1,1 @@
+"""Fourier transforms of the last axis: plans, which are made once for a length, and what they run."""

@@ -1,0 +1,302 @@
+"""Plans: the tables of a length on a device, and the products and passes that transform rows by
+them. A scale is part of a table, so that it costs nothing."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright import _core
+from tilewright.array import Array
+from tilewright.namespace import complex_math
+from tilewright.namespace.complex_functions import complex_dtype
+from tilewright.namespace.complex_math import Z
+from tilewright.namespace.linear import matmul
+from tilewright.namespace.manipulation import broadcast_to
+from tilewright.program import Program
+from tilewright.transforms import tables
+from tilewright.transforms.lengths import way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tilewright.backend import Backend
+
+# Of the tables that are kept for a backend.
+MOST_BYTES = 256 << 20
+
+
+class Plan:
+    """Of rows of one length on one backend."""
+
+    def __init__(self, backend: Backend, parts: np.dtype[Any]) -> None:
+        self.backend = backend
+        self.parts = parts
+        self.complex = complex_dtype(parts)
+        self.tables: list[Array] = []
+
+    def real_table(self, host: tables.Host) -> Array:
+        self.tables.append(self.backend._upload(host.astype(self.parts)))
+        return self.tables[-1]
+
+    def complex_table(self, host: tables.Host) -> Array:
+        self.tables.append(self.backend._upload(host.astype(self.complex)))
+        return self.tables[-1]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(table.nbytes for table in self.tables)
+
+    @property
+    def is_alive(self) -> bool:
+        """Not after a close()."""
+        try:
+            self.backend.buffer_bytes(self.tables[0])
+        except _core.Error:
+            return False
+        return True
+
+    def __call__(self, x: Array) -> Array:
+        """The transforms of the rows, one after another in new memory."""
+        raise NotImplementedError
+
+
+def product(x: Array, table: Array, of_complex: bool, to_complex: bool) -> Array:
+    """Rows of parts or of real numbers times a real matrix."""
+    rows = x._contiguous()
+    rows = rows._parts().reshape(-1, table.shape[0]) if of_complex else rows
+    result = matmul(rows.reshape(-1, table.shape[0]), table)
+    if not to_complex:
+        return result.reshape(*x.shape[:-1], table.shape[1])
+    result = result.reshape(*x.shape[:-1], table.shape[1] // 2, 2)._paired()
+    return result
+
+
+class Direct(Plan):
+    """One product with a matrix of roots."""
+
+    def __init__(
+        self, backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float
+    ) -> None:
+        super().__init__(backend, parts)
+        self.matrix = self.real_table(tables.of_parts(tables.matrix(n, sign) * scale))
+
+    def __call__(self, x: Array) -> Array:
+        return product(x, self.matrix, of_complex=True, to_complex=True)
+
+
+class Split(Plan):
+    """Rows as a matrix: its columns are transformed, turned by roots, and then its rows."""
+
+    def __init__(
+        self, backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float, first: int
+    ) -> None:
+        super().__init__(backend, parts)
+        self.shape = (first, n // first)
+        self.columns = plan(backend, parts, first, sign)
+        self.rows = plan(backend, parts, n // first, sign)
+        places = np.outer(*(np.arange(size, dtype=np.int64) for size in self.shape))
+        self.turns = self.complex_table(tables.roots(places, n, sign) * scale)
+
+    def __call__(self, x: Array) -> Array:
+        columns = x.reshape(*x.shape[:-1], *self.shape).swapaxes(-1, -2)
+        turned = self.columns(columns).swapaxes(-1, -2) * self.turns
+        return self.rows(turned).swapaxes(-1, -2).reshape(x.shape)
+
+
+class Convolution(Plan):
+    """Bluestein's: any length as a convolution with a chirp, by transforms of a longer one."""
+
+    def __init__(
+        self, backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float, longer: int
+    ) -> None:
+        super().__init__(backend, parts)
+        self.n = n
+        self.forward = plan(backend, parts, longer, -1)
+        self.back = plan(backend, parts, longer, 1)
+        chirp = tables.chirp(n, sign)
+        self.before = self.complex_table(chirp)
+        self.behind = self.complex_table(chirp * (scale / longer))
+        answer = np.zeros(longer, complex)
+        answer[:n] = chirp.conj()
+        answer[longer - n + 1 :] = chirp[:0:-1].conj()
+        self.answer = self.complex_table(np.fft.fft(answer))
+        self.longer = longer
+
+    def __call__(self, x: Array) -> Array:
+        padded = x.backend._new((*x.shape[:-1], self.longer), self.complex)
+        padded[..., self.n :] = 0
+        padded[..., : self.n] = x * self.before
+        convolved = self.back(self.forward(padded) * self.answer)
+        result: Array = convolved[..., : self.n] * self.behind
+        return result
+
+
+@cache
+def _halves(parts: str, to_real: bool) -> Program:
+    """What a row of real numbers has to do with half as many complex ones, each of two of them."""
+    program = Program()
+    one, other, turn = (Z(program.input(parts), program.input(parts)) for _ in range(3))
+    even = Z(one.re + other.re, one.im - other.im)
+    odd = complex_math.multiply(Z(one.re - other.re, one.im + other.im), turn)
+    if to_real:
+        program.output(even.re - odd.im, even.im + odd.re)
+    else:
+        program.output(even.re * 0.5 + odd.re, even.im * 0.5 + odd.im)
+    return program
+
+
+@cache
+def _ends(parts: str, outputs: int) -> Program:
+    """The sum and the difference of two, each with an imaginary part of 0 where that is asked."""
+    program = Program()
+    a, b = program.input(parts), program.input(parts)
+    zero = program.constant(0.0, parts)
+    program.output(*((a + b, a - b) if outputs == 2 else (a + b, zero, a - b, zero)))
+    return program
+
+
+class FromReal(Plan):
+    """Of rows of real numbers, the first n // 2 + 1 of the transform."""
+
+    def __init__(self, backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> None:
+        super().__init__(backend, parts)
+        self.n = n
+        self.matrix = self.whole = self.half = None
+        if way(n).first == 0:
+            self.matrix = self.real_table(tables.from_real(n) * scale)
+        elif n % 2:
+            self.whole = plan(backend, parts, n, -1, scale)
+            self.tables = self.whole.tables
+        else:
+            self.half = plan(backend, parts, n // 2, -1, scale)
+            turns = tables.roots(np.arange(1, n // 2), n, -1)
+            self.turns = self.complex_table(-0.5j * turns)
+
+    def __call__(self, x: Array) -> Array:
+        n = self.n
+        if self.matrix is not None:
+            return product(x, self.matrix, of_complex=False, to_complex=True)
+        if self.whole is not None:
+            return self.whole(x.astype(self.complex))[..., : n // 2 + 1]
+        assert self.half is not None
+        half = n // 2
+        z = self.half(x._contiguous().reshape(*x.shape[:-1], half, 2)._paired())
+        result = x.backend._new((*x.shape[:-1], half + 1), self.complex)
+        first, last = result[..., 0], result[..., half]
+        ends = [first._part(0), first._part(1), last._part(0), last._part(1)]
+        zero = z[..., 0]
+        name = self.parts.name
+        x.backend.map(_ends(name, 4), zero.shape, [zero._part(0), zero._part(1)], [], ends)
+        inner = z[..., 1:], z[..., :0:-1], broadcast_to(self.turns, z[..., 1:].shape)
+        target = result[..., 1:half]
+        if target.size:
+            x.backend.map(
+                _halves(name, False), target.shape, _both_parts(*inner), [], _both_parts(target)
+            )
+        return result
+
+
+class ToReal(Plan):
+    """From the first n // 2 + 1 of a transform to the n real numbers."""
+
+    def __init__(self, backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> None:
+        super().__init__(backend, parts)
+        self.n = n
+        self.matrix = self.whole = self.half = None
+        if way(n).first == 0:
+            self.matrix = self.real_table(tables.to_real(n) * scale)
+        elif n % 2:
+            self.whole = plan(backend, parts, n, 1, scale)
+            self.tables = self.whole.tables
+        else:
+            self.half = plan(backend, parts, n // 2, 1, scale)
+            self.turns = self.complex_table(tables.roots(np.arange(1, n // 2), n, 1))
+
+    def __call__(self, x: Array) -> Array:
+        n, half = self.n, self.n // 2
+        if self.matrix is not None:
+            return product(x, self.matrix, of_complex=True, to_complex=False)
+        if self.whole is not None:
+            full = x.backend._new((*x.shape[:-1], n), self.complex)
+            full[..., : half + 1] = x
+            full[..., 0]._part(1)[...] = 0
+            full[..., half + 1 :] = x[..., :0:-1]
+            mirrored = full[..., half + 1 :]._part(1)
+            mirrored *= -1
+            return self.whole(full)._part(0)._contiguous()
+        assert self.half is not None
+        z = x.backend._new((*x.shape[:-1], half), self.complex)
+        ends = [x[..., 0]._part(0), x[..., half]._part(0)]
+        name = self.parts.name
+        x.backend.map(_ends(name, 2), ends[0].shape, ends, [], _both_parts(z[..., 0]))
+        target = z[..., 1:]
+        inner = x[..., 1:half], x[..., half - 1 : 0 : -1], broadcast_to(self.turns, target.shape)
+        if target.size:
+            x.backend.map(
+                _halves(name, True), target.shape, _both_parts(*inner), [], _both_parts(target)
+            )
+        return self.half(z)._parts().reshape(*x.shape[:-1], n)
+
+
+def _both_parts(*arrays: Array) -> list[Array]:
+    return [x._part(i) for x in arrays for i in range(2)]
+
+
+# What is kept -----------------------------------------------------------------------------------
+
+_lock = threading.RLock()
+_kept: weakref.WeakKeyDictionary[Any, OrderedDict[Any, Plan]] = weakref.WeakKeyDictionary()
+
+
+def _found(backend: Backend, key: Any, make: Callable[[], Plan]) -> Plan:
+    with _lock:
+        plans = _kept.setdefault(backend, OrderedDict())
+        found = plans.get(key)
+        if found is not None and found.is_alive:
+            plans.move_to_end(key)
+            return found
+        if found is not None:
+            plans.clear()
+        made = make()
+        plans[key] = made
+        while len(plans) > 1 and sum(one.nbytes for one in plans.values()) > MOST_BYTES:
+            plans.popitem(last=False)
+        return made
+
+
+def plan(
+    backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float = 1.0
+) -> Plan:
+    """Of complex rows: sign is -1 for the transform, 1 for its inverse."""
+
+    def make() -> Plan:
+        first = way(n).first
+        if first == 0:
+            return Direct(backend, parts, n, sign, scale)
+        if first < 0:
+            return Convolution(backend, parts, n, sign, scale, -first)
+        return Split(backend, parts, n, sign, scale, first)
+
+    return _found(backend, (parts.name, n, sign, scale), make)
+
+
+def from_real(backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> Plan:
+    key = (parts.name, n, "from real", scale)
+    return _found(backend, key, lambda: FromReal(backend, parts, n, scale))
+
+
+def to_real(backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> Plan:
+    key = (parts.name, n, "to real", scale)
+    return _found(backend, key, lambda: ToReal(backend, parts, n, scale))
+
+
+def forget() -> None:
+    """Lets go of all tables."""
+    with _lock:
+        _kept.clear()
