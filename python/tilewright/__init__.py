@@ -481,4 +481,4 @@ __all__ = [
     "zeros_like",
 ]
 
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"

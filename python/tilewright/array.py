@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.shapes import permuted, rows, strides_in, to_axes, to_new_shape
+from tilewright.shapes import permuted, rows, strides_in, to_axes, to_new_shape, to_one_axis
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Sequence
@@ -248,8 +248,8 @@ class Array(_core.ArrayBase):
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         """A view with two axes swapped."""
         order = list(range(self.ndim))
-        (first,) = to_axes("swapaxes", axis1, self.ndim)
-        (second,) = to_axes("swapaxes", axis2, self.ndim)
+        first = to_one_axis("swapaxes", axis1, self.ndim)
+        second = to_one_axis("swapaxes", axis2, self.ndim)
         order[first], order[second] = second, first
         return permuted("swapaxes", self, order)
 
@@ -346,7 +346,15 @@ class Array(_core.ArrayBase):
         return (self[i] for i in range(self.shape[0]))
 
     def __contains__(self, value: object) -> bool:
-        return bool((self == value).any().item())
+        found = self == value
+        return bool(found.any().item()) if isinstance(found, Array) else bool(found)
+
+    def __format__(self, spec: str) -> str:
+        """Of an Array without dimensions as its element: f"{loss:.3f}"."""
+        return format(self.item(), spec) if spec and not self.shape else super().__format__(spec)
+
+    def __reversed__(self) -> Iterator[Array]:
+        return iter(self[::-1])
 
     # Elements by arrays ---------------------------------------------------------------------------
 

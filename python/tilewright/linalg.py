@@ -143,6 +143,10 @@ def _norm(call: str, x: Array, axes: tuple[int, ...], keepdims: bool, ord: float
     shape = reductions._left(call, x, axes, keepdims)
     within, result = reductions._within(x).name, reductions._averaged(x)
     if abs(ord) == float("inf"):
+        if ord > 0 and any(x.shape[i] == 0 for i in axes):
+            nothing: Array = x.backend._new(shape, reductions._averaged(x))
+            nothing[...] = 0
+            return nothing
         op, front, power = ("max" if ord > 0 else "min"), _magnitudes(x.stored_as, within, 1.0), 1.0
         reductions._not_empty(call, x, axes)
     elif ord == 0:
@@ -173,6 +177,8 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | str | None 
         invalid("matrix_norm", f"ord is {shown(ord)}, expected {expected}")
     along = last[0] if ord in (1, -1) else last[1]
     sums = _norm("matrix_norm", x, (along,), True, 1.0)
+    if ord in (1, float("inf")) and 0 in sums.shape[-2:]:
+        return reductions.sum(sums, axis=last, keepdims=keepdims)
     extreme = reductions.max if ord in (1, float("inf")) else reductions.min
     return extreme(sums, axis=last, keepdims=keepdims)
 

@@ -147,11 +147,24 @@ def read_host(call: str, name: str, given: Any) -> npt.NDArray[Any]:
     try:
         if hasattr(given, "__dlpack__") and not hasattr(given, "__array_interface__"):
             return np.from_dlpack(given)
-        return np.asarray(given)
+        values = np.asarray(given)
+        if isinstance(given, (list, tuple)) and values.dtype == np.float64:
+            values = _whole(given, values)
+        return values
     except Exception as error:
         raise _core.InvalidArgument(
             f"{call}: {name} of type {type(given).__name__} cannot be read as an array: {error}"
         ) from error
+
+
+def _whole(given: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Integers of which NumPy makes float64, since some are beyond int64, as they are."""
+    if not (np.abs(values) >= 2.0**63).any():
+        return values
+    exact = np.array(given, dtype=object)
+    if not all(isinstance(one, (int, np.integer)) for one in exact.flat):
+        return values
+    return exact.astype(np.uint64)  # what is negative, or beyond it, is an OverflowError
 
 
 def to_host(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -39,6 +39,16 @@ def to_axes(call: str, axis: Any, rank: int, name: str = "axis") -> tuple[int, .
     return tuple(axes)
 
 
+def to_one_axis(call: str, axis: Any, rank: int, name: str = "axis") -> int:
+    """One axis counted from the front."""
+    axes = to_axes(call, axis, rank, name)
+    if len(axes) != 1:
+        raise _core.InvalidArgument(
+            f"{call}: {name} is {_core._shown(axis)}, expected one axis"
+        )
+    return axes[0]
+
+
 def to_new_shape(shape: tuple[int, ...], size: int, sizes: Any) -> tuple[int, ...]:
     """The shape of the same elements; one size may be -1."""
 

@@ -97,8 +97,7 @@ def test_errors(be: Backend) -> None:
     x = tw.ones((2, 3), device=be)
     for call, message in [
         (lambda: tw.unique_values([1]), "unique_values: x is .* expected an Array"),
-        (lambda: tw.isin(1j, x), "isin: x1 is .*expected an Array"),
-        (lambda: tw.isin(x, 1), "isin: x2 is 1 .*expected an Array"),
+        (lambda: tw.isin(1j, 1), "isin: x1 is .*expected an Array"),
         (lambda: tw.isin(x, x, invert=1), "invert is 1 .*expected True or False"),
     ]:
         with pytest.raises(InvalidArgument, match=message):

@@ -73,6 +73,12 @@ CASES = [
     Attention(1, 140, 121, 70, 33, causal=True),
     Attention(2, 70, 250, 131, 68, causal=True, q_offset=20, kv_heads=10),
     Attention(1, 140, 127, 65, 128),
+    # Large scores, where a wrong maximum shows: what is one workgroup wide, and less.
+    Attention(1, 4, 3, 65, 192, scale=3.0),
+    Attention(1, 12, 1, 129, 130, causal=True, q_offset=128, kv_heads=3, scale=3.0),
+    Attention(2, 3, 1, 1, 256, kv_heads=1, scale=3.0),
+    Attention(1, 2, 1, 70, 200, scale=3.0),
+    Attention(1, 8, 1, 70, 100, kv_heads=1, scale=3.0),
 ]
 
 LONG = [

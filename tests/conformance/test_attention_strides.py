@@ -166,7 +166,10 @@ def test_all_in_one_buffer(
 @pytest.mark.parametrize("before", [2, 4], ids=lambda n: f"{n} before each query")
 @pytest.mark.parametrize(
     "shape",
-    [(1, 1, 3), (6, 70, 24), (4, 33, 7), (8, 300, 64), (3, 6, 144), (2, 5, 292), (1, 3, 1100)],
+    [
+        *((1, 1, 3), (6, 70, 24), (4, 33, 7), (8, 300, 64), (3, 6, 144), (2, 3, 252), (2, 3, 256)),
+        *((2, 5, 292), (1, 3, 1100), (1, 2, 4156)),
+    ],
     ids=str,
 )
 def test_scores(

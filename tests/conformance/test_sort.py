@@ -163,3 +163,21 @@ def test_any_floats(
     x = stored([(row * width)[:width] * repeat for row in rows], dtype)
     with Workspace(be) as ws:
         check_sorts(ws, x, dtype, descending)
+
+
+def test_more_rows_than_go_at_once(be: Backend, rng: np.random.Generator) -> None:
+    """Those of a later part have their places where no binding starts."""
+    length, k = 1_100_000, 2049
+    at_once = min(256 << 20, be.capabilities().limits.get("max_binding_bytes", 256 << 20))
+    rows = at_once // (8 * length) + 1
+    last = draw(rng, (1, length), "uint32")
+    source, values, indices = (be.alloc(4 * rows * n) for n in (length, k, k))
+    try:
+        be.copy_htod(source, last, offset=4 * (rows - 1) * length)
+        be.topk(source, values, indices, rows, length, k, True, "uint32", "int32")
+        got = np.empty((1, k), np.int32)
+        be.copy_dtoh(got, indices, offset=4 * (rows - 1) * k)
+    finally:
+        for buffer in (source, values, indices):
+            be.free(buffer)
+    assert_bits(got, order(last, "uint32", True)[:, :k].astype(np.int32), f"row {rows - 1}")

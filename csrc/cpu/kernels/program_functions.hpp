@@ -181,18 +181,18 @@ static inline Doubles floor_divide(Doubles a, Doubles b) {
 }
 /// Of float32 that was widened, whose quotients below 2^28 are told from whole numbers, and whose
 /// products with these are exact.
-static inline SignedLongs is_tame(Doubles quotient, Doubles a) {
-  return (abs(quotient) < 0x1p28) & (a != 0);
+static inline SignedLongs is_tame(Doubles quotient) {
+  return (abs(quotient) < 0x1p28) & (quotient != 0);  // 0 of 0, and of what infinity divides
 }
 static inline Doubles remainder_of_floats(Doubles a, Doubles b) {
   const Doubles quotient = a / b;
   const Doubles rest = a - round_down(quotient) * b;
-  if (any(~is_tame(quotient, a))) return remainder(a, b);
+  if (any(~is_tame(quotient))) return remainder(a, b);
   return rest == 0 ? copy_sign(Doubles{}, b) : rest;
 }
 static inline Doubles floor_divide_of_floats(Doubles a, Doubles b) {
   const Doubles quotient = a / b;
-  if (any(~is_tame(quotient, a))) return floor_divide(a, b);
+  if (any(~is_tame(quotient))) return floor_divide(a, b);
   return round_down(quotient);
 }
 static inline Floats remainder(Floats a, Floats b) {

@@ -335,7 +335,8 @@ static inline Doubles acosh(Doubles x) {
 }
 static inline Doubles atanh(Doubles x) {
   const Doubles a = abs(x), t = 2 * a;
-  return copy_sign(0.5 * log_of_one_plus(t + t * a / (1 - a)), x);
+  const Doubles inside = copy_sign(0.5 * log_of_one_plus(t + t * a / (1 - a)), x);
+  return a > 1 ? wide(__builtin_nan("")) : inside;
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA

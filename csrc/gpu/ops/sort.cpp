@@ -247,7 +247,9 @@ void GpuBackend::sort_by_digits(const SortRows& s) {
   if (passes > 1) odd = scratch(n, s.bytes());
   if (passes > 2 && !even) even = scratch(n, s.bytes());
   if (s.indices) {
-    if (!s.wide_indices) even_places = s.indices;
+    // Kernels read places from where their binding starts, which those of a later part may not.
+    const bool aligned = s.indices.offset % device_->limits().binding_alignment == 0;
+    if (!s.wide_indices && aligned) even_places = s.indices;
     if (passes > 1) odd_places = scratch(n, 4);
     if (passes > 2 && !even_places) even_places = scratch(n, 4);
   }

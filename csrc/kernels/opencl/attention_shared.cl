@@ -123,13 +123,15 @@ kernel void attention_shared(global const T* q, global const ITEM* k, global con
       }
       powers[t] = score;
     }
-    UNROLL for (uint step = KEYS / 4; step >= KEYS / 16; step /= 4) {
+    // Written out: of a loop here a CPU runtime makes wrong code where COLUMNS is GROUP.
+    UNROLLED(2, i, {
+      const uint step = i == 0 ? KEYS / 4 : KEYS / 16;
       local_barrier();
       if (slot < FOURS && t % KEYS < step) {
         powers[t] = fmax(fmax(powers[t], powers[t + step]),
                          fmax(powers[t + 2 * step], powers[t + 3 * step]));
       }
-    }
+    })
     local_barrier();
     float4 factor[FOURS];
     UNROLL for (uint f = 0; f < FOURS; ++f) {

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.array import Array
-from tilewright.operands import invalid, shown
+from tilewright.operands import FLOAT16, invalid, shown
 
 if TYPE_CHECKING:
 
@@ -68,7 +70,6 @@ maximum: Binary = _functions["maximum"]
 minimum: Binary = _functions["minimum"]
 multiply: Binary = _functions["multiply"]
 negative: Unary = _functions["negative"]
-nextafter: Binary = _functions["nextafter"]
 not_equal: Binary = _functions["not_equal"]
 positive: Unary = _functions["positive"]
 pow: Binary = _functions["pow"]
@@ -88,6 +89,7 @@ tanh: Unary = _functions["tanh"]
 trunc: Unary = _functions["trunc"]
 
 _clip = _functions["clip"]
+_nextafter = _functions["nextafter"]
 _where = _functions["where"]
 
 
@@ -110,6 +112,17 @@ def clip(
     if max is None:
         return maximum(x, min, out=out)
     return _clip(x, min, max, out=out)  # type: ignore[no-any-return]
+
+
+def nextafter(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+    """The next number of the dtype from x1 on towards x2."""
+    dtypes = [one.dtype for one in (x1, x2) if hasattr(one, "dtype")]
+    if FLOAT16 in dtypes and np.result_type(*dtypes) == FLOAT16:
+        raise _core.Unsupported(
+            "nextafter: float16 is computed in float32, whose next numbers it does not hold; write "
+            ".astype('float32')"
+        )
+    return _nextafter(x1, x2, out=out)  # type: ignore[no-any-return]
 
 
 @overload

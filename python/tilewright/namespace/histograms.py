@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.namespace import bin_widths, reductions
 from tilewright.namespace.creation import asarray, zeros
+from tilewright.namespace.elementwise import clip
 from tilewright.namespace.manipulation import broadcast_to, diff, stack
 from tilewright.namespace.reductions import cumulative_sum
 from tilewright.namespace.selection import take
@@ -343,6 +344,9 @@ def histogram(
         return Histogram(empty, edges)
     # Group 0 is below all bins, the last one above.
     places, groups = _places(x, host, end=True), host.size + 1
+    if range is None and (isinstance(bins, str) or np.ndim(bins) == 0):
+        # The outer edges are the least and the largest element, which float64 may have rounded.
+        places = clip(places, 1, host.size - 1)
     if weighing is None:
         found = _counts(places, groups)
     else:

@@ -23,7 +23,7 @@ class ArrayNamespaceInfo:
     """What this namespace can do, by device."""
 
     def capabilities(self) -> dict[str, Any]:
-        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Backend:
         return default_backend()

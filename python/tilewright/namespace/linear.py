@@ -11,8 +11,9 @@ from tilewright.namespace import complex_reductions, reductions
 from tilewright.namespace.complex_functions import FLOAT64
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
-from tilewright.operands import FLOAT16, FLOAT32, invalid, shown
+from tilewright.operands import FLOAT16, FLOAT32, has_own_dtype, invalid, read_host, shown
 from tilewright.program import Program
+from tilewright.reading import _weak
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,14 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
     if not isinstance(like, Array):
         invalid("matmul", f"x1 is {shown(x1)}, expected an Array")
     both: list[Any] = [x1, x2]
+    for i, one in enumerate(both):
+        if isinstance(one, (list, tuple, range)):
+            # Its numbers take the dtype of the Array where that is of their kind.
+            values = read_host("matmul", f"x{i + 1}", one)
+            if not has_own_dtype(one):
+                wanted = _weak(values, like.dtype, like.backend, "matmul", f"x{i + 1}")
+                values = values.astype(wanted, copy=False)
+            both[i] = values
     dtypes = [one.dtype for one in both if hasattr(one, "dtype")]
     wanted = result_type(*dtypes)
     for i, one in enumerate(both):

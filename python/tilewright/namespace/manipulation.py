@@ -10,7 +10,7 @@ from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.dtypes import result_type
 from tilewright.operands import invalid, shown, to_integer, to_shape
-from tilewright.shapes import permuted, to_axes
+from tilewright.shapes import permuted, to_axes, to_one_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0, out: Array | Non
         parts, axis = [one.reshape(-1) for one in parts], 0
     if parts[0].ndim == 0:
         invalid("concat", "arrays have no dimension, expected one at least; stack() adds one")
-    (along,) = to_axes("concat", axis, parts[0].ndim)
+    along = to_one_axis("concat", axis, parts[0].ndim)
     first = parts[0].shape
     for i, one in enumerate(parts):
         if one.ndim != len(first) or any(
@@ -180,7 +180,7 @@ def stack(arrays: Sequence[Array], /, *, axis: int = 0, out: Array | None = None
     for i, one in enumerate(parts):
         if one.shape != parts[0].shape:
             invalid("stack", f"arrays[{i}] has shape {one.shape} and arrays[0] {parts[0].shape}")
-    (at,) = to_axes("stack", axis, parts[0].ndim + 1)
+    at = to_one_axis("stack", axis, parts[0].ndim + 1)
     return concat([expand_dims(one, at) for one in parts], axis=at, out=out)
 
 
@@ -189,7 +189,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     x = _one("unstack", x)
     if x.ndim == 0:
         invalid("unstack", "x has no dimension, expected one at least")
-    (at,) = to_axes("unstack", axis, x.ndim)
+    at = to_one_axis("unstack", axis, x.ndim)
     before = (slice(None),) * at
     return tuple(x[(*before, i)] for i in range(x.shape[at]))
 
@@ -210,8 +210,9 @@ def roll(
     # An axis may come twice: its shifts add up.
     total = [0] * x.ndim
     for one, step in zip(given, steps, strict=True):
-        (at,) = to_axes("roll", one, x.ndim)
+        at = to_one_axis("roll", one, x.ndim)
         total[at] += to_integer("roll", "shift", step)
+    moved = False
     for at, step in enumerate(total):
         size = x.shape[at]
         if size == 0 or step % size == 0:
@@ -219,7 +220,8 @@ def roll(
         before = (slice(None),) * at
         cut = size - step % size
         x = concat([x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]], axis=at)
-    return x if x.size == 0 or any(total) else x.copy()
+        moved = True
+    return x if moved else x.copy()
 
 
 def repeat(x: Array, repeats: Any, /, axis: int | None = None) -> Array:
@@ -228,7 +230,7 @@ def repeat(x: Array, repeats: Any, /, axis: int | None = None) -> Array:
     x = _one("repeat", x)
     if axis is None:
         x, axis = x.reshape(-1), 0
-    (at,) = to_axes("repeat", axis, x.ndim)
+    at = to_one_axis("repeat", axis, x.ndim)
     if isinstance(repeats, (Array, np.ndarray, list, tuple)) and np.shape(repeats):
         if np.shape(repeats) != (1,):
             return _repeated_each(x, repeats, at)
@@ -290,7 +292,7 @@ def diff(
 ) -> Array:
     """The differences of neighbours along an axis, n times."""
     x = _one("diff", x)
-    (at,) = to_axes("diff", axis, x.ndim)
+    at = to_one_axis("diff", axis, x.ndim)
     times = to_integer("diff", "n", n)
     if times < 0:
         invalid("diff", f"n is {times}, expected 0 or more")

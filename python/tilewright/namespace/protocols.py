@@ -5,6 +5,8 @@ What has no form here raises: nothing goes to the host that does not say so.
 
 from __future__ import annotations
 
+import inspect
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +54,11 @@ tril triu unique unique_all unique_counts unique_inverse unique_values unravel_i
 where
 """
 SAME = frozenset(NAMES.split())
+# What makes arrays of nothing, which like= brings here.
+MADE = ("arange", "empty", "eye", "full", "ones", "zeros")
+# NumPy's parameters that are called otherwise here, and those that change no result.
+PARAMETERS = {"a_max": "max", "a_min": "min", "ddof": "correction"}
+IDLE = ("assume_unique", "optimize", "overwrite_input", "subok")
 
 
 def _namespace() -> Any:
@@ -155,6 +162,61 @@ def _read_like(
     return made.reshape((1,) * max(0, ndmin - made.ndim) + made.shape)
 
 
+@cache
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _called(
+    form: str, function: Any, known: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Calls a function of ours with arguments in the order and by the names of NumPy's. Refused is
+    what it has no parameter for, unless that is what NumPy does unasked."""
+    theirs, ours = _signature(function), _signature(known)
+    if theirs is None or ours is None:
+        return known(*arguments, **options)
+    own = ours.parameters.values()
+    first = sum(one.kind is inspect.Parameter.POSITIONAL_ONLY for one in own)
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    named = {one.name: one for one in own if one.kind in by_name}
+    bound = theirs.bind(*arguments, **options).arguments
+    places: list[Any] = []
+    names: dict[str, Any] = {}
+    for at, one in enumerate(theirs.parameters.values()):
+        name = PARAMETERS.get(one.name, one.name)
+        if one.name not in bound:
+            if name in named and named[name].default is inspect.Parameter.empty:
+                names[name] = one.default
+            continue
+        value = bound[one.name]
+        if one.kind is one.VAR_POSITIONAL:
+            places += value
+        elif one.kind is one.VAR_KEYWORD:
+            names.update(value)
+        elif at < first:
+            places.append(value)
+        elif name in named:
+            names[name] = value
+        elif one.name not in IDLE and not _is_default(value, one.default):
+            names[one.name] = value
+    extra = [name for name in names if name not in named]
+    if extra:
+        rest = "".join(f", {name}=..." for name in extra)
+        raise _core.Unsupported(
+            f"{form}(...{rest}) of an Array has no form on devices; write {form}(x.numpy(){rest}) "
+            "to compute it on the host"
+        )
+    return known(*places, **names)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    plain = isinstance(value, (bool, int, str))
+    return value is default or (plain and type(value) is type(default) and value == default)
+
+
 def array_function(
     x: Array, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
@@ -162,18 +224,25 @@ def array_function(
     if name in ("ndim", "shape", "size") and len(arguments) == 1 and not options:
         return getattr(arguments[0], name)
     if function.__module__ in ("numpy.linalg", "numpy.fft"):
-        return _of_module(function, name)(*arguments, **options)
+        form = f"{function.__module__.replace('numpy', 'np')}.{name}"
+        return _called(form, function, _of_module(function, name), arguments, options)
     own = getattr(np, name, None)
     if own is function and name in ("array", "asarray", "asanyarray"):
         return _read_like(x, *arguments, **options)
     here = FUNCTIONS.get(name, name if name in SAME else None)
-    known = OWN.get(name) or (getattr(_namespace(), here, None) if here is not None else None)
+    known = getattr(_namespace(), here, None) if here is not None else None
+    if name in OWN and own is function:
+        return OWN[name](*arguments, **options)
+    if name in MADE and own is function:
+        raise _core.Unsupported(
+            f"np.{name}(..., like=x) of an Array makes none; write tw.{name}(..., device=x.device)"
+        )
     if known is None or own is not function:
         raise _core.Unsupported(
             f"np.{name} of an Array has no form on devices; write np.{name}(x.numpy()) to compute "
             "it on the host"
         )
-    return known(*arguments, **options)
+    return _called(f"np.{name}", function, known, arguments, options)
 
 
 def _of_module(function: Any, name: str) -> Any:

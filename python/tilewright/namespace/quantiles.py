@@ -31,7 +31,8 @@ def _ordered(call: str, x: Any, axis: Axis) -> tuple[Array, tuple[int, ...]]:
     if math.prod(x.shape[i] for i in axes) == 0:
         invalid(call, f"x has shape {x.shape}, and the {call} of no elements is not defined")
     shape = tuple(1 if i in axes else size for i, size in enumerate(x.shape))
-    rows = permuted(call, x, [*kept, *axes]).reshape((*(x.shape[i] for i in kept), -1))
+    count = math.prod(x.shape[i] for i in axes)
+    rows = permuted(call, x, [*kept, *axes]).reshape((*(x.shape[i] for i in kept), count))
     return sort(rows), shape
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright.array import Array
 from tilewright.operands import invalid, shown, to_integer
 from tilewright.reading import default_integer
-from tilewright.shapes import permuted, to_axes
+from tilewright.shapes import permuted, to_one_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ class _Rows:
             invalid(call, f"x is {x.dtype}, which has no order; sort its real part or abs(x)")
         if axis is None:
             x, axis = x.reshape(-1), 0
-        (self.axis,) = to_axes(call, axis, x.ndim)
+        self.axis = to_one_axis(call, axis, x.ndim)
         self.order = [i for i in range(x.ndim) if i != self.axis] + [self.axis]
         view = permuted(call, x, self.order) if self.axis != x.ndim - 1 else x
         self.x: Array = view._contiguous()
@@ -91,7 +91,7 @@ def sort_in_place(
     _check("sort", descending, stable, kind)
     if axis is None:
         invalid("sort", "axis is None, expected an axis; x.flatten() makes one of all")
-    (at,) = to_axes("sort", axis, x.ndim)
+    at = to_one_axis("sort", axis, x.ndim)
     if at == x.ndim - 1 and x.is_contiguous and x.dtype.kind != "c":
         if x.size:
             rows = math.prod(x.shape[:-1])

@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.operands import invalid, shown, stored, to_integer, to_shape
 from tilewright.reading import default_integer
-from tilewright.shapes import to_axes
+from tilewright.shapes import to_one_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ class Permutations:
         call = "choice"
         if isinstance(a, Array):
             backend = a.backend
-            (at,) = to_axes(call, axis, a.ndim)
+            at = to_one_axis(call, axis, a.ndim)
             count = a.shape[at]
         else:
             backend, at, count = self._backend(call), 0, to_integer(call, "a", a)
@@ -95,7 +95,7 @@ class Permutations:
     def _permuted(self, call: str, x: Array, axis: int) -> Array:
         from tilewright.namespace.selection import take
 
-        (at,) = to_axes(call, axis, x.ndim)
+        at = to_one_axis(call, axis, x.ndim)
         return take(x, self._order(x.backend, x.shape[at]), axis=at)
 
     def _weighted(
