@@ -56,7 +56,7 @@ def main() -> None:
         for n, kind in sorted(lengths(random, arguments.elements).items()):
             rows = max(1, arguments.elements // n)
             for dtype in ("complex64", "complex128") if on_cpu else ("complex64",):
-                z = (random.standard_normal((rows, n)) + 1j * random.standard_normal((rows, n)))
+                z = random.standard_normal((rows, n)) + 1j * random.standard_normal((rows, n))
                 z = z.astype(dtype)
                 for op in OPS:
                     host = z.real.copy() if op == "rfft" else z[:, : n // 2 + 1].copy()

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/fork.hpp"
+#include "core/state.hpp"
 
 namespace tilewright::bindings {
 
@@ -25,6 +26,7 @@ void wait_for_native_calls() {
   while (counted_in == fork_generation() && inside > 0 && Clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  if (counted_in == fork_generation()) wait_for_queued_work(end);
 }
 
 }  // namespace

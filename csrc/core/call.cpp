@@ -17,8 +17,10 @@ Call::Call(BackendState& state, std::string_view op, RunAtOnce)
 }
 
 Call::Call(BackendState& state, std::string_view op) : Call(state, op, RunAtOnce()) {
-  if (state.recordings.under_way() != nullptr) [[unlikely]]
-    is_recorded_ = state.recordings.here() != nullptr;
+  if (state.recordings.under_way() == nullptr) [[likely]]
+    return;
+  recorded_ = state.recordings.here();
+  if (recorded_ != nullptr) ++recorded_->calls;
 }
 
 Call::Call(BackendState& state, std::string_view op, NotRecorded not_recorded)
@@ -30,6 +32,11 @@ Call::Call(BackendState& state, std::string_view op, NotRecorded not_recorded)
 }
 
 Call::~Call() {
+  if (recorded_ != nullptr) [[unlikely]] {
+    if (!lock_.owns_lock()) lock_.lock();
+    --recorded_->calls;
+    state_.recorded_call_over.notify_all();
+  }
   if (lock_.owns_lock()) lock_.unlock();
   state_.leave();
 }

@@ -131,7 +131,7 @@ class Call {
     const BufferRange* found = state_.buffers.find(handle);
     if (found == nullptr) [[unlikely]]
       not_live(name, handle);
-    if (is_recorded_) [[unlikely]]
+    if (recorded_ != nullptr) [[unlikely]]
       state_.recordings.note(*found, handle, op_);
     return *found;
   }
@@ -149,7 +149,7 @@ class Call {
   BackendState& state_;
   std::string_view op_;
   std::unique_lock<std::mutex> lock_;
-  bool is_recorded_ = false;
+  RecordingData* recorded_ = nullptr;  // that the call is kept in
 };
 
 }  // namespace tilewright

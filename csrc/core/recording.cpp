@@ -84,25 +84,22 @@ void Recording::replay() {
 void Recording::drop() noexcept {
   if (!data_) return;
   const InCore in_core;
+  // Let go of without the lock.
   Recordings::Contents contents;
+  std::shared_ptr<RecordedWork> work;
   {
     std::unique_lock lock(state_->mutex);
     // What close() has not taken yet it will take.
     if (!state_->enter(lock)) return;
-    const bool under_way = state_->recordings.under_way() == data_.get();
-    if (under_way) {
-      lock.unlock();
-      std::shared_ptr<RecordedWork> work;
-      try {
-        work = state_->backend.do_end_recording();
-      } catch (...) {
-        // It is dropped all the same.
-      }
-      work.reset();
-      lock.lock();
+    if (state_->recordings.under_way() == data_.get()) {
+      // An op is kept as a whole.
+      state_->recorded_call_over.wait(
+          lock, [&] { return data_->calls == 0 || data_->thread == std::this_thread::get_id(); });
     }
+    if (state_->recordings.under_way() == data_.get()) work = state_->backend.do_drop_recording();
     contents = state_->recordings.drop(*data_, state_->active_bytes, *state_->budget);
   }
+  work.reset();
   contents.reset();
   state_->leave();
 }

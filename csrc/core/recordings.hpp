@@ -36,6 +36,7 @@ struct RecordingData {
   std::uint64_t id = 0;
   std::thread::id thread;
   Stage stage = Stage::under_way;
+  int calls = 0;  ///< of its thread, inside
   std::shared_ptr<RecordingContents> contents = std::make_shared<RecordingContents>();
   Buffer freed = Buffer::null;  ///< what broke it
   std::string_view freed_op;

@@ -82,6 +82,25 @@ void BackendState::wait_until_empty() noexcept {
   inside_.fetch_and(~awaited, std::memory_order_relaxed);
 }
 
+void BackendState::wait_for_queued_work(std::chrono::steady_clock::time_point deadline) noexcept {
+  {
+    std::unique_lock lock(mutex);
+    if (!enter(lock)) return;
+  }
+  try {
+    backend.do_reach(backend.do_mark(), deadline);
+  } catch (...) {
+    // A device that failed does nothing more.
+  }
+  leave();
+}
+
+void wait_for_queued_work(std::chrono::steady_clock::time_point deadline) noexcept {
+  const InCore in_core;
+  std::lock_guard all(live_states().mutex);
+  for (BackendState* state : live_states().states) state->wait_for_queued_work(deadline);
+}
+
 void BackendState::before_fork() noexcept {
   lifecycle.lock();
   {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -40,6 +42,7 @@ class BackendState {
   KernelTable kernels;
   ScalarTable scalars;
   Recordings recordings;
+  std::condition_variable recorded_call_over;  ///< with `mutex`
   ProfileState profile = ProfileState::none;
   std::uint64_t active_bytes = 0;
   std::uint64_t total_allocations = 0;
@@ -74,6 +77,9 @@ class BackendState {
   /// Returns when nobody is inside; one caller at a time, which keeps new calls out.
   void wait_until_empty() noexcept;
 
+  /// What drivers work on in threads of their own; those that fail do nothing more.
+  void wait_for_queued_work(std::chrono::steady_clock::time_point deadline) noexcept;
+
   void before_fork() noexcept;
   void after_fork() noexcept;
 
@@ -85,5 +91,9 @@ class BackendState {
   std::atomic<bool> forking_{false};      // set under `mutex`
   std::atomic<std::uint32_t> inside_{0};  // calls inside, and whether somebody waits for none
 };
+
+/// Of all backends, at the end of the process: drivers take themselves apart then, under threads of
+/// their own that compile and compute.
+TILEWRIGHT_API void wait_for_queued_work(std::chrono::steady_clock::time_point deadline) noexcept;
 
 }  // namespace tilewright

@@ -28,6 +28,7 @@ void Backend::do_begin_profile() { lacks(name_, "begin_profile"); }
 Profile Backend::do_end_profile() { lacks(name_, "end_profile"); }
 void Backend::do_begin_recording() { lacks(name_, "record"); }
 std::shared_ptr<RecordedWork> Backend::do_end_recording() { return nullptr; }
+std::shared_ptr<RecordedWork> Backend::do_drop_recording() noexcept { return nullptr; }
 void Backend::do_replay(RecordedWork&) { lacks(name_, "replay"); }
 
 }  // namespace tilewright

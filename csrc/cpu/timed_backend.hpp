@@ -31,6 +31,7 @@ class TimedCpuBackend final : public CpuBackend {
 
   void do_begin_recording() override { recorder_.begin(); }
   std::shared_ptr<RecordedWork> do_end_recording() override { return recorder_.end(); }
+  std::shared_ptr<RecordedWork> do_drop_recording() noexcept override { return recorder_.end(); }
   void do_replay(RecordedWork& work) override;
 
   std::unique_ptr<Rehearsal> do_rehearse() override;

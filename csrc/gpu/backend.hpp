@@ -75,6 +75,7 @@ class GpuBackend final : public Backend {
   void do_flush() override;
   void do_begin_recording() override;
   std::shared_ptr<RecordedWork> do_end_recording() override;
+  std::shared_ptr<RecordedWork> do_drop_recording() noexcept override;
   void do_replay(RecordedWork& work) override;
   std::shared_ptr<Choices> do_choices() const override;
   std::unique_ptr<Rehearsal> do_rehearse() override;

@@ -86,9 +86,14 @@ std::shared_ptr<RecordedWork> GpuBackend::do_end_recording() {
   return recording;
 }
 
+std::shared_ptr<RecordedWork> GpuBackend::do_drop_recording() noexcept { return recorder_->end(); }
+
 void GpuBackend::do_replay(RecordedWork& work) {
-  const auto& recording = static_cast<const GpuRecording&>(work);
-  device_->replay(recording.commands, recording.prepared.get());
+  auto& recording = static_cast<GpuRecording&>(work);
+  {
+    std::lock_guard alone(recording.replaying);
+    device_->replay(recording.commands, recording.prepared.get());
+  }
   faults_->may_be();
 }
 

@@ -30,6 +30,7 @@ class GpuRecording final : public RecordedWork {
   std::vector<AllocationRef> allocations, scratch;
   std::vector<std::shared_ptr<const Pipeline>> pipelines;
   CommandList commands;
+  std::mutex replaying;                        // its replays share buffers and scratch
   std::unique_ptr<PreparedCommands> prepared;  // goes first
 };
 

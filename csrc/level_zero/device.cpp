@@ -92,10 +92,12 @@ Device::~Device() {
   if (fork_generation_ != fork_generation() || !comes_to_rest()) {
     (void)events_.release();
     (void)timestamps_.release();
+    for (auto& unread : unread_) (void)unread.release();
     return;
   }
   for (const Retired& retired : retired_) let_go(retired);
   timestamps_.reset();
+  unread_.clear();
   events_.reset();
   close_handles();
 }

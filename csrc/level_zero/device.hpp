@@ -118,8 +118,7 @@ class Device final : public gpu::Device {
   Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
   /// Waits for the queued copies of the piece, without the lock.
   void settle(Staging& staging, std::unique_lock<std::mutex>& lock);
-  ze_event_handle_t begin_aside(std::uint64_t bytes);
-  void end_aside(ze_event_handle_t begun);
+  void end_aside(ze_event_handle_t begun, ze_event_handle_t ended);
   template <class Body>
   void transfer(Buffer& buffer, std::uint64_t bytes, const Body& body);
   void append_piece(void* dst, const void* src, std::uint64_t bytes, Staging& staging, bool signal,
@@ -140,10 +139,11 @@ class Device final : public gpu::Device {
 
   mutable std::mutex mutex_;
   std::unique_ptr<Events> events_;
-  std::unique_ptr<Timestamps> timestamps_;  // while launches are timed
-  std::uint64_t appended_ = 0;              // commands
-  std::uint64_t done_ = 0;                  // of those, as far as is known
-  bool unordered_ = false;                  // the last command is not waited for yet
+  std::unique_ptr<Timestamps> timestamps_;           // while launches are timed
+  std::vector<std::unique_ptr<Timestamps>> unread_;  // of launches that could not be waited for
+  std::uint64_t appended_ = 0;                       // commands
+  std::uint64_t done_ = 0;                           // of those, as far as is known
+  bool unordered_ = false;                           // the last command is not waited for yet
   /// Signalled by the command done_ + 1, where that is a launch that found the GPU idle: to wait
   /// for it alone then takes no command more.
   ze_event_handle_t alone_ = nullptr;

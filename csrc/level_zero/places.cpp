@@ -126,7 +126,9 @@ std::uint64_t Device::start_download(HostRead read, gpu::DeviceBuffer& src, std:
     }
     return mark_here();
   } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
+    if (lock.owns_lock()) lock.unlock();
+    std::lock_guard alone(filling_mutex_);  // nobody writes to it once this has thrown
+    lock.lock();
     reads_.forget(number);
     throw;
   }
@@ -135,8 +137,10 @@ std::uint64_t Device::start_download(HostRead read, gpu::DeviceBuffer& src, std:
 /// Brings what is done to where it belongs. Several threads may ask; one does it, and the others
 /// then find it done.
 void Device::fill_downloads() {
-  std::lock_guard alone(filling_mutex_);
+  // Their owners go without a lock.
   std::vector<DownloadBlocks::Piece> ready;
+  DownloadBlocks::Pieces done;
+  std::lock_guard alone(filling_mutex_);
   {
     std::lock_guard lock(mutex_);
     for (const auto& piece : reads_.pieces()) {
@@ -148,7 +152,6 @@ void Device::fill_downloads() {
     if (piece.dst.empty()) continue;
     std::memcpy(piece.dst.data(), piece.block->staging.data + piece.at, piece.dst.size());
   }
-  DownloadBlocks::Pieces done;  // whose owners go without the lock
   std::lock_guard lock(mutex_);
   done = reads_.take(ready.size(), [](DownloadBlocks::Block&) {});
 }

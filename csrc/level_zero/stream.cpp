@@ -192,7 +192,14 @@ std::vector<LaunchRecord> Device::end_timing() {
     check_usable();
     taken = std::move(timestamps_);
   }
-  wait();
+  try {
+    wait();
+  } catch (...) {
+    // Launches still signal its events.
+    std::lock_guard lock(mutex_);
+    unread_.push_back(std::move(taken));
+    throw;
+  }
   return taken->records();
 }
 

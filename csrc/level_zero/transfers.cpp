@@ -54,16 +54,9 @@ void Device::settle(Staging& staging, std::unique_lock<std::mutex>& lock) {
   staging.used = 0;
 }
 
-/// Where a copy of this size goes to the copy engine, the event that its pieces wait for: all that
-/// was appended is done. Null where it stays with the rest.
-ze_event_handle_t Device::begin_aside(std::uint64_t bytes) {
-  return copies_ != nullptr && bytes >= least_aside ? append_signal() : nullptr;
-}
-
 /// Has the commands to come wait for the copy engine. Without that the engines' order is lost, and
 /// with it what the buffers hold, so a failure is not the end of it.
-void Device::end_aside(ze_event_handle_t begun) {
-  ze_event_handle_t ended = events_->take();
+void Device::end_aside(ze_event_handle_t begun, ze_event_handle_t ended) {
   const auto append = [&](ze_command_list_handle_t list, ze_event_handle_t signal,
                           std::uint32_t waits) {
     const auto once = [&] { return api().CommandListAppendBarrier(list, signal, waits, &ended); };
@@ -81,12 +74,22 @@ void Device::end_aside(ze_event_handle_t begun) {
   }
 }
 
-/// Calls body(begun), which appends the pieces of a transfer.
+/// Calls body(begun), which appends the pieces of a transfer. A large one goes to the copy engine,
+/// where there is one: `begun` is signalled where all that was appended is done. Else it is null.
 template <class Body>
 void Device::transfer(Buffer& buffer, std::uint64_t bytes, const Body& body) {
-  ze_event_handle_t begun = begin_aside(bytes);
+  const bool aside = copies_ != nullptr && bytes >= least_aside;
+  // Both before the first piece, which the commands to come must wait for.
+  ze_event_handle_t ended = aside ? events_->take() : nullptr;
+  ze_event_handle_t begun = nullptr;
+  try {
+    if (aside) begun = append_signal();
+  } catch (...) {
+    events_->put_back(ended);
+    throw;
+  }
   const auto end = [&] {
-    if (begun != nullptr && !lost_) end_aside(begun);
+    if (begun != nullptr && !lost_) end_aside(begun, ended);
     buffer.last_use = appended_;
   };
   try {

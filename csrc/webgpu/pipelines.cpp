@@ -146,8 +146,11 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
       refuse_two_row_matrices(kernel, tokens);
       {
         std::lock_guard lock(mutex_);
-        if (!uniforms_) uniforms_ = std::make_unique<Uniforms>(device_);
-        throw_failure("a buffer of parameters");
+        if (!uniforms_) {
+          auto made = std::make_unique<Uniforms>(device_);
+          throw_failure("a buffer of parameters");
+          uniforms_ = std::move(made);
+        }
       }
       if (!std::exchange(in_uniforms, true)) {
         release();

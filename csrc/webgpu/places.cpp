@@ -130,7 +130,9 @@ std::uint64_t Device::start_download(HostRead read, gpu::DeviceBuffer& src, std:
     throw_refusal(first, submissions_ + 1);
     return mark_here();
   } catch (...) {
-    if (!lock.owns_lock()) lock.lock();
+    if (lock.owns_lock()) lock.unlock();
+    std::lock_guard alone(filling_mutex_);  // nobody writes to it once this has thrown
+    lock.lock();
     reads_.forget(number);
     throw;
   }
@@ -148,8 +150,10 @@ void Device::map_downloads() {
 /// Brings what is mapped to where it belongs. Several threads may ask; one does it, and the others
 /// then find it done.
 void Device::fill_downloads() {
-  std::lock_guard alone(filling_mutex_);
+  // Their owners go without a lock.
   std::vector<DownloadBlocks::Piece> ready;
+  DownloadBlocks::Pieces done;
+  std::lock_guard alone(filling_mutex_);
   {
     std::lock_guard lock(mutex_);
     for (const auto& piece : reads_.pieces()) {
@@ -162,7 +166,6 @@ void Device::fill_downloads() {
       if (!piece.dst.empty()) std::memcpy(piece.dst.data(), data + piece.at, piece.dst.size());
     }
   }
-  DownloadBlocks::Pieces done;  // whose owners go without the lock
   std::lock_guard lock(mutex_);
   for (const auto& piece : ready) {
     if (!piece.block->staging->mapped() && !failures_->lost()) {

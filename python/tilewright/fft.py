@@ -221,20 +221,20 @@ def _sizes_and_axes(
 
 
 def _several(call: str, x: Any, s: Any, axes: Any, norm: Any, sign: int) -> Array:
-    x, norm = _as_complex(_checked(call, x)), _norm(call, norm)
-    sizes, at = _sizes_and_axes(call, x, s, axes)
+    result, norm = _as_complex(_checked(call, x)), _norm(call, norm)
+    sizes, at = _sizes_and_axes(call, result, s, axes)
     for size, axis in zip(reversed(sizes), reversed(at), strict=True):
-        x = _along(x, axis, size, norm, sign)
-    return x
+        result = _along(result, axis, size, norm, sign)
+    return result
 
 
 def _several_of_real(call: str, x: Any, s: Any, axes: Any, norm: Any) -> Array:
-    x, norm = _checked(call, x, real=True), _norm(call, norm)
-    sizes, at = _sizes_and_axes(call, x, s, axes)
-    x = _real_along(x, at[-1], sizes[-1], norm)
+    whole, norm = _checked(call, x, real=True), _norm(call, norm)
+    sizes, at = _sizes_and_axes(call, whole, s, axes)
+    result = _real_along(whole, at[-1], sizes[-1], norm)
     for size, axis in zip(sizes[-2::-1], at[-2::-1], strict=True):
-        x = _along(x, axis, size, norm, -1)
-    return x
+        result = _along(result, axis, size, norm, -1)
+    return result
 
 
 def _several_to_real(call: str, x: Any, s: Any, axes: Any, norm: Any) -> Array:
@@ -312,9 +312,7 @@ def irfft2(
 # Frequencies -------------------------------------------------------------------------------------
 
 
-def _frequencies(
-    call: str, n: Any, d: Any, dtype: Any, device: Any, numpy: Any
-) -> Array:
+def _frequencies(call: str, n: Any, d: Any, dtype: Any, device: Any, numpy: Any) -> Array:
     count = to_integer(call, "n", n)
     if count < 1:
         invalid(call, f"n is {count}, expected 1 or more")

@@ -43,9 +43,7 @@ def to_one_axis(call: str, axis: Any, rank: int, name: str = "axis") -> int:
     """One axis counted from the front."""
     axes = to_axes(call, axis, rank, name)
     if len(axes) != 1:
-        raise _core.InvalidArgument(
-            f"{call}: {name} is {_core._shown(axis)}, expected one axis"
-        )
+        raise _core.InvalidArgument(f"{call}: {name} is {_core._shown(axis)}, expected one axis")
     return axes[0]
 
 

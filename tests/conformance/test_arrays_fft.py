@@ -160,9 +160,7 @@ def test_no_elements(be: Backend) -> None:
     same(tw.fft.fft(tw.zeros((2, 0), device=be), n=3), np.zeros((2, 3), "complex64"))
 
 
-def test_imaginary_parts_that_real_rows_do_not_have(
-    be: Backend, rng: np.random.Generator
-) -> None:
+def test_imaginary_parts_that_real_rows_do_not_have(be: Backend, rng: np.random.Generator) -> None:
     """Those of the first element, and of the last where n is even, are left out, as NumPy does."""
     for n in (4, 5, 600, 1023):
         host = drawn(rng, (n // 2 + 1,), "complex64")

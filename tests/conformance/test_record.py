@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -407,3 +409,34 @@ def test_two_recordings_of_one_buffer(be: Backend) -> None:
         second.replay()
     first.drop()
     be.free(x)
+
+
+@pytest.mark.parametrize("how", ["as always", "in debug mode", "in a profile"])
+def test_replays_by_several_threads(be: Backend, how: str) -> None:
+    """Each is as one op, also where it waits for its launches or times them."""
+    n = 1000
+    before = sys.getswitchinterval()
+    options = {"debug_mode": True} if how == "in debug mode" else {}
+    with type(be)(adapter_index=be.config["adapter_index"], **options) as other:
+        a, one = floats(other, [0] * n), floats(other, [1] * n)
+        with other.record() as r:
+            between = other.alloc(4 * n)
+            other.binary("add", a, one, between, n)
+            other.unary("abs", between, a, n)
+            other.free(between)
+        if how == "in a profile":
+            other.begin_profile()
+        threads = [
+            threading.Thread(target=lambda: [r.replay() for _ in range(300)]) for _ in range(2)
+        ]
+        sys.setswitchinterval(1e-5)
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        finally:
+            sys.setswitchinterval(before)
+        if how == "in a profile":
+            other.end_profile()
+        assert read(other, a) == [600] * n

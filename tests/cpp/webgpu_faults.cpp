@@ -154,6 +154,18 @@ TEST_CASE_FIXTURE(Buffers, "webgpu faults: places and reads of work that is refu
   CHECK(owner.use_count() == 1);
 }
 
+TEST_CASE_FIXTURE(Buffers, "webgpu: the owner of a read may wait for the device as it goes") {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::uint32_t> host(n);
+  bool gone = false;
+  std::shared_ptr<const void> owner(
+      &host, [&](const void*) { gone = device->reach(device->mark(), Clock::time_point::max()); });
+  device->start_download({std::as_writable_bytes(std::span(host)), std::move(owner)}, *x, 0);
+  device->wait();
+  CHECK(host.back() == n);
+  CHECK(gone);
+}
+
 TEST_CASE_FIXTURE(Fixture, "webgpu faults: wrong numbers of buffers, parameters and workgroups") {
   const auto all = whole();
   const std::array three{all[0], all[1], all[0]};

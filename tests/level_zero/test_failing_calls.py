@@ -147,3 +147,66 @@ def test_a_device_that_does_not_open(succeeds: Callable[..., str], result: str, 
     assert message.startswith("level-zero:0: ")
     assert f"zeContextCreate gave ZE_RESULT_ERROR_{result}: " in message
     assert words in message
+
+
+def test_an_upload_that_fails_leaves_the_copy_engine_behind_it(
+    succeeds: Callable[..., str],
+) -> None:
+    """Whichever event it finds no room for: what comes later is not overwritten by its pieces."""
+    code = """
+import time
+driver, n = CpuDriver(), 1 << 20
+old, small = np.ones(n, np.float32), np.full(1000, 5, np.float32)
+failures = 0
+for marks in [*range(56, 66)] * 2:
+    with tw.init_backend(DEVICE) as be:
+        x, a, b, c = be.alloc(4 * n), be.alloc(4 << 20), be.alloc(64), be.alloc(4 << 20)
+        def product():
+            be.gemm("none", "none", 1000, 1000, 1000, 0.0, a, 1000, a, 1000, 0.0, c, 1000)
+        be.unary("neg", a, a, n)
+        product()
+        be.unary("neg", a, b, 16)
+        be.synchronize()
+        product()
+        product()
+        events = []
+        for _ in range(marks):  # of the pool that has room for 64
+            be.unary("neg", a, b, 16)
+            events.append(be.event())
+        driver.fail("zeEventPoolCreate", 0x7ffffffe)
+        try:
+            be.copy_htod(x, old)
+        except tw.Error:
+            failures += 1
+            be.copy_htod(x, small, 4 * (n - 1000))
+            be.synchronize()
+            time.sleep(0.1)
+            read = np.empty(1000, np.float32)
+            be.copy_dtoh(read, x, 4 * (n - 1000))
+            assert (read == 5).all(), marks
+        driver.fail("0", 0)
+    assert driver.alive() == "", driver.alive()
+assert failures > 0
+"""
+    succeeds(code, ZE_CPU_COPY_ENGINE="1")
+
+
+def test_a_profile_that_cannot_be_waited_for(succeeds: Callable[..., str]) -> None:
+    code = f"""
+driver = CpuDriver()
+with tw.init_backend(DEVICE) as be:
+    a = be.array(np.ones((700, 700), np.float32))
+    b = be.matmul(a, a)
+    be.synchronize()
+    be.begin_profile()
+    for _ in range(20): b = be.matmul(a, a)
+    driver.fail("zeCommandListAppendBarrier", {OUT_OF_DEVICE_MEMORY})
+    try:
+        be.end_profile()
+        print("ended")
+    except tw.Error as error:
+        print(type(error).__name__)
+    assert (b.numpy() == 700).all()
+assert driver.alive() == "", driver.alive()
+"""
+    assert succeeds(code) == "OutOfMemory\n"

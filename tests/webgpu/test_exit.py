@@ -68,3 +68,35 @@ while True: be.matmul(x, x).numpy()
     expected = -15 if signal == "SIGTERM" else -2
     assert done.returncode == expected, done.stderr
     assert "panicked" not in done.stderr
+
+
+def test_an_interpreter_ends_quietly_while_the_device_works(
+    succeeds: Callable[..., str], repeats: int
+) -> None:
+    """A software GPU compiles in threads of its own, after the call that queued the work."""
+    code = """
+import threading, time
+def work():
+    be = tw.init_backend("webgpu:0")
+    x, seed = be.alloc(256), time.time() % 1000  # no cache has it
+    body = "".join(
+        f"x = sin(x * {seed + i / 1000}) + cos(x + {i}.5) * f32(i.x % {i + 2}u);"
+        for i in range(200)
+    )
+    kernel = be.create_kernel(
+        "@group(0) @binding(0) var<storage, read_write> a: array<f32>;"
+        "@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) i: vec3<u32>) {"
+        "var x = a[i.x];" + body + "a[i.x] = x; }",
+        trusted=True,
+    )
+    be.launch_kernel(kernel, [x], b"", [1, 1, 1])
+    be.flush()
+    queued.set()
+    time.sleep(1000)
+queued = threading.Event()
+threading.Thread(target=work, daemon=True).start()
+queued.wait()
+time.sleep(DELAY)
+"""
+    for i in range(repeats):
+        assert succeeds(f"DELAY = {0.1 + i % 8 * 0.08}" + code) == ""

@@ -314,3 +314,25 @@ assert 10 < driver.count("pipeline_layouts") < count, driver.count("pipeline_lay
 
 def test_few_layouts_are_kept(succeeds: Succeeds, faulty_driver: dict[str, str]) -> None:
     succeeds(LAYOUTS, **faulty_driver)
+
+
+def test_parameters_of_launches_after_the_device_was_full(
+    succeeds: Succeeds, faulty_driver: dict[str, str]
+) -> None:
+    code = """
+driver = FaultyDriver()
+be = tw.init_backend("webgpu:0")
+x, y, held = be.array(np.ones(1000, np.float32)), be.alloc(4000), []
+driver.set("memory_is_full")
+def fill(size):
+    while True: held.append(be.alloc(size))
+for size in (1 << 22, 1 << 18, 1 << 16, 1 << 14, 1 << 12, 256):
+    raised(tw.OutOfMemory, fill, size)
+raised(tw.OutOfMemory, be.unary, "exp", x.handle, y, 999)
+driver.set("memory_is_full", False)
+for one in held: be.free(one)
+be.trim()
+be.unary("exp", x.handle, y, 999)
+be.synchronize()
+"""
+    assert succeeds(code, TILEWRIGHT_WEBGPU_IMMEDIATES="0", **faulty_driver) == ""

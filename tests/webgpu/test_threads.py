@@ -187,3 +187,50 @@ assert while_it_compiles(lambda i: ops[i](x).numpy(), 2, both) >= 2
 print("done")
 """
     assert succeeds(START + HELD_UP + code, **faulty_driver) == "done\n"
+
+
+def test_a_recording_is_dropped_between_ops(
+    succeeds: Callable[..., str], faulty_driver: dict[str, str]
+) -> None:
+    """Not within one by another thread: its other half would run, on scratch that nobody filled."""
+    code = """
+import threading
+driver = FaultyDriver()
+be = tw.init_backend("webgpu:0", enable_pipeline_cache=False)
+n = 1 << 20
+x, z, w, y = be.alloc(4 * n), be.alloc(4 * n), be.alloc(4), be.alloc(4)
+be.copy_htod(x, np.ones(n, np.float32))
+be.copy_htod(z, np.full(n, 3, np.float32))
+got = np.empty(1, np.float32)
+def a_kernel_waits(thread):
+    while thread.is_alive():
+        if driver.count("pipelines_waiting"): return True
+    return False
+def dropped_between_launches():
+    be.copy_htod(y, np.full(1, -1, np.float32))
+    be.reduce("sum", z, w, [n], 0)  # what scratch holds then
+    be.synchronize()
+    recordings = []
+    def work():
+        recordings.append(be.record())
+        be.reduce("sum", x, y, [n], 0)
+    driver.set("pipelines_wait")
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert a_kernel_waits(thread)
+    driver.set("pipelines_wait", False)
+    while driver.count("pipelines_waiting"): pass
+    driver.set("pipelines_wait")
+    second = a_kernel_waits(thread)  # may have been made meanwhile
+    dropping = threading.Thread(target=recordings[0].drop)
+    dropping.start()
+    dropping.join(0.2)
+    driver.set("pipelines_wait", False)
+    thread.join()
+    dropping.join()
+    return second
+while not dropped_between_launches(): pass
+be.copy_dtoh(got, y)
+assert got[0] in (-1, n), got
+"""
+    assert succeeds(code, **faulty_driver) == ""

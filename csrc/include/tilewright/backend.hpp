@@ -530,6 +530,7 @@ class TILEWRIGHT_API Backend {
 
  private:
   friend TILEWRIGHT_API std::shared_ptr<Choices> choices_of(Backend& backend);
+  friend class BackendState;
   friend class Event;
   friend class Recording;
 
@@ -553,8 +554,10 @@ class TILEWRIGHT_API Backend {
   // Without these nothing can be recorded.
   /// From here on the ops of the calling thread, and its copies on the device, are kept.
   virtual void do_begin_recording();
-  /// Ends that, also for another thread that records: what was kept, ready to be queued.
+  /// Ends that: what was kept, ready to be queued.
   virtual std::shared_ptr<RecordedWork> do_end_recording();
+  /// Ends it for a recording that is dropped, also by another thread, while no op is being kept.
+  virtual std::shared_ptr<RecordedWork> do_drop_recording() noexcept;
   virtual void do_replay(RecordedWork& work);
   /// The place from which on the read is done.
   virtual std::uint64_t do_copy_dtoh_async(HostRead read, Allocation& src, std::uint64_t offset);

@@ -46,7 +46,7 @@ class TILEWRIGHT_API Recording {
   /// where the backend was closed. Where the device refuses a part of it, what comes before that
   /// part is queued.
   void replay();
-  /// Lets go of all that it keeps; one that is under way ends.
+  /// Lets go of all that it keeps; one that is under way ends, behind the op that its thread is in.
   void drop() noexcept;
 
  private:

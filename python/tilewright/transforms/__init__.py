@@ -1,1 +1,1 @@
-"""Fourier transforms of the last axis: plans, which are made once for a length, and what they run."""
+"""Fourier transforms of rows: plans, made once for a length, and what they run."""

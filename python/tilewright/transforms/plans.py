@@ -270,9 +270,7 @@ def _found(backend: Backend, key: Any, make: Callable[[], Plan]) -> Plan:
         return made
 
 
-def plan(
-    backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float = 1.0
-) -> Plan:
+def plan(backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float = 1.0) -> Plan:
     """Of complex rows: sign is -1 for the transform, 1 for its inverse."""
 
     def make() -> Plan:
