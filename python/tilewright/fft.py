@@ -359,5 +359,5 @@ def ifftshift(x: Array, /, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def forget_plans() -> None:
-    """Frees the tables that transforms keep, at most 256 MB for a backend."""
+    """Frees the tables that transforms keep; recordings that use them are not replayed any more."""
     plans.forget()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tilewright.backend import Backend
 
-# Of the tables that are kept for a backend.
+# Of the tables that are kept for a backend, those of a plan within another counted with both.
 MOST_BYTES = 256 << 20
 
 
@@ -39,6 +39,8 @@ class Plan:
         self.parts = parts
         self.complex = complex_dtype(parts)
         self.tables: list[Array] = []
+        #: by which parts of the work are done, and whose tables it keeps alive
+        self.within: list[Plan] = []
 
     def real_table(self, host: tables.Host) -> Array:
         self.tables.append(self.backend._upload(host.astype(self.parts)))
@@ -50,16 +52,17 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        return sum(table.nbytes for table in self.tables)
+        return sum(one.nbytes for one in self.tables) + sum(one.nbytes for one in self.within)
 
     @property
     def is_alive(self) -> bool:
         """Not after a close()."""
         try:
-            self.backend.buffer_bytes(self.tables[0])
+            for table in self.tables[:1]:
+                self.backend.buffer_bytes(table)
         except _core.Error:
             return False
-        return True
+        return all(one.is_alive for one in self.within)
 
     def __call__(self, x: Array) -> Array:
         """The transforms of the rows, one after another in new memory."""
@@ -69,12 +72,12 @@ class Plan:
 def product(x: Array, table: Array, of_complex: bool, to_complex: bool) -> Array:
     """Rows of parts or of real numbers times a real matrix."""
     rows = x._contiguous()
-    rows = rows._parts().reshape(-1, table.shape[0]) if of_complex else rows
-    result = matmul(rows.reshape(-1, table.shape[0]), table)
+    rows = (rows._parts() if of_complex else rows).reshape(-1, table.shape[0])
+    result = matmul(rows, table)
     if not to_complex:
         return result.reshape(*x.shape[:-1], table.shape[1])
-    result = result.reshape(*x.shape[:-1], table.shape[1] // 2, 2)._paired()
-    return result
+    paired: Array = result.reshape(*x.shape[:-1], table.shape[1] // 2, 2)._paired()
+    return paired
 
 
 class Direct(Plan):
@@ -100,6 +103,7 @@ class Split(Plan):
         self.shape = (first, n // first)
         self.columns = plan(backend, parts, first, sign)
         self.rows = plan(backend, parts, n // first, sign)
+        self.within = [self.columns, self.rows]
         places = np.outer(*(np.arange(size, dtype=np.int64) for size in self.shape))
         self.turns = self.complex_table(tables.roots(places, n, sign) * scale)
 
@@ -119,6 +123,7 @@ class Convolution(Plan):
         self.n = n
         self.forward = plan(backend, parts, longer, -1)
         self.back = plan(backend, parts, longer, 1)
+        self.within = [self.forward, self.back]
         chirp = tables.chirp(n, sign)
         self.before = self.complex_table(chirp)
         self.behind = self.complex_table(chirp * (scale / longer))
@@ -172,9 +177,10 @@ class FromReal(Plan):
             self.matrix = self.real_table(tables.from_real(n) * scale)
         elif n % 2:
             self.whole = plan(backend, parts, n, -1, scale)
-            self.tables = self.whole.tables
+            self.within = [self.whole]
         else:
             self.half = plan(backend, parts, n // 2, -1, scale)
+            self.within = [self.half]
             turns = tables.roots(np.arange(1, n // 2), n, -1)
             self.turns = self.complex_table(-0.5j * turns)
 
@@ -213,9 +219,10 @@ class ToReal(Plan):
             self.matrix = self.real_table(tables.to_real(n) * scale)
         elif n % 2:
             self.whole = plan(backend, parts, n, 1, scale)
-            self.tables = self.whole.tables
+            self.within = [self.whole]
         else:
             self.half = plan(backend, parts, n // 2, 1, scale)
+            self.within = [self.half]
             self.turns = self.complex_table(tables.roots(np.arange(1, n // 2), n, 1))
 
     def __call__(self, x: Array) -> Array:
@@ -250,7 +257,7 @@ def _both_parts(*arrays: Array) -> list[Array]:
 
 # What is kept -----------------------------------------------------------------------------------
 
-_lock = threading.RLock()
+_lock = threading.Lock()
 _kept: weakref.WeakKeyDictionary[Any, OrderedDict[Any, Plan]] = weakref.WeakKeyDictionary()
 
 
@@ -263,11 +270,12 @@ def _found(backend: Backend, key: Any, make: Callable[[], Plan]) -> Plan:
             return found
         if found is not None:
             plans.clear()
-        made = make()
+    made = make()  # without the lock: two threads may make the same
+    with _lock:
         plans[key] = made
         while len(plans) > 1 and sum(one.nbytes for one in plans.values()) > MOST_BYTES:
             plans.popitem(last=False)
-        return made
+    return made
 
 
 def plan(backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float = 1.0) -> Plan:
