@@ -8,6 +8,7 @@ Lines that begin with //! say how the variables that a plan sets reach the kerne
                               macros are NAME_WORD
   //! ignored: NAME ...       the kernel does not need it
   //! NAME: as VALUE          whatever a plan sets, the template of a WGSL file takes it for this
+  //! NAME: params FIELD      the template of a WGSL file takes it for this field of its parameters
   //! twin: REASON            of OpenCL C: why the WGSL kernel of its name is not translated
   //! only: EXPRESSION        of the values, in Python; other combinations are left out
   //! library: FLAG ...        no kernel but functions, compiled with further flags; names that only
@@ -76,6 +77,9 @@ class Kernel:
             elif rest.split()[0] == "as":
                 self.ignored.append(name)
                 self.taken_as[name] = typed(rest.split()[1])
+            elif rest.split()[0] == "params":
+                self.ignored.append(name)
+                self.taken_as[name] = Symbol(f"((int)params.{rest.split()[1]})")
             elif rest.split()[0] == "constant":
                 self.constants[name] = rest.split()[1:]
             else:

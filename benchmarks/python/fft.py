@@ -1,9 +1,11 @@
 """Fourier transforms beside NumPy's, SciPy's and torch's.
 
     python benchmarks/python/fft.py [--device webgpu:0] [--threads N] [--elements N]
+        [--lengths 1000,1024] [--square 4096]
 
 torch works on CUDA beside a GPU; NumPy (one thread) and SciPy are asked on the processor alone.
-Lengths are drawn by kind, in each run the same ones; there are as many rows as make up --elements.
+Lengths are drawn by kind, in each run the same ones, where --lengths names none; there are as many
+rows as make up --elements. --square adds transforms along both axes of a matrix.
 The sides take turns; shown are medians of the times, and of the ratios turn by turn. Above 1 we are
 the faster ones.
 """
@@ -42,6 +44,8 @@ def lengths(random: Any, most: int) -> dict[int, str]:
 def main() -> None:
     parser = options(__doc__, turns=7)
     parser.add_argument("--elements", type=int, default=1 << 20, help="default: %(default)s")
+    parser.add_argument("--lengths", help="these, by commas")
+    parser.add_argument("--square", type=int, help="rows of a square matrix")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
     import numpy as np
@@ -53,15 +57,21 @@ def main() -> None:
         torch = torch_beside(be, arguments.threads)
         print(f"{be.device.name}; {torch}")
         random = np.random.default_rng(0)
-        for n, kind in sorted(lengths(random, arguments.elements).items()):
-            rows = max(1, arguments.elements // n)
+        cases = sorted(lengths(random, arguments.elements).items())
+        if arguments.lengths:
+            cases = [(int(n), "asked for") for n in arguments.lengths.split(",")]
+        if arguments.square:
+            cases.append((arguments.square, "square"))
+        for n, kind in cases:
+            square = kind == "square"
+            rows = n if square else max(1, arguments.elements // n)
             for dtype in ("complex64", "complex128") if on_cpu else ("complex64",):
                 z = random.standard_normal((rows, n)) + 1j * random.standard_normal((rows, n))
                 z = z.astype(dtype)
-                for op in OPS:
+                for op in ("fft2",) if square else OPS:
                     host = z.real.copy() if op == "rfft" else z[:, : n // 2 + 1].copy()
-                    host = z if op == "fft" else host
-                    size = {"n": n}
+                    host = z if op in ("fft", "fft2") else host
+                    size = {} if square else {"n": n}
                     x = tw.asarray(host, device=be)
                     own: Call = functools.partial(getattr(tw.fft, op), x, **size)
                     sides: dict[str, tuple[Call, Call]] = {"tilewright": (own, be.synchronize)}

@@ -69,6 +69,16 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 }
 
 
+def bare(text: str) -> str:
+    """Without brackets around all of it, which a C compiler takes for a mistake in a condition."""
+    depth = 0
+    for i, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and i < len(text) - 1:
+            return text
+    return text[1:-1] if text.startswith("(") else text
+
+
 class Expression:
     def __init__(self, source: str, variables: Mapping[str, Value], at: Place) -> None:
         self.source, self.variables, self.at = source.strip(), variables, at
@@ -248,7 +258,7 @@ class Expander:
                 return self.end_of(lines, close)
             return self.branch(lines, close)
         before = dict(self.variables)
-        self.mark(f"if {holds.text}", line.at)
+        self.mark(f"if {bare(holds.text)}", line.at)
         self.block(body)
         after, self.variables = self.variables, dict(before)
         self.mark("else", line.at)
@@ -298,10 +308,11 @@ class Expander:
             self.variables[name] = Symbol(index, (), index)
             self.block(body)
             self.mark("end", place)
-            self.variables.pop(name)
             before.pop(name, None)
+            # What the body names first is its own.
+            self.variables = {n: v for n, v in self.variables.items() if n in before}
             if self.variables != before:
-                fail(place, "#let in a loop up to what only a launch knows")
+                fail(place, "#let of a name from before in a loop up to what only a launch knows")
         else:
             for i in range(*bounds):  # type: ignore[arg-type]
                 self.variables[name] = i

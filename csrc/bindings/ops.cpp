@@ -20,6 +20,7 @@ py::object shown(Enum value) {
 }
 py::object shown(bool flag) { return py::bool_(flag); }
 py::object shown(Size size) { return py::int_(size); }
+py::object shown(double number) { return py::float_(number); }
 py::object shown(const Pair& pair) { return py::make_tuple(pair[0], pair[1]); }
 py::object shown(std::nullopt_t) { return py::none(); }
 

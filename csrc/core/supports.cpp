@@ -254,6 +254,10 @@ constexpr Op ops[] = {
        be.triangular_solve(q.x[0], q.x[1], q.x[2], n, n, 1, false, as_is, false, false, false,
                            q.dtype);
      }},
+    {"fft",
+     [](Backend& be, const Question& q) {
+       be.fft(q.x[0], q.x[1], q.x[2], 1, n, 1, 1, false, 1, std::nullopt, q.dtype);
+     }},
     {"qr",
      [](Backend& be, const Question& q) {
        be.qr(q.x[0], q.x[1], q.x[2], n, n, 1, false, false, q.dtype);

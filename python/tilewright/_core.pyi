@@ -822,6 +822,20 @@ class Backend:
         is_complex: bool = False,
         dtype: str = "float32",
     ) -> None: ...
+    def fft(
+        self,
+        input: _Buffer,
+        roots: _Buffer,
+        output: _Buffer,
+        outer: int,
+        n: int,
+        middle: int = 1,
+        inner: int = 1,
+        inverse: bool = False,
+        scale: float = 1.0,
+        turns: _Buffer | None = None,
+        dtype: str = "float32",
+    ) -> None: ...
     def map(
         self,
         program: ProgramBase,

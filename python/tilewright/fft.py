@@ -17,6 +17,7 @@ from tilewright.namespace.creation import asarray
 from tilewright.namespace.manipulation import moveaxis, roll
 from tilewright.operands import FLOAT32, invalid, shown, to_integer
 from tilewright.shapes import to_axes
+from tilewright.transforms import plan as kept_plans
 from tilewright.transforms import plans
 
 if TYPE_CHECKING:
@@ -93,18 +94,22 @@ def _length(call: str, n: Any, otherwise: int) -> int:
     return length
 
 
-def _rows(x: Array, axis: int, length: int) -> Array:
-    """With the axis last, cut or filled up with zeros to the length."""
-    rows = moveaxis(x, axis, -1)
-    have = rows.shape[-1]
-    if have > length:
-        return rows[..., :length]
+def _sized(x: Array, axis: int, length: int) -> Array:
+    """Cut, or filled up with zeros, to the length along an axis."""
+    have, before = x.shape[axis], (slice(None),) * axis
     if have == length:
-        return rows
-    padded = x.backend._new((*rows.shape[:-1], length), x.dtype)
-    padded[..., have:] = 0
-    padded[..., :have] = rows
+        return x
+    if have > length:
+        return x[(*before, slice(length))]
+    padded = x.backend._new((*x.shape[:axis], length, *x.shape[axis + 1 :]), x.dtype)
+    padded[(*before, slice(have, None))] = 0
+    padded[(*before, slice(have))] = x
     return padded
+
+
+def _rows(x: Array, axis: int, length: int) -> Array:
+    """The same with the axis last."""
+    return moveaxis(_sized(x, axis, length), axis, -1)
 
 
 def _as_complex(x: Array) -> Array:
@@ -118,11 +123,11 @@ def _of_complex(call: str, x: Any, n: Any, axis: Any, norm: Any, sign: int) -> A
 
 
 def _along(x: Array, axis: int, n: int, norm: str, sign: int) -> Array:
-    rows = _rows(x, axis, n)
-    if rows.size == 0:
-        return moveaxis(x.backend._new(rows.shape, x.dtype), -1, axis)
+    sized = _sized(x, axis, n)
+    if sized.size == 0:
+        return x.backend._new(sized.shape, x.dtype)
     plan = plans.plan(x.backend, parts_dtype(x.dtype), n, sign, _scale(norm, sign, n))
-    return moveaxis(plan(rows), -1, axis)
+    return plan.along(sized, axis)
 
 
 def _real_along(x: Array, axis: int, n: int, norm: str) -> Array:
@@ -360,4 +365,4 @@ def ifftshift(x: Array, /, axes: int | Sequence[int] | None = None) -> Array:
 
 def forget_plans() -> None:
     """Frees the tables that transforms keep; recordings that use them are not replayed any more."""
-    plans.forget()
+    kept_plans.forget()

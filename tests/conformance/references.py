@@ -55,6 +55,13 @@ UNARY = {
     "square": quiet(np.square),
 }
 
+
+def _pow(a: Array, b: Array) -> Array:
+    """NumPy takes a scalar exponent of 0.5 as a square root, which of -inf is NaN."""
+    a, b = np.broadcast_arrays(a, b)
+    return np.asarray(np.power(a[None], b[None])[0])
+
+
 BINARY = {
     "add": quiet(np.add),
     "sub": quiet(np.subtract),
@@ -62,7 +69,7 @@ BINARY = {
     "div": quiet(np.divide),
     "max": quiet(np.maximum),
     "min": quiet(np.minimum),
-    "pow": quiet(np.power),
+    "pow": quiet(_pow),
 }
 
 

@@ -31,7 +31,7 @@ NEGATIVE = [-1, -(2**31), -(2**62), -(2**63)]
 NO_INTEGERS = [*NEGATIVE, 2**63, 2**64, 2**200, *NO_NUMBERS]
 LARGE = [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**61, 2**62, 2**63 - 1]
 #: arguments that may be None
-OPTIONAL = {"bias", "kv_heads", "output_dtype"}
+OPTIONAL = {"bias", "kv_heads", "output_dtype", "turns"}
 #: what a refused call may take of the machine
 MOST_MEMORY = 64 << 20
 
@@ -215,6 +215,10 @@ def refuses(
 def changed_output_only(placed: Placed, call: Call) -> bool:
     """What succeeded wrote its output alone, which may have become another one; it is restored."""
     results = {id(result.operand) for result in call.results}
+    # Without elements a call has outputs, and no results.
+    for name, kind in CALLS.get(call.name, {}).items():
+        if isinstance(kind, Out):
+            results.add(id(call.values.get(name)))
     for operand in call.operands:
         unchanged = np.array_equal(operand.download(placed.be), operand.contents)
         if not unchanged and id(operand) not in results:

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cpu/isa.hpp"
+#include "cpu/kernels/fft_table.hpp"
 #include "cpu/kernels/linear_table.hpp"
 #include "tilewright/types.hpp"
 
@@ -76,6 +77,8 @@ struct KernelTable {
   ElementKernels<float> float32;
   ElementKernels<Half> float16;
   LinearKernels linear;
+  FftKernels<float> fft32;
+  FftKernels<double> fft64;
 };
 
 constexpr std::size_t padded_width(std::size_t width) { return (width + 15) / 16 * 16; }

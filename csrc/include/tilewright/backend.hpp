@@ -60,7 +60,8 @@
   X(qr, QrRequest)                                  \
   X(eigh, EighRequest)                              \
   X(svd, SvdRequest)                                \
-  X(eig, EigRequest)
+  X(eig, EigRequest)                                \
+  X(fft, FftRequest)
 // clang-format on
 
 namespace tilewright {
@@ -493,6 +494,21 @@ class TILEWRIGHT_API Backend {
   /// Buffer::null. status is eigh()'s.
   void eig(Buffer a, Buffer values, Buffer vectors, Buffer status, Size n, Size batch = 1,
            bool with_vectors = true, bool is_complex = false, DType dtype = DType::float32);
+
+  // Fourier transforms --------------------------------------------------------------------------
+
+  /// Discrete Fourier transforms of complex numbers, the real part of each first, in float32 or
+  /// float64: of input as [outer, n, middle, inner] along n, into output as [outer, middle, n,
+  /// inner], each times `scale`. n is a product of 2, 3, 5, 7, 11 and 13. `roots` are the n numbers
+  /// exp(-2 pi i j / n). The transforms of one that is n * middle long are these with `turns`, by
+  /// which what stands at k of n and j of middle is turned by exp(-2 pi i j k / (n * middle)), and
+  /// then those of length middle with n * inner in the place of inner. Turns are fft_turn_step(n *
+  /// middle) roots of that length, from 0 on, and behind them each step-th, from 0 on. The inverse
+  /// has all angles the other way round. GPUs take any n up to 512, and longer ones, 4,096 at most,
+  /// where their workgroups hold 17/16 n numbers; more is Unsupported.
+  void fft(Buffer input, Buffer roots, Buffer output, Size outer, Size n, Size middle = 1,
+           Size inner = 1, bool inverse = false, double scale = 1,
+           std::optional<Buffer> turns = std::nullopt, DType dtype = DType::float32);
 
   // Kernels of one's own ------------------------------------------------------------------------
 

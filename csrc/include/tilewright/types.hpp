@@ -80,6 +80,18 @@ inline constexpr Size mask_block = 4096;
 /// Elements of uint32 that it writes for a mask of n.
 constexpr Size mask_counts_size(Size n) { return (n + mask_block - 1) / mask_block + 1; }
 
+/// The step between the second ones of the turns of Backend::fft, of transforms that are n long in
+/// all: the least power of two whose square is not below n.
+constexpr Size fft_turn_step(Size n) {
+  Size step = 1;
+  while (step < n / step || (step == n / step && step * step < n)) step *= 2;
+  return step;
+}
+/// How many complex numbers those turns are.
+constexpr Size fft_turns_size(Size n) {
+  return fft_turn_step(n) + (n + fft_turn_step(n) - 1) / fft_turn_step(n);
+}
+
 /// The bytes of an element.
 constexpr std::size_t size_of(DType dtype) {
   // A digit for each dtype, from the last on.

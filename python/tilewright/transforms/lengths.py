@@ -61,3 +61,46 @@ def smooth_from(least: int) -> int:
             fives *= 5
         sevens *= 7
     return best
+
+
+# In steps ----------------------------------------------------------------------------------------
+
+STEP_PRIMES = (2, 3, 5, 7, 11, 13)
+
+
+@cache
+def without_small_factors(n: int) -> int:
+    """What is left of it without those of which the kernels of the trait's fft() are made."""
+    for prime in STEP_PRIMES:
+        while n % prime == 0:
+            n //= prime
+    return n
+
+
+def takes_steps(n: int) -> bool:
+    """Whether those kernels transform it, in steps where it is long."""
+    return without_small_factors(n) == 1
+
+
+@cache
+def steps(n: int, longest: int) -> tuple[int, ...]:
+    """As few factors as can be that are not above the longest, as even as they can be."""
+    count = 1
+    while True:
+        found = _even_factors(n, longest, count)
+        if found is not None:
+            return found
+        count += 1
+
+
+def _even_factors(n: int, longest: int, count: int) -> tuple[int, ...] | None:
+    if count == 1:
+        return (n,) if n <= longest else None
+    best: tuple[int, ...] | None = None
+    for first in range(2, longest + 1):
+        if n % first:
+            continue
+        rest = _even_factors(n // first, min(first, longest), count - 1)
+        if rest is not None and (best is None or first < best[0]):
+            best = (first, *rest)
+    return best

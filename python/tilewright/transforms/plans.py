@@ -3,70 +3,35 @@ them. A scale is part of a table, so that it costs nothing."""
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections import OrderedDict
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import complex_math
-from tilewright.namespace.complex_functions import complex_dtype
 from tilewright.namespace.complex_math import Z
 from tilewright.namespace.linear import matmul
 from tilewright.namespace.manipulation import broadcast_to
 from tilewright.program import Program
 from tilewright.transforms import tables
-from tilewright.transforms.lengths import way
+from tilewright.transforms.lengths import smooth_from, takes_steps, way, without_small_factors
+from tilewright.transforms.plan import Plan, found
+from tilewright.transforms.steps import InSteps, has_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tilewright.backend import Backend
 
-# Of the tables that are kept for a backend, those of a plan within another counted with both.
-MOST_BYTES = 256 << 20
+
+# Beside transforms in steps, the longest one that is a product with a matrix.
+LONGEST_PRODUCT = 160
 
 
-class Plan:
-    """Of rows of one length on one backend."""
-
-    def __init__(self, backend: Backend, parts: np.dtype[Any]) -> None:
-        self.backend = backend
-        self.parts = parts
-        self.complex = complex_dtype(parts)
-        self.tables: list[Array] = []
-        #: by which parts of the work are done, and whose tables it keeps alive
-        self.within: list[Plan] = []
-
-    def real_table(self, host: tables.Host) -> Array:
-        self.tables.append(self.backend._upload(host.astype(self.parts)))
-        return self.tables[-1]
-
-    def complex_table(self, host: tables.Host) -> Array:
-        self.tables.append(self.backend._upload(host.astype(self.complex)))
-        return self.tables[-1]
-
-    @property
-    def nbytes(self) -> int:
-        return sum(one.nbytes for one in self.tables) + sum(one.nbytes for one in self.within)
-
-    @property
-    def is_alive(self) -> bool:
-        """Not after a close()."""
-        try:
-            for table in self.tables[:1]:
-                self.backend.buffer_bytes(table)
-        except _core.Error:
-            return False
-        return all(one.is_alive for one in self.within)
-
-    def __call__(self, x: Array) -> Array:
-        """The transforms of the rows, one after another in new memory."""
-        raise NotImplementedError
+def is_product(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
+    """Whether a transform of real numbers, or to these, is best done as one product."""
+    if has_steps(backend, parts):
+        return not takes_steps(n) and n <= LONGEST_PRODUCT
+    return way(n).first == 0
 
 
 def product(x: Array, table: Array, of_complex: bool, to_complex: bool) -> Array:
@@ -173,7 +138,7 @@ class FromReal(Plan):
         super().__init__(backend, parts)
         self.n = n
         self.matrix = self.whole = self.half = None
-        if way(n).first == 0:
+        if is_product(backend, parts, n):
             self.matrix = self.real_table(tables.from_real(n) * scale)
         elif n % 2:
             self.whole = plan(backend, parts, n, -1, scale)
@@ -215,7 +180,7 @@ class ToReal(Plan):
         super().__init__(backend, parts)
         self.n = n
         self.matrix = self.whole = self.half = None
-        if way(n).first == 0:
+        if is_product(backend, parts, n):
             self.matrix = self.real_table(tables.to_real(n) * scale)
         elif n % 2:
             self.whole = plan(backend, parts, n, 1, scale)
@@ -255,54 +220,33 @@ def _both_parts(*arrays: Array) -> list[Array]:
     return [x._part(i) for x in arrays for i in range(2)]
 
 
-# What is kept -----------------------------------------------------------------------------------
-
-_lock = threading.Lock()
-_kept: weakref.WeakKeyDictionary[Any, OrderedDict[Any, Plan]] = weakref.WeakKeyDictionary()
-
-
-def _found(backend: Backend, key: Any, make: Callable[[], Plan]) -> Plan:
-    with _lock:
-        plans = _kept.setdefault(backend, OrderedDict())
-        found = plans.get(key)
-        if found is not None and found.is_alive:
-            plans.move_to_end(key)
-            return found
-        if found is not None:
-            plans.clear()
-    made = make()  # without the lock: two threads may make the same
-    with _lock:
-        plans[key] = made
-        while len(plans) > 1 and sum(one.nbytes for one in plans.values()) > MOST_BYTES:
-            plans.popitem(last=False)
-    return made
-
-
 def plan(backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float = 1.0) -> Plan:
     """Of complex rows: sign is -1 for the transform, 1 for its inverse."""
 
     def make() -> Plan:
+        steps = has_steps(backend, parts)
+        if steps and takes_steps(n):
+            return InSteps(backend, parts, n, sign, scale)
         first = way(n).first
+        rest = without_small_factors(n)
+        if steps and n > LONGEST_PRODUCT:
+            if rest < min(n, LONGEST_PRODUCT + 1):
+                return Split(backend, parts, n, sign, scale, n // rest)
+            return Convolution(backend, parts, n, sign, scale, smooth_from(2 * n - 1))
         if first == 0:
             return Direct(backend, parts, n, sign, scale)
         if first < 0:
             return Convolution(backend, parts, n, sign, scale, -first)
         return Split(backend, parts, n, sign, scale, first)
 
-    return _found(backend, (parts.name, n, sign, scale), make)
+    return found(backend, (parts.name, n, sign, scale), make)
 
 
 def from_real(backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> Plan:
     key = (parts.name, n, "from real", scale)
-    return _found(backend, key, lambda: FromReal(backend, parts, n, scale))
+    return found(backend, key, lambda: FromReal(backend, parts, n, scale))
 
 
 def to_real(backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> Plan:
     key = (parts.name, n, "to real", scale)
-    return _found(backend, key, lambda: ToReal(backend, parts, n, scale))
-
-
-def forget() -> None:
-    """Lets go of all tables."""
-    with _lock:
-        _kept.clear()
+    return found(backend, key, lambda: ToReal(backend, parts, n, scale))

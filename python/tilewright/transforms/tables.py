@@ -59,3 +59,12 @@ def chirp(n: int, sign: int) -> Host:
     """exp(sign * pi i * j * j / n)."""
     steps = np.arange(n, dtype=object) if n > 1 << 30 else np.arange(n, dtype=np.int64)
     return roots((steps * steps % (2 * n)).astype(np.int64), 2 * n, sign)
+
+
+def turns(n: int) -> Host:
+    """The turns of a step of the trait's fft(): neighbouring roots, and then each step-th."""
+    step = 1
+    while step * step < n:
+        step *= 2
+    places = np.append(np.arange(step), step * np.arange(-(-n // step), dtype=np.int64))
+    return roots(places, n, -1)

@@ -96,7 +96,7 @@ def _nonzero(draw: Draw, rows: int, cols: int) -> Problem:
 def _search_sorted(draw: Draw, n: int, count: int) -> Problem:
     return Problem(
         shape=f"{count} in {n}",
-        inputs=[np.sort(draw.normal(n)), draw.normal(count)],
+        inputs=[np.sort(draw.normal(n), kind="stable"), draw.normal(count)],
         output=np.zeros(count, np.int64),
         call=lambda be, x, out: be.search_sorted(x[0], x[1], out, n, count, False, draw.dtype),
         numpy=lambda x, values, out=None: np.asarray(np.searchsorted(x, values)),

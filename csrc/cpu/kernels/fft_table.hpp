@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tilewright::cpu {
+
+/// Distances between lines, in complex numbers, as each of three indices of a line grows by one.
+struct FftStrides {
+  std::size_t x, y, z;
+};
+
+/// Fourier transforms of lines of n complex numbers, the real part of each first. Line (x, y, z) is
+/// number (x * ny + y) * nz + z, and `simd_width` lines (half as many in float64) make a block that
+/// is transformed at once. Where `across`, blocks are of lines whose numbers follow each other,
+/// else each is of one x and y. Nothing but the lines is read or written.
+template <class T>
+struct FftLines {
+  const T* input;
+  T* output;
+  std::size_t n;
+  std::size_t input_step, output_step;  ///< between the numbers of a line
+  std::size_t lines, ny, nz;
+  FftStrides input_at, output_at;
+  bool across;
+
+  const std::uint8_t* radices;  ///< their product is n
+  std::size_t passes;
+  const T* roots;  ///< each root_step-th is one of exp(-2 pi i j / n)
+  std::size_t root_step;
+  T scale;
+  bool inverse;
+
+  /// Null, or roots by which results are turned: number k of a line by the power k * turn_at of the
+  /// first. With a shift of 0 all powers, else the first 2^shift and behind them each 2^shift-th.
+  const T* turns;
+  unsigned turn_shift;
+  FftStrides turn_at;
+  /// Null, or what fill_turns() made of them for all blocks of one x and y, the same for others.
+  const T* turn_table;
+};
+
+template <class T>
+struct FftKernels {
+  /// The blocks [begin, end); scratch is fft_scratch() of T, aligned to 64 bytes.
+  void (*transform)(const FftLines<T>& lines, std::size_t begin, std::size_t end, T* scratch);
+  /// What block `block` is turned by: 2 * n * width elements, aligned to 64 bytes.
+  void (*fill_turns)(const FftLines<T>& lines, std::size_t block, T* table);
+};
+
+/// The power of two by which turns of a line are tabled in two parts.
+constexpr unsigned fft_turn_bits(std::size_t n) {
+  unsigned bits = 0;
+  while ((std::size_t{1} << bits << bits) < n) ++bits;
+  return bits;
+}
+
+/// Elements of T that a block works in: two lines, and the two parts of its turns.
+constexpr std::size_t fft_scratch(std::size_t n, std::size_t width) {
+  const unsigned bits = fft_turn_bits(n);
+  return 2 * width * (2 * n + (std::size_t{1} << bits) + (n >> bits) + 1);
+}
+
+}  // namespace tilewright::cpu

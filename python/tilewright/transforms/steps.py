@@ -1,0 +1,94 @@
+"""Lengths of small factors, by the kernels of the trait's fft(): in one step, or in Stockham's
+steps of shorter ones, each of which reads and writes all elements once."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.array import Array
+from tilewright.transforms import tables
+from tilewright.transforms.lengths import steps
+from tilewright.transforms.plan import Plan, found
+
+if TYPE_CHECKING:
+    from tilewright.backend import Backend
+
+#: of one step on the CPU
+LONGEST_ON_CPU = 1 << 14
+LONGEST_ACROSS_ON_CPU = 4096
+#: on a GPU, where neighbouring lines share a workgroup's memory
+LONGEST_ACROSS = 256
+
+
+def has_steps(backend: Backend, parts: np.dtype[Any]) -> bool:
+    return backend.supports("fft", parts.name)
+
+
+def longest_step(backend: Backend) -> int:
+    """What the trait's fft() takes on such a device."""
+    if backend.name == "cpu":
+        return LONGEST_ON_CPU
+    if backend.name == "level-zero":
+        return 512
+    held = backend.device.limits["max_workgroup_memory_bytes"] // 8
+    return min(4096, (held - 1) * 16 // 17)
+
+
+def longest_step_across(backend: Backend) -> int:
+    """What is best taken in one step along an axis that is not the last one."""
+    return LONGEST_ACROSS_ON_CPU if backend.name == "cpu" else LONGEST_ACROSS
+
+
+class Tables(Plan):
+    """The roots of the steps of a length, for transforms and inverses of any scale."""
+
+    def __init__(self, backend: Backend, parts: np.dtype[Any], n: int, longest: int) -> None:
+        super().__init__(backend, parts)
+        self.steps: list[tuple[int, int, Array, Array | None]] = []
+        rest = n
+        for size in steps(n, longest):
+            whole, rest = rest, rest // size
+            roots = self.complex_table(tables.roots(np.arange(size), size, -1))
+            turns = self.complex_table(tables.turns(whole)) if rest > 1 else None
+            self.steps.append((size, rest, roots, turns))
+
+
+class InSteps(Plan):
+    """Of one direction and scale, along any axis."""
+
+    def __init__(
+        self, backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float
+    ) -> None:
+        super().__init__(backend, parts)
+        self.n, self.inverse, self.scale = n, sign > 0, scale
+        #: in rows, and along other axes: the same ones where both take the same steps
+        self.across = self._tables(longest_step_across(backend))
+        longest = longest_step(backend)
+        self.of_rows = self._tables(longest) if n <= longest else self.across
+        self.within = list({id(one): one for one in (self.of_rows, self.across)}.values())
+
+    def _tables(self, longest: int) -> Tables:
+        key = (self.parts.name, "steps", *steps(self.n, longest))
+        made = found(self.backend, key, lambda: Tables(self.backend, self.parts, self.n, longest))
+        assert isinstance(made, Tables)
+        return made
+
+    def __call__(self, x: Array) -> Array:
+        return self.along(x, x.ndim - 1)
+
+    def along(self, x: Array, axis: int) -> Array:
+        now = x._contiguous()
+        outer, done = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
+        taken = self.of_rows if done == 1 else self.across
+        for size, middle, roots, turns in taken.steps:
+            result = self.backend._new(x.shape, self.complex)
+            scale = self.scale if middle == 1 else 1.0
+            self.backend.fft(
+                now, roots, result, outer, size, middle, done, self.inverse, scale, turns,
+                self.parts.name,
+            )  # fmt: skip
+            now, done = result, done * size
+        return now

@@ -1,0 +1,252 @@
+"""fft(): lengths of all factors, along every axis, in one step and in several, both ways."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import tilewright as tw
+from tilewright import Backend
+
+from .arguments import POSITIVE, Call, EmptyCalls, Flag, In, Name, Number, Out, Size
+from .workspace import Array, Workspace
+
+if TYPE_CHECKING:
+    from fuzz import call as fuzz
+    from fuzz.draw import Draw
+
+CALL: Call = {
+    "input": In(4 * 2 * 2 * 6 * 3 * 2),
+    "roots": In(4 * 2 * 6),
+    "output": Out(4 * 2 * 2 * 6 * 3 * 2),
+    "outer": Size(2),
+    "n": Size(6, positive=True),
+    "middle": Size(3),
+    "inner": Size(2),
+    "inverse": Flag(False),
+    "scale": Number(1.0, wrong=POSITIVE),
+    "turns": In(4 * 2 * (8 + 3)),
+    "dtype": Name("float32", also_wrong=("int32", "float16")),
+}
+EMPTY: EmptyCalls = [
+    ({name: 0}, ("input", "output", "turns")) for name in ("outer", "middle", "inner")
+]
+
+ONE_PASS = [1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16]
+#: every radix behind every other, and what is long
+PASSES = [6, 10, 12, 14, 15, 18, 21, 22, 24, 25, 26, 27, 32, 33, 35, 36, 39, 45, 48, 49, 55, 64, 65]
+PASSES += [72, 77, 81, 91, 96, 99, 100, 117, 121, 128, 143, 144, 169, 176, 208, 243, 256, 343, 360]
+LONG = [512, 625, 729, 1000, 1001, 1024]
+# n, shape around it: outer, middle, inner
+SHAPES = [
+    (1, 1, 1),
+    (3, 1, 1),
+    (70, 1, 1),
+    (1, 17, 1),
+    (2, 1, 5),
+    (3, 5, 7),
+    (1, 2, 33),
+    (2, 40, 1),
+]
+
+
+def steps_of(n: int, scale: float = 1.0) -> tuple[Array, Array]:
+    """The roots of a length, and its turns."""
+    step = 1
+    while step * step < n:
+        step *= 2
+    places = np.append(np.arange(step), step * np.arange(-(-n // step)))
+    return tuple(np.exp(-2j * np.pi * (x / n)) for x in (np.arange(n), places))  # type: ignore
+
+
+def parts(z: Array, dtype: str) -> Array:
+    return np.stack([z.real, z.imag], -1).astype(dtype)
+
+
+def joined(x: Array) -> Array:
+    return np.asarray(x[..., 0].astype(np.float64) + 1j * x[..., 1])
+
+
+def reference(x: Array, inverse: bool, scale: float, turned: bool) -> Array:
+    """Of complex numbers [outer, n, middle, inner]."""
+    n, middle = x.shape[1:3]
+    result = (np.fft.ifft(x, axis=1) * n if inverse else np.fft.fft(x, axis=1)) * scale
+    if turned:
+        angles = np.outer(np.arange(n), np.arange(middle)) / (n * middle)
+        result = result * np.exp((2j if inverse else -2j) * np.pi * angles)[:, :, None]
+    return np.asarray(result.swapaxes(1, 2))
+
+
+def runs(be: Backend, dtype: str) -> bool:
+    return be.name == "cpu" or dtype == "float32"
+
+
+def assert_near(got: Array, expected: Array, dtype: str) -> None:
+    """Within 8 roundings of the size of all of a line's numbers together, and 40 of each."""
+    eps = float(np.finfo(dtype).eps)
+    off = np.abs(joined(got) - expected)
+    size = np.sqrt(np.mean(np.abs(expected) ** 2, axis=2, keepdims=True))
+    assert np.sqrt(np.mean(off**2)) <= 8 * eps * np.sqrt(np.mean(size**2))
+    assert (off <= 40 * eps * size).all()
+
+
+def run(
+    ws: Workspace, x: Array, inverse: bool, scale: float, turned: bool, dtype: str
+) -> Array | None:
+    """The output, of complex numbers [outer, n, middle, inner]; none where it is refused."""
+    outer, n, middle, inner = x.shape
+    roots = ws.input(parts(steps_of(n)[0], dtype))
+    turns = ws.input(parts(steps_of(n * middle)[1], dtype)) if turned else None
+    out = ws.room((outer, middle, n, inner, 2), dtype)
+    source = ws.input(parts(x, dtype))
+
+    def call() -> None:
+        ws.be.fft(source, roots, out, outer, n, middle, inner, inverse, scale, turns, dtype)
+
+    if not runs(ws.be, dtype):
+        with pytest.raises(tw.Unsupported, match=r"^fft: .* transforms float32, not float64"):
+            call()
+        return None
+    call()
+    return ws.read(out)
+
+
+def check(
+    ws: Workspace,
+    rng: np.random.Generator,
+    shape: tuple[int, int, int, int],
+    inverse: bool,
+    turned: bool,
+    dtype: str = "float32",
+) -> None:
+    x = parts(rng.normal(size=shape) + 1j * rng.normal(size=shape), dtype)
+    scale = 1 / shape[1] if inverse else 1.0
+    got = run(ws, joined(x), inverse, scale, turned, dtype)
+    if got is not None:
+        assert_near(got, reference(joined(x), inverse, scale, turned), dtype)
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize("n", ONE_PASS)
+def test_every_radix(be: Backend, rng: np.random.Generator, n: int) -> None:
+    with Workspace(be) as ws:
+        for outer, middle, inner in SHAPES:
+            for inverse in (False, True):
+                check(ws, rng, (outer, n, middle, inner), inverse, turned=middle > 1)
+
+
+@pytest.mark.parametrize("first", range(0, len(PASSES), 6))
+def test_passes_of_every_radix(be: Backend, rng: np.random.Generator, first: int) -> None:
+    for n in PASSES[first : first + 6]:
+        with Workspace(be) as ws:
+            outer, middle, inner = SHAPES[n % len(SHAPES)]
+            check(ws, rng, (outer, n, middle, inner), bool(n % 2), turned=False)
+            check(ws, rng, (1, n, 3, 2), bool(n % 3), turned=True)
+
+
+@pytest.mark.parametrize("n", LONG)
+def test_long(be: Backend, rng: np.random.Generator, n: int) -> None:
+    with Workspace(be) as ws:
+        for outer, middle, inner in [(1, 1, 1), (5, 1, 1), (1, 9, 2), (1, 1, 65), (2, 3, 1)]:
+            check(ws, rng, (outer, n, middle, inner), bool(n % 2), turned=True)
+
+
+@pytest.mark.parametrize("n", [1, 8, 13, 60, 1024])
+def test_float64(be: Backend, rng: np.random.Generator, n: int) -> None:
+    with Workspace(be) as ws:
+        for outer, middle, inner in SHAPES:
+            check(ws, rng, (outer, n, middle, inner), False, True, "float64")
+            if not runs(be, "float64"):
+                return
+
+
+@pytest.mark.parametrize("lengths", [(8, 9), (1000, 13), (32, 32, 32), (5, 16, 7, 4)], ids=str)
+@pytest.mark.parametrize("inverse", [False, True])
+def test_steps(
+    be: Backend, rng: np.random.Generator, lengths: tuple[int, ...], inverse: bool
+) -> None:
+    """One long transform, as Stockham's steps of short ones."""
+    whole, rows = int(np.prod(lengths)), 3
+    x = parts(rng.normal(size=(rows, whole)) + 1j * rng.normal(size=(rows, whole)), "float32")
+    with Workspace(be) as ws:
+        now, done = ws.input(x), 1
+        for n in lengths:
+            middle = whole // (done * n)
+            roots, turns = steps_of(n)[0], steps_of(n * middle)[1]
+            then = ws.room((rows, whole, 2))
+            be.fft(
+                now, ws.input(parts(roots, "float32")), then, rows, n, middle, done, inverse, 1.0,
+                ws.input(parts(turns, "float32")) if middle > 1 else None,
+            )  # fmt: skip
+            now, done = then, done * n
+        got = ws.read(now)
+        expected = np.fft.ifft(joined(x)) * whole if inverse else np.fft.fft(joined(x))
+        assert_near(got[:, None], expected[:, None], "float32")
+
+
+def test_special_values_stay_in_their_line(ws: Workspace) -> None:
+    x = np.ones((4, 12, 3, 2), complex)
+    x[1, 5, 2, 0] = np.nan
+    x[2, 0, 0, 1] = np.inf
+    got = run(ws, x, False, 1.0, False, "float32")
+    assert got is not None
+    bad = ~np.isfinite(got).all(axis=(2, 4))
+    assert np.argwhere(bad).tolist() == [[1, 2, 0], [2, 0, 1]]
+
+
+def test_a_length_that_is_refused(be: Backend) -> None:
+    with Workspace(be) as ws:
+        x = ws.room((17, 2))
+        with pytest.raises(tw.InvalidArgument, match="n is 17, expected a product of 2, 3, 5"):
+            be.fft(x, x, ws.room((17, 2)), 1, 17)
+
+
+def test_longer_than_a_workgroup_holds(be: Backend) -> None:
+    n = 1 << 15
+    with Workspace(be) as ws:
+        x, roots, out = (ws.room((n, 2)) for _ in range(3))
+        if be.name == "cpu":
+            be.fft(x, roots, out, 1, n)
+        else:
+            with pytest.raises(tw.Unsupported, match=f"n is {n}, and the workgroups of .* hold"):
+                be.fft(x, roots, out, 1, n)
+
+
+def generate(draw: Draw, name: str) -> fuzz.Call:
+    """For the fuzzer."""
+    from fuzz import call as fuzz
+    from fuzz.ops.rows import operand, room
+
+    n = 1
+    for _ in range(draw.below(6)):
+        n *= draw.one_of([2, 2, 2, 3, 4, 5, 7, 11, 13])
+        if n > 39:
+            break
+    shape = [draw.size_or_zero(most) for most in (5, 5, 5)]
+    outer, middle, inner = shape
+    inverse, turned = bool(draw.below(2)), bool(draw.below(2))
+    scale = draw.one_of([1.0, 1 / n, 0.25])
+    x = draw.normal((outer, n, middle, inner, 2), "float32")
+    empty = 0 in shape
+    exact = np.empty((outer, middle, n, inner), complex)
+    if not empty:
+        exact = reference(joined(x), inverse, scale, turned)
+    roots, turns = steps_of(n)[0], steps_of(max(1, n * middle))[1]
+    out = room(draw, (outer, middle, n, inner, 2), "float32")
+    values: dict[str, Any] = {
+        "input": operand(draw, x),
+        "roots": operand(draw, parts(roots, "float32")),
+        "output": out,
+        "outer": outer,
+        "n": n,
+        "middle": middle,
+        "inner": inner,
+        "inverse": inverse,
+        "scale": scale,
+        "turns": operand(draw, parts(turns, "float32")) if turned and not empty else None,
+        "dtype": "float32",
+    }
+    both = np.stack([exact.real, exact.imag], -1)
+    tolerance = 1e-5 * scale * n**0.5 * 4
+    return fuzz.Call(name, values, [fuzz.Result(out, both, tolerance)], empty=empty)
