@@ -95,7 +95,11 @@ def test_what_is_refused_around_a_kernel(around: str, message: str) -> None:
         ("let v${N} = 1.0;", "0: N, which only a launch knows, is part of a name"),
         ("#for k in 0..N\nlet v${k} = 1.0;\n#end", "1: each_k, which only a launch knows"),
         ('#if N\n#let A = "a"\n#else\n#let A = "b"\n#end\n', "0: A becomes another text by N"),
-        ("#for k in 0..N\n#let A = k\n#end\n", "0: #let in a loop up to what only a launch knows"),
+        (
+            "#let A = 0\n#for k in 0..N\n#let A = k\n#end\n",
+            "1: #let of a name from before in a loop up to what only a launch knows",
+        ),
+        ("#for k in 0..N\n#let A = k\n#end\ny[0] = ${A};", "3: no variable is named A"),
         ("var a: array<f32, ${N}>;", "0: the length of an array must be known when kernels are"),
         ('#if OP == "div"\n#end', '0: "div" is no word of the constant in OP == "div"'),
         ("#if M\n#end", "0: no variable is named M"),
@@ -131,7 +135,9 @@ def test_files_that_include_each_other() -> None:
     ("body", "spelled"),
     [
         ("y[0] = ${2 + 3 * N};", "y[0u] = (float)(2 + (3 * N));"),
-        ('#if OP == "mul"\ny[0] = 1.0;\n#end', "if ((OP == OP_mul)) {"),
+        ('#if OP == "mul"\ny[0] = 1.0;\n#end', "if (OP == OP_mul) {"),
+        ("#if N == 1 || (N) == 2\ny[0] = 1.0;\n#end", "if ((N == 1) || (N == 2)) {"),
+        ("#for k in 2..N\n#let A = k * 2\ny[${A}] = 1.0;\n#end", "y[(each_k * 2)] = 1.0f;"),
         ("#for k in 2..N\ny[${k}] = 1.0;\n#end", "for (int each_k = 2; each_k < N; ++each_k) {"),
         ("#if N && 0\ny[0] = missing;\n#end", "}"),
         ("let a = (x[0] + 1.0) + (x[1] + 2.0);", "x[0] + 1.0f + (x[1] + 2.0f);"),
