@@ -19,6 +19,7 @@ from tilewright.operands import FLOAT32, invalid, shown, to_integer
 from tilewright.shapes import to_axes
 from tilewright.transforms import plan as kept_plans
 from tilewright.transforms import plans
+from tilewright.transforms.lengths import smooth_from
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,6 +44,7 @@ __all__ = [
     "irfft",
     "irfft2",
     "irfftn",
+    "next_fast_len",
     "rfft",
     "rfft2",
     "rfftfreq",
@@ -312,6 +314,15 @@ def irfft2(
 ) -> Array:  # fmt: skip
     """irfftn() along the last two axes."""
     return _several_to_real("irfft2", x, s, axes, norm)
+
+
+def next_fast_len(target: int, /) -> int:
+    """The least length from this one on whose factors are 2, 3, 5 and 7, to fill an axis up to
+    where its own length does not matter: such lengths are transformed fastest."""
+    least = to_integer("next_fast_len", "target", target)
+    if least < 1:
+        invalid("next_fast_len", f"target is {least}, expected 1 or more")
+    return smooth_from(least)
 
 
 # Frequencies -------------------------------------------------------------------------------------

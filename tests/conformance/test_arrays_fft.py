@@ -306,3 +306,17 @@ def _is_smooth(n: int) -> bool:
         while n % prime == 0:
             n //= prime
     return n == 1
+
+
+def test_lengths_to_fill_up_to() -> None:
+    def is_fast(n: int) -> bool:
+        for prime in (2, 3, 5, 7):
+            while n % prime == 0:
+                n //= prime
+        return n == 1
+
+    fast = [n for n in range(1, 3000) if is_fast(n)]
+    for n in range(1, 2500):
+        assert tw.fft.next_fast_len(n) == next(one for one in fast if one >= n)
+    with pytest.raises(InvalidArgument, match="next_fast_len: target is 0, expected 1 or more"):
+        tw.fft.next_fast_len(0)

@@ -101,10 +101,24 @@ class Convolution(Plan):
     def __call__(self, x: Array) -> Array:
         padded = x.backend._new((*x.shape[:-1], self.longer), self.complex)
         padded[..., self.n :] = 0
-        padded[..., : self.n] = x * self.before
+        target = padded[..., : self.n]
+        both = x, broadcast_to(self.before, target.shape)
+        x.backend.map(
+            _product(self.parts.name), target.shape, _both_parts(*both), [], _both_parts(target)
+        )
         convolved = self.back(self.forward(padded) * self.answer)
         result: Array = convolved[..., : self.n] * self.behind
         return result
+
+
+@cache
+def _product(parts: str) -> Program:
+    """Of two complex numbers."""
+    program = Program()
+    one, other = (Z(program.input(parts), program.input(parts)) for _ in range(2))
+    both = complex_math.multiply(one, other)
+    program.output(both.re, both.im)
+    return program
 
 
 @cache
