@@ -100,28 +100,43 @@ bool by_parts(std::size_t rows, std::size_t n) {
   return n > 8192 ? parts > 0.7 * block : parts > 1.5 * block;
 }
 
-/// Runs body(begin, end, scratch) for pieces of [0, units), each unit `numbers` complex numbers.
-template <class T, class Body>
-void in_pieces(MemoryPool& pool, std::size_t units, std::size_t numbers, std::size_t scratch,
-               Body&& body) {
-  const std::size_t pieces =
-      std::clamp<std::size_t>(std::min(units, piece_count(units * numbers, grain)), 1, units);
-  const std::size_t floats = scratch * sizeof(T) / sizeof(float);
-  OpScratch all(pool, "fft", floats, pieces);
-  parallel_tasks(pieces, [&](std::size_t piece) {
-    Scratch own(all);
-    body(units * piece / pieces, units * (piece + 1) / pieces,
-         reinterpret_cast<T*>(own.take(floats)));
-  });
+/// How many pieces [0, units) is cut into, each unit `numbers` complex numbers.
+std::size_t pieces_of(std::size_t units, std::size_t numbers) {
+  return std::clamp<std::size_t>(std::min(units, piece_count(units * numbers, grain)), 1, units);
 }
 
 template <class T>
-void run_lines(MemoryPool& pool, const FftLines<T>& lines) {
-  const std::size_t width = fft_width<T>();
-  const std::size_t blocks = lines.across
-                                 ? (lines.lines + width - 1) / width
-                                 : lines.lines / lines.nz * ((lines.nz + width - 1) / width);
-  in_pieces<T>(pool, blocks, lines.n * width, fft_scratch(lines.n, width),
+constexpr std::size_t floats_for(std::size_t values) {
+  return values * sizeof(T) / sizeof(float);
+}
+
+/// Runs body(begin, end, scratch) for pieces of [0, units), with so many values of scratch each.
+template <class T, class Body>
+void in_pieces(OpScratch& all, std::size_t units, std::size_t pieces, std::size_t scratch,
+               Body&& body) {
+  parallel_tasks(pieces, [&](std::size_t piece) {
+    Scratch own(all);
+    body(units * piece / pieces, units * (piece + 1) / pieces,
+         reinterpret_cast<T*>(own.take(floats_for<T>(scratch))));
+  });
+}
+
+/// Lines, their blocks, and how these are shared out.
+template <class T>
+struct LineBlocks {
+  explicit LineBlocks(const FftLines<T>& lines)
+      : blocks(lines.across
+                   ? (lines.lines + fft_width<T>() - 1) / fft_width<T>()
+                   : lines.lines / lines.nz * ((lines.nz + fft_width<T>() - 1) / fft_width<T>())),
+        pieces(pieces_of(blocks, lines.n * fft_width<T>())),
+        scratch(fft_scratch(lines.n, fft_width<T>())) {}
+
+  std::size_t blocks, pieces, scratch;
+};
+
+template <class T>
+void run_lines(OpScratch& all, const LineBlocks<T>& of, const FftLines<T>& lines) {
+  in_pieces<T>(all, of.blocks, of.pieces, of.scratch,
                [&](std::size_t begin, std::size_t end, T* scratch) {
                  fft_kernels<T>().transform(lines, begin, end, scratch);
                });
@@ -140,7 +155,7 @@ class LongRows {
         first_radices_(first_),
         second_radices_(second_),
         turn_step_(static_cast<std::size_t>(fft_turn_step(static_cast<Size>(n)))),
-        tables_(pool, "fft", floats_for(first_ + second_ + 2 * turn_step_)),
+        tables_(pool, "fft", floats_for<T>(2 * (first_ + second_ + 2 * turn_step_))),
         own_tables_(tables_) {
     copy_roots(data<T>(r.roots));
     columns_.input = data<T>(r.input);
@@ -180,16 +195,11 @@ class LongRows {
   }
 
  private:
-  static std::size_t floats_for(std::size_t numbers) {
-    return 2 * numbers * sizeof(T) / sizeof(float);
-  }
-
   /// The roots that are needed, side by side: as they lie in the whole table they are in few of the
   /// cache's sets.
   void copy_roots(const T* roots) {
-    T* const to =
-        reinterpret_cast<T*>(own_tables_.take(floats_for(first_ + second_ + 2 * turn_step_)));
-    T* next = to;
+    T* next = reinterpret_cast<T*>(
+        own_tables_.take(floats_for<T>(2 * (first_ + second_ + 2 * turn_step_))));
     const auto copy = [&](std::size_t count, std::size_t step) {
       T* const begin = next;
       for (std::size_t i = 0; i < count; ++i) {
@@ -207,8 +217,12 @@ class LongRows {
 
   /// The rows one after another, the lines of each shared by all threads.
   void run_each() {
-    const std::size_t floats = 2 * n_ * sizeof(T) / sizeof(float);
+    const LineBlocks<T> of_columns(columns_), of_rows(across_);
+    // All of it before anything is written.
+    const std::size_t floats = floats_for<T>(2 * n_);
     OpScratch all(pool_, "fft", floats);
+    OpScratch of_lines(pool_, "fft", floats_for<T>(std::max(of_columns.scratch, of_rows.scratch)),
+                       std::max(of_columns.pieces, of_rows.pieces));
     Scratch own(all);
     T* const between = reinterpret_cast<T*>(own.take(floats));
     for (std::size_t row = 0; row < rows_; ++row) {
@@ -217,16 +231,19 @@ class LongRows {
       columns.output = between;
       across.input = between;
       across.output += 2 * row * n_;
-      run_lines<T>(pool_, columns);
-      run_lines<T>(pool_, across);
+      run_lines(of_lines, of_columns, columns);
+      run_lines(of_lines, of_rows, across);
     }
   }
 
   void run_rows() {
     const std::size_t width = fft_width<T>();
     const std::size_t blocks = (second_ + width - 1) / width;
-    const std::size_t floats = blocks * 2 * width * first_ * sizeof(T) / sizeof(float);
+    const std::size_t own = fft_scratch(std::max(first_, second_), width);
+    const std::size_t pieces = pieces_of(rows_, n_);
+    const std::size_t floats = floats_for<T>(blocks * 2 * width * first_);
     OpScratch all(pool_, "fft", floats);
+    OpScratch of_pieces(pool_, "fft", floats_for<T>(own + 2 * n_), pieces);
     Scratch tables(all);
     T* const table = reinterpret_cast<T*>(tables.take(floats));
     for (std::size_t block = 0; block < blocks; ++block) {
@@ -234,8 +251,7 @@ class LongRows {
     }
     columns_.turn_table = table;
 
-    const std::size_t own = fft_scratch(std::max(first_, second_), width);
-    in_pieces<T>(pool_, rows_, n_, own + 2 * n_,
+    in_pieces<T>(of_pieces, rows_, pieces, own + 2 * n_,
                  [&](std::size_t begin, std::size_t end, T* scratch) {
                    T* const between = scratch + own;
                    FftLines<T> columns = columns_, across = across_;
@@ -307,7 +323,9 @@ void transform(MemoryPool& pool, const FftRequest& r) {
     lines.turn_shift =
         static_cast<unsigned>(std::countr_zero(static_cast<std::size_t>(r.turn_step)));
   }
-  run_lines<T>(pool, lines);
+  const LineBlocks<T> of(lines);
+  OpScratch all(pool, "fft", floats_for<T>(of.scratch), of.pieces);
+  run_lines(all, of, lines);
 }
 
 }  // namespace
