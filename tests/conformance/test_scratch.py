@@ -98,6 +98,24 @@ def reduction(rng: np.random.Generator) -> Work:
     return Work([x], np.zeros(1, "f4"), x.sum(1, dtype="f8"), call)
 
 
+def transforms(rows: int) -> Callable[[np.random.Generator], Work]:
+    def work(rng: np.random.Generator) -> Work:
+        n = 480
+        z = rng.standard_normal((rows, n)) + 1j * rng.standard_normal((rows, n))
+        roots = np.exp(-2j * np.pi * np.arange(n) / n)
+        expected = np.fft.fft(z)
+        x, table, result = (
+            np.stack([one.real, one.imag], -1).astype("f4") for one in (z, roots, expected)
+        )
+
+        def call(be: Backend, inputs: list[Any], out: Any) -> None:
+            be.fft(*inputs, out, rows, n)
+
+        return Work([x, table], np.zeros(x.shape, "f4"), result, call)
+
+    return work
+
+
 WORK: dict[str, Callable[[np.random.Generator], Work]] = {
     "gemm": gemm("float32"),
     "gemm in float16": gemm("float16"),
@@ -107,6 +125,8 @@ WORK: dict[str, Callable[[np.random.Generator], Work]] = {
     "conv2d_backward_filter": convolution("backward_filter"),
     "attention": attention,
     "reduce": reduction,
+    "fft of one row": transforms(1),
+    "fft": transforms(70),
 }
 
 
