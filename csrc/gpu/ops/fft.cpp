@@ -40,16 +40,19 @@ constexpr Size longest(Size numbers) {
 /// The passes of a length, the longest first.
 class Radices {
  public:
-  /// Of rows whose numbers lie side by side: more than one pass, so that neighbours are read, and
-  /// written, by work-items side by side.
-  Radices(Size n, bool is_row) {
+  /// Of rows, whose numbers lie side by side, more than one pass, so that neighbours are read, and
+  /// written, by work-items side by side. `of_any`: of a kernel for all radices, which does without
+  /// the long ones.
+  Radices(Size n, bool is_row, bool of_any) {
     int twos = std::countr_zero(static_cast<std::uint64_t>(n));
     Size rest = n >> twos;
     for (const Size odd : {Size{9}, Size{13}, Size{11}, Size{7}, Size{5}, Size{3}}) {
+      if (odd == 9 && of_any) continue;
       for (; rest % odd == 0; rest /= odd) add(odd);
     }
-    // As few as radix 16 allows, as even as they can be.
-    for (int left = (twos + 3) / 4; left > 0; --left) {
+    // As few as radix 16 allows, or 8, as even as they can be.
+    const int most_bits = of_any ? 3 : 4;
+    for (int left = (twos + most_bits - 1) / most_bits; left > 0; --left) {
       const int bits = (twos + left - 1) / left;
       add(Size{1} << bits);
       twos -= bits;
@@ -75,7 +78,10 @@ class Radices {
   }
 
  private:
-  void add(Size radix) { all_.at(static_cast<std::size_t>(count_++)) = radix; }
+  /// Lengths of more factors are longer than any workgroup holds.
+  void add(Size radix) {
+    if (count_ < std::ptrdiff_t{room}) all_[static_cast<std::size_t>(count_++)] = radix;
+  }
 
   std::array<Size, room> all_{1, 1, 1, 1, 1, 1, 1, 1};
   std::ptrdiff_t count_ = 0;
@@ -91,12 +97,12 @@ void GpuBackend::launch_fft(const FftRequest& r) {
   const bool is_wgsl = device_->language() == KernelLanguage::wgsl;
   const Size width = r.middle * r.inner, lines = r.outer * width;
   const bool from_lines = width > 1, to_lines = r.inner > 1;
-  const Radices radices(r.n, width == 1);
+  const Radices radices(r.n, width == 1, !is_wgsl);
   // Kernels hold 32 numbers a work-item at most.
   Size room = std::min(Size{device_->limits().local_memory_bytes} / bytes_of_number, Size{4353});
   Size most = longest(room);
   if (!is_wgsl) {
-    room = std::min(room, spirv_sizes.back());
+    room = std::min(room / 2, spirv_sizes.back());  // passes write to a second half
     most = std::min(longest(room), spirv_group * radices.least());
   }
   if (r.n > most) {
@@ -154,6 +160,7 @@ void GpuBackend::launch_fft(const FftRequest& r) {
         v["SIZE"] = std::int64_t{size};
         v["N"] = std::int64_t{r.n};
         v["LINES"] = std::int64_t{together};
+        v["APART"] = std::int64_t{0};
         v["SEVERAL"] = std::int64_t{several};
         v["PASSES"] = std::int64_t{radices.count()};
         for (std::size_t i = 0; i < Radices::room; ++i) {

@@ -1,0 +1,22 @@
+// Reads the Q numbers of a butterfly, turned by their roots.
+#for i in 0..Q
+#if p == 0
+      if (inside) { v${u * Q + i} = input[source + ${i * PART}u * params.width]; }
+#else
+      v${u * Q + i} = held[${FROM_HALF}u + source + place(t + ${i * PART}u)];
+#end
+#end
+#if p > 0
+#if Q > 1
+      {
+        let w1 = own_root(roots[angle]);
+#if Q > 4
+        let w4 = own_root(roots[angle * 4u]);
+#end
+#include "fft_powers.wgsl"
+#for i in 1..Q
+        v${u * Q + i} = times(v${u * Q + i}, w${i});
+#end
+      }
+#end
+#end
