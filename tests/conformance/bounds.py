@@ -40,9 +40,9 @@ ULPS = {
     "log": 1,
     "rsqrt": 1,
     "tanh": 3,
-    "sigmoid": 3,
-    "silu": 3,
-    "pow": 1,
+    "sigmoid": 4,  # 3.4 and 3.7 are the most seen, of an exponential, a sum and a quotient
+    "silu": 4,
+    "pow": 1.1,  # 1.02 without a fused multiply-add
 }
 # Of a quotient below the normal numbers, which a GPU's own division makes: Vulkan and WGSL promise
 # no more than this of one.

@@ -112,6 +112,8 @@ def mutated(be: tw.Backend, draw: Draw) -> bool:
     draw.says(f"a module of {len(code)} bytes")
     if code == module():
         return False  # whose binary the cache may have
+    if not code:
+        code = bytes(4)  # nothing at all is no kernel, and so another refusal
     driver = CpuDriver()
     driver.fail("zeModuleCreate", BUILD_FAILURE)
     try:
