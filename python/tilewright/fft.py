@@ -17,8 +17,7 @@ from tilewright.namespace.creation import asarray
 from tilewright.namespace.manipulation import moveaxis, roll
 from tilewright.operands import FLOAT32, invalid, shown, to_integer
 from tilewright.shapes import to_axes
-from tilewright.transforms import plan as kept_plans
-from tilewright.transforms import plans
+from tilewright.transforms import kept, plans
 from tilewright.transforms.lengths import smooth_from
 
 if TYPE_CHECKING:
@@ -376,4 +375,4 @@ def ifftshift(x: Array, /, axes: int | Sequence[int] | None = None) -> Array:
 
 def forget_plans() -> None:
     """Frees the tables that transforms keep; recordings that use them are not replayed any more."""
-    kept_plans.forget()
+    kept.forget()

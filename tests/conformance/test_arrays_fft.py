@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 from tilewright import Backend, InvalidArgument
-from tilewright.transforms import plan
+from tilewright.transforms import kept
 from tilewright.transforms.lengths import smooth_from, way
 
 from .arrays import Host, on, same
@@ -216,7 +216,7 @@ def test_plans_are_kept_and_let_go_of(be: Backend) -> None:
 def test_tables_are_kept_within_a_bound(be: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that a plan has of others: what is live stays below it."""
     tw.fft.forget_plans()
-    monkeypatch.setattr(plan, "MOST_BYTES", 200_000)
+    monkeypatch.setattr(kept, "MOST_BYTES", 200_000)
     before = be.memory_stats().active_bytes
     for n in (37 * 41, 29, 43 * 47, 31 * 47, 23, 53 * 59, 37, 31 * 53, 29 * 37):
         x = tw.ones((1, n), dtype="complex64", device=be)

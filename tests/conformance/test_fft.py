@@ -51,7 +51,7 @@ SHAPES = [
 ]
 
 
-def steps_of(n: int, scale: float = 1.0) -> tuple[Array, Array]:
+def steps_of(n: int) -> tuple[Array, Array]:
     """The roots of a length, and its turns."""
     step = 1
     while step * step < n:

@@ -52,7 +52,9 @@ inline std::optional<FftRequest> checked_fft(const Call& call, Buffer input, Buf
     while (rest % prime == 0) rest /= prime;
   }
   if (rest != 1) {
-    call.invalid(text("n is ", n, ", expected a product of 2, 3, 5, 7, 11 and 13"));
+    call.invalid(text("n is ", n,
+                      ", expected a product of 2, 3, 5, 7, 11 and 13; fill up to one, or "
+                      "call tw.fft of Python, which takes any length"));
   }
   call.known("dtype", dtype);
   if (dtype != DType::float32 && dtype != DType::float64) {

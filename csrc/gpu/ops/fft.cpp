@@ -92,7 +92,8 @@ class Radices {
 void GpuBackend::launch_fft(const FftRequest& r) {
   constexpr std::string_view op = "fft";
   if (r.dtype != DType::float32) {
-    throw Unsupported(text(op, ": ", name(), " transforms float32, not ", to_string(r.dtype)));
+    throw Unsupported(text(op, ": ", name(), " transforms float32, not ", to_string(r.dtype),
+                           "; cast it, or use the cpu backend"));
   }
   const bool is_wgsl = device_->language() == KernelLanguage::wgsl;
   const Size width = r.middle * r.inner, lines = r.outer * width;

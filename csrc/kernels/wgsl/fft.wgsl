@@ -143,6 +143,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     // Here, so that no compiler reads for all radices before it knows which.
     workgroupBarrier();
 #let u = 0
+    let item = local;
 #include "fft_item.wgsl"
     if (item < ${ITEMS}u) {
 #include "fft_source.wgsl"
@@ -164,6 +165,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
 #for u in 0..U
   {
+    let item = local + ${u * GROUP}u;
 #include "fft_item.wgsl"
     if (item < ${ITEMS}u) {
 #include "fft_source.wgsl"
@@ -183,6 +185,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #for u in 0..U
   {
+    let item = local + ${u * GROUP}u;
 #include "fft_item.wgsl"
     if (item < ${ITEMS}u) {
 #include "fft_target.wgsl"

@@ -1,5 +1,4 @@
-// Which line and which of its PART butterflies a work-item has, its u-th ones.
-    let item = local + ${u * GROUP}u;
+// The line of a butterfly, and which of its PART ones it is.
 #if BY_LINES
     let line = item % ${LINES}u;
     let t = item / ${LINES}u;

@@ -4,13 +4,7 @@
     for (var each = local; each < ${LINES * N}u; each += ${GROUP}u) {
       let item = each % ${ITEMS}u;
       let i = each / ${ITEMS}u;
-#if BY_LINES
-      let line = item % ${LINES}u;
-      let t = item / ${LINES}u;
-#else
-      let line = item / ${PART}u;
-      let t = item % ${PART}u;
-#end
+#include "fft_item.wgsl"
 #include "fft_source.wgsl"
 #include "fft_target.wgsl"
       var y = vec2<f32>();

@@ -30,7 +30,7 @@ def way(n: int) -> Way:
             cost = way(first).cost + way(n // first).cost + 3 * PASS
             if cost < best.cost:
                 best = Way(cost, first)
-    if best.cost == math.inf or (not _is_smooth(n) and best.cost > 4 * PASS):
+    if best.cost == math.inf or (_without(n, PRIMES) > 1 and best.cost > 4 * PASS):
         longer = smooth_from(2 * n - 1)
         cost = (2 * way(longer).cost + 5 * PASS) * longer / n
         if cost < best.cost:
@@ -38,11 +38,12 @@ def way(n: int) -> Way:
     return best
 
 
-def _is_smooth(n: int) -> bool:
-    for prime in PRIMES:
+def _without(n: int, primes: tuple[int, ...]) -> int:
+    """What is left of it without these factors."""
+    for prime in primes:
         while n % prime == 0:
             n //= prime
-    return n == 1
+    return n
 
 
 @cache
@@ -71,10 +72,7 @@ STEP_PRIMES = (2, 3, 5, 7, 11, 13)
 @cache
 def without_small_factors(n: int) -> int:
     """What is left of it without those of which the kernels of the trait's fft() are made."""
-    for prime in STEP_PRIMES:
-        while n % prime == 0:
-            n //= prime
-    return n
+    return _without(n, STEP_PRIMES)
 
 
 def takes_steps(n: int) -> bool:

@@ -15,8 +15,8 @@ from tilewright.namespace.linear import matmul
 from tilewright.namespace.manipulation import broadcast_to
 from tilewright.program import Program
 from tilewright.transforms import tables
+from tilewright.transforms.kept import Plan, found
 from tilewright.transforms.lengths import smooth_from, takes_steps, way, without_small_factors
-from tilewright.transforms.plan import Plan, found
 from tilewright.transforms.steps import InSteps, has_steps
 
 if TYPE_CHECKING:

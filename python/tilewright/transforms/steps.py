@@ -10,8 +10,8 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.transforms import tables
+from tilewright.transforms.kept import Plan, found
 from tilewright.transforms.lengths import steps
-from tilewright.transforms.plan import Plan, found
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
