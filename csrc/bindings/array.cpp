@@ -13,6 +13,7 @@
 #include "bindings/array_index.hpp"
 #include "bindings/array_map.hpp"
 #include "bindings/call.hpp"
+#include "bindings/deferred.hpp"
 #include "bindings/method.hpp"
 #include "bindings/self.hpp"
 #include "core/text.hpp"
@@ -48,7 +49,8 @@ const ComplexDType& complex_of(DType parts) {
 ArrayObject* as_array(PyObject* self) { return reinterpret_cast<ArrayObject*>(self); }
 
 void construct(ArrayObject* array) {
-  new (&array->memory) Memory();
+  new (&array->filled) Memory();
+  new (&array->deferred) std::shared_ptr<Deferred>();
   new (&array->steps) std::unique_ptr<const Size[]>();
   new (&array->part) std::unique_ptr<const PartHandle>();
 }
@@ -58,7 +60,7 @@ Memory allocate(PyObject* backend, Size elements, DType dtype, bool is_complex) 
   // A buffer cannot be empty, an array can.
   const Size bytes =
       std::max<Size>(1, elements * static_cast<Size>(size_of(dtype)) * (is_complex ? 2 : 1));
-  return without_gil([&] { return std::make_shared<const OwnedBuffer>(owner, bytes); });
+  return without_gil([&] { return std::make_shared<const ArrayMemory>(owner, bytes); });
 }
 
 /// An Array whose memory is still to come.
@@ -77,7 +79,7 @@ void fill(ArrayObject* array, PyObject* backend, PyObject* shape, Size size, DTy
   array->size = size;
   array->stored_as = dtype;
   array->is_complex = is_complex;
-  array->memory = std::move(memory);
+  array->filled = std::move(memory);
 }
 
 // CPython's slots ---------------------------------------------------------------------------------
@@ -109,7 +111,7 @@ void init(ArrayObject* self, PyObject* backend, PyObject* shape, PyObject* dtype
     if (!other->is_contiguous() || other->offset != 0) {
       Argument{call, "shared"}.refuse(shared, "an Array that starts with its memory, row by row");
     }
-    memory = other->memory;
+    memory = other->memory();
   } else {
     memory = allocate(backend, size, stored_as, parts.has_value());
   }
@@ -132,6 +134,9 @@ int init_slot(PyObject* self, PyObject* arguments, PyObject* named) {
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(as_array(self)->backend);
+  if (const Deferred* deferred = as_array(self)->deferred.get()) {
+    for (const CallOperand& operand : deferred->call.operands) Py_VISIT(operand.kept.ptr());
+  }
   return 0;
 }
 
@@ -150,7 +155,8 @@ void deallocate(PyObject* self) {
   Py_XDECREF(array->dtype);
   std::destroy_at(&array->part);
   std::destroy_at(&array->steps);
-  std::destroy_at(&array->memory);
+  std::destroy_at(&array->deferred);
+  std::destroy_at(&array->filled);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -163,7 +169,9 @@ const ArrayObject& made(PyObject* self) {
 
 PyObject* handle(PyObject* self, void*) {
   return guarded(nullptr, [&] {
-    return PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(made(self).buffer()));
+    const ArrayObject& array = made(self);
+    expose(array);
+    return PyLong_FromUnsignedLongLong(static_cast<std::uint64_t>(array.buffer()));
   });
 }
 
@@ -178,7 +186,8 @@ PyObject* stored_as(PyObject* self, void*) {
 /// The buffer's own memory as a NumPy array of bytes, or None where the host cannot address it.
 PyObject* host_memory(PyObject* self, PyObject*) {
   return guarded(nullptr, [&] {
-    const Memory memory = made(self).memory;
+    expose(made(self));
+    const Memory memory = made(self).memory();
     std::shared_ptr<std::byte> start;
     Size bytes = 0;
     without_gil([&] {
@@ -319,6 +328,16 @@ py::object new_array(PyObject* backend, py::handle shape, DType dtype, bool is_c
   return array;
 }
 
+py::object new_deferred(PyObject* backend, py::handle shape, DType dtype,
+                        std::shared_ptr<Deferred> deferred) {
+  py::object array = unfilled();
+  fill(as_array(array.ptr()), backend, shape.ptr(), elements_of("empty", shape), dtype, false, {});
+  as_array(array.ptr())->deferred = std::move(deferred);
+  return array;
+}
+
+void ArrayObject::fill_memory() const { compute(*this); }
+
 py::object new_view(const ArrayObject& of, py::handle shape, std::span<const Size> strides,
                     Size offset) {
   return new_view(of, shape, strides, offset, of.is_complex);
@@ -329,7 +348,7 @@ py::object new_view(const ArrayObject& of, py::handle shape, std::span<const Siz
   const Size size = elements_of("view", shape);
   py::object array = unfilled();
   ArrayObject* view = as_array(array.ptr());
-  fill(view, of.backend, shape.ptr(), size, of.stored_as, is_complex, of.memory);
+  fill(view, of.backend, shape.ptr(), size, of.stored_as, is_complex, of.memory());
   if (size == 0) return array;
   view->offset = offset;
   Size step = 1;
@@ -352,10 +371,11 @@ py::object new_view(const ArrayObject& of, py::handle shape, std::span<const Siz
 
 Buffer ArrayObject::part_buffer() const {
   if (part == nullptr) {
-    const std::shared_ptr<Backend>& owner = memory->backend();
+    const Memory whole = memory();
+    const std::shared_ptr<Backend>& owner = whole->backend();
     const Size start = offset * item_bytes();
     const Buffer made =
-        without_gil([&] { return owner->view(memory->buffer(), start, memory->bytes() - start); });
+        without_gil([&] { return owner->view(whole->buffer(), start, whole->bytes() - start); });
     auto fresh = std::make_unique<const PartHandle>(owner, made);
     // Another thread may have been here meanwhile.
     if (part == nullptr) part = std::move(fresh);

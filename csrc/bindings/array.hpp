@@ -11,8 +11,17 @@
 
 namespace tilewright::bindings {
 
+/// A buffer of Arrays. What waits for the elements that are in it is computed before it is written.
+struct ArrayMemory : OwnedBuffer {
+  using OwnedBuffer::OwnedBuffer;
+  mutable std::size_t readers = 0;   ///< how many deferred calls have operands in it
+  mutable bool is_exposed = false;  ///< others may write it unseen: nothing waits for its elements
+};
+
 /// Freed with its last owner: several Arrays may share one.
-using Memory = std::shared_ptr<const OwnedBuffer>;
+using Memory = std::shared_ptr<const ArrayMemory>;
+
+struct Deferred;
 
 /// A handle on a part of an Array's memory, freed with its last owner.
 struct PartHandle {
@@ -28,7 +37,8 @@ struct PartHandle {
 
 /// What an Array of Python is made of. An object of CPython's own kind and not of pybind11's, since
 /// every op of the array tier looks into its operands and makes one. Nothing in it changes once it
-/// is made, but for a handle that is made when it is first asked for.
+/// is made, but for a handle that is made when it is first asked for, and for memory that an
+/// elementwise function fills when its result is first asked for (deferred.hpp).
 ///
 /// What reads or writes the elements of an Array asks for them in one of two ways: as an operand of
 /// map(), by any strides (array_map.hpp), or as a buffer that starts with the first one (buffer()).
@@ -41,18 +51,25 @@ struct ArrayObject {
   Size size;        ///< in elements
   DType stored_as;  ///< of complex elements, what their parts are stored as
   bool is_complex;  ///< elements are pairs: the real part, then the imaginary one
-  Memory memory;
+  mutable Memory filled;                      ///< null while the elements are deferred
+  mutable std::shared_ptr<Deferred> deferred;  ///< what fills the memory; null once it is done
   Size offset;                          ///< of the first element, in elements of the memory
   std::unique_ptr<const Size[]> steps;  ///< the strides in elements; null: row by row, no gaps
   mutable std::unique_ptr<const PartHandle> part;
 
   bool is_contiguous() const { return steps == nullptr; }
+  /// Computes what is deferred: this may let go of the GIL.
+  const Memory& memory() const {
+    if (deferred != nullptr) fill_memory();
+    return filled;
+  }
   Size item_bytes() const { return static_cast<Size>(size_of(stored_as)) << (is_complex ? 1 : 0); }
   /// A handle on memory that starts with the first element. The first time that an Array with an
   /// offset is asked, this lets go of the GIL for a moment.
-  Buffer buffer() const { return offset == 0 ? memory->buffer() : part_buffer(); }
+  Buffer buffer() const { return offset == 0 ? memory()->buffer() : part_buffer(); }
 
  private:
+  void fill_memory() const;
   Buffer part_buffer() const;
 };
 
@@ -67,6 +84,10 @@ ArrayObject* any_array_in(pybind11::handle object) noexcept;
 /// int that are not negative.
 pybind11::object new_array(PyObject* backend, pybind11::handle shape, DType dtype,
                            bool is_complex = false);
+
+/// The same whose elements a deferred call will give.
+pybind11::object new_deferred(PyObject* backend, pybind11::handle shape, DType dtype,
+                              std::shared_ptr<Deferred> deferred);
 
 /// An Array on a part of the memory of another, or on all of it in another shape. Where a dimension
 /// has no elements, neither strides nor offset say anything.

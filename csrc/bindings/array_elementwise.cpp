@@ -10,6 +10,7 @@
 
 #include "bindings/array_complex.hpp"
 #include "bindings/array_map.hpp"
+#include "bindings/deferred.hpp"
 #include "bindings/method.hpp"
 #include "bindings/python_call.hpp"
 #include "core/text.hpp"
@@ -204,52 +205,28 @@ void with_hint(const ElementFunction& f, std::span<const Operand> operands, DTyp
   }
 }
 
-/// The kernels of contiguous floats, which take less than a program.
-bool run_simple(const ElementFunction& f, std::span<const Operand> operands,
-                const TypedFunction& how, const ArrayObject& out, bool given_out) {
-  if (how.computed_in != DType::float32 && how.computed_in != DType::float16) return false;
-  if (out.stored_as != how.computed_in || how.result != how.computed_in || how.op.empty() ||
-      !out.is_contiguous() || f.operands > 2 || out.size == 0) {
-    return false;
-  }
-  const ArrayObject* first = nullptr;
-  std::size_t number_at = 2;
+/// `first`: the first operand that is computed with, behind a condition.
+ElementCall call_of(const ElementFunction& f, const TypedFunction& how,
+                    std::span<const Operand> operands, std::size_t first) {
+  ElementCall call{&f, how, {}};
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const ArrayObject* array = operands[i].array;
-    if (array == nullptr) {
-      number_at = i;
+    CallOperand& one = call.operands[i];
+    if (const ArrayObject* array = operands[i].array) {
+      one.array = array;
+      one.kept = py::reinterpret_borrow<py::object>(
+          reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(array)));
+      one.dtype = array->stored_as;
       continue;
     }
-    if (array->stored_as != how.computed_in || !array->is_contiguous() || array->size != out.size ||
-        (given_out && overlap(*array, out) && array->offset != out.offset)) {
-      return false;
+    one.dtype = i < first ? DType::boolean : how.computed_in;
+    one.number = number_of(f, i, operands[i].number, one.dtype);
+    if (is_float(one.dtype)) {
+      one.real = PyBool_Check(operands[i].number)
+                     ? (operands[i].number == Py_True ? 1.0 : 0.0)
+                     : to_double(operands[i].number, {f.name.data(), name_of(f, i)});
     }
-    if (first == nullptr) first = array;
   }
-  Backend& backend = *out.memory->backend();
-  const Size n = out.size;
-  const DType dtype = how.computed_in;
-  if (f.operands == 1) {
-    const auto op = from_string<UnaryOp>(how.op);
-    if (!op) return false;
-    without_gil(
-        [&, from = first->buffer(), to = out.buffer()] { backend.unary(*op, from, to, n, dtype); });
-    return true;
-  }
-  const auto op = from_string<BinaryOp>(how.op);
-  if (!op) return false;
-  if (number_at < 2) {
-    PyObject* const number = operands[number_at].number;
-    const double value = PyBool_Check(number) ? (number == Py_True ? 1.0 : 0.0)
-                                              : to_double(number, {f.name.data(), "x"});
-    without_gil([&, from = first->buffer(), to = out.buffer()] {
-      backend.binary_scalar(*op, from, value, to, n, number_at == 0, dtype);
-    });
-    return true;
-  }
-  without_gil([&, a = operands[0].array->buffer(), b = operands[1].array->buffer(),
-               to = out.buffer()] { backend.binary(*op, a, b, to, n, dtype); });
-  return true;
+  return call;
 }
 
 }  // namespace
@@ -312,7 +289,6 @@ py::object evaluate(const ElementFunction& f, std::span<PyObject* const> given, 
                     is_bool ? "; write .astype(\"int32\")" : ""));
   }
   const py::tuple result_shape = shape_tuple(shape, operands);
-  py::object result;
   const bool given_out = out != nullptr && out != Py_None;
   if (given_out) {
     if (!is_array(out)) Argument{f.name.data(), "out"}.refuse(out, "an Array");
@@ -326,41 +302,36 @@ py::object evaluate(const ElementFunction& f, std::span<PyObject* const> given, 
       invalid(f, text("out is ", to_string(target.stored_as), ", but the result is ",
                       to_string(how->result), "; write out[...] = ... to cast it"));
     }
-    result = py::reinterpret_borrow<py::object>(out);
-  } else {
-    result = new_array(backend, result_shape, how->result);
   }
-  const ArrayObject& to = *array_in(result);
-
+  const auto new_result = [&] {
+    return given_out ? py::reinterpret_borrow<py::object>(out)
+                     : new_array(backend, result_shape, how->result);
+  };
   if (is_comparison(f) && is_integer(met)) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const Operand& one = operands[i];
       if (one.number == nullptr || fits(one.number, met)) continue;
       const std::array<Number, 1> all_alike{Number(beyond(f, i == 0, one.number))};
+      py::object result = new_result();
+      const ArrayObject& to = *array_in(result);
+      make_writable(to, f.name.data());
       map_arrays(cast_program(DType::boolean, to.stored_as, true), {}, all_alike, to);
       return result;
     }
   }
-  if (run_simple(f, operands, *how, to, given_out)) return result;
-
-  std::array<const ArrayObject*, most_operands> arrays;
-  std::array<Source, most_operands> sources;
-  std::vector<Number> numbers;
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const DType wanted = i < first ? DType::boolean : how->computed_in;
-    if (operands[i].array != nullptr) {
-      arrays[count++] = operands[i].array;
-      sources[i] = {operands[i].dtype, false};
-    } else {
-      numbers.push_back(number_of(f, i, operands[i].number, wanted));
-      sources[i] = {wanted, true};
+  ElementCall call = call_of(f, *how, operands, first);
+  for (const CallOperand& one : call.given()) {
+    // One that is broadcast is computed once, not for each element of the result.
+    if (one.array != nullptr && one.array->deferred != nullptr &&
+        !result_shape.equal(py::handle(one.array->shape))) {
+      compute(*one.array);
     }
   }
-  const Program& program =
-      program_of(f, *how, std::span(sources).first(operands.size()), to.stored_as);
-  with_hint(f, operands, met,
-            [&] { map_arrays(program, std::span(arrays).first(count), numbers, to); });
+  if (!given_out && defers(backend_of(backend), call, elements_of("empty", result_shape))) {
+    return defer(std::move(call), backend, result_shape);
+  }
+  py::object result = new_result();
+  with_hint(f, operands, met, [&] { compute_into(call, *array_in(result)); });
   return result;
 }
 
@@ -374,6 +345,7 @@ void assign(const ArrayObject& target, PyObject* value) {
     Argument{call, "value"}.refuse(value, "an Array, a number, or what reads as an array");
   }
   if (operand.complex) return assign_complex(target, operand.kept.ptr());
+  make_writable(target, call);
   if (operand.number != nullptr) {
     py::object whole;
     PyObject* number = operand.number;

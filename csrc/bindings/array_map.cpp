@@ -67,7 +67,8 @@ Sizes strides_as(const ArrayObject& array, const Sizes& to) {
 }
 
 bool overlap(const ArrayObject& a, const ArrayObject& b) {
-  if (a.memory != b.memory || a.size == 0 || b.size == 0) return false;
+  // What is deferred gets memory of its own.
+  if (a.filled != b.filled || a.filled == nullptr || a.size == 0 || b.size == 0) return false;
   const auto [first_a, past_a] = reach(a);
   const auto [first_b, past_b] = reach(b);
   return first_a < past_b && first_b < past_a;
@@ -79,24 +80,26 @@ void map_arrays(const Program& program, std::span<const ArrayObject* const> inpu
   std::array<const ArrayObject*, most_inputs> from;
   std::array<py::object, most_inputs> kept;
   const Sizes shape(out.shape);
+  const Memory& to_memory = out.memory();
   // Where all lie row by row, the shape does not matter.
   bool flat = out.is_contiguous();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     from[i] = inputs[i];
-    if (from[i]->memory == out.memory && overlap(*from[i], out) &&
+    from[i]->memory();
+    if (overlap(*from[i], out) &&
         !same_walk(*from[i], out, shape)) {
       kept[i] = copied(*from[i]);
       from[i] = array_in(kept[i]);
     }
     flat = flat && from[i]->is_contiguous() && from[i]->size == out.size;
   }
-  Backend& backend = *out.memory->backend();
+  Backend& backend = *to_memory->backend();
   std::array<MapOperand, most_inputs> operands;
-  const MapOperand plain{out.memory->buffer(), {}, out.offset};
+  const MapOperand plain{to_memory->buffer(), {}, out.offset};
   if (flat) {
     const std::array<Size, 1> count{out.size};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      operands[i] = {from[i]->memory->buffer(), {}, from[i]->offset};
+      operands[i] = {from[i]->filled->buffer(), {}, from[i]->offset};
     }
     without_gil([&] {
       backend.map(program, count, std::span(operands).first(inputs.size()), numbers, {&plain, 1});
@@ -106,10 +109,10 @@ void map_arrays(const Program& program, std::span<const ArrayObject* const> inpu
   std::array<Sizes, most_inputs> strides;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     strides[i] = strides_as(*from[i], shape);
-    operands[i] = {from[i]->memory->buffer(), strides[i].span(), from[i]->offset};
+    operands[i] = {from[i]->filled->buffer(), strides[i].span(), from[i]->offset};
   }
   const Sizes out_strides = strides_of(out);
-  const MapOperand to{out.memory->buffer(), out_strides.span(), out.offset};
+  const MapOperand to{to_memory->buffer(), out_strides.span(), out.offset};
   without_gil([&] {
     backend.map(program, shape.span(), std::span(operands).first(inputs.size()), numbers, {&to, 1});
   });
@@ -121,8 +124,9 @@ py::object copied(const ArrayObject& array) {
   if (array.size == 0) return fresh;
   if (array.is_contiguous()) {
     const Size item = array.item_bytes();
-    without_gil([&, dst = to.memory->buffer(), src = array.memory->buffer()] {
-      array.memory->backend()->copy_dtod(dst, src, array.size * item, 0, array.offset * item);
+    const Memory from = array.memory();
+    without_gil([&, dst = to.filled->buffer(), src = from->buffer()] {
+      from->backend()->copy_dtod(dst, src, array.size * item, 0, array.offset * item);
     });
     return fresh;
   }

@@ -202,19 +202,21 @@ const Program& program_of(const ElementFunction& f, const TypedFunction& how,
 
   Program p;
   std::vector<Program::Value> operands;
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    const DType wanted = f.rule == Rule::choice && i == 0 ? boolean : how.computed_in;
-    const Source& one = sources[i];
-    Program::Value value = one.is_number ? p.number(one.dtype) : p.input(one.dtype);
-    if (one.dtype != wanted) value = p.cast(value, wanted);
-    operands.push_back(value);
+  for (const Source& one : sources) {
+    operands.push_back(one.is_number ? p.number(one.dtype) : p.input(one.dtype));
   }
-  Program::Value result = how.op.empty() ? operands.front() : p.apply(how.op, operands);
   // In steps, so that what is out comes of the result as it is.
-  if (p.dtype(result) != how.result) result = p.cast(result, how.result);
-  if (how.result != out) result = p.cast(result, out);
-  p.output(result);
+  p.output(p.cast(applied(p, f, how, std::move(operands)), out));
   return kept.emplace(key, std::move(p)).first->second;
+}
+
+Program::Value applied(Program& p, const ElementFunction& f, const TypedFunction& how,
+                       std::vector<Program::Value> operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    operands[i] = p.cast(operands[i], f.rule == Rule::choice && i == 0 ? boolean : how.computed_in);
+  }
+  const Program::Value result = how.op.empty() ? operands.front() : p.apply(how.op, operands);
+  return p.cast(result, how.result);
 }
 
 const Program& cast_program(DType from, DType to, bool number) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tilewright/program.hpp"
 
@@ -78,6 +79,10 @@ struct Source {
 /// caller holds the GIL.
 const Program& program_of(const ElementFunction& function, const TypedFunction& how,
                           std::span<const Source> sources, DType out);
+
+/// The function's result in a program: its operands are cast to what it computes in.
+Program::Value applied(Program& program, const ElementFunction& function, const TypedFunction& how,
+                       std::vector<Program::Value> operands);
 
 /// What casts elements; from a number where `number`.
 const Program& cast_program(DType from, DType to, bool number = false);

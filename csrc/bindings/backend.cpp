@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "bindings/deferred.hpp"
 #include "bindings/host_buffer.hpp"
 #include "bindings/self.hpp"
 #include "core/text.hpp"
@@ -83,8 +84,13 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
   cls.def_property_readonly(
       "device", [](Self<Backend> self) { return without_gil([&] { return self->device(); }); });
   def_call(cls, "init", &Backend::init, "Opens the device. Does nothing if it is open.");
-  def_call(cls, "close", &Backend::close,
-           "Waits for calls that are running, frees every buffer and releases the device.");
+  cls.def(
+      "close",
+      [](Self<Backend> self) {
+        without_gil([&] { self->close(); });
+        abandon_all(*self);
+      },
+      "Waits for calls that are running, frees every buffer and releases the device.");
   def_call(cls, "capabilities", &Backend::capabilities, "What the backend can do.");
   def_call(cls, "performance_hints", &Backend::performance_hints, "What suits the device.");
   cls.def(
@@ -113,7 +119,13 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
         return names;
       },
       "The ops of the trait that run here on some dtype.");
-  def_call(cls, "synchronize", &Backend::synchronize, "Returns when all queued work is done.");
+  cls.def(
+      "synchronize",
+      [](Self<Backend> self) {
+        compute_all(*self);
+        without_gil([&] { self->synchronize(); });
+      },
+      "Returns when all queued work is done.");
 
   m.def(
       "init_backend",
@@ -145,8 +157,17 @@ void bind_memory(BackendClass& cls) {
   def_call(cls, "release", &Backend::release,
            "free() for owners that clean up: does nothing for a handle that is not live here.",
            py::arg("buffer"));
-  def_call(cls, "view", &Backend::view, "A handle on a part of a buffer or of another view.",
-           py::arg("buffer"), py::arg("offset"), py::arg("bytes"));
+  cls.def(
+      "view",
+      [](Self<Backend> self, Given<Buffer> buffer, Given<Size> offset, Given<Size> bytes) {
+        const Buffer of = to_buffer(buffer.object, {"view", "buffer", self.object});
+        const Size at = to_size(offset.object, {"view", "offset"});
+        const Size size = to_size(bytes.object, {"view", "bytes"});
+        if (const ArrayObject* array = any_array_in(buffer.object)) expose(*array);
+        return without_gil([&] { return self->view(of, at, size); });
+      },
+      py::arg("buffer"), py::arg("offset"), py::arg("bytes"),
+      "A handle on a part of a buffer or of another view.");
   cls.def(
       "copy_htod",
       [](Self<Backend> self, Given<Buffer> dst, py::handle src, Given<Size> offset) {

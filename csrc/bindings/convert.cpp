@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bindings/array.hpp"
+#include "bindings/deferred.hpp"
 #include "bindings/python_call.hpp"
 #include "bindings/self.hpp"
 #include "core/text.hpp"
@@ -148,10 +149,14 @@ std::uint64_t to_handle(py::handle given, const Argument& argument, std::string_
 Buffer to_buffer(py::handle given, const Argument& argument) {
   if (!PyLong_CheckExact(given.ptr())) {
     if (const ArrayObject* array = any_array_in(given)) {
-      if (array->memory->backend().get() != argument.backend) {
+      if (instance_of<Backend>(array->backend) != argument.backend) {
         argument.refuse(given, "an Array of this backend");
       }
-      if (array->is_contiguous()) return array->buffer();
+      if (array->is_contiguous()) {
+        // The call may write it.
+        compute_readers(*array);
+        return array->buffer();
+      }
       throw InvalidArgument(
           text(argument.call, ": ", argument.name, " of shape ", std::string(py::str(array->shape)),
                " does not lie row by row in its memory; write ", argument.name, ".copy()"));

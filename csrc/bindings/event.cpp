@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "bindings/deferred.hpp"
 #include "bindings/host_buffer.hpp"
 #include "core/text.hpp"
 
@@ -74,10 +75,17 @@ void bind_events(py::module_& m, BackendClass& cls) {
       "event",
       [](const py::object& self) {
         const std::shared_ptr<Backend>& backend = *holder_of<Backend>(self);
+        compute_all(*backend);
         return BackendEvent{without_gil([&] { return backend->event(); }), self};
       },
       "Where the queue is now.");
-  def_call(cls, "flush", &Backend::flush, "Hands queued work to the device without waiting.");
+  cls.def(
+      "flush",
+      [](Self<Backend> self) {
+        compute_all(*self);
+        without_gil([&] { self->flush(); });
+      },
+      "Hands queued work to the device without waiting.");
   cls.def("copy_dtoh_async", &copy_dtoh_async, py::arg("dst"), py::arg("src"),
           py::arg("offset") = 0,
           "Fills dst by the time the event is done, whatever is queued after this call.");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/deferred.hpp"
 #include "bindings/host_buffer.hpp"
 #include "bindings/self.hpp"
 
@@ -141,11 +142,17 @@ void bind_kernel(py::module_& m, BackendClass& cls) {
            arg("kernel"));
   cls.def("launch_kernel", &launch_kernel, arg("kernel"), arg("buffers"), arg("params"),
           arg("grid"), "Queues a grid of workgroups.");
-  def_call(cls, "begin_profile", &Backend::begin_profile,
-           "From here on the device times every launch.");
+  cls.def(
+      "begin_profile",
+      [](Self<Backend> self) {
+        compute_all(*self);
+        without_gil([&] { self->begin_profile(); });
+      },
+      "From here on the device times every launch.");
   cls.def(
       "end_profile",
       [](Self<Backend> self) {
+        compute_all(*self);
         const Profile profile = without_gil([&] { return self->end_profile(); });
         py::list launches;
         for (const LaunchRecord& launch : profile.launches) launches.append(launch);

@@ -6,6 +6,7 @@
 #include "bindings/array_ops.hpp"
 #include "bindings/backend.hpp"
 #include "bindings/choices.hpp"
+#include "bindings/deferred.hpp"
 #include "bindings/enums.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/event.hpp"
@@ -37,6 +38,7 @@ PYBIND11_MODULE(_core, m) {
   bind_operands(backend);
   bind_array_ops(backend);
   bind_choices(m);
+  bind_deferred(m);
   bind_kernel(m, backend);
   bind_program(m, backend);
   bind_indexing(backend);

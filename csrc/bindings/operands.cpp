@@ -6,6 +6,7 @@
 
 #include "bindings/array_map.hpp"
 #include "bindings/array_rules.hpp"
+#include "bindings/deferred.hpp"
 #include "bindings/method.hpp"
 #include "bindings/python_call.hpp"
 #include "bindings/self.hpp"
@@ -184,6 +185,7 @@ Result::Result(PyObject* backend, const char* call, PyObject* out, py::handle sh
     }
   }
   object_ = py::reinterpret_borrow<py::object>(out);
+  make_writable(*array_, call);
   if (lies_in(*array_, layout)) return;
   // The op may read what it adds to.
   spread_ = std::exchange(object_, copied(*array_));

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "bindings/deferred.hpp"
 #include "bindings/self.hpp"
 #include "tilewright/recording.hpp"
 
@@ -15,7 +16,8 @@ namespace {
 /// A Recording with what Python asks of it besides: whose it is.
 struct BackendRecording {
   py::object backend;
-  Recording recording;  // goes first
+  Undeferred undeferred;  // what is recorded does not wait
+  Recording recording;    // goes first
 };
 
 py::object enter(const py::object& self) {
@@ -25,8 +27,16 @@ py::object enter(const py::object& self) {
   return self;
 }
 
+/// Runs what ends a recording.
+template <class F>
+void ending(BackendRecording& self, F&& end) {
+  if (self.recording.is_recording()) compute_all(*instance_of<Backend>(self.backend));
+  without_gil(end);
+  if (!self.recording.is_recording()) self.undeferred.end();
+}
+
 void exit(Self<BackendRecording> self, py::handle kind, py::handle, py::handle) {
-  without_gil([&] { kind.is_none() ? self->recording.end() : self->recording.drop(); });
+  ending(*self, [&] { kind.is_none() ? self->recording.end() : self->recording.drop(); });
 }
 
 }  // namespace
@@ -41,13 +51,20 @@ void bind_recording(py::module_& m, BackendClass& cls) {
       "is_recording", [](Self<BackendRecording> self) { return self->recording.is_recording(); },
       "Whether it is under way.");
   recording.def(
-      "end", [](Self<BackendRecording> self) { without_gil([&] { self->recording.end(); }); },
+      "end",
+      [](Self<BackendRecording> self) { ending(*self, [&] { self->recording.end(); }); },
       "Ends it, in the thread that began it; leaving its `with` block does so too.");
   recording.def(
-      "replay", [](Self<BackendRecording> self) { without_gil([&] { self->recording.replay(); }); },
+      "replay",
+      [](Self<BackendRecording> self) {
+        // What waits reads what the buffers hold now.
+        compute_all(*instance_of<Backend>(self->backend));
+        without_gil([&] { self->recording.replay(); });
+      },
       "Queues all that was recorded, on the same buffers with what they hold by then.");
   recording.def(
-      "drop", [](Self<BackendRecording> self) { without_gil([&] { self->recording.drop(); }); },
+      "drop",
+      [](Self<BackendRecording> self) { ending(*self, [&] { self->recording.drop(); }); },
       "Lets go of all that it keeps, as the end of its last reference does.");
   recording.def("__enter__", [](const py::object& self) { return enter(self); });
   recording.def("__exit__", &exit, py::arg("kind"), py::arg("error"), py::arg("traceback"));
@@ -56,7 +73,10 @@ void bind_recording(py::module_& m, BackendClass& cls) {
       "record",
       [](const py::object& self) {
         const std::shared_ptr<Backend>& backend = *holder_of<Backend>(self);
-        return BackendRecording{self, without_gil([&] { return backend->record(); })};
+        Undeferred undeferred;
+        compute_all(*backend);
+        return BackendRecording{self, std::move(undeferred),
+                                without_gil([&] { return backend->record(); })};
       },
       "From here to the recording's end the ops of this thread are kept instead of run.");
 }

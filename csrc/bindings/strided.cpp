@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "bindings/array_map.hpp"
+#include "bindings/deferred.hpp"
+#include "bindings/self.hpp"
 #include "core/text.hpp"
 
 namespace py = pybind11;
@@ -16,8 +18,9 @@ StridedOperand::StridedOperand(py::handle given, const Argument& argument, Py_ss
     argument.refuse(given, "real numbers; give its real and imag");
   }
   const ArrayObject* array = array_in(given);
-  if (array != nullptr && array->memory->backend().get() == argument.backend) {
-    buffer_ = array->memory->buffer();
+  if (array != nullptr && instance_of<Backend>(array->backend) == argument.backend) {
+    compute_readers(*array);
+    buffer_ = array->filled->buffer();
     offset_ = array->offset;
     has_strides_ = !array->is_contiguous();
     if (has_strides_) strides_ = strides_of(*array);
@@ -35,9 +38,10 @@ StridedOperand::StridedOperand(py::handle given, const Argument& argument, Py_ss
   Size start = 0;
   if (const ArrayObject* whole = array_in(first);
       whole != nullptr && !whole->is_contiguous() &&
-      whole->memory->backend().get() == argument.backend) {
+      instance_of<Backend>(whole->backend) == argument.backend) {
     // From its first element on.
-    buffer_ = whole->memory->buffer();
+    compute_readers(*whole);
+    buffer_ = whole->filled->buffer();
     start = whole->offset;
   } else {
     buffer_ = to_buffer(first, argument);

@@ -45,6 +45,8 @@ from tilewright.backend import (
     WebGPUBackend,
     init_backend,
 )
+from tilewright.compiled import compile
+from tilewright.deferral import deferred, read_environment, set_deferred
 from tilewright.kernel import Kernel
 from tilewright.namespace.complex_functions import (
     angle,
@@ -320,6 +322,7 @@ __all__ = [
     "cbrt",
     "ceil",
     "clip",
+    "compile",
     "complex64",
     "complex128",
     "concat",
@@ -331,6 +334,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "default_device",
+    "deferred",
     "device",
     "devices",
     "diff",
@@ -441,6 +445,7 @@ __all__ = [
     "rsqrt",
     "searchsorted",
     "set_default_device",
+    "set_deferred",
     "sign",
     "signbit",
     "sin",
@@ -482,3 +487,5 @@ __all__ = [
 ]
 
 __array_api_version__ = "2025.12"
+
+read_environment()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import complex_reductions
 from tilewright.operands import check_stored, invalid, shown, to_dtype, to_integer
@@ -110,8 +111,10 @@ def _reduced(
     behind: Program | None = None,
     numbers: Sequence[float] = (),
     out: Array | None = None,
+    again: bool = False,
 ) -> Array:
-    """One value of what `front` makes of inputs of one shape along the axes."""
+    """One value of what `front` makes of inputs of one shape along the axes. What is deferred goes into
+    the reduction, unless it is read `again`."""
     x: Array = inputs[0]
     target = x.backend._new(shape, dtype) if out is None else _out(call, x, out, shape, dtype)
     # Where out overlaps what is read, or has gaps.
@@ -119,7 +122,10 @@ def _reduced(
         target.is_contiguous and not builtins.any(target.overlaps(i) for i in inputs)
     )
     result = target if apart else x.backend._new(shape, dtype)
-    if math.prod(shape):
+    fused = len(inputs) == 1 and not again and _core._is_deferred(x) and math.prod(shape)
+    if fused and _core._reduce_deferred(x, front, op, axes, result, behind, numbers):
+        pass
+    elif math.prod(shape):
         x.backend.map_reduce(front, op, x.shape, axes, inputs, [], [result], behind, [], numbers)
     if result is not target:
         target[...] = result
@@ -261,7 +267,7 @@ def _spread(
     count = math.prod(x.shape[i] for i in axes)
     middle = _reduced(
         call, "sum", _cast(x.stored_as, within.name), [x], axes, _left(call, x, axes, True), within,
-        _quotient(within.name, within.name), [float(count)],
+        _quotient(within.name, within.name), [float(count)], again=True,
     )  # fmt: skip
     finish = (_root_of_quotient if call == "std" else _quotient)(within.name, result.name)
     left = [float(count - correction if count > correction else 0)]

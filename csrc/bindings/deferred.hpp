@@ -1,0 +1,77 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "bindings/element_call.hpp"
+
+// Elementwise work that waits: a function of Arrays gives an Array whose elements are computed when
+// they are first asked for. By then the functions that it came of, and a reduction at the end, go
+// out as one program (chain.hpp).
+//
+// What waits is computed before an operand of it is written, before a view of it is made, and
+// before the backend is asked for all its work (synchronize, flush, event, record, profile). All of
+// this is under the GIL, which computing lets go of.
+namespace tilewright::bindings {
+
+struct Deferred {
+  explicit Deferred(ElementCall given);
+  ~Deferred();
+  Deferred(const Deferred&) = delete;
+  Deferred& operator=(const Deferred&) = delete;
+
+  ElementCall call;
+  const ArrayObject* owner = nullptr;  ///< whose elements it gives
+  Deferred *older = nullptr, *newer = nullptr;
+  std::size_t readers = 0;  ///< how many others have its result as an operand
+  std::uint32_t functions = 1, arrays = 0;  ///< of the whole chain at most
+  bool is_costly = false;  ///< to compute again on a CPU
+  bool was_used = false;   ///< by a chain that was computed while its own Array stayed
+
+  std::int64_t computing_process = 0;  ///< 0 while nobody computes it
+  std::thread::id computing_thread;
+};
+
+/// Whether elementwise functions of Arrays of the backend are to wait, in this thread.
+bool defers(const Backend& backend, const ElementCall& call, Size elements);
+/// An Array that waits for the call.
+pybind11::object defer(ElementCall call, PyObject* backend, pybind11::handle shape);
+
+/// Computes what an Array waits for.
+void compute(const ArrayObject& array);
+/// Runs a call into an Array that its caller has, with what its operands wait for in one program
+/// where that is worth it.
+void compute_into(const ElementCall& call, const ArrayObject& out);
+/// Before elements of `array` are written: refuses an argument of a function that this thread
+/// records for compile(), and computes what waits for elements of the memory.
+void make_writable(const ArrayObject& array, const char* call);
+/// Computes what waits for elements of the memory that `array` is a part of, which are about to be
+/// written.
+void compute_readers(const ArrayObject& array);
+/// The same, and from now on nothing waits for elements of that memory: others may write it.
+void expose(const ArrayObject& array);
+/// Computes all that waits on a backend.
+void compute_all(const Backend& backend);
+/// What waits on a backend that was closed has no elements: Arrays of it hold a dead handle.
+void abandon_all(const Backend& backend);
+
+/// Nothing waits while one of these is alive.
+class Undeferred {
+ public:
+  Undeferred();
+  ~Undeferred() { end(); }
+  Undeferred(Undeferred&& other) noexcept : ended_(std::exchange(other.ended_, true)) {}
+  Undeferred& operator=(Undeferred&&) = delete;
+  void end() noexcept;
+
+ private:
+  bool ended_ = false;
+};
+
+/// Adds what switches deferral, and the reduction of what waits.
+void bind_deferred(pybind11::module_& module);
+
+}  // namespace tilewright::bindings

@@ -1,0 +1,180 @@
+"""compile: a function of Arrays that is recorded once and replayed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright.array import Array
+from tilewright.operands import invalid, shown
+
+if TYPE_CHECKING:
+    from tilewright.backend import Backend
+
+# Recordings that one function keeps; the one that was used longest ago goes first.
+MOST_KEPT = 16
+
+
+class _Leaf:
+    """Where an Array stood among arguments or results."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Leaf) and self.at == other.at
+
+    def __hash__(self) -> int:
+        return self.at
+
+
+def _taken_apart(value: Any, arrays: list[Array]) -> Any:
+    """The same with places for Arrays, which are added to `arrays`; what can be hashed."""
+    if isinstance(value, Array):
+        arrays.append(value)
+        return _Leaf(len(arrays) - 1)
+    if isinstance(value, (list, tuple)):
+        return (type(value), tuple(_taken_apart(one, arrays) for one in value))
+    if isinstance(value, dict):
+        return (dict, tuple((key, _taken_apart(one, arrays)) for key, one in value.items()))
+    # 1, 1.0 and True are equal, and not the same to a function.
+    return (None, type(value), value)
+
+
+def _put_together(form: Any, arrays: list[Array]) -> Any:
+    if isinstance(form, _Leaf):
+        return arrays[form.at]
+    kind = form[0]
+    if kind is None:
+        return form[2]
+    if kind is dict:
+        return {key: _put_together(one, arrays) for key, one in form[1]}
+    items = [_put_together(one, arrays) for one in form[1]]
+    # A named tuple takes its fields one by one.
+    return kind(*items) if hasattr(kind, "_fields") else kind(items)
+
+
+class _Recorded:
+    """One recording of a function: the Arrays that it reads and those that it fills."""
+
+    def __init__(
+        self, backend: Backend, function: Callable[..., Any], form: Any, given: list[Array],
+        varies: list[bool],
+    ) -> None:  # fmt: skip
+        self.varies = varies
+        # What is the same at each call is read where it lies, all else from memory of its own.
+        self.inputs = [x.copy() if own else x for x, own in zip(given, varies, strict=True)]
+        arguments, options = _put_together(form, self.inputs)
+        with backend.record() as self.recording:
+            before = _core._set_deferred_here(True)
+            _core._set_read_only(self.inputs)
+            try:
+                result = function(*arguments, **options)
+            finally:
+                _core._set_read_only([])
+                _core._set_deferred_here(before)
+        self.results: list[Array] = []
+        self.result = _taken_apart(result, self.results)
+        for x in self.results:
+            if x.backend is not backend:
+                invalid("compile", f"a result is on {x.backend!r}, expected {backend!r} as all")
+
+    def takes(self, given: list[Array]) -> bool:
+        return all(
+            own or _core._same_elements(kept, x)
+            for kept, x, own in zip(self.inputs, given, self.varies, strict=True)
+        )
+
+    def run(self, given: list[Array]) -> Any:
+        for own, x, varies in zip(self.inputs, given, self.varies, strict=True):
+            if varies:
+                own[...] = x
+        self.recording.replay()
+        return _put_together(self.result, [x.copy() for x in self.results])
+
+
+class Compiled:
+    """A function whose device work is recorded at its first call and replayed at the others: see
+    compile()."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._kept: OrderedDict[Any, _Recorded] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        given: list[Array] = []
+        form = _taken_apart((arguments, options), given)
+        if not given:
+            invalid("compile", f"{self._name} was called without an Array")
+        backend = given[0].backend
+        for x in given:
+            if x.backend is not backend:
+                invalid("compile", f"{self._name} was called with Arrays of several backends")
+        key = (backend, form, *((x.shape, x.dtype) for x in given))
+        try:
+            hash(key)
+        except TypeError as error:
+            raise _core.InvalidArgument(
+                f"compile: {self._name} takes Arrays, what can be hashed, and lists, tuples and "
+                f"dicts of these ({error})"
+            ) from None
+        with self._lock:
+            kept = self._kept.pop(key, None)
+            if kept is not None and kept.takes(given):
+                # It has ended where the backend was closed, or an Array freed that the function
+                # found for itself.
+                with contextlib.suppress(_core.InvalidArgument, _core.NotInitialized):
+                    result = kept.run(given)
+                    self._kept[key] = kept
+                    return result
+                kept = None
+            varies = [False] * len(given)
+            if kept is not None:
+                varies = [
+                    own or not _core._same_elements(before, x)
+                    for own, before, x in zip(kept.varies, kept.inputs, given, strict=True)
+                ]
+            fresh = _Recorded(backend, self._function, form, given, varies)
+            self._kept[key] = fresh
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            return fresh.run(given)
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._function, "__name__", repr(self._function))
+
+    def clear(self) -> None:
+        """Lets go of all recordings, and of the Arrays that they keep."""
+        with self._lock:
+            self._kept.clear()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self._name}: {len(self._kept)} recordings>"
+
+
+def compile(function: Callable[..., Any]) -> Compiled:
+    """A function of Arrays that is called again and again: its work on the device is recorded at
+    the first call with arguments of these shapes, dtypes and other values, and replayed at the
+    others. Also as a decorator.
+
+    The function runs as Python only when it is recorded. It may not read elements (`item()`,
+    `if x:`) nor write its arguments, and what it draws from a random generator stays the same. An
+    Array that is the same at each call, as weights are, is read where it lies; what it is then is
+    what counts. Those that change are copied to memory of the recording, and results from it.
+    """
+    if not callable(function):
+        invalid("compile", f"function is {shown(function)}, expected what can be called")
+    return Compiled(function)
