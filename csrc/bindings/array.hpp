@@ -14,7 +14,7 @@ namespace tilewright::bindings {
 /// A buffer of Arrays. What waits for the elements that are in it is computed before it is written.
 struct ArrayMemory : OwnedBuffer {
   using OwnedBuffer::OwnedBuffer;
-  mutable std::size_t readers = 0;   ///< how many deferred calls have operands in it
+  mutable std::size_t readers = 0;  ///< how many deferred calls have operands in it
   mutable bool is_exposed = false;  ///< others may write it unseen: nothing waits for its elements
 };
 
@@ -48,12 +48,12 @@ struct ArrayObject {
   PyObject* shape;    ///< a tuple of int
   PyObject* dtype;    ///< NumPy's
   PyObject* weak_references;
-  Size size;        ///< in elements
-  DType stored_as;  ///< of complex elements, what their parts are stored as
-  bool is_complex;  ///< elements are pairs: the real part, then the imaginary one
-  mutable Memory filled;                      ///< null while the elements are deferred
+  Size size;              ///< in elements
+  DType stored_as;        ///< of complex elements, what their parts are stored as
+  bool is_complex;        ///< elements are pairs: the real part, then the imaginary one
+  mutable Memory filled;  ///< null while the elements are deferred
   mutable std::shared_ptr<Deferred> deferred;  ///< what fills the memory; null once it is done
-  Size offset;                          ///< of the first element, in elements of the memory
+  Size offset;                                 ///< of the first element, in elements of the memory
   std::unique_ptr<const Size[]> steps;  ///< the strides in elements; null: row by row, no gaps
   mutable std::unique_ptr<const PartHandle> part;
 

@@ -86,8 +86,7 @@ void map_arrays(const Program& program, std::span<const ArrayObject* const> inpu
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     from[i] = inputs[i];
     from[i]->memory();
-    if (overlap(*from[i], out) &&
-        !same_walk(*from[i], out, shape)) {
+    if (overlap(*from[i], out) && !same_walk(*from[i], out, shape)) {
       kept[i] = copied(*from[i]);
       from[i] = array_in(kept[i]);
     }

@@ -24,9 +24,8 @@ PyObject* object_of(const ArrayObject& array) {
 }
 
 bool same_elements(const ArrayObject& a, const ArrayObject& b) {
-  return &a == &b || (a.filled == b.filled && a.offset == b.offset &&
-                      a.stored_as == b.stored_as && a.shape == b.shape && a.is_contiguous() &&
-                      b.is_contiguous());
+  return &a == &b || (a.filled == b.filled && a.offset == b.offset && a.stored_as == b.stored_as &&
+                      a.shape == b.shape && a.is_contiguous() && b.is_contiguous());
 }
 
 /// Rounds what is computed in float32, as storing it would.
@@ -42,7 +41,8 @@ Chain::Chain(const ElementCall& call, ChainRules rules, Py_ssize_t held) : rules
 
 Chain::Chain(const ArrayObject& array, ChainRules rules) : rules_(rules) {
   const Deferred& waiting = *array.deferred;
-  if (waiting.was_used || waiting.computing_process != 0 || (waiting.is_costly && !rules.may_repeat_costly)) {
+  if (waiting.was_used || waiting.computing_process != 0 ||
+      (waiting.is_costly && !rules.may_repeat_costly)) {
     blocked_by_ = &array;
     return;
   }
@@ -70,8 +70,7 @@ std::uint8_t Chain::add(const ElementCall& call, Py_ssize_t held) {
   return static_cast<std::uint8_t>(steps_.size() - 1);
 }
 
-Chain::Place Chain::place_of(const CallOperand& operand, const ElementCall& call,
-                             Py_ssize_t held) {
+Chain::Place Chain::place_of(const CallOperand& operand, const ElementCall& call, Py_ssize_t held) {
   if (operand.array == nullptr) {
     numbers_.push_back(*operand.number);
     number_dtypes_.push_back(operand.dtype);

@@ -17,8 +17,8 @@ inline constexpr std::uint32_t most_chain_arrays = 6;
 inline constexpr std::uint32_t most_chain_functions = 24;
 
 struct ChainRules {
-  bool may_repeat_costly;   ///< computing again takes less time than memory does
-  bool compiles_at_once;    ///< and not only what comes up again
+  bool may_repeat_costly;  ///< computing again takes less time than memory does
+  bool compiles_at_once;   ///< and not only what comes up again
 };
 
 /// Elementwise calls that feed each other, as one program. Built from the last one: operands that

@@ -26,8 +26,8 @@ namespace tilewright::bindings {
 
 namespace {
 
-/// Fewer elements than this take a CPU less time than waiting for more work does.
-constexpr Size few_elements = 4096;
+/// Fewer elements than this stay in a CPU's caches, from one function to the next.
+constexpr Size most_in_caches = Size{1} << 21;
 /// What may wait at a time: so much memory is kept for operands only.
 constexpr std::size_t most_waiting = 256;
 
@@ -120,7 +120,8 @@ class Computing {
 
 /// Whether another thread computes it: one of this process, which a fork leaves behind.
 bool is_elsewhere(const Deferred& one) {
-  return one.computing_process == own_process() && one.computing_thread != std::this_thread::get_id();
+  return one.computing_process == own_process() &&
+         one.computing_thread != std::this_thread::get_id();
 }
 
 /// `apart`: its operands are computed each on its own.
@@ -214,7 +215,7 @@ Deferred::~Deferred() {
 bool defers(const Backend& backend, const ElementCall& call, Size elements) {
   if (!in_thread.value_or(is_on) || (undeferred > 0 && !in_thread.value_or(false))) return false;
   const bool cpu = on_cpu(backend);
-  if (elements < (cpu ? few_elements : 1)) return false;
+  if (elements < (cpu && !in_thread.value_or(false) ? most_in_caches : 1)) return false;
   if (backend.config().debug_mode) return false;
   for (const CallOperand& operand : call.given()) {
     if (operand.array != nullptr && operand.array->filled != nullptr &&
@@ -243,8 +244,7 @@ py::object defer(ElementCall call, PyObject* backend, py::handle shape) {
         longest = operand.array;
       }
     }
-    if (longest == nullptr ||
-        (functions <= most_chain_functions && arrays <= most_chain_arrays)) {
+    if (longest == nullptr || (functions <= most_chain_functions && arrays <= most_chain_arrays)) {
       break;
     }
     compute(*longest);
@@ -286,8 +286,9 @@ void compute_readers(const ArrayObject& array) {
 void make_writable(const ArrayObject& array, const char* call) {
   compute_readers(array);
   if (std::ranges::find(read_only, array.filled.get()) == read_only.end()) return;
-  throw InvalidArgument(text(call, ": it would write an argument of a function that is recorded by "
-                                   "compile(), which are read only; write x = x.copy() first"));
+  throw InvalidArgument(text(call,
+                             ": it would write an argument of a function that is recorded by "
+                             "compile(), which are read only; write x = x.copy() first"));
 }
 
 void expose(const ArrayObject& array) {
@@ -371,11 +372,11 @@ void bind_deferred(py::module_& m) {
       "_set_deferred", [](bool on) { is_on = on; }, py::arg("on"),
       "Whether elementwise functions wait, in threads that do not say.");
   m.def(
-      "_set_deferred_here",
-      [](std::optional<bool> on) { return std::exchange(in_thread, on); }, py::arg("on"),
-      "The same for this thread, or None; gives what it was.");
+      "_set_deferred_here", [](std::optional<bool> on) { return std::exchange(in_thread, on); },
+      py::arg("on"), "The same for this thread, or None; gives what it was.");
   m.def(
-      "_is_deferred", [](py::handle x) {
+      "_is_deferred",
+      [](py::handle x) {
         const ArrayObject* const array = any_array_in(x);
         return array != nullptr && array->deferred != nullptr;
       },

@@ -26,10 +26,10 @@ struct Deferred {
   ElementCall call;
   const ArrayObject* owner = nullptr;  ///< whose elements it gives
   Deferred *older = nullptr, *newer = nullptr;
-  std::size_t readers = 0;  ///< how many others have its result as an operand
+  std::size_t readers = 0;                  ///< how many others have its result as an operand
   std::uint32_t functions = 1, arrays = 0;  ///< of the whole chain at most
-  bool is_costly = false;  ///< to compute again on a CPU
-  bool was_used = false;   ///< by a chain that was computed while its own Array stayed
+  bool is_costly = false;                   ///< to compute again on a CPU
+  bool was_used = false;  ///< by a chain that was computed while its own Array stayed
 
   std::int64_t computing_process = 0;  ///< 0 while nobody computes it
   std::thread::id computing_thread;

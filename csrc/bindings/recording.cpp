@@ -51,8 +51,7 @@ void bind_recording(py::module_& m, BackendClass& cls) {
       "is_recording", [](Self<BackendRecording> self) { return self->recording.is_recording(); },
       "Whether it is under way.");
   recording.def(
-      "end",
-      [](Self<BackendRecording> self) { ending(*self, [&] { self->recording.end(); }); },
+      "end", [](Self<BackendRecording> self) { ending(*self, [&] { self->recording.end(); }); },
       "Ends it, in the thread that began it; leaving its `with` block does so too.");
   recording.def(
       "replay",
@@ -63,8 +62,7 @@ void bind_recording(py::module_& m, BackendClass& cls) {
       },
       "Queues all that was recorded, on the same buffers with what they hold by then.");
   recording.def(
-      "drop",
-      [](Self<BackendRecording> self) { ending(*self, [&] { self->recording.drop(); }); },
+      "drop", [](Self<BackendRecording> self) { ending(*self, [&] { self->recording.drop(); }); },
       "Lets go of all that it keeps, as the end of its last reference does.");
   recording.def("__enter__", [](const py::object& self) { return enter(self); });
   recording.def("__exit__", &exit, py::arg("kind"), py::arg("error"), py::arg("traceback"));

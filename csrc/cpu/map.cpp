@@ -143,7 +143,8 @@ class Piece {
           return step.operands[o] != ProgramSteps::nothing ? at_[step.operands[o]] : nullptr;
         };
         std::byte* const result = result_of(step, walk);
-        step.loop(operand(0), operand(1), operand(2), result, n_);
+        const bool streamed = streaming_ && result != registers_[step.result];
+        (streamed ? step.streamed : step.loop)(operand(0), operand(1), operand(2), result, n_);
         if (step.wrap) step.wrap(result, nullptr, nullptr, result, n_);
         at_[step.result] = result;
       }
@@ -175,7 +176,9 @@ class Piece {
   }
   /// Where a step's result goes: to an output's own memory where that takes it at once.
   std::byte* result_of(const ProgramSteps::Step& step, const BlockWalk& walk) const {
-    if (step.output == ProgramSteps::nothing || streaming_) return registers_[step.result];
+    if (step.output == ProgramSteps::nothing || (streaming_ && step.streamed == nullptr)) {
+      return registers_[step.result];
+    }
     const ProgramSteps::Output& output = steps_.outputs[step.output];
     const BlockPlace place = walk.place(output.operand);
     return is_dense(place) ? memory_of(output.operand, output.dtype, place.start)
@@ -215,7 +218,7 @@ class Piece {
     std::byte* const memory = memory_of(output.operand, output.dtype, place.start);
     const std::byte* values = at_[output.from];
     if (is_dense(place)) {
-      if (streaming_) {
+      if (streaming_ && memory != values) {
         if (store != nullptr) {
           store(values, nullptr, nullptr, spare_, n_);
           values = spare_;
@@ -285,9 +288,11 @@ void CpuBackend::do_map(const MapRequest& r) {
   const BlockGrid grid(r, block_of(r, steps, streaming));
   const bool on_stack = steps.registers <= few_registers;
   const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);
-  const std::size_t grain = std::max<std::size_t>(1, element_grain / grid.elements());
-  OpScratch scratch(*memory_, "map", on_stack ? 0 : floats, piece_count(grid.count, grain));
-  parallel_for(grid.count, grain, [&](std::size_t begin, std::size_t end) {
+  const std::size_t pieces =
+      std::min(grid.count, piece_count(grid.count * grid.elements(), element_grain));
+  OpScratch scratch(*memory_, "map", on_stack ? 0 : floats, pieces);
+  parallel_tasks(pieces, [&](std::size_t i) {
+    const std::size_t begin = grid.count * i / pieces, end = grid.count * (i + 1) / pieces;
     if (on_stack) {
       alignas(64) std::array<std::byte, (few_registers + 1) * register_bytes> memory;
       Piece(r, grid, steps, streaming, memory.data()).run(begin, end);

@@ -89,7 +89,8 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
   for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
     const ProgramNode& node = data.nodes[i];
     if (!needed[i] || node.operand_count() == 0) continue;
-    Step step{nullptr, nullptr, {nothing, nothing, nothing}, i, nothing, nothing};
+    Step step{
+        .operands = {nothing, nothing, nothing}, .node = i, .result = nothing, .output = nothing};
     for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
       step.operands[o] = registers.of(node.operands[o]);
     }
@@ -98,6 +99,9 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
       const DType of = data.nodes[node.operands[info.rule == OpRule::select ? 1 : 0]].dtype;
       step.loop = kernels.ops[static_cast<std::size_t>(node.op)][index(class_of(of))];
       step.wrap = kernels.wraps[index(node.dtype)];
+      if (of == DType::float32 && node.dtype == DType::float32) {
+        step.streamed = kernels.streamed[static_cast<std::size_t>(node.op)];
+      }
     } else {
       const DType from = data.nodes[node.operands[0]].dtype;
       step.loop = kernels.casts[index(class_of(from))][index(node.dtype)];

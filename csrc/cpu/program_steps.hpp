@@ -27,7 +27,8 @@ struct ProgramSteps {
 
   /// A loop, and the registers it works on.
   struct Step {
-    ProgramLoop loop, wrap;
+    ProgramLoop loop = nullptr, wrap = nullptr;
+    ProgramLoop streamed = nullptr;  ///< the loop for a result that goes past the caches, or null
     std::array<std::uint32_t, 3> operands;
     std::uint32_t node, result;
     std::uint32_t output;  ///< that the result can be written to at once, or nothing

@@ -72,14 +72,17 @@ class _Recorded:
         # What is the same at each call is read where it lies, all else from memory of its own.
         self.inputs = [x.copy() if own else x for x, own in zip(given, varies, strict=True)]
         arguments, options = _put_together(form, self.inputs)
-        with backend.record() as self.recording:
-            before = _core._set_deferred_here(True)
-            _core._set_read_only(self.inputs)
-            try:
-                result = function(*arguments, **options)
-            finally:
-                _core._set_read_only([])
-                _core._set_deferred_here(before)
+        # What is deferred still at the recording's end is computed there.
+        before = _core._set_deferred_here(True)
+        try:
+            with backend.record() as self.recording:
+                _core._set_read_only(self.inputs)
+                try:
+                    result = function(*arguments, **options)
+                finally:
+                    _core._set_read_only([])
+        finally:
+            _core._set_deferred_here(before)
         self.results: list[Array] = []
         self.result = _taken_apart(result, self.results)
         for x in self.results:

@@ -26,13 +26,15 @@ using ProgramLoops = std::array<ProgramLoop, count>;
 /// The inner loops of programs.
 struct ProgramKernels {
   std::array<ProgramLoops<class_count>, op_count> ops;  ///< null where the op has no such class
+  /// Of float32, to memory that the caches are too small for; null where the op has none.
+  ProgramLoops<op_count> streamed;
   /// To an element of the dtype, from any class; the result is in the dtype's class.
   std::array<ProgramLoops<dtype_count>, class_count> casts;
   ProgramLoops<dtype_count> wraps;   ///< to what the dtype holds; null where all of its class does
   ProgramLoops<dtype_count> loads;   ///< null where a class is stored as it is
   ProgramLoops<dtype_count> stores;  ///< the same
   ProgramLoop stream;                ///< copies n bytes past the caches
-  void (*end_stream)();              ///< after the last of them
+  void (*end_stream)();              ///< after the last of these and of `streamed`
 };
 
 const ProgramKernels& program_kernels();

@@ -368,11 +368,11 @@ static inline std::size_t before_alignment(const T* output, std::size_t n) {
 template <class T, class Value>
 static inline void generate(T* output, std::size_t n, Store how, Value value) {
   std::size_t i = 0;
-  if (how == Store::streaming) {
+  if (how != Store::cached) {
     i = before_alignment(output, n);
     if (i != 0) store(output, value(ReadPart{0, i}), i);
     for (; i + lanes <= n; i += lanes) stream(output + i, value(ReadWhole{i}));
-    stream_fence();
+    if (how == Store::streaming) stream_fence();
   } else {
     for (; i + lanes <= n; i += lanes) store(output + i, value(ReadWhole{i}));
   }

@@ -14,7 +14,8 @@ namespace tilewright::cpu {
 using Half = std::uint16_t;
 
 /// Streaming stores go past the caches: for outputs that would not fit them and are not inputs.
-enum class Store : std::uint8_t { cached, streaming };
+/// `streaming_part`: whoever writes the rest fences at its end.
+enum class Store : std::uint8_t { cached, streaming, streaming_part };
 
 /// An operand of a binary kernel: n elements, or one for all.
 template <class T>

@@ -113,8 +113,8 @@ def _reduced(
     out: Array | None = None,
     again: bool = False,
 ) -> Array:
-    """One value of what `front` makes of inputs of one shape along the axes. What is deferred goes into
-    the reduction, unless it is read `again`."""
+    """One value of what `front` makes of inputs of one shape along the axes. What is deferred goes
+    into the reduction, unless it is read `again`."""
     x: Array = inputs[0]
     target = x.backend._new(shape, dtype) if out is None else _out(call, x, out, shape, dtype)
     # Where out overlaps what is read, or has gaps.
@@ -122,10 +122,10 @@ def _reduced(
         target.is_contiguous and not builtins.any(target.overlaps(i) for i in inputs)
     )
     result = target if apart else x.backend._new(shape, dtype)
-    fused = len(inputs) == 1 and not again and _core._is_deferred(x) and math.prod(shape)
-    if fused and _core._reduce_deferred(x, front, op, axes, result, behind, numbers):
+    alone = len(inputs) == 1 and not again and 0 not in shape
+    if alone and _core._reduce_deferred(x, front, op, axes, result, behind, numbers):
         pass
-    elif math.prod(shape):
+    elif 0 not in shape:
         x.backend.map_reduce(front, op, x.shape, axes, inputs, [], [result], behind, [], numbers)
     if result is not target:
         target[...] = result
