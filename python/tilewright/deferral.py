@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from tilewright import _core
 from tilewright.operands import invalid, shown
 
-# 0 or "off" switches deferral off for the process.
 VARIABLE = "TILEWRIGHT_DEFERRED"
 
 
@@ -37,5 +36,7 @@ def deferred(on: bool = True) -> Iterator[None]:
 
 
 def read_environment() -> None:
-    if os.environ.get(VARIABLE, "").lower() in ("0", "off", "false"):
-        _core._set_deferred(False)
+    value = os.environ.get(VARIABLE)
+    if value not in (None, "", "0", "1"):
+        invalid(VARIABLE, f"it is {shown(value)}, expected 0 or 1")
+    _core._set_deferred(value != "0")
