@@ -60,7 +60,16 @@ Memory allocate(PyObject* backend, Size elements, DType dtype, bool is_complex) 
   // A buffer cannot be empty, an array can.
   const Size bytes =
       std::max<Size>(1, elements * static_cast<Size>(size_of(dtype)) * (is_complex ? 2 : 1));
-  return without_gil([&] { return std::make_shared<const ArrayMemory>(owner, bytes); });
+  const auto take = [&] {
+    return without_gil([&] { return std::make_shared<const ArrayMemory>(owner, bytes); });
+  };
+  try {
+    return take();
+  } catch (const OutOfMemory&) {
+    // What waits may hold the last of operands.
+    make_room(*owner);
+  }
+  return take();
 }
 
 /// An Array whose memory is still to come.
@@ -141,6 +150,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 }
 
 int clear(PyObject* self) {
+  if (Deferred* const deferred = as_array(self)->deferred.get()) withdraw(*deferred);
   Py_CLEAR(as_array(self)->backend);
   return 0;
 }
@@ -149,6 +159,8 @@ void deallocate(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   ArrayObject* array = as_array(self);
   PyObject_GC_UnTrack(self);
+  // Callbacks of weak references may compute all that waits.
+  if (array->deferred != nullptr) withdraw(*array->deferred);
   if (array->weak_references != nullptr) PyObject_ClearWeakRefs(self);
   Py_XDECREF(array->backend);
   Py_XDECREF(array->shape);

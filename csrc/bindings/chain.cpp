@@ -46,12 +46,17 @@ Chain::Chain(const ArrayObject& array, ChainRules rules) : rules_(rules) {
     blocked_by_ = &array;
     return;
   }
-  shared_.push_back(array.deferred.get());
+  deferred_.push_back(array.deferred);
   add(array.deferred->call, 0);
 }
 
-void Chain::mark_used() const {
-  for (Deferred* one : shared_) one->was_used = true;
+std::vector<Computing> Chain::begin() const {
+  std::vector<Computing> all;
+  for (const std::shared_ptr<Deferred>& one : deferred_) {
+    one->was_used = true;
+    all.emplace_back(one);
+  }
+  return all;
 }
 
 std::vector<const ArrayObject*> Chain::inputs() const {
@@ -92,14 +97,14 @@ Chain::Place Chain::place_of(const CallOperand& operand, const ElementCall& call
 }
 
 bool Chain::takes_in(const ArrayObject& array, Py_ssize_t held) {
-  Deferred& deferred = *array.deferred;
+  const Deferred& deferred = *array.deferred;
   if (deferred.computing_process != 0) return false;
-  if (Py_REFCNT(object_of(array)) <= held) {
-    temporaries_.push_back(&deferred);
-    return true;
+  // Where others have it too, it may have to be computed for them as well.
+  const bool is_shared = Py_REFCNT(object_of(array)) > held;
+  if (is_shared && (deferred.was_used || (deferred.is_costly && !rules_.may_repeat_costly))) {
+    return false;
   }
-  if (deferred.was_used || (deferred.is_costly && !rules_.may_repeat_costly)) return false;
-  shared_.push_back(&deferred);
+  deferred_.push_back(array.deferred);
   return true;
 }
 

@@ -33,10 +33,9 @@ class Chain {
   /// An operand that has to be computed before the chain can be; null where it is whole.
   const ArrayObject* blocked_by() const { return blocked_by_; }
   std::size_t functions() const { return steps_.size(); }
-  /// What no one else has and the chain computes on its way.
-  const std::vector<const Deferred*>& temporaries() const { return temporaries_; }
-  /// Others have them too: they may be computed once more.
-  void mark_used() const;
+  /// What others have too and the chain computes on its way may be computed once more. Until the
+  /// result is there, writes to what the chain reads wait for it.
+  std::vector<Computing> begin() const;
 
   std::vector<const ArrayObject*> inputs() const;
   const std::vector<Number>& numbers() const { return numbers_; }
@@ -73,8 +72,7 @@ class Chain {
   std::vector<Number> numbers_;
   std::vector<DType> number_dtypes_;
   std::vector<std::pair<const ArrayObject*, std::uint8_t>> taken_in_;
-  std::vector<const Deferred*> temporaries_;
-  std::vector<Deferred*> shared_;
+  std::vector<std::shared_ptr<Deferred>> deferred_;  ///< that the chain takes in
 };
 
 }  // namespace tilewright::bindings

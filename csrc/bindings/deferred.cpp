@@ -28,8 +28,11 @@ namespace {
 
 /// Fewer elements than this stay in a CPU's caches, from one function to the next.
 constexpr Size most_in_caches = Size{1} << 21;
-/// What may wait at a time: so much memory is kept for operands only.
+/// What may wait at a time, and the memory that it may read: a quarter of what there is, or of this
+/// where the device does not say.
 constexpr std::size_t most_waiting = 256;
+constexpr std::uint64_t assumed_memory = std::uint64_t{16} << 30;
+constexpr Size little_memory = Size{16} << 20;
 
 // All that waits, from the first to the last that was called for. Under the GIL, as all here.
 Deferred* oldest = nullptr;
@@ -41,6 +44,9 @@ bool is_on = true;
 thread_local std::optional<bool> in_thread;
 /// What this thread may not write.
 thread_local std::vector<const ArrayMemory*> read_only;
+thread_local std::shared_ptr<RecordingScope> in_recording;
+thread_local bool makes_room = false;
+Size waiting_bytes = 0;
 
 /// Another one in the child of a fork.
 std::int64_t own_process() {
@@ -76,13 +82,15 @@ void drop_reader(const ArrayObject& array) {
   --(array.deferred ? array.deferred->readers : array.filled->readers);
 }
 
-void leave_the_line(Deferred& one) {
-  if (one.owner == nullptr) return;
-  (one.older != nullptr ? one.older->newer : oldest) = one.newer;
-  (one.newer != nullptr ? one.newer->older : newest) = one.older;
-  one.owner = nullptr;
-  --waiting;
+/// The recording that this thread's work on a backend goes to; null outside of any.
+const RecordingScope* scope_of(const Backend& backend) {
+  const RecordingScope* const scope = in_recording.get();
+  return scope != nullptr && scope->is_active && scope->backend == &backend ? scope : nullptr;
 }
+
+/// Whether this thread may compute it: not one that was called for in another recording, or outside
+/// of this thread's.
+bool is_own(const Deferred& one) { return one.recording.get() == scope_of(backend_in(*one.owner)); }
 
 /// Whether its elements come of memory, by way of others that wait too.
 bool reads(const Deferred& one, const ArrayMemory* memory) {
@@ -97,26 +105,6 @@ py::object object_of(const ArrayObject& array) {
   return py::reinterpret_borrow<py::object>(
       reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&array)));
 }
-
-/// Marks a deferred call as one that this thread computes.
-class Computing {
- public:
-  explicit Computing(std::shared_ptr<Deferred> one)
-      : one_(std::move(one)),
-        process_(std::exchange(one_->computing_process, own_process())),
-        thread_(std::exchange(one_->computing_thread, std::this_thread::get_id())) {}
-  ~Computing() {
-    one_->computing_process = process_;
-    one_->computing_thread = thread_;
-  }
-  Computing(const Computing&) = delete;
-  Computing& operator=(const Computing&) = delete;
-
- private:
-  std::shared_ptr<Deferred> one_;
-  std::int64_t process_;
-  std::thread::id thread_;
-};
 
 /// Whether another thread computes it: one of this process, which a fork leaves behind.
 bool is_elsewhere(const Deferred& one) {
@@ -148,19 +136,25 @@ void run(const ElementCall& call, const ArrayObject& out, Py_ssize_t held) {
     }
     const std::optional<Program> program = chain.program(out.stored_as);
     if (!program) return run_apart(call, out);
-    chain.mark_used();
+    const std::vector<Computing> computing = chain.begin();
     const std::vector<const ArrayObject*> inputs = chain.inputs();
     return map_arrays(*program, inputs, chain.numbers(), out);
   }
 }
 
 void compute_one(const ArrayObject& array, bool apart) {
+  // Whoever computes it may have the last reference.
+  const py::object alive = object_of(array);
   while (array.deferred != nullptr && is_elsewhere(*array.deferred)) {
     without_gil([] { std::this_thread::sleep_for(std::chrono::microseconds(20)); });
   }
   const std::shared_ptr<Deferred> deferred = array.deferred;
   if (deferred == nullptr) return;
-  const py::object alive = object_of(array);
+  if (!is_own(*deferred)) {
+    throw InvalidArgument(text(deferred->call.function->name,
+                               ": its result was called for in a recording, or by another thread "
+                               "while this one records; ask for it where it was called for"));
+  }
   const Computing computing(deferred);
   const py::object made = new_array(array.backend, array.shape, array.stored_as);
   const ArrayObject& target = *array_in(made);
@@ -173,8 +167,59 @@ void compute_one(const ArrayObject& array, bool apart) {
   if (array.deferred != deferred) return;
   array.filled = target.filled;
   array.filled->readers += deferred->readers;
-  leave_the_line(*deferred);
+  withdraw(*deferred);
   array.deferred.reset();
+}
+
+/// A chain that would be more than one program takes starts anew.
+void cut(const ElementCall& call) {
+  for (;;) {
+    std::uint32_t functions = 1, arrays = 0;
+    const ArrayObject* longest = nullptr;
+    for (const CallOperand& operand : call.given()) {
+      if (operand.array == nullptr) continue;
+      const Deferred* const before = operand.array->deferred.get();
+      arrays += before != nullptr ? before->arrays : 1;
+      if (before == nullptr) continue;
+      functions += before->functions;
+      if (longest == nullptr || before->functions > longest->deferred->functions) {
+        longest = operand.array;
+      }
+    }
+    if (longest == nullptr || (functions <= most_chain_functions && arrays <= most_chain_arrays)) {
+      return;
+    }
+    compute(*longest);
+  }
+}
+
+/// Whether more waits than may.
+bool is_crowded(const Backend& backend) {
+  if (waiting > most_waiting) return true;
+  if (waiting_bytes <= little_memory) return false;
+  const std::uint64_t limit =
+      std::min(without_gil([&] { return backend.memory_stats().limit_bytes; }), assumed_memory);
+  return static_cast<std::uint64_t>(waiting_bytes) > limit / 4;
+}
+
+/// Computes the first of what waits that can be computed; false where there is none.
+bool compute_oldest() {
+  for (Deferred* one = oldest; one != nullptr;) {
+    if (one->has_failed || !is_own(*one) || one->computing_process != 0) {
+      one = one->newer;
+      continue;
+    }
+    const std::shared_ptr<Deferred> kept = one->owner->deferred;
+    try {
+      compute(*one->owner);
+      return true;
+    } catch (const Error&) {
+      // Whoever asks for it is told.
+      kept->has_failed = true;
+    }
+    one = oldest;
+  }
+  return false;
 }
 
 /// Computes what waits and fulfils the condition, the last first: what it took in on the way needs
@@ -182,7 +227,7 @@ void compute_one(const ArrayObject& array, bool apart) {
 template <class F>
 void compute_if(F&& wanted) {
   for (Deferred* one = newest; one != nullptr;) {
-    if (!wanted(*one)) {
+    if (!is_own(*one) || !wanted(*one)) {
       one = one->older;
       continue;
     }
@@ -202,11 +247,32 @@ Deferred::Deferred(ElementCall given) : call(std::move(given)) {
     functions += before != nullptr ? before->functions : 0;
     arrays += before != nullptr ? before->arrays : 1;
     is_costly = is_costly || (before != nullptr && before->is_costly);
+    if (before == nullptr) bytes += operand.array->filled->bytes();
   }
 }
 
+Computing::Computing(std::shared_ptr<Deferred> one)
+    : one_(std::move(one)),
+      process_(std::exchange(one_->computing_process, own_process())),
+      thread_(std::exchange(one_->computing_thread, std::this_thread::get_id())) {}
+
+Computing::~Computing() {
+  if (one_ == nullptr) return;
+  one_->computing_process = process_;
+  one_->computing_thread = thread_;
+}
+
+void withdraw(Deferred& one) noexcept {
+  if (one.owner == nullptr) return;
+  (one.older != nullptr ? one.older->newer : oldest) = one.newer;
+  (one.newer != nullptr ? one.newer->older : newest) = one.older;
+  one.owner = nullptr;
+  --waiting;
+  waiting_bytes -= one.bytes;
+}
+
 Deferred::~Deferred() {
-  leave_the_line(*this);
+  withdraw(*this);
   for (const CallOperand& operand : call.operands) {
     if (operand.array != nullptr) drop_reader(*operand.array);
   }
@@ -230,25 +296,7 @@ bool defers(const Backend& backend, const ElementCall& call, Size elements) {
 
 py::object defer(ElementCall call, PyObject* backend, py::handle shape) {
   const DType dtype = call.how.result;
-  // A chain that would be more than one program takes starts anew.
-  for (;;) {
-    std::uint32_t functions = 1, arrays = 0;
-    const ArrayObject* longest = nullptr;
-    for (const CallOperand& operand : call.given()) {
-      if (operand.array == nullptr) continue;
-      const Deferred* const before = operand.array->deferred.get();
-      arrays += before != nullptr ? before->arrays : 1;
-      if (before == nullptr) continue;
-      functions += before->functions;
-      if (longest == nullptr || before->functions > longest->deferred->functions) {
-        longest = operand.array;
-      }
-    }
-    if (longest == nullptr || (functions <= most_chain_functions && arrays <= most_chain_arrays)) {
-      break;
-    }
-    compute(*longest);
-  }
+  cut(call);
   auto deferred = std::make_shared<Deferred>(std::move(call));
   py::object array = new_deferred(backend, shape, dtype, deferred);
   Deferred& one = *deferred;
@@ -256,25 +304,39 @@ py::object defer(ElementCall call, PyObject* backend, py::handle shape) {
   one.older = newest;
   (newest != nullptr ? newest->newer : oldest) = &one;
   newest = &one;
-  if (++waiting > most_waiting) compute(*oldest->owner);
+  ++waiting;
+  waiting_bytes += one.bytes;
+  const Backend& owner = backend_in(*one.owner);
+  if (scope_of(owner) != nullptr) one.recording = in_recording;
+  while (is_crowded(owner) && compute_oldest()) {
+  }
   return array;
 }
 
 void compute(const ArrayObject& array) { compute_one(array, false); }
 
 void compute_into(const ElementCall& call, const ArrayObject& out) {
-  if (!read_only.empty()) make_writable(out, call.function->name.data());
-  if (out.memory()->readers > 0) {
-    // What the call takes in on its way may read what it writes; what others have may not.
-    constexpr Py_ssize_t held = 2;  // by the caller's stack, and by `call`
-    const Chain chain(call, rules_on(backend_in(out)), held - 1);
-    const ArrayMemory* const memory = out.filled.get();
-    const std::vector<const Deferred*> own = chain.temporaries();
-    compute_if([&](const Deferred& one) {
-      return reads(one, memory) && std::ranges::find(own, &one) == own.end();
-    });
+  make_writable(out, call.function->name.data());
+  cut(call);
+  run(call, out, 1);  // the caller's stack has a reference to each operand, and `call` another
+}
+
+void make_room(const Backend& backend) {
+  if (makes_room) return;
+  makes_room = true;
+  std::vector<std::shared_ptr<Deferred>> all;
+  for (Deferred* one = oldest; one != nullptr; one = one->newer) {
+    if (&backend_in(*one->owner) == &backend) all.push_back(one->owner->deferred);
   }
-  run(call, out, 1);
+  for (const std::shared_ptr<Deferred>& one : all) {
+    if (one->owner == nullptr || one->computing_process != 0 || !is_own(*one)) continue;
+    try {
+      compute(*one->owner);
+    } catch (const Error&) {
+      // Whoever asks for it is told.
+    }
+  }
+  makes_room = false;
 }
 
 void compute_readers(const ArrayObject& array) {
@@ -302,6 +364,8 @@ void compute_all(const Backend& backend) {
 }
 
 void abandon_all(const Backend& backend) {
+  // Their ends may run Python.
+  std::vector<std::shared_ptr<Deferred>> ended;
   for (Deferred* one = oldest; one != nullptr;) {
     Deferred* const next = one->newer;
     const ArrayObject& array = *one->owner;
@@ -309,11 +373,11 @@ void abandon_all(const Backend& backend) {
     for (const CallOperand& operand : one->call.operands) {
       if (operand.array != nullptr && operand.array->filled != nullptr) source = operand.array;
     }
-    if (&backend_in(array) == &backend && !is_elsewhere(*one) && source != nullptr) {
+    if (&backend_in(array) == &backend && one->computing_process == 0 && source != nullptr) {
+      ended.push_back(array.deferred);
       array.filled = source->filled;
       array.filled->readers += one->readers;
-      const std::shared_ptr<Deferred> ended = array.deferred;
-      leave_the_line(*one);
+      withdraw(*one);
       array.deferred.reset();
     }
     one = next;
@@ -335,8 +399,9 @@ bool reduce_deferred(py::handle x, const Program& front, Given<Reduction> op,
   const auto reduction = Convert<Reduction>::from(op.object, {call, "op"});
   const std::vector<Size> gone = to_sizes(axes.object, {call, "axes"});
   const ChainRules rules = rules_on(backend_in(*array));
+  make_writable(*to, call);
   for (;;) {
-    if (array->deferred == nullptr) return false;
+    if (array->deferred == nullptr || !is_own(*array->deferred)) return false;
     const Chain chain(*array, rules);
     if (chain.blocked_by() != nullptr) {
       if (chain.blocked_by() == array) return false;
@@ -345,8 +410,11 @@ bool reduce_deferred(py::handle x, const Program& front, Given<Reduction> op,
     }
     const std::optional<Program> program = chain.program(array->stored_as, &front);
     if (!program) return false;
-    chain.mark_used();
     const std::vector<const ArrayObject*> inputs = chain.inputs();
+    if (std::ranges::any_of(inputs, [&](const ArrayObject* one) { return overlap(*one, *to); })) {
+      return false;
+    }
+    const std::vector<Computing> computing = chain.begin();
     const Sizes shape(array->shape);
     std::vector<Sizes> strides;
     for (const ArrayObject* one : inputs) strides.push_back(strides_as(*one, shape));
@@ -393,6 +461,14 @@ void bind_deferred(py::module_& m) {
       },
       py::arg("arrays"), "What this thread may not write, in place of what it was.");
   m.def(
+      "_make_writable",
+      [](py::handle x, const std::string& call) {
+        const ArrayObject* const array = any_array_in(x);
+        if (array == nullptr) throw py::type_error("expected an Array");
+        make_writable(*array, call.c_str());
+      },
+      py::arg("x"), py::arg("call"), "Before its elements are written.");
+  m.def(
       "_same_elements",
       [](py::handle a, py::handle b) {
         const ArrayObject *const x = any_array_in(a), *const y = any_array_in(b);
@@ -407,10 +483,15 @@ void bind_deferred(py::module_& m) {
         "Reduces what waits without computing it first; False where that is not to be done.");
 }
 
-Undeferred::Undeferred() { ++undeferred; }
+Undeferred::Undeferred(const Backend& backend)
+    : scope_(std::make_shared<RecordingScope>(&backend)) {
+  ++undeferred;
+  in_recording = scope_;
+}
 
 void Undeferred::end() noexcept {
-  if (!std::exchange(ended_, true)) --undeferred;
+  if (scope_ == nullptr || !std::exchange(scope_->is_active, false)) return;
+  --undeferred;
 }
 
 }  // namespace tilewright::bindings

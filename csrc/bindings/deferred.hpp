@@ -17,6 +17,12 @@
 // this is under the GIL, which computing lets go of.
 namespace tilewright::bindings {
 
+/// A recording under way in a thread: what is called for in it is computed in it.
+struct RecordingScope {
+  const Backend* backend;
+  bool is_active = true;
+};
+
 struct Deferred {
   explicit Deferred(ElementCall given);
   ~Deferred();
@@ -29,7 +35,10 @@ struct Deferred {
   std::size_t readers = 0;                  ///< how many others have its result as an operand
   std::uint32_t functions = 1, arrays = 0;  ///< of the whole chain at most
   bool is_costly = false;                   ///< to compute again on a CPU
-  bool was_used = false;  ///< by a chain that was computed while its own Array stayed
+  bool was_used = false;    ///< by a chain that was computed while its own Array stayed
+  bool has_failed = false;  ///< when it was computed to make room
+  Size bytes = 0;           ///< of the memory that its operands are in
+  std::shared_ptr<RecordingScope> recording;  ///< null outside of any
 
   std::int64_t computing_process = 0;  ///< 0 while nobody computes it
   std::thread::id computing_thread;
@@ -40,6 +49,24 @@ bool defers(const Backend& backend, const ElementCall& call, Size elements);
 /// An Array that waits for the call.
 pybind11::object defer(ElementCall call, PyObject* backend, pybind11::handle shape);
 
+/// Marks a deferred call as one that this thread computes; others that ask for it wait.
+class Computing {
+ public:
+  explicit Computing(std::shared_ptr<Deferred> one);
+  ~Computing();
+  Computing(Computing&& other) noexcept = default;
+  Computing& operator=(Computing&&) = delete;
+
+ private:
+  std::shared_ptr<Deferred> one_;
+  std::int64_t process_;
+  std::thread::id thread_;
+};
+
+/// Nothing finds it any more but who has its Array, which is about to end.
+void withdraw(Deferred& one) noexcept;
+/// Computes what waits on a backend, as far as there is memory for it, so that operands are freed.
+void make_room(const Backend& backend);
 /// Computes what an Array waits for.
 void compute(const ArrayObject& array);
 /// Runs a call into an Array that its caller has, with what its operands wait for in one program
@@ -58,17 +85,17 @@ void compute_all(const Backend& backend);
 /// What waits on a backend that was closed has no elements: Arrays of it hold a dead handle.
 void abandon_all(const Backend& backend);
 
-/// Nothing waits while one of these is alive.
+/// Nothing waits while one of these is alive, but what this thread asks for: it records.
 class Undeferred {
  public:
-  Undeferred();
+  explicit Undeferred(const Backend& backend);
   ~Undeferred() { end(); }
-  Undeferred(Undeferred&& other) noexcept : ended_(std::exchange(other.ended_, true)) {}
+  Undeferred(Undeferred&& other) noexcept = default;
   Undeferred& operator=(Undeferred&&) = delete;
   void end() noexcept;
 
  private:
-  bool ended_ = false;
+  std::shared_ptr<RecordingScope> scope_;
 };
 
 /// Adds what switches deferral, and the reduction of what waits.

@@ -27,16 +27,30 @@ py::object enter(const py::object& self) {
   return self;
 }
 
-/// Runs what ends a recording.
-template <class F>
-void ending(BackendRecording& self, F&& end) {
-  if (self.recording.is_recording()) compute_all(*instance_of<Backend>(self.backend));
-  without_gil(end);
-  if (!self.recording.is_recording()) self.undeferred.end();
+void drop(BackendRecording& self) {
+  without_gil([&] { self.recording.drop(); });
+  self.undeferred.end();
+}
+
+/// With what was called for in it and still waits.
+void end(BackendRecording& self) {
+  try {
+    if (self.recording.is_recording()) compute_all(*instance_of<Backend>(self.backend));
+  } catch (...) {
+    drop(self);
+    throw;
+  }
+  try {
+    without_gil([&] { self.recording.end(); });
+  } catch (...) {
+    if (!self.recording.is_recording()) self.undeferred.end();
+    throw;
+  }
+  self.undeferred.end();
 }
 
 void exit(Self<BackendRecording> self, py::handle kind, py::handle, py::handle) {
-  ending(*self, [&] { kind.is_none() ? self->recording.end() : self->recording.drop(); });
+  kind.is_none() ? end(*self) : drop(*self);
 }
 
 }  // namespace
@@ -51,7 +65,7 @@ void bind_recording(py::module_& m, BackendClass& cls) {
       "is_recording", [](Self<BackendRecording> self) { return self->recording.is_recording(); },
       "Whether it is under way.");
   recording.def(
-      "end", [](Self<BackendRecording> self) { ending(*self, [&] { self->recording.end(); }); },
+      "end", [](Self<BackendRecording> self) { end(*self); },
       "Ends it, in the thread that began it; leaving its `with` block does so too.");
   recording.def(
       "replay",
@@ -62,7 +76,7 @@ void bind_recording(py::module_& m, BackendClass& cls) {
       },
       "Queues all that was recorded, on the same buffers with what they hold by then.");
   recording.def(
-      "drop", [](Self<BackendRecording> self) { ending(*self, [&] { self->recording.drop(); }); },
+      "drop", [](Self<BackendRecording> self) { drop(*self); },
       "Lets go of all that it keeps, as the end of its last reference does.");
   recording.def("__enter__", [](const py::object& self) { return enter(self); });
   recording.def("__exit__", &exit, py::arg("kind"), py::arg("error"), py::arg("traceback"));
@@ -71,10 +85,9 @@ void bind_recording(py::module_& m, BackendClass& cls) {
       "record",
       [](const py::object& self) {
         const std::shared_ptr<Backend>& backend = *holder_of<Backend>(self);
-        Undeferred undeferred;
         compute_all(*backend);
-        return BackendRecording{self, std::move(undeferred),
-                                without_gil([&] { return backend->record(); })};
+        Recording begun = without_gil([&] { return backend->record(); });
+        return BackendRecording{self, Undeferred(*backend), std::move(begun)};
       },
       "From here to the recording's end the ops of this thread are kept instead of run.");
 }

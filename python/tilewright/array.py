@@ -366,6 +366,7 @@ class Array(_core.ArrayBase):
     def _put_by(self, key: Any, value: Any) -> None:
         from tilewright.namespace import indexing
 
+        _core._make_writable(self, "assignment")
         indexing.put_by(self, key, value)
 
     def __len__(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -35,25 +36,47 @@ class _Leaf:
         return self.at
 
 
-def _taken_apart(value: Any, arrays: list[Array]) -> Any:
+def _taken_apart(what: str, value: Any, arrays: list[Array]) -> Any:
     """The same with places for Arrays, which are added to `arrays`; what can be hashed."""
     if isinstance(value, Array):
         arrays.append(value)
         return _Leaf(len(arrays) - 1)
-    if isinstance(value, (list, tuple)):
-        return (type(value), tuple(_taken_apart(one, arrays) for one in value))
-    if isinstance(value, dict):
-        return (dict, tuple((key, _taken_apart(one, arrays)) for key, one in value.items()))
-    # 1, 1.0 and True are equal, and not the same to a function.
-    return (None, type(value), value)
+    kind = type(value)
+    if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        return (kind, tuple(_taken_apart(what, one, arrays) for one in value))
+    if kind is dict:
+        items = tuple((key, _taken_apart(what, one, arrays)) for key, one in value.items())
+        return (dict, items)
+    if isinstance(value, (list, tuple, dict)):
+        invalid(what, f"{shown(value)} is of a class of its own, expected a list, tuple or dict")
+    return _Other(value)
+
+
+class _Other:
+    """What is no Array, as it is."""
+
+    __slots__ = ("_key", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        # 1, 1.0 and True are equal, as 0.0 and -0.0 are, and not the same to a function; NaN is not
+        # equal to itself.
+        is_float = isinstance(value, (float, complex, frozenset))
+        self._key = (type(value), repr(value) if is_float else value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Other) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 def _put_together(form: Any, arrays: list[Array]) -> Any:
     if isinstance(form, _Leaf):
         return arrays[form.at]
+    if isinstance(form, _Other):
+        return form.value
     kind = form[0]
-    if kind is None:
-        return form[2]
     if kind is dict:
         return {key: _put_together(one, arrays) for key, one in form[1]}
     items = [_put_together(one, arrays) for one in form[1]]
@@ -74,6 +97,7 @@ class _Recorded:
         arguments, options = _put_together(form, self.inputs)
         # What is deferred still at the recording's end is computed there.
         before = _core._set_deferred_here(True)
+        _recording.is_under_way = True
         try:
             with backend.record() as self.recording:
                 _core._set_read_only(self.inputs)
@@ -82,9 +106,11 @@ class _Recorded:
                 finally:
                     _core._set_read_only([])
         finally:
+            _recording.is_under_way = False
             _core._set_deferred_here(before)
         self.results: list[Array] = []
-        self.result = _taken_apart(result, self.results)
+        self.result = _taken_apart("compile: a result", result, self.results)
+        _check_result(self.result)
         for x in self.results:
             if x.backend is not backend:
                 invalid("compile", f"a result is on {x.backend!r}, expected {backend!r} as all")
@@ -103,6 +129,26 @@ class _Recorded:
         return _put_together(self.result, [x.copy() for x in self.results])
 
 
+# In the thread that records a function.
+_recording = threading.local()
+
+
+def _check_result(form: Any) -> None:
+    """Refuses what may hold Arrays of the recording, whose elements change with its replays."""
+    if isinstance(form, _Leaf):
+        return
+    if isinstance(form, _Other):
+        if form.value is not None and not isinstance(form.value, (bool, int, float, complex, str)):
+            invalid(
+                "compile",
+                f"a result is {shown(form.value)}, expected Arrays, numbers, str and None, in "
+                "lists, tuples and dicts",
+            )
+        return
+    for one in form[1]:
+        _check_result(one[1] if form[0] is dict else one)
+
+
 class Compiled:
     """A function whose device work is recorded at its first call and replayed at the others: see
     compile()."""
@@ -114,8 +160,11 @@ class Compiled:
         self._lock = threading.RLock()
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if getattr(_recording, "is_under_way", False):
+            # A part of what is recorded already.
+            return self._function(*arguments, **options)
         given: list[Array] = []
-        form = _taken_apart((arguments, options), given)
+        form = _taken_apart(f"compile: an argument of {self._name}", (arguments, options), given)
         if not given:
             invalid("compile", f"{self._name} was called without an Array")
         backend = given[0].backend
@@ -180,4 +229,13 @@ def compile(function: Callable[..., Any]) -> Compiled:
     """
     if not callable(function):
         invalid("compile", f"function is {shown(function)}, expected what can be called")
+    if any(
+        kind(function)
+        for kind in (
+            inspect.isgeneratorfunction,
+            inspect.iscoroutinefunction,
+            inspect.isasyncgenfunction,
+        )
+    ):
+        invalid("compile", f"function is {shown(function)}, expected one that returns its results")
     return Compiled(function)

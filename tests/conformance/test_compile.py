@@ -266,3 +266,72 @@ def test_threads(be):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_values_that_are_equal_and_not_the_same(be):
+    f = tw.compile(lambda x, s: tw.copysign(x, s))
+    x = on(be, np.ones(SHAPE, np.float32))
+    assert [float(f(x, s).max()) for s in (0.0, -0.0, 0.0)] == [1.0, -1.0, 1.0]
+    counted = Counted(lambda x, s: x + s)
+    g = tw.compile(counted)
+    for _ in range(5):
+        assert np.isnan(g(x, float("nan")).numpy()).all()
+    assert counted.calls == 1
+
+
+class Own(list):
+    """A list of its own class."""
+
+
+@pytest.mark.parametrize(
+    ("function", "given"),
+    [
+        (lambda x: {1, 2}, ()),
+        (lambda x: Own([x + 1]), ()),
+        (lambda x: (one for one in [x]), ()),
+        (lambda x, own: x, (Own(),)),
+        (lambda x, own: x, (collections.defaultdict(int),)),
+    ],
+)
+def test_what_is_no_argument_or_result(be, function, given):
+    with pytest.raises(tw.InvalidArgument, match="compile: a"):
+        tw.compile(function)(on(be, whole()), *given)
+    be.synchronize()
+
+
+def test_functions_that_return_later():
+    def generates(x):
+        yield x
+
+    async def waits(x):
+        return x
+
+    for function in (generates, waits):
+        with pytest.raises(tw.InvalidArgument, match="returns its results"):
+            tw.compile(function)
+
+
+def test_one_compiled_function_in_another(be):
+    inner = Counted(lambda x: x * 2)
+    f = tw.compile(inner)
+    g = tw.compile(lambda x: f(x) + f(x + 1))
+    for _ in range(3):
+        host = whole()
+        np.testing.assert_array_equal(g(on(be, host)).numpy(), host * 4 + 2)
+    assert inner.calls == 4
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.__setitem__(tw.asarray([0, 1], device=x.device), 0),
+        lambda x: tw.mean(tw.ones((3, *SHAPE), device=x.device), axis=0, out=x),
+        lambda x: tw.sum(tw.ones((3, *SHAPE), device=x.device) * 2, axis=0, out=x),
+    ],
+)
+def test_other_writes_of_arguments(be, write):
+    host = whole()
+    x = on(be, host)
+    with pytest.raises(tw.InvalidArgument, match=r"read only|record"):
+        tw.compile(lambda x: write(x) or x + 1)(x)
+    np.testing.assert_array_equal(x.numpy(), host)

@@ -138,6 +138,7 @@ def _out(call: str, x: Array, out: Any, shape: tuple[int, ...], dtype: np.dtype[
     x.backend._own(call, "out", out)
     if out.shape != shape or out.dtype != dtype:
         invalid(call, f"out is {out.dtype} of shape {out.shape}, expected {dtype} of shape {shape}")
+    _core._make_writable(out, call)
     return out
 
 
