@@ -92,7 +92,7 @@ EmptyCalls = list[tuple[dict[str, Any], tuple[str, ...]]]
 
 
 #: ops that GPUs do not have yet
-ON_CPU_ALONE = {"svd", "eig"}
+ON_CPU_ALONE = {"eig"}
 
 
 def lacks(be: Backend, op: str) -> bool:
