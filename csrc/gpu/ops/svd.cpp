@@ -69,12 +69,11 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
     const Size in_last = round - (sweeps - 1) * (players - 1);
     const std::uint32_t measure = in_last < 0 ? 0 : in_last == 0 ? 1 : 2;
     for_matrices([&](std::uint32_t first, std::uint32_t matrices) {
-      const std::array<std::uint32_t, 7> params{u32(count),   u32(players),
-                                                u32(round % (players - 1)),
-                                                first,        u32(length),
-                                                u32(width),   measure};
-      run(KernelId::svd_rotate, variant, params, std::array{x, cosines},
-          {u32(pairs), matrices, 1}, of_group(lanes));
+      const std::array<std::uint32_t, 7> params{
+          u32(count), u32(players), u32(round % (players - 1)), first, u32(length),
+          u32(width), measure};
+      run(KernelId::svd_rotate, variant, params, std::array{x, cosines}, {u32(pairs), matrices, 1},
+          of_group(lanes));
     });
   }
   if (sweeps > 0) {
@@ -92,8 +91,8 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
     run(KernelId::svd_lengths, variant, of_lengths, std::array{x, lengths},
         {u32(count), matrices, 1}, of_group(lanes));
     const std::array<std::uint32_t, 8> of_end{
-        u32(count), u32(length), u32(r.u_columns),  u32(r.m * r.u_columns), u32(r.vh_rows * r.n),
-        u32(r.n),   is_wide ? 1u : 0u, first};
+        u32(count),           u32(length), u32(r.u_columns),  u32(r.m * r.u_columns),
+        u32(r.vh_rows * r.n), u32(r.n),    is_wide ? 1u : 0u, first};
     run(KernelId::svd_end, with_vectors ? 1 : 0, of_end, ordered, {u32(count), matrices, 1},
         [&](TemplateVariables& variables) {
           variables["GROUP"] = std::int64_t{64};
