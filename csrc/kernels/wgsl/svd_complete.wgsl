@@ -9,7 +9,7 @@ struct Params {
   count: u32, all: u32, length: u32, step: u32, stride: u32, apart: u32, batch: u32,
 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> values: array<f32>;
+@group(0) @binding(0) var<storage, read_write> values: array<f32>;
 @group(0) @binding(1) var<storage, read_write> vectors: array<f32>;
 @group(0) @binding(2) var<storage, read_write> shares: array<f32>;
 var<workgroup> largest: array<f32, ${GROUP}>;

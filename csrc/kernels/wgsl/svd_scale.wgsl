@@ -7,7 +7,7 @@
 
 struct Params { elements: u32, batch: u32 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> source: array<f32>;
+@group(0) @binding(0) var<storage, read_write> source: array<f32>;
 @group(0) @binding(1) var<storage, read_write> scales: array<f32>;
 @group(0) @binding(2) var<storage, read_write> status: array<i32>;
 var<workgroup> largest: array<u32, ${GROUP}>;
