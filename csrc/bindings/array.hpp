@@ -73,6 +73,10 @@ struct ArrayObject {
   Buffer part_buffer() const;
 };
 
+/// The Array of Python that this is, borrowed.
+inline PyObject* object_of(const ArrayObject& array) noexcept {
+  return reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&array));
+}
 bool is_array(pybind11::handle object) noexcept;
 /// Null for what is no Array, for one whose class never called Array's __init__, and for a complex
 /// one, so that nobody computes with pairs who does not know them.

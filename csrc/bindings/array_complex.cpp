@@ -52,8 +52,7 @@ py::object evaluate_complex(const ElementFunction& function, std::span<PyObject*
 }
 
 void assign_complex(const ArrayObject& target, PyObject* value) {
-  auto* const self = reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&target));
-  call_python(assigner, py::make_tuple(py::handle(self), py::handle(value)));
+  call_python(assigner, py::make_tuple(py::handle(object_of(target)), py::handle(value)));
 }
 
 py::object parts_view(const ArrayObject& array) {

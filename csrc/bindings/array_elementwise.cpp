@@ -213,8 +213,7 @@ ElementCall call_of(const ElementFunction& f, const TypedFunction& how,
     CallOperand& one = call.operands[i];
     if (const ArrayObject* array = operands[i].array) {
       one.array = array;
-      one.kept = py::reinterpret_borrow<py::object>(
-          reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(array)));
+      one.kept = py::reinterpret_borrow<py::object>(object_of(*array));
       one.dtype = array->stored_as;
       continue;
     }

@@ -19,10 +19,6 @@ struct Form {
   std::optional<Program> front;    ///< whose address is in the form's key
 };
 
-PyObject* object_of(const ArrayObject& array) {
-  return reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&array));
-}
-
 bool same_elements(const ArrayObject& a, const ArrayObject& b) {
   return &a == &b || (a.filled == b.filled && a.offset == b.offset && a.stored_as == b.stored_as &&
                       a.shape == b.shape && a.is_contiguous() && b.is_contiguous());

@@ -32,7 +32,6 @@ class Chain {
 
   /// An operand that has to be computed before the chain can be; null where it is whole.
   const ArrayObject* blocked_by() const { return blocked_by_; }
-  std::size_t functions() const { return steps_.size(); }
   /// What others have too and the chain computes on its way may be computed once more. Until the
   /// result is there, writes to what the chain reads wait for it.
   std::vector<Computing> begin() const;

@@ -28,8 +28,8 @@ namespace {
 
 /// Fewer elements than this stay in a CPU's caches, from one function to the next.
 constexpr Size most_in_caches = Size{1} << 21;
-/// What may wait at a time, and the memory that it may read: a quarter of what there is, or of this
-/// where the device does not say.
+/// What may wait at a time, and the memory that it may read: a quarter of the limit, or of this
+/// where there is none or it is larger.
 constexpr std::size_t most_waiting = 256;
 constexpr std::uint64_t assumed_memory = std::uint64_t{16} << 30;
 constexpr Size little_memory = Size{16} << 20;
@@ -101,11 +101,6 @@ bool reads(const Deferred& one, const ArrayMemory* memory) {
   });
 }
 
-py::object object_of(const ArrayObject& array) {
-  return py::reinterpret_borrow<py::object>(
-      reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&array)));
-}
-
 /// Whether another thread computes it: one of this process, which a fork leaves behind.
 bool is_elsewhere(const Deferred& one) {
   return one.computing_process == own_process() &&
@@ -144,7 +139,7 @@ void run(const ElementCall& call, const ArrayObject& out, Py_ssize_t held) {
 
 void compute_one(const ArrayObject& array, bool apart) {
   // Whoever computes it may have the last reference.
-  const py::object alive = object_of(array);
+  const auto alive = py::reinterpret_borrow<py::object>(object_of(array));
   while (array.deferred != nullptr && is_elsewhere(*array.deferred)) {
     without_gil([] { std::this_thread::sleep_for(std::chrono::microseconds(20)); });
   }

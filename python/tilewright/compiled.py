@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.operands import invalid, shown
@@ -61,7 +63,7 @@ class _Other:
         self.value = value
         # 1, 1.0 and True are equal, as 0.0 and -0.0 are, and not the same to a function; NaN is not
         # equal to itself.
-        is_float = isinstance(value, (float, complex, frozenset))
+        is_float = isinstance(value, (float, complex, np.inexact, frozenset))
         self._key = (type(value), repr(value) if is_float else value)
 
     def __eq__(self, other: object) -> bool:
