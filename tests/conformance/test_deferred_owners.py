@@ -152,7 +152,7 @@ def test_a_recording_leaves_what_other_threads_called_for(be):
 
 
 def test_what_fails_at_a_recordings_end_ends_it(be):
-    few = tw.init_backend(be.name, memory_limit=24 << 20)
+    few = tw.init_backend(be.device.id, memory_limit=24 << 20)
     x = tw.ones(1 << 20, device=few)
     with tw.deferred(True):
         with pytest.raises(tw.OutOfMemory), few.record() as recording:
@@ -167,7 +167,7 @@ def test_what_fails_at_a_recordings_end_ends_it(be):
 
 
 def test_operands_of_what_waits_leave_room(be):
-    few = tw.init_backend(be.name, memory_limit=64 << 20)
+    few = tw.init_backend(be.device.id, memory_limit=64 << 20)
     big = np.ones(1 << 20, np.float32)
     with tw.deferred(True):
         masks = [tw.asarray(big, device=few) > 0 for _ in range(30)]
@@ -178,7 +178,7 @@ def test_operands_of_what_waits_leave_room(be):
 
 
 def test_one_that_cannot_be_computed_is_no_fault_of_others(be):
-    few = tw.init_backend(be.name, memory_limit=8 << 20)
+    few = tw.init_backend(be.device.id, memory_limit=8 << 20)
     row, x = tw.ones((1, 2048), device=few), tw.ones((2048, 1), device=few)
     with tw.deferred(True):
         large = row + x  # 16 MB
