@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,15 @@ os.environ["SCIPY_ARRAY_API"] = "1"
 HERE = Path(__file__).parent
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked sampled(n) one case in n, drawn by its name, is left to `./dev test`."""
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is not None and zlib.crc32(item.name.encode()) % mark.args[0] != 0:
+            item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ def near(got: tw.Array, expected: Any, bound: float) -> None:
     np.testing.assert_allclose(got.numpy(), expected, rtol=bound, atol=bound)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_equal_bins(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     host = values(rng, (7, 300), dtype)

@@ -149,6 +149,7 @@ DISTRIBUTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Host], Host]]] = 
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_distributions(be: Backend, name: str) -> None:
     """The statistic of Kolmogorov and Smirnov: beyond 1.63 by chance in one of a hundred seeds."""

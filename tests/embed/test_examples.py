@@ -23,7 +23,9 @@ def test_every_example_has_its_pair() -> None:
     assert NAMES
 
 
-@pytest.mark.parametrize("device", ["cpu:0", "webgpu:0"])
+@pytest.mark.parametrize(
+    "device", ["cpu:0", pytest.param("webgpu:0", marks=pytest.mark.exhaustive)]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_both_of_a_pair_print_the_same(
     programs: Path, name: str, device: str, monkeypatch: pytest.MonkeyPatch

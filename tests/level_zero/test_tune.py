@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def tune(cache: Path, *arguments: str) -> Any:
     done = subprocess.run(
@@ -22,6 +24,7 @@ def tune(cache: Path, *arguments: str) -> Any:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_every_kernel_is_measured(tmp_path: Path) -> None:
     sizes = ("--ops", "gemm", "--sizes", "200x200x200", "--dtypes", "float32")
     said = json.loads(tune(tmp_path, *sizes, "--json"))

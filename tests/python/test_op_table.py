@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.exhaustive
 def test_the_table_in_the_readme_is_the_one_that_runs_here(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -38,6 +38,7 @@ def multiply(backend: tilewright.Backend) -> Any:
     return call
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("tile", tile_names())
 @pytest.mark.parametrize(
     ("trans_a", "trans_b", "types"),

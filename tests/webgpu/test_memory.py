@@ -282,6 +282,7 @@ assert 10 < driver.count("pipelines_made") < 100, driver.count("pipelines_made")
 """
 
 
+@pytest.mark.exhaustive
 def test_many_shapes_share_kernels(succeeds: Succeeds, faulty_driver: dict[str, str]) -> None:
     rounds = ROUNDS.format(times=1500, bytes_a_time=100)
     succeeds(SHAPES + rounds + FEW_PIPELINES, **faulty_driver)

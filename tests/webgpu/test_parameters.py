@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from suite import passed
 
 from .conftest import DEVICE
@@ -54,6 +55,7 @@ def test_each_launch_has_its_own(succeeds: Callable[..., str]) -> None:
     assert succeeds(MORE_THAN_ONE_SUBMISSION_HOLDS, **WITHOUT) == "done\n"
 
 
+@pytest.mark.exhaustive
 def test_the_cases_of_the_contract_hold() -> None:
     tests = [
         *(CONFORMANCE / name for name in ("test_cases.py", "test_gather.py", "test_kernel.py")),

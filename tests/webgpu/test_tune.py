@@ -89,6 +89,7 @@ def tune(quiet_folder: Path, tmp_path: Path) -> Callable[..., tuple[int, Any]]:
     return run
 
 
+@pytest.mark.exhaustive
 def test_bad_candidates_are_left_out_and_the_others_go_on(
     tune: Callable[..., tuple[int, Any]], tmp_path: Path, faulty_driver: dict[str, str]
 ) -> None:
