@@ -23,11 +23,18 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test marked sampled(n) one case in n, drawn by its name, is left to `./dev test`."""
+    """Of a test marked sampled(n) `./dev test` runs one case in n of each device, drawn by name,
+    and at least one; the others are exhaustive."""
+    families: dict[tuple[str, str, str], list[pytest.Function]] = {}
     for item in items:
-        mark = item.get_closest_marker("sampled")
-        if mark is not None and zlib.crc32(item.name.encode()) % mark.args[0] != 0:
-            item.add_marker(pytest.mark.exhaustive)
+        if isinstance(item, pytest.Function) and item.get_closest_marker("sampled"):
+            device = str(item.callspec.params.get("device", ""))
+            families.setdefault((item.module.__name__, item.originalname, device), []).append(item)
+    for cases in families.values():
+        (n,) = next(cases[0].iter_markers("sampled")).args
+        drawn = sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))
+        for case in drawn[-(-len(cases) // n) :]:
+            case.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.fixture(scope="session")
