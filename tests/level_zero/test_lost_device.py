@@ -30,6 +30,7 @@ uses = {
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "first",
     [
