@@ -31,6 +31,7 @@ struct ConvSums;
 namespace tilewright::gpu {
 
 struct BoundMatrices;
+struct Conjugates;
 struct MatrixPart;
 struct ConvProduct;
 struct MapPiece;
@@ -292,6 +293,8 @@ class GpuBackend final : public Backend {
   GemmPlan plan_gemm(const GemmRequest& request) const;
   void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,
                      const GemmOperand& b, const Binding& c);
+  void multiply_doubles(const GemmRequest& request, const Binding& a, const Binding& b,
+                        const Binding& c);
   void multiply(const GemmRequest& request, std::optional<std::size_t> tile, Size pieces,
                 const GemmOperand& a, const GemmOperand& b, const Binding& c);
   void multiply_tiles(const GemmRequest& request, std::size_t tile, const GemmOperand& a,
@@ -393,15 +396,18 @@ class GpuBackend final : public Backend {
 
   /// Throws Unsupported for more workgroups than a dimension of a grid has.
   void check_groups(std::string_view op, Size groups) const;
-  /// Solves for a block of rows of X by the lower triangle of as many rows of A; without `a` it is
-  /// a part of x.
+  /// Throws Unsupported where the device does not compute with the numbers of the matrices.
+  void require_factors(std::string_view op, const Matrices& matrices) const;
+  /// Solves for a block of rows of X by the lower triangle of as many rows of A, or of its
+  /// conjugate; without `a` it is a part of x.
   void solve_block(const BoundMatrices* a, const MatrixPart& of_a, const BoundMatrices& x,
-                   const MatrixPart& of_x, Size size, Size columns, bool unit, Size batch);
+                   const MatrixPart& of_x, Size size, Size columns, bool unit, bool conjugate,
+                   const Matrices& matrices);
   /// C -= A B of parts of matrices; without `a` all lie in x. With `lower` above C's diagonal
   /// nothing is written.
   void update_matrices(const BoundMatrices* a, const MatrixPart& of_a, const BoundMatrices& x,
                        const MatrixPart& of_b, const MatrixPart& of_c, Size rows, Size columns,
-                       Size depth, bool lower, Size batch);
+                       Size depth, bool lower, Conjugates conjugates, const Matrices& matrices);
 
   /// Throws KernelError where the code does not compile, on a device kept for trying.
   void try_kernel(const KernelDescription& kernel);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,10 @@ import tilewright as tw
 from tilewright import Backend
 
 from .arguments import Name, lacks
-from .workspace import Workspace
+from .workspace import Workspace, has_float64
+
+if TYPE_CHECKING:
+    from fuzz.draw import Draw
 
 Array = npt.NDArray[Any]
 
@@ -37,8 +40,18 @@ def real_of(dtype: str) -> str:
 
 
 def runs(be: Backend, op: str, dtype: str) -> bool:
-    """Whether the backend factors such matrices: GPUs do float32."""
-    return not lacks(be, op) and (be.name == "cpu" or dtype == "float32")
+    """Whether the backend factors such matrices."""
+    return not lacks(be, op) and (real_of(dtype) == "float32" or has_float64(be))
+
+
+def drawn_dtype(draw: Draw) -> str:
+    """For the fuzzer: of all that the device takes."""
+    return draw.one_of([d for d in TYPES if draw.doubles or real_of(d) == "float32"])
+
+
+def parts(x: Array) -> Array:
+    """A view of the real numbers that elements consist of."""
+    return x.view(real_of(x.dtype.name)) if x.dtype.kind == "c" else x
 
 
 def draw(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Array:
@@ -73,8 +86,11 @@ def assert_near(got: Array, expected: Array, dtype: str, size: int, factor: floa
     each matrix."""
     assert got.shape == expected.shape
     eps = float(np.finfo(real_of(dtype)).eps)
-    off = np.sqrt(np.sum(np.abs(wide(got) - wide(expected)) ** 2, axis=(-2, -1)))
-    norm = np.sqrt(np.sum(np.abs(wide(expected)) ** 2, axis=(-2, -1)))
+    scale = np.abs(wide(expected)).max(axis=(-2, -1), keepdims=True, initial=0)
+    # Squares of what they are divided by it are in range.
+    scale[scale == 0] = 1
+    off = np.sqrt(np.sum(np.abs((wide(got) - wide(expected)) / scale) ** 2, axis=(-2, -1)))
+    norm = np.sqrt(np.sum(np.abs(wide(expected) / scale) ** 2, axis=(-2, -1)))
     assert np.all(off <= factor * (size + 8) * eps * np.maximum(norm, 1e-30)), (off, norm)
 
 

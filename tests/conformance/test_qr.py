@@ -16,6 +16,9 @@ from .factorisations import (
     assert_near,
     assert_orthonormal,
     draw,
+    drawn_dtype,
+    kind_of,
+    parts,
     runs,
     wide,
 )
@@ -66,28 +69,43 @@ def check(be: Backend, a: Array, complete: bool) -> None:
 @pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_product(be: Backend, rng: np.random.Generator, dtype: str, complete: bool) -> None:
-    for m, n, batch in SHAPES if dtype in ("float32", "complex64") else [(40, 7, 2)]:
+    for m, n, batch in SHAPES:
         check(be, draw(rng, (batch, m, n), dtype), complete)
 
 
-def test_long(be: Backend, rng: np.random.Generator) -> None:
-    check(be, draw(rng, (1, 600, 129), "float32"), False)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    check(be, draw(rng, (1, 600, 129), dtype), False)
 
 
-def test_without_full_rank(be: Backend, rng: np.random.Generator) -> None:
-    a = draw(rng, (3, 40, 4), "float32") @ draw(rng, (3, 4, 20), "float32")
+@pytest.mark.parametrize("dtype", TYPES)
+def test_without_full_rank(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    a = draw(rng, (3, 40, 4), dtype) @ draw(rng, (3, 4, 20), dtype)
     a[1] = 0
     a[2, :, 5:] = a[2, :, :1]
     check(be, a, False)
 
 
-def test_of_all_scales(be: Backend, rng: np.random.Generator) -> None:
-    for scale in (1e30, 1e-30, np.geomspace(1e20, 1e-20, 40)[:, None]):
-        check(be, (draw(rng, (1, 40, 30), "float32") * scale).astype("float32"), False)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_of_all_scales(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    power = 30 if kind_of(dtype)[1] == "float32" else 250
+    for scale in (10.0**power, 10.0**-power, np.logspace(power / 1.5, -power / 1.5, 40)[:, None]):
+        check(be, (draw(rng, (1, 40, 30), dtype) * scale).astype(dtype), False)
 
 
-def test_not_finite(be: Backend, rng: np.random.Generator) -> None:
-    a = draw(rng, (2, 40, 20), "float32")
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_columns_of_one_number(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    """What has a triangle already becomes one with a real diagonal."""
+    a = np.triu(draw(rng, (2, 20, 20), dtype))
+    check(be, a, False)
+    found = factor(be, a)
+    if found:
+        assert not np.diagonal(found[1], axis1=-2, axis2=-1).imag.any()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_not_finite(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    a = draw(rng, (2, 40, 20), dtype)
     a[0, 30, 3] = np.nan
     found = factor(be, a)
     if found:
@@ -99,17 +117,20 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
     from fuzz import call as fuzz
     from fuzz.ops.rows import operand, room
 
+    from .factorisations import draw as matrices
+
     m, n, batch = draw.size_or_zero(60), draw.size_or_zero(60), draw.size_or_zero(3)
     complete = bool(draw.below(2))
     k = min(m, n)
     columns = m if complete else k
+    dtype = drawn_dtype(draw)
+    is_complex, real = kind_of(dtype)
     # Away from what has no full rank, so that the factors are what exact ones round to.
-    a = (draw.normal((batch, m, n), "float32") / 8 + np.eye(m, n) * max(m, n, 1) ** 0.5).astype(
-        "float32"
-    )
-    sides = np.linalg.qr(a.astype(np.float64), "complete" if complete else "reduced")
+    a = matrices(draw.rng, (batch, m, n), dtype) / 8 + np.eye(m, n) * max(m, n, 1) ** 0.5
+    a = a.astype(dtype)
+    sides = np.linalg.qr(wide(a), "complete" if complete else "reduced")
     empty = k == 0 or batch == 0
-    q, r = room(draw, (batch, m, columns), "float32"), room(draw, (batch, columns, n), "float32")
+    q, r = room(draw, (batch, m, columns), dtype), room(draw, (batch, columns, n), dtype)
     values = {
         "a": operand(draw, a),
         "q": q,
@@ -118,10 +139,14 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
         "n": n,
         "batch": batch,
         "complete": complete,
-        "is_complex": False,
-        "dtype": "float32",
+        "is_complex": is_complex,
+        "dtype": real,
     }
     # Columns of a complete Q beyond k are not determined.
-    whole = 2.0 if complete and m > n else 1e-4
-    results = [fuzz.Result(q, sides[0], whole), fuzz.Result(r, sides[1], 1e-3)]
+    near = 1e4 * float(np.finfo(real).eps)
+    whole = 2.0 if complete and m > n else near
+    results = [
+        fuzz.Result(q, parts(sides[0]), whole, parts),
+        fuzz.Result(r, parts(sides[1]), near, parts),
+    ]
     return fuzz.Call(name, values, [] if empty else results, empty=empty)

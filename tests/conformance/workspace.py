@@ -47,6 +47,11 @@ def keeps_subnormals(be: Backend) -> bool:
     return _keeps_subnormals[known]
 
 
+def has_float64(be: Backend) -> bool:
+    """Whether kernels of the device compute with it."""
+    return be.supports("map", "float64")
+
+
 class Workspace:
     """Makes buffers, frees them at the end, and then checks that the bytes behind each buffer and
     all inputs are what they were."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import tilewright as tw
 from conformance.calls import lacks
-from conformance.workspace import keeps_subnormals
+from conformance.workspace import has_float64, keeps_subnormals
 from tilewright import _core
 
 from . import arrays, kernels, sequences, spirv
@@ -204,8 +204,8 @@ def run(
     bench: Bench, seed: int, cases: Iterable[int], choices: Sequence[int] | None = None
 ) -> Iterator[tuple[int, Draw]]:
     """Gives each case before it runs."""
-    subnormals = keeps_subnormals(bench.be)
+    subnormals, doubles = keeps_subnormals(bench.be), has_float64(bench.be)
     for case in cases:
-        draw = Draw(seed, case, choices, subnormals)
+        draw = Draw(seed, case, choices, subnormals, doubles)
         yield case, draw
         run_case(bench, draw)

@@ -23,7 +23,12 @@ class Draw:
     running it again with smaller `choices`, after whose end all others are 0."""
 
     def __init__(
-        self, seed: int, case: int, choices: Sequence[int] | None = None, subnormals: bool = True
+        self,
+        seed: int,
+        case: int,
+        choices: Sequence[int] | None = None,
+        subnormals: bool = True,
+        doubles: bool = True,
     ) -> None:
         self._random = random.Random(f"{seed} {case}")
         self._given = choices
@@ -35,6 +40,8 @@ class Draw:
         self.on_about: Callable[[str], None] = lambda _: None
         #: whether the device keeps float32 numbers below 2^-126; inputs have none where it does not
         self.subnormals = subnormals
+        #: whether it computes with float64
+        self.doubles = doubles
         # Apart, so that the contents of buffers stay when choices change.
         self.rng = np.random.default_rng([seed, case])
 

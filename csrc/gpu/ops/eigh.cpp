@@ -20,23 +20,24 @@ constexpr Size most_size = 4096;
 // has not come to an end by then has a status.
 void GpuBackend::launch_eigh(const EighRequest& r) {
   constexpr std::string_view op = "eigh";
-  require_factors(op, name(), r.matrices);
+  require_factors(op, r.matrices);
   const Size n = r.n, batch = r.matrices.batch, elements = n * n * batch;
   if (n > most_size) {
     throw Unsupported(text(op, ": n is ", n, ", and the ", name(), " backend takes up to ",
                            most_size, "; compute it on the cpu backend"));
   }
   const bool with_vectors = bool{r.vectors};
-  const std::uint64_t bytes = bytes_of(elements, DType::float32);
+  const Matrices& matrices = r.matrices;
+  const std::uint64_t bytes = bytes_of(elements, r.matrices);
   const Size players = n + n % 2, pairs = players / 2;
   const auto scratch = [&](std::uint64_t size) {
     const AllocationRef room = memory_->scratch(op, size);
     return std::pair(room, bind(op, BufferRange(room), size));
   };
   const auto [a_room, a] = scratch(bytes);
-  const auto [angle_room, angles] = scratch(bytes_of(2 * pairs * batch, DType::float32));
+  const auto [angle_room, angles] = scratch(bytes_of(2 * pairs * batch, r.matrices));
   const auto [v_room, v] = with_vectors ? scratch(bytes) : std::pair(AllocationRef(), Binding{});
-  const Binding values = bind(op, r.values, bytes_of(n * batch, DType::float32));
+  const Binding values = bind(op, r.values, bytes_of(n * batch, r.matrices.dtype));
   const Binding status = bind(op, r.status, bytes_of(batch, DType::int32));
   const auto with_v = [&](std::vector<Binding> bindings) {
     if (with_vectors) bindings.push_back(v);
@@ -44,14 +45,18 @@ void GpuBackend::launch_eigh(const EighRequest& r) {
   };
   const auto fill = [&](std::uint32_t group) {
     return [=](TemplateVariables& variables) {
+      set_numbers(variables, matrices);
       variables["GROUP"] = std::int64_t{group};
       variables["VECTORS"] = std::int64_t{with_vectors};
     };
   };
-  const auto plain = [](std::uint32_t group) {
-    return [=](TemplateVariables& variables) { variables["GROUP"] = std::int64_t{group}; };
+  const auto plain = [&](std::uint32_t group) {
+    return [=](TemplateVariables& variables) {
+      set_numbers(variables, matrices);
+      variables["GROUP"] = std::int64_t{group};
+    };
   };
-  const std::uint32_t variant = with_vectors ? 1 : 0;
+  const std::uint32_t variant = variant_of(matrices, with_vectors ? 1 : 0);
   const Size most = device_->limits().max_groups;
 
   const std::array<std::uint32_t, 3> of_begin{u32(n), u32(elements), r.upper ? 1u : 0u};
@@ -59,7 +64,8 @@ void GpuBackend::launch_eigh(const EighRequest& r) {
       cover(static_cast<std::uint64_t>(elements), group_size), fill(group_size));
   constexpr std::uint32_t angle_group = 64;
   const Size items = pairs * (pairs + (with_vectors ? n : 0));
-  const Size sweeps = 7 + std::bit_width(static_cast<std::uint64_t>(n)) / 2;
+  const bool is_double = matrices.dtype == DType::float64;
+  const Size sweeps = (is_double ? 9 : 7) + std::bit_width(static_cast<std::uint64_t>(n)) / 2;
   const std::vector<Binding> turned = with_v({angles, a});
   for (Size round = 0; n > 1 && round < sweeps * (players - 1); ++round) {
     for (Size first = 0; first < batch; first += most) {
@@ -67,7 +73,7 @@ void GpuBackend::launch_eigh(const EighRequest& r) {
       const std::array<std::uint32_t, 4> params{u32(n), u32(players), u32(round % (players - 1)),
                                                 u32(first)};
       const std::array<Binding, 2> both{a, angles};
-      run(KernelId::jacobi_angles, 0, params, both,
+      run(KernelId::jacobi_angles, variant_of(matrices), params, both,
           {u32((pairs + angle_group - 1) / angle_group), u32(count), 1}, plain(angle_group));
       run(KernelId::jacobi_rotate, variant, params, turned,
           {u32((items + group_size - 1) / group_size), u32(count), 1}, fill(group_size));
@@ -75,8 +81,8 @@ void GpuBackend::launch_eigh(const EighRequest& r) {
   }
   const std::array<std::uint32_t, 2> of_status{u32(n), u32(batch)};
   const std::array<Binding, 2> checked{a, status};
-  run(KernelId::jacobi_status, 0, of_status, checked, cover(static_cast<std::uint64_t>(batch), 1),
-      plain(group_size));
+  run(KernelId::jacobi_status, variant_of(matrices), of_status, checked,
+      cover(static_cast<std::uint64_t>(batch), 1), plain(group_size));
   std::vector<Binding> ordered = with_v({a, values});
   if (with_vectors) ordered.push_back(bind(op, r.vectors, bytes));
   for (Size first = 0; first < batch; first += most) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "core/matrices.hpp"
@@ -10,7 +11,28 @@
 namespace tilewright::gpu {
 
 /// Rows and columns that factorisations work on at a time, as their kernels hold them.
-inline constexpr Size factor_block = 32;
+inline Size factor_block(const Matrices& m) {
+  return m.is_complex && m.dtype == DType::float64 ? 16 : 32;
+}
+
+/// Of so many elements.
+inline std::uint64_t bytes_of(Size elements, const Matrices& m) {
+  return bytes_of(m.numbers(elements), m.dtype);
+}
+
+/// A form of a kernel for the numbers of matrices.
+inline std::uint32_t variant_of(const Matrices& m, std::uint32_t form = 0) {
+  return form * 4 + (m.is_complex ? 2 : 0) + (m.dtype == DType::float64 ? 1 : 0);
+}
+
+/// The variables of numbers.wgsl.
+inline void set_real(TemplateVariables& variables, const Matrices& m) {
+  variables["T"] = std::string(m.dtype == DType::float64 ? "f64" : "f32");
+}
+inline void set_numbers(TemplateVariables& variables, const Matrices& m) {
+  set_real(variables, m);
+  variables["COMPLEX"] = std::int64_t{m.is_complex};
+}
 
 /// A part of matrices in a binding, by strides in elements, which may be negative.
 struct MatrixPart {
@@ -26,8 +48,10 @@ struct BoundMatrices {
   Size apart;
 };
 
-/// Throws Unsupported for what the kernels of factorisations do not compute.
-void require_factors(std::string_view op, std::string_view backend, const Matrices& matrices);
+/// Of which matrix a conjugate is meant.
+struct Conjugates {
+  bool a = false, b = false;
+};
 
 /// A stride or place as kernels count it, modulo 2^32.
 inline std::uint32_t wrapped(Size size) { return static_cast<std::uint32_t>(size); }

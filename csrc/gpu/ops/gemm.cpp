@@ -236,12 +236,12 @@ GemmPlan GpuBackend::plan_gemm(const GemmRequest& r) const {
 }
 
 void GpuBackend::launch_gemm(const GemmRequest& r) {
-  if (r.dtype == DType::float64) {
-    throw Unsupported(text(r.op, ": the ", name(),
-                           " backend multiplies float32 and float16; cast to float32, or compute "
-                           "it on the cpu backend"));
-  }
   require(r.op, r.dtype);
+  if (!lacking_feature(r.dtype).empty()) {
+    throw Unsupported(text(r.op, ": ", device_->info().name,
+                           " has no float64 in kernels; cast to float32, or compute it on the cpu "
+                           "backend"));
+  }
   const Binding a = bind(r.op, r.a,
                          bytes_of(r.trans_a ? reach(r.k, r.m, r.lda, r.stride_a, r.batch_count)
                                             : reach(r.m, r.k, r.lda, r.stride_a, r.batch_count),
@@ -252,6 +252,7 @@ void GpuBackend::launch_gemm(const GemmRequest& r) {
                                   r.dtype));
   const Binding c =
       bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype));
+  if (r.dtype == DType::float64) return multiply_doubles(r, a, b, c);
   GemmOperand left{a, r.lda, r.stride_a, vectors_of_a(r), false};
   GemmOperand right{b, r.ldb, r.stride_b, vectors_of_b(r), false};
   const GemmPlan plan = plan_gemm(r);
@@ -269,6 +270,39 @@ void GpuBackend::launch_gemm(const GemmRequest& r) {
     }
   }
   multiply_form(r, plan.loose, left, right, c);
+}
+
+void GpuBackend::multiply_doubles(const GemmRequest& r, const Binding& a, const Binding& b,
+                                  const Binding& c) {
+  constexpr Size tile = 64;
+  const Size most = device_->limits().max_groups;
+  const Size tiles = std::max(count(r.m, tile), count(r.n, tile));
+  check_groups(r.op, tiles);
+  struct {
+    std::uint32_t m, n, k, first, a_row, a_deep, a_stride, b_deep, b_column, b_stride, ldc,
+        stride_c;
+    float alpha, beta;
+  } params{u32(r.m),
+           u32(r.n),
+           u32(r.alpha == 0 ? 0 : r.k),
+           0,
+           u32(r.trans_a ? 1 : r.lda),
+           u32(r.trans_a ? r.lda : 1),
+           u32(r.stride_a),
+           u32(r.trans_b ? 1 : r.ldb),
+           u32(r.trans_b ? r.ldb : 1),
+           u32(r.stride_b),
+           u32(r.ldc),
+           u32(r.stride_c),
+           r.alpha,
+           r.beta};
+  const std::array<Binding, 3> bindings{a, b, c};
+  for (Size first = 0; first < r.batch_count; first += most) {
+    params.first = u32(first);
+    run(KernelId::gemm_double, 0, params, bindings,
+        {u32(count(r.n, tile)), u32(count(r.m, tile)), u32(std::min(most, r.batch_count - first))},
+        [](TemplateVariables& v) { v["GROUP"] = std::int64_t{group_size}; });
+  }
 }
 
 void GpuBackend::multiply_form(const GemmRequest& r, const GemmForm& form, const GemmOperand& a,

@@ -9,12 +9,12 @@ namespace tilewright::gpu {
 
 void GpuBackend::launch_triangular_solve(const TriangularSolveRequest& r) {
   constexpr std::string_view op = "triangular_solve";
-  require_factors(op, name(), r.matrices);
+  require_factors(op, r.matrices);
   constexpr Size narrowest = 64;  // columns of a workgroup
   check_groups(op, (r.columns + narrowest - 1) / narrowest);
   const Size n = r.n, batch = r.matrices.batch;
-  const std::uint64_t bytes = bytes_of(n * r.columns * batch, DType::float32);
-  const BoundMatrices a{bind(op, r.a, bytes_of(n * n * batch, DType::float32)), n * n};
+  const std::uint64_t bytes = bytes_of(n * r.columns * batch, r.matrices);
+  const BoundMatrices a{bind(op, r.a, bytes_of(n * n * batch, r.matrices)), n * n};
   const BoundMatrices x{bind(op, r.x, bytes), n * r.columns};
   if (!(r.x == r.b)) {
     device_->copy(buffer_of(r.x), r.x.offset, buffer_of(r.b), r.b.offset, bytes);
@@ -34,11 +34,14 @@ void GpuBackend::launch_triangular_solve(const TriangularSolveRequest& r) {
     of_x = of_x.from(n - 1, 0);
     of_x.row = -of_x.row;
   }
-  for (Size k = 0; k < n; k += factor_block) {
-    const Size size = std::min(factor_block, n - k), next = k + size;
-    solve_block(&a, of_a.from(k, k), x, of_x.from(k, 0), size, r.columns, r.unit, batch);
+  const bool conjugate = r.trans == Transpose::conj_transpose;
+  const Size block = factor_block(r.matrices);
+  for (Size k = 0; k < n; k += block) {
+    const Size size = std::min(block, n - k), next = k + size;
+    solve_block(&a, of_a.from(k, k), x, of_x.from(k, 0), size, r.columns, r.unit, conjugate,
+                r.matrices);
     update_matrices(&a, of_a.from(next, k), x, of_x.from(k, 0), of_x.from(next, 0), n - next,
-                    r.columns, size, false, batch);
+                    r.columns, size, false, {.a = conjugate}, r.matrices);
   }
 }
 

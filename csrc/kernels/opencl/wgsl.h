@@ -13,6 +13,7 @@ VECTOR_TYPE(short, 4);
   VECTOR_TYPE(type, 4);
 WIDE_TYPES(long)
 WIDE_TYPES(ulong)
+WIDE_TYPES(double)
 
 size_t BUILTIN get_global_id(uint dimension);
 #define CLK_GLOBAL_MEM_FENCE 2
@@ -56,6 +57,12 @@ BINARY(float3)
 TERNARY(float3)
 MORE_UNARY(float3)
 MORE_BINARY(float3)
+#define OF_DOUBLES(declare) declare(double) declare(double2) declare(double3) declare(double4)
+OF_DOUBLES(UNARY)
+OF_DOUBLES(BINARY)
+OF_DOUBLES(TERNARY)
+OF_DOUBLES(MORE_UNARY)
+OF_DOUBLES(MORE_BINARY)
 
 #define INLINE static inline __attribute__((overloadable))
 #define FOR_VECTORS_OF(form, type) form(type##2) form(type##3) form(type##4)

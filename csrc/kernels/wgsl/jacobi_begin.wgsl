@@ -1,16 +1,19 @@
-// Symmetric matrices of one triangle, and the unit matrices that their eigenvectors start from.
+// Symmetric or Hermitian matrices of one triangle, and the unit matrices that their eigenvectors start from.
 // 0 source, 1 a; VECTORS: 2 v.
-// Variables: GROUP, VECTORS.
+// Variables: GROUP, VECTORS, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! VECTORS: 0 1
 //! GROUP: 256
 #include "range.wgsl"
+#include "numbers.wgsl"
 
 struct Params { n: u32, elements: u32, upper: u32 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> source: array<f32>;
-@group(0) @binding(1) var<storage, read_write> a: array<f32>;
+@group(0) @binding(0) var<storage, read> source: array<${NUMBER}>;
+@group(0) @binding(1) var<storage, read_write> a: array<${NUMBER}>;
 #if VECTORS
-@group(0) @binding(2) var<storage, read_write> v: array<f32>;
+@group(0) @binding(2) var<storage, read_write> v: array<${NUMBER}>;
 #end
 
 @compute @workgroup_size(${GROUP})
@@ -22,8 +25,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let j = item % params.n;
   let i = row % params.n;
   let is_read = (params.upper == 1u && i <= j) || (params.upper == 0u && j <= i);
-  a[item] = source[select((row - i + j) * params.n + i, item, is_read)];
+  var value = source[select((row - i + j) * params.n + i, item, is_read)];
+#if COMPLEX
+  if (!is_read) { value = conjugate(value); }
+  if (i == j) { value = of_real(real_of(value)); }
+#end
+  a[item] = value;
 #if VECTORS
-  v[item] = select(0.0, 1.0, i == j);
+  v[item] = of_real(select(${T}(0), ${T}(1), i == j));
 #end
 }

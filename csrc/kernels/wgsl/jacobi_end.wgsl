@@ -1,16 +1,19 @@
 // Puts eigenvalues in ascending order, and their vectors with them: a workgroup for each of them.
 // 0 a, 1 values; VECTORS: 2 v, 3 vectors.
-// Variables: GROUP, VECTORS.
+// Variables: GROUP, VECTORS, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! VECTORS: 0 1
 //! GROUP: 64
+#include "numbers.wgsl"
 
 struct Params { n: u32, first: u32 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> a: array<f32>;
-@group(0) @binding(1) var<storage, read_write> values: array<f32>;
+@group(0) @binding(0) var<storage, read> a: array<${NUMBER}>;
+@group(0) @binding(1) var<storage, read_write> values: array<${T}>;
 #if VECTORS
-@group(0) @binding(2) var<storage, read> v: array<f32>;
-@group(0) @binding(3) var<storage, read_write> vectors: array<f32>;
+@group(0) @binding(2) var<storage, read> v: array<${NUMBER}>;
+@group(0) @binding(3) var<storage, read_write> vectors: array<${NUMBER}>;
 #end
 var<workgroup> counts: array<u32, ${GROUP}>;
 
@@ -20,10 +23,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let n = params.n;
   let base = matrix * n * n;
   let own = group.x;
-  let value = a[base + own * (n + 1u)];
+  let value = real_of(a[base + own * (n + 1u)]);
   var before = 0u;
   for (var i = local; i < n; i += ${GROUP}u) {
-    let other = a[base + i * (n + 1u)];
+    let other = real_of(a[base + i * (n + 1u)]);
     if (other < value || (other == value && i < own)) { before += 1u; }
   }
   counts[local] = before;

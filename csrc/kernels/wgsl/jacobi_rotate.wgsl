@@ -1,23 +1,22 @@
-// Applies the rotations of a round to the rows and columns of symmetric matrices, the four elements
+// Applies the rotations of a round to the rows and columns of symmetric or Hermitian matrices, the four elements
 // where two pairs meet a work-item, and to the columns of their eigenvectors.
 // 0 angles, 1 a; VECTORS: 2 v.
-// Variables: GROUP, VECTORS.
+// Variables: GROUP, VECTORS, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! VECTORS: 0 1
 //! GROUP: 256
 #include "jacobi_pairs.wgsl"
+#include "numbers.wgsl"
+#include "jacobi_turn.wgsl"
 
 struct Params { n: u32, players: u32, round: u32, first: u32 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> angles: array<f32>;
-@group(0) @binding(1) var<storage, read_write> a: array<f32>;
+@group(0) @binding(0) var<storage, read> angles: array<${NUMBER}>;
+@group(0) @binding(1) var<storage, read_write> a: array<${NUMBER}>;
 #if VECTORS
-@group(0) @binding(2) var<storage, read_write> v: array<f32>;
+@group(0) @binding(2) var<storage, read_write> v: array<${NUMBER}>;
 #end
-
-/// Both of a pair, turned.
-fn turned(x: f32, y: f32, sine: f32, share: f32) -> vec2<f32> {
-  return vec2<f32>(x - sine * fma(share, x, y), y + sine * fma(-share, y, x));
-}
 
 /// Of rows p and q and columns r and s, of which only p and r need be there.
 fn turn_block(base: u32, i: u32, j: u32, of_i: u32, of_j: u32) {
@@ -31,14 +30,16 @@ fn turn_block(base: u32, i: u32, j: u32, of_i: u32, of_j: u32) {
   let qr = base + rows.y * n + columns.x;
   let qs = base + rows.y * n + columns.y;
   var w = a[pr];
-  var x = 0.0;
-  var y = 0.0;
-  var z = 0.0;
+  var x = ${NUMBER}();
+  var y = ${NUMBER}();
+  var z = ${NUMBER}();
   if (two_columns) { x = a[ps]; }
   if (two_rows) { y = a[qr]; }
   if (two_rows && two_columns) { z = a[qs]; }
-  let left = turned(w, y, angles[of_i], angles[of_i + 1u]);
-  let right = turned(x, z, angles[of_i], angles[of_i + 1u]);
+  let of_rows = conjugate(angles[of_i]);
+  let share = conjugate(angles[of_i + 1u]);
+  let left = turned(w, y, of_rows, share);
+  let right = turned(x, z, of_rows, share);
   let upper = turned(left.x, right.x, angles[of_j], angles[of_j + 1u]);
   let lower = turned(left.y, right.y, angles[of_j], angles[of_j + 1u]);
   w = upper.x;
@@ -46,8 +47,10 @@ fn turn_block(base: u32, i: u32, j: u32, of_i: u32, of_j: u32) {
   y = lower.x;
   z = lower.y;
   if (i == j) {
-    x = 0.0;
-    y = 0.0;
+    w = of_real(real_of(w));
+    x = ${NUMBER}();
+    y = ${NUMBER}();
+    z = of_real(real_of(z));
   }
   a[pr] = w;
   if (two_columns) { a[ps] = x; }

@@ -1,15 +1,23 @@
 // Whether matrices are diagonal by now: 0, 1 where they are not, or -1 where an element is not
 // finite. A workgroup for each matrix.
 // 0 a, 1 status.
-// Variables: GROUP.
+// Variables: GROUP, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! GROUP: 256
+#include "numbers.wgsl"
+// Of the diagonal, what is left beside it.
+#let LEFT = "1e-5f"
+#if T == "f64"
+#let LEFT = "2e-14lf"
+#end
 
 struct Params { n: u32, batch: u32 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> a: array<f32>;
+@group(0) @binding(0) var<storage, read> a: array<${NUMBER}>;
 @group(0) @binding(1) var<storage, read_write> status: array<i32>;
-var<workgroup> beside: array<u32, ${GROUP}>;
-var<workgroup> on_it: array<u32, ${GROUP}>;
+var<workgroup> beside: array<${BITS}, ${GROUP}>;
+var<workgroup> on_it: array<${BITS}, ${GROUP}>;
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -18,14 +26,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (matrix >= params.batch) { return; }
   let n = params.n;
   // Magnitudes are in the order of their bits, NaN behind infinity.
-  var largest_beside = 0u;
-  var largest_on_it = 0u;
+  var largest_beside = ${BITS}(0);
+  var largest_on_it = ${BITS}(0);
   for (var e = local; e < n * n; e += ${GROUP}u) {
-    let bits = bitcast<u32>(a[matrix * n * n + e]) & 0x7fffffffu;
+    let bits = largest_bits(a[matrix * n * n + e]);
     if (e / n == e % n) {
-      largest_on_it = max(largest_on_it, bits);
+      largest_on_it = larger(largest_on_it, bits);
     } else {
-      largest_beside = max(largest_beside, bits);
+      largest_beside = larger(largest_beside, bits);
     }
   }
   beside[local] = largest_beside;
@@ -33,11 +41,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   workgroupBarrier();
   if (local != 0u) { return; }
   for (var i = 0u; i < ${GROUP}u; i++) {
-    largest_beside = max(largest_beside, beside[i]);
-    largest_on_it = max(largest_on_it, on_it[i]);
+    largest_beside = larger(largest_beside, beside[i]);
+    largest_on_it = larger(largest_on_it, on_it[i]);
   }
   var result = 0;
-  if (bitcast<f32>(largest_beside) > 1e-5 * bitcast<f32>(largest_on_it)) { result = 1; }
-  if (max(largest_beside, largest_on_it) >= 0x7f800000u) { result = -1; }
+  if (bitcast<${T}>(largest_beside) > ${LEFT} * bitcast<${T}>(largest_on_it)) { result = 1; }
+  if (larger(largest_beside, largest_on_it) >= ${INFINITE}) { result = -1; }
   status[matrix] = result;
 }

@@ -1,18 +1,21 @@
-// Factors a panel of at most 32 columns of each matrix by partial pivoting, from its diagonal down:
+// Factors a panel of at most BLOCK columns of each matrix by partial pivoting, from its diagonal down:
 // a workgroup for each matrix. Rows are exchanged within the panel alone.
 // 0 x, 1 permutation, 2 status, 3 pivots.
-// Variables: GROUP.
+// Variables: GROUP, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! GROUP: 256
+#include "numbers.wgsl"
 
 struct Params { n: u32, at: u32, size: u32, batch: u32 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@group(0) @binding(0) var<storage, read_write> x: array<${NUMBER}>;
 @group(0) @binding(1) var<storage, read_write> permutation: array<u32>;
 @group(0) @binding(2) var<storage, read_write> status: array<u32>;
 @group(0) @binding(3) var<storage, read_write> pivots: array<u32>;
-var<workgroup> largest: array<f32, ${GROUP}>;
+var<workgroup> largest: array<${T}, ${GROUP}>;
 var<workgroup> places: array<u32, ${GROUP}>;
-var<workgroup> pivot_row: array<f32, 32>;
+var<workgroup> pivot_row: array<${NUMBER}, ${BLOCK}>;
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -29,10 +32,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var first_zero = 0u;
   for (var j = 0u; j < size; j++) {
     let k = params.at + j;
-    var top = -1.0;
+    var top = ${T}(-1);
     var place = k;
     for (var row = k + local; row < n; row += ${GROUP}u) {
-      let value = abs(x[base + row * n + k]);
+      let value = size_of(x[base + row * n + k]);
       if (value > top) {
         top = value;
         place = row;
@@ -76,20 +79,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     storageBarrier();
     workgroupBarrier();
     let divisor = pivot_row[j];
-    if (divisor == 0.0) {
+    if (is_zero(divisor)) {
       if (first_zero == 0u) { first_zero = k + 1u; }
     } else {
       for (var row = k + 1u + local; row < n; row += ${GROUP}u) {
-        x[base + row * n + k] /= divisor;
+        x[base + row * n + k] = quotient(x[base + row * n + k], divisor);
       }
     }
     storageBarrier();
     workgroupBarrier();
-    let column = local % 32u;
+    let column = local % ${BLOCK}u;
     if (column > j && column < size) {
-      for (var row = k + 1u + local / 32u; row < n; row += ${GROUP / 32}u) {
+      for (var row = k + 1u + local / ${BLOCK}u; row < n; row += ${GROUP / BLOCK}u) {
         let at = base + row * n;
-        x[at + params.at + column] -= x[at + k] * pivot_row[column];
+        x[at + params.at + column] -= product(x[at + k], pivot_row[column]);
       }
     }
     storageBarrier();

@@ -1,11 +1,14 @@
 // Exchanges the rows of matrices beside a panel as its pivots say, one column a work-item.
 // 0 x, 1 pivots.
-// Variables: GROUP.
+// Variables: GROUP, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! GROUP: 64
+#include "numbers.wgsl"
 
 struct Params { n: u32, at: u32, size: u32, first: u32 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@group(0) @binding(0) var<storage, read_write> x: array<${NUMBER}>;
 @group(0) @binding(1) var<storage, read> pivots: array<u32>;
 
 @compute @workgroup_size(${GROUP})

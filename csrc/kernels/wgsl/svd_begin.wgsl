@@ -1,15 +1,18 @@
 // The vectors that svd_rotate makes orthogonal, the columns of a matrix or the rows where these are
 // fewer, and behind each a row of the unit matrix, which the rotations are collected in.
 // 0 source, 1 scales, 2 x.
-// Variables: GROUP.
+// Variables: GROUP, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! GROUP: 256
 #include "range.wgsl"
+#include "numbers.wgsl"
 
 struct Params { elements: u32, count: u32, length: u32, width: u32, is_wide: u32 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> source: array<f32>;
-@group(0) @binding(1) var<storage, read> scales: array<f32>;
-@group(0) @binding(2) var<storage, read_write> x: array<f32>;
+@group(0) @binding(0) var<storage, read> source: array<${NUMBER}>;
+@group(0) @binding(1) var<storage, read> scales: array<${T}>;
+@group(0) @binding(2) var<storage, read_write> x: array<${NUMBER}>;
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -21,12 +24,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let matrix = vector / params.count;
   let i = vector % params.count;
   if (e >= params.length) {
-    x[item] = select(0.0, 1.0, e - params.length == i);
+    x[item] = of_real(select(${T}(0), ${T}(1), e - params.length == i));
     return;
   }
   let base = matrix * params.count * params.length;
   let value = source[base + select(e * params.count + i, i * params.length + e,
                                    params.is_wide == 1u)];
   let scale = scales[2u * matrix];
-  x[item] = select(value * scale, 0.0, scale == 0.0);
+  x[item] = value * scale;
+  if (scale == ${T}(0)) { x[item] = ${NUMBER}(); }
 }

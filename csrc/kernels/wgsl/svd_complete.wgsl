@@ -2,23 +2,30 @@
 // need not be orthogonal, and of those beyond the values, each orthogonal to all that are there: what
 // is left of the axis that is farthest from them. A workgroup for each matrix.
 // 0 values, 1 vectors, 2 shares.
-// Variables: GROUP.
+// Variables: GROUP, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! GROUP: 256
+#include "numbers.wgsl"
+#let ROUNDING = "3.2e-7f"
+#if T == "f64"
+#let ROUNDING = "6e-16lf"
+#end
 
 struct Params {
   count: u32, all: u32, length: u32, step: u32, stride: u32, apart: u32, batch: u32,
 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read_write> values: array<f32>;
-@group(0) @binding(1) var<storage, read_write> vectors: array<f32>;
-@group(0) @binding(2) var<storage, read_write> shares: array<f32>;
-var<workgroup> largest: array<f32, ${GROUP}>;
+@group(0) @binding(0) var<storage, read_write> values: array<${T}>;
+@group(0) @binding(1) var<storage, read_write> vectors: array<${NUMBER}>;
+@group(0) @binding(2) var<storage, read_write> shares: array<${NUMBER}>;
+var<workgroup> largest: array<${T}, ${GROUP}>;
 var<workgroup> places: array<u32, ${GROUP}>;
 
 fn has_value(matrix: u32, i: u32) -> bool {
   if (i >= params.count) { return false; }
   let first = matrix * params.count;
-  return values[first + i] > 3.2e-7 * values[first];
+  return values[first + i] > ${ROUNDING} * values[first];
 }
 
 @compute @workgroup_size(${GROUP})
@@ -31,15 +38,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let stride = params.stride;
   for (var j = 0u; j < params.all; j++) {
     let is_missing = !has_value(matrix, j);
-    var most = -1.0;
+    var most = ${T}(-1);
     var place = 0u;
     if (is_missing) {
       for (var e = local; e < params.length; e += ${GROUP}u) {
-        var rest = 1.0;
+        var rest = ${T}(1);
         for (var i = 0u; i < params.all; i++) {
           if (i < j || has_value(matrix, i)) {
-            let element = vectors[base + i * step + e * stride];
-            rest = fma(-element, element, rest);
+            rest -= plus_square(${T}(0), vectors[base + i * step + e * stride]);
           }
         }
         if (rest > most) {
@@ -61,11 +67,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }
       }
       for (var e = local; e < params.length; e += ${GROUP}u) {
-        var left = select(0.0, 1.0, e == place);
+        var left = of_real(select(${T}(0), ${T}(1), e == place));
         for (var i = 0u; i < params.all; i++) {
           if (i < j || has_value(matrix, i)) {
             let there = base + i * step;
-            left = fma(-vectors[there + place * stride], vectors[there + e * stride], left);
+            left = plus_product(left, -conjugate(vectors[there + place * stride]),
+                                vectors[there + e * stride]);
           }
         }
         vectors[base + j * step + e * stride] = left;
@@ -76,34 +83,34 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (is_missing) {
       for (var i = local; i < params.all; i += ${GROUP}u) {
         if (i < j || has_value(matrix, i)) {
-          var share = 0.0;
+          var share = ${NUMBER}();
           for (var e = 0u; e < params.length; e++) {
-            share = fma(vectors[base + i * step + e * stride],
-                        vectors[base + j * step + e * stride], share);
+            share = plus_product(share, conjugate(vectors[base + i * step + e * stride]),
+                                 vectors[base + j * step + e * stride]);
           }
           shares[matrix * params.all + i] = share;
         }
       }
     }
     storageBarrier();
-    var sum = 0.0;
+    var sum = ${T}(0);
     if (is_missing) {
       for (var e = local; e < params.length; e += ${GROUP}u) {
         var left = vectors[base + j * step + e * stride];
         for (var i = 0u; i < params.all; i++) {
           if (i < j || has_value(matrix, i)) {
-            left = fma(-shares[matrix * params.all + i], vectors[base + i * step + e * stride],
-                       left);
+            left = plus_product(left, -shares[matrix * params.all + i],
+                                vectors[base + i * step + e * stride]);
           }
         }
         vectors[base + j * step + e * stride] = left;
-        sum = fma(left, left, sum);
+        sum = plus_square(sum, left);
       }
     }
     largest[local] = sum;
     workgroupBarrier();
     if (is_missing) {
-      sum = 0.0;
+      sum = ${T}(0);
       for (var i = 0u; i < ${GROUP}u; i++) { sum += largest[i]; }
       let length = sqrt(sum);
       for (var e = local; e < params.length; e += ${GROUP}u) {

@@ -1,21 +1,25 @@
 // Singular values in descending order, and their vectors with them: those of the longer side are
-// made as long as 1, those of the shorter one are the rotations. A workgroup for each value.
+// made as long as 1, those of the shorter one are the rotations, of complex ones
+// the conjugates. A workgroup for each value.
 // 0 lengths, 1 scales, 2 values; VECTORS: 3 x, 4 u, 5 vh.
-// Variables: GROUP, VECTORS.
+// Variables: GROUP, VECTORS, T, COMPLEX.
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! VECTORS: 0 1
 //! GROUP: 64
+#include "numbers.wgsl"
 
 struct Params {
   count: u32, length: u32, u_columns: u32, of_u: u32, of_vh: u32, n: u32, is_wide: u32, first: u32,
 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> lengths: array<f32>;
-@group(0) @binding(1) var<storage, read> scales: array<f32>;
-@group(0) @binding(2) var<storage, read_write> values: array<f32>;
+@group(0) @binding(0) var<storage, read> lengths: array<${T}>;
+@group(0) @binding(1) var<storage, read> scales: array<${T}>;
+@group(0) @binding(2) var<storage, read_write> values: array<${T}>;
 #if VECTORS
-@group(0) @binding(3) var<storage, read> x: array<f32>;
-@group(0) @binding(4) var<storage, read_write> u: array<f32>;
-@group(0) @binding(5) var<storage, read_write> vh: array<f32>;
+@group(0) @binding(3) var<storage, read> x: array<${NUMBER}>;
+@group(0) @binding(4) var<storage, read_write> u: array<${NUMBER}>;
+@group(0) @binding(5) var<storage, read_write> vh: array<${NUMBER}>;
 #end
 var<workgroup> counts: array<u32, ${GROUP}>;
 
@@ -39,9 +43,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let base = (matrix * count + own) * (params.length + count);
   let column = matrix * params.of_u + place;
   let row = matrix * params.of_vh + place * params.n;
-  let divisor = select(value, 1.0, value == 0.0);
+  let divisor = select(value, ${T}(1), value == ${T}(0));
   for (var e = local; e < params.length; e += ${GROUP}u) {
-    let element = select(x[base + e] / divisor, 0.0, value == 0.0);
+    var element = x[base + e] / divisor;
+    if (value == ${T}(0)) { element = ${NUMBER}(); }
     if (params.is_wide == 1u) {
       vh[row + e] = element;
     } else {
@@ -49,7 +54,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
   }
   for (var e = local; e < count; e += ${GROUP}u) {
-    let element = x[base + params.length + e];
+    let element = conjugate(x[base + params.length + e]);
     if (params.is_wide == 1u) {
       u[column + e * params.u_columns] = element;
     } else {

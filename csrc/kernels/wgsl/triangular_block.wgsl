@@ -1,37 +1,44 @@
-// Solves for a block of at most 32 rows of X by the lower triangle of as many rows of A, one column
+// Solves for a block of at most BLOCK rows of X by the lower triangle of as many rows of A, one column
 // of X a work-item. Strides may be negative, modulo 2^32: then it is an upper triangle from its end.
 // 0 a, 1 x; SAME: 0 x, which A is a part of.
-// Variables: GROUP, SAME.
+// Variables: GROUP, SAME, T, COMPLEX.
 //! SAME: 0 1
+//! T: f32 f64
+//! COMPLEX: 0 1
 //! GROUP: 64
+#include "numbers.wgsl"
 
 struct Params {
-  size: u32, columns: u32, unit: u32, first: u32,
+  size: u32, columns: u32, first: u32,
+  unit: u32, conjugate: u32,  // whether the diagonal is 1, and of A the conjugate is meant
   a_start: u32, a_row: u32, a_column: u32, a_matrix: u32,
   x_start: u32, x_row: u32, x_column: u32, x_matrix: u32,
 }
 var<immediate> params: Params;
 #if SAME
-@group(0) @binding(0) var<storage, read_write> x: array<f32>;
+@group(0) @binding(0) var<storage, read_write> x: array<${NUMBER}>;
 #let A = "x"
 #else
-@group(0) @binding(0) var<storage, read> a: array<f32>;
-@group(0) @binding(1) var<storage, read_write> x: array<f32>;
+@group(0) @binding(0) var<storage, read> a: array<${NUMBER}>;
+@group(0) @binding(1) var<storage, read_write> x: array<${NUMBER}>;
 #let A = "a"
 #end
-var<workgroup> block: array<f32, 1024>;
+var<workgroup> block: array<${NUMBER}, ${BLOCK * BLOCK}>;
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let matrix = params.first + group.y;
   let of_a = params.a_start + matrix * params.a_matrix;
-  for (var e = local; e < 1024u; e += ${GROUP}u) {
-    let i = e / 32u;
-    let j = e % 32u;
+  for (var e = local; e < ${BLOCK * BLOCK}u; e += ${GROUP}u) {
+    let i = e / ${BLOCK}u;
+    let j = e % ${BLOCK}u;
     // What is missing of the block is that of a unit matrix.
-    var value = select(0.0, 1.0, i == j);
+    var value = of_real(select(${T}(0), ${T}(1), i == j));
     if (i < params.size && j <= i && !(i == j && params.unit == 1u)) {
       value = ${A}[of_a + i * params.a_row + j * params.a_column];
+#if COMPLEX
+      if (params.conjugate == 1u) { value = conjugate(value); }
+#end
     }
     block[e] = value;
   }
@@ -39,14 +46,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   let column = group.x * ${GROUP}u + local;
   if (column >= params.columns) { return; }
   let of_x = params.x_start + matrix * params.x_matrix + column * params.x_column;
-#for i in 0..32
-  var x${i} = 0.0;
+#for i in 0..BLOCK
+  var x${i} = ${NUMBER}();
   if (${i}u < params.size) {
     x${i} = x[of_x + ${i}u * params.x_row];
 #for j in 0..i
-    x${i} -= block[${i * 32 + j}] * x${j};
+    x${i} -= product(block[${i * BLOCK + j}], x${j});
 #end
-    x${i} /= block[${i * 33}];
+    x${i} = quotient(x${i}, block[${i * BLOCK + i}]);
     x[of_x + ${i}u * params.x_row] = x${i};
   }
 #end

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     """x1 @ x2 with NumPy's rules for vectors, matrices and batches; float16 is summed in float32.
 
-    float16, float32 and complex64 have kernels for it, and on the cpu backend float64 and
-    complex128. Other dtypes are summed element by element, right but far slower.
+    Floats and complex numbers have kernels for it. Other dtypes are summed element by element,
+    right but far slower.
     """
     like = x1 if isinstance(x1, Array) else x2
     if not isinstance(like, Array):
@@ -54,7 +54,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
     from tilewright.namespace.creation import asarray
 
     a, b = (asarray(one, dtype=wanted, device=like.backend) for one in both)
-    if wanted == FLOAT64 and like.backend.name == "cpu":
+    if wanted == FLOAT64:
         return _multiplied(a, b, out)
     return _summed(a, b, wanted, out)
 
