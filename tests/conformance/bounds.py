@@ -91,14 +91,17 @@ def elementwise(op: str, exact: Array, x: Array, subnormals: bool = True) -> Arr
     return ULPS[op] * ulp(exact) + SMALLEST
 
 
-def inner_product(magnitudes: Array, k: int) -> Array:
+def inner_product(magnitudes: Array, k: int, dtype: str = "float32") -> Array:
     """k products of numbers of mean zero, summed in any order; magnitudes is the sum of their
     absolute values.
 
     The worst case is k roundings of u times that sum. But partial sums of such numbers grow like
     sqrt(j), and the errors, u times these, add up as a random walk does: to about 0.6 u times that
     sum, whatever k is. 8 u is 13 standard deviations. Two more roundings are for alpha and beta.
+    Of float64 what is taken for exact is off by as much.
     """
+    if dtype == "float64":
+        return np.asarray(2 * min(k + 2, 8) * 2.0**-53 * magnitudes)
     return min(k + 2, 8) * U * magnitudes + SMALLEST
 
 

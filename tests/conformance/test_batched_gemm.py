@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tilewright import Backend
 
-from .products import TRANSPOSES, TYPES, Product
+from .products import DOUBLE, TRANSPOSES, TYPES, Product
 from .workspace import Workspace, integers
 
 
@@ -22,7 +22,7 @@ def batched_gemm(be: Backend) -> Any:
 
 @pytest.mark.sampled(10)
 @pytest.mark.essential
-@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("trans_b", TRANSPOSES)
 @pytest.mark.parametrize("trans_a", TRANSPOSES)
 @pytest.mark.parametrize("shared", [(False, False), (True, False), (False, True), (True, True)])
@@ -58,7 +58,7 @@ def test_the_order_of_the_arguments(ws: Workspace, dtype: str) -> None:
         assert ws.read(c).tolist() == [116 - 21, 128 - 21, -7, -7, -7, 278 - 21, 308 - 21]
 
 
-@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("count", [257, 65537])
 def test_many_small_products(
     ws: Workspace, rng: np.random.Generator, count: int, types: tuple[str, str]

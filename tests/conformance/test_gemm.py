@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilewright import Backend
 
-from .products import TRANSPOSES, TYPES, Product
+from .products import DOUBLE, TRANSPOSES, TYPES, Product
 from .workspace import Workspace, integers
 
 SHAPES = [
@@ -44,7 +44,7 @@ def gemm(be: Backend) -> Any:
 
 @pytest.mark.sampled(10)
 @pytest.mark.essential
-@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("trans_b", TRANSPOSES)
 @pytest.mark.parametrize("trans_a", TRANSPOSES)
 @pytest.mark.parametrize("padding", [(0, 0, 0), (1, 7, 5)])
@@ -75,7 +75,7 @@ def test_long_shapes(
     Product(*shape, *trans, 1.0, 0.0, *types).check(ws, rng, gemm(ws.be))
 
 
-@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, 0.3, 2.0])
 @pytest.mark.parametrize("beta", [0.0, 1.0, -0.7])
 def test_alpha_and_beta(
@@ -89,7 +89,7 @@ def test_alpha_and_beta(
 
 
 @pytest.mark.essential
-@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("shape", [(17, 13, 23), (257, 257, 257), (3, 5, 65537)])
 def test_integers_are_exact(
     ws: Workspace, rng: np.random.Generator, shape: tuple[int, int, int], types: tuple[str, str]
@@ -100,7 +100,7 @@ def test_integers_are_exact(
     )
 
 
-@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("k", [0, 3, 257])
 @pytest.mark.parametrize("old", [np.nan, np.inf])
 def test_beta_zero_does_not_read_c(
@@ -124,7 +124,7 @@ def test_alpha_zero_reads_neither_a_nor_b(
     assert (ws.read(out) == (beta * c).astype(types[1])).all()
 
 
-@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("beta", [0.0, 1.0, -2.0])
 def test_without_terms_c_is_only_scaled(
     ws: Workspace, rng: np.random.Generator, types: tuple[str, str], beta: float

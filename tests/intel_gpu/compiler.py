@@ -94,7 +94,10 @@ class Module:
         return dict(zip(names, all_values[self.turn % len(all_values)], strict=True))
 
     def runs_on(self, device: str) -> bool:
-        """All do but one: with subgroups, which all of these have, attention has another form."""
+        """With subgroups, which all of these have, attention has another form, and narrow ones have
+        no float64."""
+        if "T=f64" in self.choices or self.kernel == "gemm_double":
+            return device == WIDE
         return device != WIDE or self.kernel != "attention" or "SUBGROUP=16" in self.choices
 
     def __str__(self) -> str:
@@ -165,7 +168,7 @@ def every_module(folder: Path) -> list[Job]:
         wide = "SUBGROUP=16" not in module.choices and module.runs_on(WIDE)
         if wide:
             jobs.append((module, WIDE))
-        if not wide or module in also_narrow:
+        if module.runs_on(NARROW[0]) and (not wide or module in also_narrow):
             jobs.append((module, NARROW[module.turn % len(NARROW)]))
     return jobs
 

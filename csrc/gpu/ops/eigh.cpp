@@ -37,6 +37,7 @@ void GpuBackend::launch_eigh(const EighRequest& r) {
   const auto [a_room, a] = scratch(bytes);
   const auto [angle_room, angles] = scratch(bytes_of(2 * pairs * batch, r.matrices));
   const auto [v_room, v] = with_vectors ? scratch(bytes) : std::pair(AllocationRef(), Binding{});
+  const auto [limit_room, limits] = scratch(bytes_of(batch, matrices.dtype));
   const Binding values = bind(op, r.values, bytes_of(n * batch, r.matrices.dtype));
   const Binding status = bind(op, r.status, bytes_of(batch, DType::int32));
   const auto with_v = [&](std::vector<Binding> bindings) {
@@ -67,22 +68,26 @@ void GpuBackend::launch_eigh(const EighRequest& r) {
   const bool is_double = matrices.dtype == DType::float64;
   const Size sweeps = (is_double ? 9 : 7) + std::bit_width(static_cast<std::uint64_t>(n)) / 2;
   const std::vector<Binding> turned = with_v({angles, a});
+  const std::array<std::uint32_t, 2> of_status{u32(n), u32(batch)};
+  const std::array<Binding, 3> checked{a, status, limits};
+  const auto check = [&] {
+    run(KernelId::jacobi_status, variant_of(matrices), of_status, checked,
+        cover(static_cast<std::uint64_t>(batch), 1), plain(group_size));
+  };
   for (Size round = 0; n > 1 && round < sweeps * (players - 1); ++round) {
+    if (round % (players - 1) == 0) check();
     for (Size first = 0; first < batch; first += most) {
       const Size count = std::min(most, batch - first);
       const std::array<std::uint32_t, 4> params{u32(n), u32(players), u32(round % (players - 1)),
                                                 u32(first)};
-      const std::array<Binding, 2> both{a, angles};
-      run(KernelId::jacobi_angles, variant_of(matrices), params, both,
+      const std::array<Binding, 3> of_angles{a, angles, limits};
+      run(KernelId::jacobi_angles, variant_of(matrices), params, of_angles,
           {u32((pairs + angle_group - 1) / angle_group), u32(count), 1}, plain(angle_group));
       run(KernelId::jacobi_rotate, variant, params, turned,
           {u32((items + group_size - 1) / group_size), u32(count), 1}, fill(group_size));
     }
   }
-  const std::array<std::uint32_t, 2> of_status{u32(n), u32(batch)};
-  const std::array<Binding, 2> checked{a, status};
-  run(KernelId::jacobi_status, variant_of(matrices), of_status, checked,
-      cover(static_cast<std::uint64_t>(batch), 1), plain(group_size));
+  check();
   std::vector<Binding> ordered = with_v({a, values});
   if (with_vectors) ordered.push_back(bind(op, r.vectors, bytes));
   for (Size first = 0; first < batch; first += most) {

@@ -38,7 +38,7 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
   };
   const Size players = count + count % 2, pairs = players / 2;
   const auto [x_room, x] = scratch(numbers(count * width * batch));
-  const auto [scale_room, scales] = scratch(reals(2 * batch));
+  const auto [scale_room, scales] = scratch(reals(3 * batch));
   const auto [cosine_room, cosines] = scratch(reals(pairs * batch));
   const auto [length_room, lengths] = scratch(reals(count * batch));
   const Binding a = bind(op, r.a, numbers(r.m * r.n * batch));
@@ -62,7 +62,7 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
   };
   const auto each = cover(static_cast<std::uint64_t>(batch), 1);
 
-  const std::array<std::uint32_t, 2> of_scale{u32(r.m * r.n), u32(batch)};
+  const std::array<std::uint32_t, 3> of_scale{u32(r.m * r.n), u32(count), u32(batch)};
   run(KernelId::svd_scale, plain, of_scale, std::array{a, scales, status}, each,
       of_group(group_size));
   const Size elements = count * width * batch;
@@ -80,8 +80,8 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
       const std::array<std::uint32_t, 7> params{
           u32(count), u32(players), u32(round % (players - 1)), first, u32(length),
           u32(width), measure};
-      run(KernelId::svd_rotate, variant, params, std::array{x, cosines}, {u32(pairs), matrices, 1},
-          of_group(lanes));
+      run(KernelId::svd_rotate, variant, params, std::array{x, scales, cosines},
+          {u32(pairs), matrices, 1}, of_group(lanes));
     });
   }
   if (sweeps > 0) {

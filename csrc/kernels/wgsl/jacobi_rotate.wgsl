@@ -48,9 +48,11 @@ fn turn_block(base: u32, i: u32, j: u32, of_i: u32, of_j: u32) {
   z = lower.y;
   if (i == j) {
     w = of_real(real_of(w));
-    x = ${NUMBER}();
-    y = ${NUMBER}();
     z = of_real(real_of(z));
+    if (!is_zero(of_rows)) {
+      x = ${NUMBER}();
+      y = ${NUMBER}();
+    }
   }
   a[pr] = w;
   if (two_columns) { a[ps] = x; }

@@ -30,7 +30,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let base = matrix * params.count * params.length;
   let value = source[base + select(e * params.count + i, i * params.length + e,
                                    params.is_wide == 1u)];
-  let scale = scales[2u * matrix];
+  let scale = scales[3u * matrix];
   x[item] = value * scale;
   if (scale == ${T}(0)) { x[item] = ${NUMBER}(); }
 }

@@ -9,7 +9,7 @@
 #include "numbers.wgsl"
 #let ROUNDING = "3.2e-7f"
 #if T == "f64"
-#let ROUNDING = "6e-16lf"
+#let ROUNDING = "2e-15lf"
 #end
 
 struct Params {

@@ -1,6 +1,7 @@
 // A round of the one-sided Jacobi method: each pair of vectors is turned so that they are
 // orthogonal. A workgroup for each pair.
-// 0 x, 1 cosines: how far from orthogonal the pairs of a place still were in a measured sweep.
+// 0 x, 1 scales, 2 cosines: how far from orthogonal the pairs of a place still were in a measured
+// sweep.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64
 //! COMPLEX: 0 1
@@ -15,7 +16,7 @@
 #let ORTHOGONAL = "1e-7f"
 #if T == "f64"
 #let LOST = "1e-290lf"
-#let ROUNDING = "3.6e-31lf"
+#let ROUNDING = "4e-30lf"
 #let ORTHOGONAL = "2e-16lf"
 #end
 
@@ -24,7 +25,8 @@ struct Params {
 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read_write> x: array<${NUMBER}>;
-@group(0) @binding(1) var<storage, read_write> cosines: array<${T}>;
+@group(0) @binding(1) var<storage, read> scales: array<${T}>;
+@group(0) @binding(2) var<storage, read_write> cosines: array<${T}>;
 var<workgroup> of_one: array<${T}, ${GROUP}>;
 var<workgroup> of_other: array<${T}, ${GROUP}>;
 var<workgroup> of_both: array<${NUMBER}, ${GROUP}>;
@@ -67,8 +69,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   if (params.measure > 0u && local == 0u) {
     let place = matrix * (params.players / 2u) + group.x;
     // svd_complete makes new ones of those that are no more than rounding of the largest, which is
-    // as long as 1 at least.
-    let cosine = select(${T}(0), size / lengths, is_pair && min(a, b) > ${ROUNDING});
+    // no shorter than the mean, nor than the largest element.
+    let least = ${ROUNDING} * max(${T}(1), scales[3u * matrix + 2u]);
+    let cosine = select(${T}(0), size / lengths, is_pair && min(a, b) > least);
     cosines[place] = select(max(cosines[place], cosine), cosine, params.measure == 1u);
   }
   if (!(are_there && size > ${ORTHOGONAL} * lengths)) { return; }

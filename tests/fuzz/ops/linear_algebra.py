@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from conformance import bounds
-from conformance.products import TRANSPOSES, TYPES, Product
+from conformance.products import DOUBLE, TRANSPOSES, TYPES, Product
 from tilewright import Precision, Transpose
 
 from ..call import Call, Operand, Result
@@ -41,7 +41,7 @@ def product(draw: Draw, name: str) -> Call:
     m, n, k = draw_sizes(draw)
     batched = name == "batched_gemm"
     types = {"gemm_f16": [("float16", "float16")], "gemm_mixed_precision": [("float32", "float32")]}
-    dtype, output_dtype = draw.one_of(types.get(name, TYPES))
+    dtype, output_dtype = draw.one_of(types.get(name, [*TYPES, DOUBLE] if draw.doubles else TYPES))
     numbers, exact = product_numbers(draw)
     p = Product(
         m, n, k,
@@ -63,7 +63,7 @@ def product(draw: Draw, name: str) -> Call:
     with np.errstate(all="ignore"):
         right, magnitudes = p.exact(a, b, c, rounding)
     operands = [Operand(x, draw.integer(0, 40)) for x in (a, b, c)]
-    tolerance = 0.0 if exact else bounds.inner_product(magnitudes, k)
+    tolerance = 0.0 if exact else bounds.inner_product(magnitudes, k, dtype)
     values = {
         "precision": precision,
         "trans_a": draw.one_of([p.trans_a, Transpose(p.trans_a)]),
