@@ -140,7 +140,11 @@ void multiply_direct(const GemmRequest& r) {
 }
 
 /// Float64 straight from the buffers.
-void multiply_float64(const GemmRequest& r) {
+void multiply_float64(GemmRequest r) {
+  // Of a single row it says nothing.
+  if ((r.trans_a ? r.k : r.m) == 1) r.lda = r.trans_a ? r.m : r.k;
+  if ((r.trans_b ? r.n : r.k) == 1) r.ldb = r.trans_b ? r.k : r.n;
+  if (r.m == 1) r.ldc = r.n;
   for (const Size ld : {r.lda, r.ldb, r.ldc}) {
     if (ld > blas_max) {
       throw Unsupported(text(r.op, ": a leading dimension is ", ld, ", of float64 at most ",

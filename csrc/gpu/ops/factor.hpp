@@ -12,7 +12,7 @@ namespace tilewright::gpu {
 
 /// Rows and columns that factorisations work on at a time, as their kernels hold them.
 inline Size factor_block(const Matrices& m) {
-  return m.is_complex && m.dtype == DType::float64 ? 16 : 32;
+  return m.dtype == DType::float64 ? 16 : 32;
 }
 
 /// Of so many elements.

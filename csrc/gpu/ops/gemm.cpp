@@ -280,11 +280,11 @@ void GpuBackend::multiply_doubles(const GemmRequest& r, const Binding& a, const 
   check_groups(r.op, tiles);
   struct {
     std::uint32_t m, n, k, first, a_row, a_deep, a_stride, b_deep, b_column, b_stride, ldc,
-        stride_c;
+        stride_c, from_k;
     float alpha, beta;
   } params{u32(r.m),
            u32(r.n),
-           u32(r.alpha == 0 ? 0 : r.k),
+           0,
            0,
            u32(r.trans_a ? 1 : r.lda),
            u32(r.trans_a ? r.lda : 1),
@@ -294,10 +294,18 @@ void GpuBackend::multiply_doubles(const GemmRequest& r, const Binding& a, const 
            u32(r.stride_b),
            u32(r.ldc),
            u32(r.stride_c),
+           0,
            r.alpha,
            r.beta};
   const std::array<Binding, 3> bindings{a, b, c};
-  for (Size first = 0; first < r.batch_count; first += most) {
+  // Software devices end loops after 65,535 turns, of all within a kernel.
+  constexpr Size deepest = 1 << 15;
+  const Size k = r.alpha == 0 ? 0 : r.k, parts = std::max<Size>(count(k, deepest), 1);
+  for (Size step = 0; step < parts * count(r.batch_count, most); ++step) {
+    const Size part = step % parts, first = step / parts * most;
+    params.from_k = u32(part * deepest);
+    params.k = u32(std::min(k, (part + 1) * deepest));
+    params.beta = part == 0 ? r.beta : 1.0f;
     params.first = u32(first);
     run(KernelId::gemm_double, 0, params, bindings,
         {u32(count(r.n, tile)), u32(count(r.m, tile)), u32(std::min(most, r.batch_count - first))},

@@ -1,5 +1,5 @@
 // C = alpha A B + beta C in float64, 64 x 64 of C a workgroup, A and B by their strides along m or n
-// and along k.
+// and along k, of which a launch takes a part: software devices end loops of more turns.
 // 0 a, 1 b, 2 c.
 // Variables: GROUP.
 //! GROUP: 256
@@ -7,7 +7,7 @@
 struct Params {
   m: u32, n: u32, k: u32, first: u32,
   a_row: u32, a_deep: u32, a_stride: u32, b_deep: u32, b_column: u32, b_stride: u32,
-  ldc: u32, stride_c: u32,
+  ldc: u32, stride_c: u32, from_k: u32,
   alpha: f32, beta: f32,
 }
 var<immediate> params: Params;
@@ -34,9 +34,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sum${i}_${j} = f64(0);
 #end
 #end
-  for (var k = 0u; k < params.k; k += ${DEPTH}u) {
-    for (var e = local; e < ${64 * DEPTH}u; e += ${GROUP}u) {
+  for (var k = params.from_k; k < params.k; k += ${DEPTH}u) {
+#for step in 0..2
+    {
       // Neighbours read what lies side by side.
+      let e = local + ${step * GROUP}u;
       let along = params.a_deep == 1u;
       let p = select(e / 64u, e % ${DEPTH}u, along);
       let i = select(e % 64u, e / ${DEPTH}u, along);
@@ -47,7 +49,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       }
       left[p * ${LD}u + i] = value;
     }
-    for (var e = local; e < ${64 * DEPTH}u; e += ${GROUP}u) {
+    {
+      let e = local + ${step * GROUP}u;
       let along = params.b_column == 1u;
       let p = select(e % ${DEPTH}u, e / 64u, along);
       let j = select(e / ${DEPTH}u, e % 64u, along);
@@ -58,9 +61,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       }
       right[p * ${LD}u + j] = value;
     }
+#end
     workgroupBarrier();
-    let depth = min(${DEPTH}u, params.k - k);
-    for (var p = 0u; p < depth; p++) {
+    for (var p = 0u; p < ${DEPTH}u; p++) {
 #for i in 0..4
       let l${i} = left[p * ${LD}u + ty + ${i * 16}u];
       let r${i} = right[p * ${LD}u + tx + ${i * 16}u];

@@ -18,6 +18,18 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read_write> v: array<${NUMBER}>;
 #end
 
+#let WIDE = 0
+#if T == "f64" && COMPLEX
+#let WIDE = 1
+#end
+#if WIDE
+fn turn_in_place(one: u32, other: u32, sine: ${NUMBER}, share: ${NUMBER}) {
+  let both = turned(a[one], a[other], sine, share);
+  a[one] = both.x;
+  a[other] = both.y;
+}
+#end
+
 /// Of rows p and q and columns r and s, of which only p and r need be there.
 fn turn_block(base: u32, i: u32, j: u32, of_i: u32, of_j: u32) {
   let n = params.n;
@@ -29,6 +41,29 @@ fn turn_block(base: u32, i: u32, j: u32, of_i: u32, of_j: u32) {
   let ps = base + rows.x * n + columns.y;
   let qr = base + rows.y * n + columns.x;
   let qs = base + rows.y * n + columns.y;
+#if WIDE
+  // Two at a time: registers do not hold four and their rotations.
+  if (two_rows) {
+    let of_rows = conjugate(angles[of_i]);
+    let share = conjugate(angles[of_i + 1u]);
+    turn_in_place(pr, qr, of_rows, share);
+    if (two_columns) { turn_in_place(ps, qs, of_rows, share); }
+  }
+  if (two_columns) {
+    let of_columns = angles[of_j];
+    let share = angles[of_j + 1u];
+    turn_in_place(pr, ps, of_columns, share);
+    if (two_rows) { turn_in_place(qr, qs, of_columns, share); }
+    if (i == j) {
+      a[pr] = of_real(real_of(a[pr]));
+      a[qs] = of_real(real_of(a[qs]));
+      if (!is_zero(of_columns)) {
+        a[ps] = ${NUMBER}();
+        a[qr] = ${NUMBER}();
+      }
+    }
+  }
+#else
   var w = a[pr];
   var x = ${NUMBER}();
   var y = ${NUMBER}();
@@ -58,6 +93,7 @@ fn turn_block(base: u32, i: u32, j: u32, of_i: u32, of_j: u32) {
   if (two_columns) { a[ps] = x; }
   if (two_rows) { a[qr] = y; }
   if (two_rows && two_columns) { a[qs] = z; }
+#end
 }
 
 @compute @workgroup_size(${GROUP})

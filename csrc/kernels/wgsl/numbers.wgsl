@@ -10,6 +10,8 @@
 #let BLOCK = 32
 #if T == "f64"
 #let BITS = "u64"
+// Rows and columns of a block: as many as registers and workgroup memory hold.
+#let BLOCK = 16
 #let LEAST = "0x0010000000000000lu"
 #let INFINITE = "0x7ff0000000000000lu"
 #let ALL_BUT_SIGN = "0x7ffffffffffffffflu"
@@ -17,8 +19,6 @@
 #if COMPLEX
 #if T == "f64"
 #let NUMBER = "vec2<f64>"
-// Rows and columns of a block: as many as registers and workgroup memory hold.
-#let BLOCK = 16
 #else
 #let NUMBER = "vec2<f32>"
 #end
