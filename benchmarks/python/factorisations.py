@@ -74,13 +74,18 @@ def main() -> None:
         if not arguments.quick:
             sizes += [*random.integers(800, 1500, 1), *random.integers(2000, 3000, 1)]
         for n in map(int, sizes):
-            for dtype in ("float32", "float64") if on_cpu else ("float32",):
+            for dtype in ("float32", "float64", "complex64", "complex128"):
+                real = np.empty(0, dtype).real.dtype.name
+                if not be.supports("gemm", real):
+                    continue
                 x = random.standard_normal((n, n)).astype(dtype)
-                x = (x @ x.T / n + np.eye(n)).astype(dtype)
+                if dtype.startswith("complex"):
+                    x = x + 1j * random.standard_normal((n, n)).astype(dtype)
+                x = (x @ x.conj().T / n + np.eye(n)).astype(dtype)
                 b = random.standard_normal((n, 8)).astype(dtype)
                 device_x, device_b = (tw.asarray(one, device=be) for one in (x, b))
                 for op in OPS:
-                    if op in SLOW and (not be.supports(op, dtype) or n > 1500):
+                    if op in SLOW and (not be.supports(op, real) or n > 1500):
                         continue
                     call = ours(tw, op, device_x, device_b)
                     sides: dict[str, tuple[Call, Call]] = {"tilewright": (call, be.synchronize)}
