@@ -11,7 +11,7 @@ import pytest
 import tilewright as tw
 
 from . import bounds, references
-from .workspace import Workspace, has_float64, assert_unchanged_outside, matrices, normal, span
+from .workspace import Workspace, assert_unchanged_outside, has_float64, matrices, normal, span
 
 TRANSPOSES = ["none", "transpose", "conj_transpose"]
 

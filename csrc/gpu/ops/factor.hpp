@@ -11,9 +11,7 @@
 namespace tilewright::gpu {
 
 /// Rows and columns that factorisations work on at a time, as their kernels hold them.
-inline Size factor_block(const Matrices& m) {
-  return m.dtype == DType::float64 ? 16 : 32;
-}
+inline Size factor_block(const Matrices& m) { return m.dtype == DType::float64 ? 16 : 32; }
 
 /// Of so many elements.
 inline std::uint64_t bytes_of(Size elements, const Matrices& m) {
