@@ -66,7 +66,7 @@ void GpuBackend::launch_eigh(const EighRequest& r) {
   constexpr std::uint32_t angle_group = 64;
   const Size items = pairs * (pairs + (with_vectors ? n : 0));
   const bool is_double = matrices.dtype == DType::float64;
-  const Size sweeps = (is_double ? 7 : 5) + std::bit_width(static_cast<std::uint64_t>(n));
+  const Size sweeps = (is_double ? 11 : 5) + std::bit_width(static_cast<std::uint64_t>(n));
   const std::vector<Binding> turned = with_v({angles, a});
   const std::array<std::uint32_t, 2> of_status{u32(n), u32(batch)};
   const std::array<Binding, 3> checked{a, status, limits};

@@ -72,7 +72,7 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
       cover(static_cast<std::uint64_t>(elements), group_size), of_group(group_size));
   // Jacobi's sweeps grow with the logarithm of the size; drawn matrices of 700 take 12 to 15.
   const Size sweeps = count == 1 ? 0
-                                 : (r.matrices.dtype == DType::float64 ? 8 : 6) +
+                                 : (r.matrices.dtype == DType::float64 ? 12 : 6) +
                                        std::bit_width(static_cast<std::uint64_t>(count));
   for (Size round = 0; round < sweeps * (players - 1); ++round) {
     const Size in_last = round - (sweeps - 1) * (players - 1);
