@@ -1,4 +1,4 @@
-# Compiles headers once for all files of a target. A launcher, such as ccache, keeps whole objects and
+# Compiles headers once for all files of a target, some of ours among them. A launcher, such as ccache, keeps whole objects and
 # does not see through such headers. CMAKE_DISABLE_PRECOMPILE_HEADERS turns them off.
 function(tilewright_precompile target)
   if(NOT CMAKE_CXX_COMPILER_LAUNCHER)

@@ -21,20 +21,32 @@ HERE = Path(__file__).parent
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+# Where each device has families of cases, of which `./dev test` runs one in so many.
+SAMPLED = {HERE / "conformance": 3, HERE / "webgpu": 3}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test marked sampled(n) `./dev test` runs one case in n of each device, drawn by name,
-    and at least one; the others are exhaustive."""
+    """Of a test's cases `./dev test` runs one in n of each device, drawn by name, and at least one;
+    the others are exhaustive. n is what the test is marked with, sampled(n), or SAMPLED's of its
+    folder."""
     families: dict[tuple[str, str, str], list[pytest.Function]] = {}
     for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("sampled"):
+        if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+            continue
+        if share_of(item) > 1 and not item.get_closest_marker("exhaustive"):
             device = str(item.callspec.params.get("device", ""))
             families.setdefault((item.module.__name__, item.originalname, device), []).append(item)
     for cases in families.values():
-        (n,) = next(cases[0].iter_markers("sampled")).args
         drawn = sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))
-        for case in drawn[-(-len(cases) // n) :]:
+        for case in drawn[-(-len(cases) // share_of(cases[0])) :]:
             case.add_marker(pytest.mark.exhaustive)
+
+
+def share_of(item: pytest.Function) -> int:
+    for mark in item.iter_markers("sampled"):
+        return int(mark.args[0])
+    return SAMPLED.get(item.path.parent, 1)
 
 
 @pytest.fixture(scope="session")

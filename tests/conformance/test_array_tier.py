@@ -74,7 +74,7 @@ def test_arrays_free_themselves(be: Backend) -> None:
     assert be.memory_stats().allocations == before
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("op", UNARY)
 def test_unary(be: Backend, rng: np.random.Generator, op: str, dtype: str) -> None:
     x = normal(rng, (3, 17, 5), dtype)

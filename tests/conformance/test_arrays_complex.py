@@ -62,7 +62,7 @@ def lacks(be: Backend, name: str, dtype: str) -> bool:
     return be.name == "webgpu" and dtype == "complex128" and name not in ON_ALL
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", CLOSE)
 def test_functions(be: Backend, rng: np.random.Generator, name: str) -> None:
     function, ulps = CLOSE[name]

@@ -97,7 +97,7 @@ def lacks(be: Backend, name: str, dtype: str) -> bool:
         "sqrt", "rsqrt")  # fmt: skip
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_functions(be: Backend, rng: np.random.Generator, name: str) -> None:
     function, dtypes = EXACT[name]
@@ -116,7 +116,7 @@ def test_exact_functions(be: Backend, rng: np.random.Generator, name: str) -> No
         same(got, expected)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", CLOSE)
 def test_close_functions(be: Backend, rng: np.random.Generator, name: str) -> None:
     function, ulps, low, high = CLOSE[name]

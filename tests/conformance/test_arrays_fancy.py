@@ -98,7 +98,7 @@ def test_any_index_is_numpys(be: Backend, data: st.DataObject, shape: Any) -> No
     same(mine, host)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     host = values(rng, (7, 9), dtype)

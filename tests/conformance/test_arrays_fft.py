@@ -46,7 +46,7 @@ def close(got: tw.Array, exact: Any, parts: str, dtype: str) -> None:
     assert error.max() <= 80 * epsilon * size
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("parts", PARTS)
 @pytest.mark.parametrize("n", LENGTHS)
 def test_lengths(be: Backend, rng: np.random.Generator, n: int, parts: str) -> None:

@@ -23,7 +23,7 @@ def near(got: tw.Array, expected: Any, bound: float) -> None:
     np.testing.assert_allclose(got.numpy(), expected, rtol=bound, atol=bound)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_equal_bins(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     host = values(rng, (7, 300), dtype)
@@ -104,7 +104,7 @@ def test_views(be: Backend, rng: np.random.Generator, view: str) -> None:
     same(tw.digitize(x, [-1.0, 2.0]).astype("int32"), np.digitize(cut, [-1, 2]).astype("int32"))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", [*DTYPES, "complex64"])
 def test_weights(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     host = values(rng, (3000,), "float32")

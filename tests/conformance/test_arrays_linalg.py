@@ -77,7 +77,7 @@ CASES: list[tuple[str, Callable[[Any, Any], Any], Callable[[Array], Any]]] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("around", [(), (5,), (2, 1, 3)], ids=str)
 def test_well_conditioned(

@@ -127,7 +127,7 @@ def test_diagonals_and_traces(be: Backend, view: str, rng: np.random.Generator) 
     assert not tw.linalg.trace(x).numpy().any()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("order", [0, 0.5, 1, 2, 3, -1, np.inf, -np.inf])
 def test_vector_norms(be: Backend, order: float, rng: np.random.Generator) -> None:
     for dtype in ("float32", "float16", "int8"):

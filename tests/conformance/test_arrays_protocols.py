@@ -74,7 +74,7 @@ def test_places(be: Backend, rng: np.random.Generator) -> None:
 REDUCTIONS = ["nanmax", "nanmean", "nanmin", "nanprod", "nansum"]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_without_nan(be: Backend, rng: np.random.Generator, name: str, dtype: str) -> None:
     host = (values(rng, (6, 40), dtype) / 8).astype(dtype)

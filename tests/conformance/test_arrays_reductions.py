@@ -35,7 +35,7 @@ def wide(dtype: str) -> np.dtype[Any]:
     return np.dtype({"f": dtype, "u": "uint64"}.get(kind, "int64"))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sums_and_products(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     host = values(rng, (3, 4, 5), dtype, -2, 2)
@@ -55,7 +55,7 @@ def test_sums_and_products(be: Backend, rng: np.random.Generator, dtype: str) ->
     same(tw.sum(on(be, ones), dtype="float32"), np.float32(6))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_extremes_and_truths(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     host = values(rng, (3, 4, 5), dtype)
@@ -95,7 +95,7 @@ def test_means_and_variances(be: Backend, rng: np.random.Generator, dtype: str) 
         assert tw.var(on(be, large)).item() == 0
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_cumulative(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     host = values(rng, (4, 6), dtype, 0, 2)

@@ -90,7 +90,7 @@ def test_put(be: Backend, rng: np.random.Generator) -> None:
         tw.put(x, [0], [])
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_nonzero(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     for shape in ((11,), (4, 5), (2, 3, 1, 4), (0, 3), (3, 2, 2, 2, 3), (5000, 2), (4097,)):

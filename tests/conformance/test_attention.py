@@ -115,7 +115,7 @@ def check_inputs(ws: Workspace, case: Attention, q: Any, k: Any, v: Any, dtype: 
     bounds.assert_within(run(ws, case, q, k, v, dtype), weights @ values, tolerance)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.essential
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_against_float64(
@@ -124,7 +124,7 @@ def test_against_float64(
     check(ws, rng, case, dtype)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("case", LONG, ids=str)
 def test_long(ws: Workspace, rng: np.random.Generator, case: Attention, dtype: str) -> None:
     check(ws, rng, case, dtype)
@@ -134,7 +134,7 @@ def test_long(ws: Workspace, rng: np.random.Generator, case: Attention, dtype: s
 VISIBLE = [1, 31, 32, 33, 64, 65, 700]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("sharing", [1, 2, 4, 7, 8, 11])
 @pytest.mark.parametrize("visible", VISIBLE)
 def test_decoding_with_a_roomy_cache(

@@ -107,7 +107,7 @@ def check(ws: Workspace, case: Attention, q: Array, k: Array, v: Array, o: Array
     bounds.assert_within(written(ws, out, o), weights @ values, tolerance)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("case", WAYS, ids=str)
 def test_against_float64(
@@ -164,7 +164,7 @@ def test_all_in_one_buffer(
     np.testing.assert_array_equal(got[starts["v"] :], whole[starts["v"] :])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("before", [2, 4], ids=lambda n: f"{n} before each query")
 @pytest.mark.parametrize(
     "shape",

@@ -20,7 +20,7 @@ def batched_gemm(be: Backend) -> Any:
     return call
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.essential
 @pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("trans_b", TRANSPOSES)

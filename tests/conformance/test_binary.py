@@ -37,7 +37,7 @@ def inputs(rng: np.random.Generator, op: str, shape: int | tuple[int, ...], dtyp
     return normal(rng, shape, dtype)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @every_op
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("output", ["new", "a"])
@@ -105,7 +105,7 @@ def test_a_number_is_uploaded_once(be: Backend) -> None:
     del x
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @every_op
 @pytest.mark.parametrize("n", SIZES)
@@ -202,7 +202,7 @@ BROADCASTS = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @pytest.mark.parametrize(("a_shape", "b_shape"), BROADCASTS, ids=str)
 def test_broadcasting(

@@ -120,7 +120,7 @@ def cast_in_numpy(x: Array, source: str, to: str) -> Array:
     return np.array(whole, dtype=object).astype(to)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("source", DTYPES)
 def test_every_dtype_to_every_other(be: Backend, source: str) -> None:
     if not has(be, source):

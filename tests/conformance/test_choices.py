@@ -102,7 +102,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("device", "point", "candidate"), found, scope="session")
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 def test_every_candidate(be: Backend, rng: np.random.Generator, point: str, candidate: str) -> None:
     choices = _core._choices_of(be)
     assert choices is not None

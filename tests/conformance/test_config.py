@@ -48,7 +48,7 @@ CONFIGS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_every_config_computes(be: Backend, config: dict[str, Any]) -> None:
     with configured(be, **config) as other:

@@ -74,28 +74,28 @@ def check_backward_filter(
     bounds.assert_within(backward_filter(ws, conv, x, g, dtype), exact, tolerance)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.essential
 @convs
 def test_forward(ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str) -> None:
     check_forward(ws, rng, conv, dtype)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @convs
 def test_backward_data(ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str) -> None:
     check_backward_data(ws, rng, conv, dtype)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.essential
 @convs
 def test_backward_filter(ws: Workspace, rng: np.random.Generator, conv: Conv, dtype: str) -> None:
     check_backward_filter(ws, rng, conv, dtype)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("check", [check_forward, check_backward_data, check_backward_filter])
 @convs
 def test_integers_are_exact(

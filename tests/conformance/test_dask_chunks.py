@@ -80,7 +80,7 @@ def here(be: Backend) -> Iterator[Backend]:
         yield be
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("case", CASES)
 def test_as_numpys_chunks(here: Backend, rng: np.random.Generator, case: str) -> None:
     host = values(rng, (20, 26), "float32")

@@ -165,7 +165,7 @@ ANYTHING = [None, "a word", b"bytes", [1], {"a": 1}, object(), 1 + 2j]
 
 
 # alloc and free have test_memory.py, view has test_views.py.
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("call", [name for name in CALLS if name not in ("alloc", "free", "view")])
 def test_the_valid_call_is_valid(prepared: Prepared, call: str) -> None:
     if lacks(prepared.be, call):

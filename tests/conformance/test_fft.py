@@ -127,7 +127,7 @@ def check(
         assert_near(got, reference(joined(x), inverse, scale, turned), dtype)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.essential
 @pytest.mark.parametrize("n", ONE_PASS)
 def test_every_radix(be: Backend, rng: np.random.Generator, n: int) -> None:
@@ -137,7 +137,7 @@ def test_every_radix(be: Backend, rng: np.random.Generator, n: int) -> None:
                 check(ws, rng, (outer, n, middle, inner), inverse, turned=middle > 1)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.essential
 @pytest.mark.parametrize("first", range(0, len(PASSES), 6))
 def test_passes_of_every_radix(be: Backend, rng: np.random.Generator, first: int) -> None:
@@ -148,7 +148,7 @@ def test_passes_of_every_radix(be: Backend, rng: np.random.Generator, first: int
             check(ws, rng, (1, n, 3, 2), bool(n % 3), turned=True)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.essential
 @pytest.mark.parametrize("n", LONG)
 def test_long(be: Backend, rng: np.random.Generator, n: int) -> None:

@@ -42,7 +42,7 @@ def gemm(be: Backend) -> Any:
     return call
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.essential
 @pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("trans_b", TRANSPOSES)
@@ -61,7 +61,7 @@ def test_every_layout(
             Product(m, n, k, trans_a, trans_b, 1.0, 0.0, *types, *padding).check(ws, rng, gemm(be))
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize("shape", LONG_SHAPES)
 @pytest.mark.parametrize("trans", [("none", "none"), ("transpose", "transpose")])

@@ -29,7 +29,7 @@ def check(
     bounds.assert_within(run(ws, x, weight, bias, eps, in_place), exact, tolerance)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("in_place", [False, True])

@@ -32,14 +32,14 @@ def check(be: Backend, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(values, expected, rtol=2e-4, atol=1e-4)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", SCIPY)
 @pytest.mark.filterwarnings("ignore")
 def test_scipy(be: Backend, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check(be, SCIPY[name], monkeypatch)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", SCIKIT_LEARN)
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn(be: Backend, name: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def check(be: Backend, op: str, dtype: str) -> None:
     assert_elements(got, exact, tolerance, dtype, what)
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("op", Program.ops())
 def test_ops(be: Backend, op: str) -> None:
     for dtype in REFERENCES[op].dtypes:
@@ -145,7 +145,7 @@ EVERY_FLOAT64 = (
 )
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("op", [op for op in Program.ops() if "float64" in REFERENCES[op].dtypes])
 def test_float64(be: Backend, op: str) -> None:
     if not has(be, "float64"):

@@ -73,7 +73,7 @@ def bfloat16_of_integers(values: Array) -> Array:
     return bfloat16(np.array(results))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("start", DTYPES)
 def test_casts(be: Backend, start: str) -> None:
     if not has(be, start):

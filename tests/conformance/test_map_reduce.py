@@ -42,7 +42,7 @@ SHAPES = [
 FEW = [((65537,), (0,)), ((3, 17), (1,)), ((70, 130), (0,)), ((9, 33, 5), (0, 2))]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", OPS)
 def test_every_op_and_dtype(be: Backend, rng: np.random.Generator, op: str, dtype: str) -> None:
@@ -60,7 +60,7 @@ def test_every_op_and_dtype(be: Backend, rng: np.random.Generator, op: str, dtyp
             check_reduction(ws, op, draw(rng, op, shape, dtype), axes, dtype)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("op", ["sum", "argmax"])
 @pytest.mark.parametrize("shape", [(10_000_000,), (1_000_000, 10), (10, 1_000_000)], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
@@ -75,7 +75,7 @@ def test_long(be: Backend, rng: np.random.Generator, op: str, shape: Any, dtype:
             check_reduction(ws, op, x, (axis,), dtype)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("op", ["sum", "prod", "max", "min", "argmax", "argmin", "any", "all"])
 def test_special_values(be: Backend, op: str, dtype: str) -> None:
@@ -129,7 +129,7 @@ def test_of_nothing_that_has_no_value(be: Backend, op: str) -> None:
         be.map_reduce(identity("float32"), op, (0, 3), (1,), [0], [], [0])
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float16", "float32", "int32", "float64"])
 def test_strides(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     """Cut, reversed, transposed and repeated inputs, and outputs with gaps."""
@@ -404,7 +404,7 @@ def test_elements_are_what_the_tests_say() -> None:
     assert set(FLOATS) < set(DTYPES)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8", "bool", "int64"])
 def test_of_arrays(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     if not has(be, dtype):

@@ -22,7 +22,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @pytest.mark.parametrize("shape", SHAPES)
 def test_against_float64(
@@ -37,7 +37,7 @@ def test_against_float64(
     bounds.assert_within(ws.read(out), matrix @ vector, tolerance)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_integers_are_exact(
     ws: Workspace, rng: np.random.Generator, shape: tuple[int, int], dtype: str

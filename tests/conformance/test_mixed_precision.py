@@ -31,7 +31,7 @@ def f16(be: Backend) -> Any:
     return call
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("trans_b", TRANSPOSES)

@@ -33,7 +33,7 @@ def walked(flat: Array, shape: Any, strides: Any, offset: int = 0) -> Array:
     return as_strided(flat[offset:], shape, [step * item for step in strides])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", (*DTYPES, "bfloat16"))
 def test_every_dtype_and_walk(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     if dtype in ("int64", "uint64", "float64"):

@@ -149,7 +149,7 @@ DISTRIBUTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Host], Host]]] = 
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_distributions(be: Backend, name: str) -> None:
     """The statistic of Kolmogorov and Smirnov: beyond 1.63 by chance in one of a hundred seeds."""
@@ -197,7 +197,7 @@ COUNTS: dict[str, tuple[Callable[[Any], Any], tuple[int, int], Callable[[int], f
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", COUNTS)
 def test_counts(be: Backend, name: str) -> None:
     """The statistic of chi squared, of counts and of all others together."""

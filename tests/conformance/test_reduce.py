@@ -67,7 +67,7 @@ def check(ws: Workspace, op: str, x: Array, axis: int) -> None:
     bounds.assert_within(run(ws, op, x, axis), exact, tolerance)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.essential
 @every_op
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -79,7 +79,7 @@ def test_every_axis(
             check(ws, op, normal(rng, shape, dtype), axis)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @every_op
 @pytest.mark.parametrize(("shape", "axis"), LONG, ids=str)
 def test_long(
@@ -89,7 +89,7 @@ def test_long(
     check(ws, op, (0.1 + 0.01 * rng.random(shape, np.float32)).astype(dtype), axis)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @pytest.mark.parametrize("n", [255, 65535, 65536, 65537, 1_000_003, 10_000_000])
 def test_sums_of_integers_are_exact(
@@ -154,7 +154,7 @@ def test_float16_is_summed_in_float32(ws: Workspace) -> None:
     assert run(ws, "sum", big, 0) == np.inf
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @every_op
 def test_same_request_same_bits(
     ws: Workspace, rng: np.random.Generator, op: str, dtype: str

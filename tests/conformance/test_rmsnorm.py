@@ -22,7 +22,7 @@ def check(ws: Workspace, x: Array, weight: Array, eps: float, in_place: bool = F
     bounds.assert_within(run(ws, x, weight, eps, in_place), exact, tolerance)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("in_place", [False, True])

@@ -34,7 +34,7 @@ SHAPES = [
 FEW = [((257,), 0), ((3, 4099), 1), ((70, 130), 0)]
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", list(ScanOp))
 def test_every_op_and_dtype(be: Backend, rng: np.random.Generator, op: str, dtype: str) -> None:
@@ -52,7 +52,7 @@ def test_every_op_and_dtype(be: Backend, rng: np.random.Generator, op: str, dtyp
             check_scan(ws, op, draw(rng, op, shape, dtype), axis, dtype)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float32"])
@@ -65,7 +65,7 @@ def test_exclusive_and_from_the_end(
                 check_scan(ws, op, draw(rng, op, shape, dtype), axis, dtype, exclusive, reverse)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("shape", [(10_000_000,), (1_000_000, 10), (10, 1_000_000)], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_long(be: Backend, rng: np.random.Generator, shape: Any, dtype: str) -> None:

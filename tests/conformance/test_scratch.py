@@ -130,7 +130,7 @@ WORK: dict[str, Callable[[np.random.Generator], Work]] = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", WORK)
 @pytest.mark.parametrize("room", [0, 100_000, 1_000_000, None], ids=str)
 def test_scratch_stays_within_the_limit(

@@ -44,7 +44,7 @@ def check(ws: Workspace, x: Array, axis: int, in_place: bool = False) -> None:
     bounds.assert_within(run(ws, x, axis, in_place), exact, tolerance)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("in_place", [False, True])

@@ -19,7 +19,7 @@ SHAPES = [(1, 1), (5, 2), (3, 32), (70, 33), (2, 1025), (1, 2047), (2, 2049), (1
 FEW = [(9, 33), (2, 2500)]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype(be: Backend, rng: np.random.Generator, dtype: str, descending: bool) -> None:
@@ -61,7 +61,7 @@ def test_in_place(be: Backend, rng: np.random.Generator, dtype: str) -> None:
             assert_bits(ws.read(both), taken(x, order(x, dtype, True)), str(shape))
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_topk(be: Backend, rng: np.random.Generator, dtype: str, largest: bool) -> None:

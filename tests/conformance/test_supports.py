@@ -90,7 +90,7 @@ def test_of_moves_by_indices(be: Backend, buffers: list[int], op: str) -> None:
         assert be.supports(op, dtype) == moved, dtype
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_of_programs(be: Backend, buffers: list[int], dtype: str) -> None:
     x, y = buffers[:2]

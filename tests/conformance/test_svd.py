@@ -88,7 +88,7 @@ def check(be: Backend, a: Array, full: bool = False) -> None:
     assert_near(values[:, None, :], exact, dtype, size)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_product(be: Backend, rng: np.random.Generator, dtype: str, full: bool) -> None:

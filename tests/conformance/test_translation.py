@@ -281,7 +281,7 @@ def loops(value: int) -> int:
     return total + (total % 2 == 0)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_construct(gpu: Backend, case: Case) -> None:
     a, b = case.types.split()

@@ -48,7 +48,7 @@ def special_values(dtype: str) -> Array:
     return np.array([*some, *(-x for x in some), np.nan]).astype(dtype)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @every_op
 @pytest.mark.parametrize("n", SIZES)

@@ -19,7 +19,7 @@ CASES = [  # heads, kv_heads, count, dim
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.essential
 @pytest.mark.parametrize(("heads", "kv_heads", "count", "dim"), CASES)
 @pytest.mark.parametrize("numbers", [normal, integers])

@@ -30,7 +30,7 @@ uses = {
 """
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "first",
     [

@@ -166,7 +166,7 @@ GARBAGE = st.one_of(
 )
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", CALLS)
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(data=st.data())

@@ -38,7 +38,7 @@ def multiply(backend: tilewright.Backend) -> Any:
     return call
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("tile", tile_names())
 @pytest.mark.parametrize(
     ("trans_a", "trans_b", "types"),
@@ -67,7 +67,7 @@ def test_every_tile(
         choices.force("gemm", "")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("types", TYPES)
 @pytest.mark.parametrize("trans_b", ["none", "transpose"])
 @pytest.mark.parametrize("trans_a", ["none", "transpose"])

@@ -114,7 +114,7 @@ lost(upload_much)""",
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("when", WHEN)
 def test_a_lost_device(
     succeeds: Callable[..., str], faulty_driver: dict[str, str], when: str
