@@ -43,7 +43,7 @@ namespace {
 constexpr Size most_elements = Size{1} << 31;
 constexpr std::uint64_t most_quad_bytes = 32;
 /// Enough workgroups for the measured GPU.
-constexpr Size enough_groups = 2048;
+constexpr Size enough_groups = 2048, enough_to_reduce = 4096;
 /// Elements that a walker joins one after another at most, so that the errors of sums do not grow
 /// with their number.
 constexpr Size most_in_a_row = 256;
@@ -149,14 +149,15 @@ FoldStep plan_reduction(bool rows, bool places, Size results, Size length, Size 
     const Size most = group / std::min(bit_ceil(results), std::min(columns_side_by_side, group));
     walkers = std::min(bit_ceil(groups_of(length, quad * depth)), most);
   }
-  const Size reads = places ? depth / 2 : depth;
+  const Size blocks = groups_of(results, group / walkers);
+  const Size wanted = std::clamp<Size>(filling(enough_to_reduce, units) / blocks, 1,
+                                       groups_of(length, 2 * quad * depth * walkers));
+  // Where there are many workgroups, they keep as many reads on their way as one by several.
+  const Size reads = wanted > 1 ? 1 : places ? depth / 2 : depth;
   const Size unroll = rows && length >= 2 * quad * depth * walkers ? reads : 1;
   s.walkers = static_cast<std::uint16_t>(walkers);
   s.unroll = static_cast<std::uint16_t>(unroll);
   const Size of_round = quad * walkers * unroll;
-  const Size blocks = groups_of(results, group / walkers);
-  const Size wanted = std::clamp<Size>(filling(enough_groups, units) / blocks, 1,
-                                       groups_of(length, 2 * quad * depth * walkers));
   const Size most = most_in_a_row * of_round;
   s.piece = rounded_up(std::min(groups_of(length, wanted), most), quad);
   s.pieces = groups_of(length, s.piece);
