@@ -12,6 +12,7 @@
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_index.hpp"
 #include "bindings/array_map.hpp"
+#include "bindings/array_shape.hpp"
 #include "bindings/call.hpp"
 #include "bindings/deferred.hpp"
 #include "bindings/method.hpp"
@@ -173,12 +174,6 @@ void deallocate(PyObject* self) {
   Py_DECREF(type);
 }
 
-const ArrayObject& made(PyObject* self) {
-  const ArrayObject* array = any_array_in(self);
-  if (array == nullptr) throw py::attribute_error("the Array was never initialised");
-  return *array;
-}
-
 PyObject* handle(PyObject* self, void*) {
   return guarded(nullptr, [&] {
     const ArrayObject& array = made(self);
@@ -266,6 +261,8 @@ PyGetSetDef properties[] = {
     {"is_contiguous", is_contiguous, nullptr, "Whether the elements lie row by row without gaps.",
      nullptr},
     {"stored_as", stored_as, nullptr, "The dtype as the trait's calls take it.", nullptr},
+    {"T", transposed_property, nullptr, "A view with the axes in reverse order.", nullptr},
+    {"mT", matrix_transposed_property, nullptr, "A view with the last two axes swapped.", nullptr},
     {}};
 
 PyMethodDef methods[] = {
@@ -283,6 +280,11 @@ PyMethodDef methods[] = {
     {"_view", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(view_method)), METH_FASTCALL,
      "_view(self, shape: tuple, strides: Sequence[int], offset: int) -> Array\n\nA view on its "
      "memory."},
+    {"_permuted", permuted_method, METH_O,
+     "_permuted(self, axes: tuple) -> Array\n\nA view with all axes in this order."},
+    {"_reshaped", reshaped_method, METH_O,
+     "_reshaped(self, shape: tuple) -> Array | None\n\nA view of another shape, one size of which "
+     "may be -1; None where it takes a copy, or the shape is no tuple of int with as many elements."},
     {"_parts", reinterpret_cast<PyCFunction>(parts_method), METH_NOARGS,
      "_parts(self) -> Array\n\nA view of complex elements as real ones, with a last axis of two."},
     {"_part", reinterpret_cast<PyCFunction>(part_method), METH_O,
@@ -316,6 +318,12 @@ PyObject* make_class(PyObject* module) {
 }
 
 }  // namespace
+
+const ArrayObject& made(PyObject* self) {
+  const ArrayObject* array = any_array_in(self);
+  if (array == nullptr) throw py::attribute_error("the Array was never initialised");
+  return *array;
+}
 
 bool is_array(py::handle object) noexcept {
   return PyObject_TypeCheck(object.ptr(), base_class) != 0;

@@ -43,7 +43,7 @@ struct PartHandle {
 /// What reads or writes the elements of an Array asks for them in one of two ways: as an operand of
 /// map(), by any strides (array_map.hpp), or as a buffer that starts with the first one (buffer()).
 struct ArrayObject {
-  PyObject_HEAD;
+  PyObject ob_base;   ///< what PyObject_HEAD declares
   PyObject* backend;  ///< Python's; null until it is made, as what follows
   PyObject* shape;    ///< a tuple of int
   PyObject* dtype;    ///< NumPy's
@@ -78,6 +78,8 @@ inline PyObject* object_of(const ArrayObject& array) noexcept {
   return reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&array));
 }
 bool is_array(pybind11::handle object) noexcept;
+/// The Array whose method was called; AttributeError where its class never called Array's __init__.
+const ArrayObject& made(PyObject* self);
 /// Null for what is no Array, for one whose class never called Array's __init__, and for a complex
 /// one, so that nobody computes with pairs who does not know them.
 ArrayObject* array_in(pybind11::handle object) noexcept;

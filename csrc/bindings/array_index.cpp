@@ -17,12 +17,6 @@ namespace tilewright::bindings {
 
 namespace {
 
-const ArrayObject& made(PyObject* self) {
-  const ArrayObject* array = any_array_in(self);
-  if (array == nullptr) throw py::attribute_error("the Array was never initialised");
-  return *array;
-}
-
 /// An integer as an index; not True and False, nor what has elements.
 bool is_integer_index(PyObject* item) {
   if (PyLong_CheckExact(item)) return true;

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.shapes import permuted, rows, strides_in, to_axes, to_new_shape, to_one_axis
+from tilewright.shapes import permuted, rows, to_axes, to_new_shape, to_one_axis
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Sequence
@@ -62,20 +62,6 @@ class Array(_core.ArrayBase):
     def device(self) -> Backend:
         """The backend that it is an Array of, which `device=` takes everywhere."""
         return self.backend
-
-    @property
-    def T(self) -> Array:
-        """The axes in reverse order."""
-        return self.transpose()
-
-    @property
-    def mT(self) -> Array:
-        """The last two axes swapped."""
-        if self.ndim < 2:
-            raise _core.InvalidArgument(
-                f"mT: the array has shape {self.shape}, expected 2 dimensions at least"
-            )
-        return self.swapaxes(-1, -2)
 
     @property
     def real(self) -> Array:
@@ -225,12 +211,15 @@ class Array(_core.ArrayBase):
         """The same elements in another shape; one size may be -1. A view where strides allow it,
         else a copy; `copy` asks for a copy or refuses one."""
         sizes: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        view = None if copy else self._reshaped(sizes)
+        if view is not None:
+            return view
         new_shape = to_new_shape(self.shape, self.size, sizes)
-        if copy is True:
+        if copy:
             return self.copy()._view(new_shape, rows(new_shape), 0)
-        strides = strides_in(new_shape, self.shape, self.strides)
-        if strides is not None:
-            return self._view(new_shape, strides, self.offset)
+        view = self._reshaped(new_shape)
+        if view is not None:
+            return view
         if copy is False:
             raise _core.InvalidArgument(
                 f"reshape: shape {self.shape} with strides {self.strides} is no {new_shape} "
@@ -240,9 +229,11 @@ class Array(_core.ArrayBase):
 
     def transpose(self, *axes: int | Sequence[int]) -> Array:
         """A view with the axes in this order, in reverse order where none is given."""
+        if not axes:
+            return self.T
         given: Any = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         if given == () or given is None:
-            given = range(self.ndim)[::-1]
+            return self.T
         return permuted("transpose", self, given)
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:

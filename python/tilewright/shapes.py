@@ -77,37 +77,6 @@ def to_new_shape(shape: tuple[int, ...], size: int, sizes: Any) -> tuple[int, ..
     return tuple(new)
 
 
-def strides_in(
-    new_shape: Sequence[int], shape: Sequence[int], strides: Sequence[int]
-) -> list[int] | None:
-    """The strides that walk a view of `shape` as `new_shape`, where there are any."""
-    if 0 in new_shape:
-        return rows(new_shape)
-    # Old dimensions that lie one within the other are one; each of these is cut anew.
-    blocks: list[tuple[int, int]] = []  # size, stride of the last
-    for size, stride in zip(shape, strides, strict=True):
-        if size == 1:
-            continue
-        if blocks and blocks[-1][1] == size * stride:
-            blocks[-1] = (blocks[-1][0] * size, stride)
-        else:
-            blocks.append((size, stride))
-    found: list[int] = []
-    at = 0
-    for size, stride in blocks:
-        dims: list[int] = []
-        count = 1
-        while count < size and at < len(new_shape):
-            count *= new_shape[at]
-            dims.append(new_shape[at])
-            at += 1
-        if count != size:
-            return None
-        found += rows(dims, stride)
-    # Only sizes of 1 are left.
-    return found + [1] * (len(new_shape) - at)
-
-
 def rows(shape: Sequence[int], stride: int = 1) -> list[int]:
     """The strides of elements that lie row by row, `stride` apart."""
     steps = [0] * len(shape)
@@ -124,5 +93,4 @@ def permuted(call: str, x: Array, axes: Any) -> Array:
         raise _core.InvalidArgument(
             f"{call}: axes is {_core._shown(axes)}, expected all {x.ndim} axes of shape {x.shape}"
         )
-    strides = x.strides
-    return x._view(tuple(x.shape[i] for i in order), [strides[i] for i in order], x.offset)
+    return x._permuted(order)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -92,12 +92,28 @@ def _axes(call: str, x: Array, axis: Any) -> tuple[int, ...]:
     return tuple(range(x.ndim)) if axis is None else to_axes(call, axis, x.ndim)
 
 
-def _left(call: str, x: Array, axes: Sequence[int], keepdims: Any) -> tuple[int, ...]:
+def _left(call: str, shape: Sequence[int], axes: Sequence[int], keepdims: Any) -> tuple[int, ...]:
     """The shape of the results."""
     if not isinstance(keepdims, bool):
         invalid(call, f"keepdims is {shown(keepdims)}, expected True or False")
-    kept = [1 if i in axes else size for i, size in enumerate(x.shape)]
+    kept = [1 if i in axes else size for i, size in enumerate(shape)]
     return tuple(size for i, size in enumerate(kept) if keepdims or i not in axes)
+
+
+def _walk(call: str, x: Array, axis: Any, keepdims: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes, and the shape of the results."""
+    if (axis is None or type(axis) is int) and type(keepdims) is bool:
+        return _known_walk(call, x.shape, axis, keepdims)
+    axes = _axes(call, x, axis)
+    return axes, _left(call, x.shape, axes, keepdims)
+
+
+@lru_cache(maxsize=1024)
+def _known_walk(
+    call: str, shape: tuple[int, ...], axis: int | None, keepdims: bool
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    axes = tuple(range(len(shape))) if axis is None else to_axes(call, axis, len(shape))
+    return axes, _left(call, shape, axes, keepdims)
 
 
 def _reduced(
@@ -147,7 +163,7 @@ def _summed_in(call: str, x: Array, dtype: npt.DTypeLike | None) -> np.dtype[Any
     if dtype is not None:
         wanted = to_dtype(call, dtype)
     elif x.dtype.kind == "f":
-        wanted = x.dtype
+        return x.dtype
     else:
         wide = default_integer(x.backend)
         wanted = np.dtype(f"u{wide}") if x.dtype.kind == "u" else wide
@@ -172,8 +188,8 @@ def sum(
     if (pair := complex_reductions.wanted_dtype("sum", x, dtype)) is not None:
         axes = _axes("sum", x, axis)
         return complex_reductions.by_parts("sum", sum, x, axes, keepdims, out, pair)
-    axes, wanted = _axes("sum", x, axis), _summed_in("sum", x, dtype)
-    shape = _left("sum", x, axes, keepdims)
+    wanted = _summed_in("sum", x, dtype)
+    axes, shape = _walk("sum", x, axis, keepdims)
     return _reduced(
         "sum", "sum", _cast(x.stored_as, wanted.name), [x], axes, shape, wanted, out=out
     )
@@ -192,19 +208,18 @@ def prod(
     x = _array("prod", x)
     if (pair := complex_reductions.wanted_dtype("prod", x, dtype)) is not None:
         axes = _axes("prod", x, axis)
-        _left("prod", x, axes, keepdims)
+        _left("prod", x.shape, axes, keepdims)
         return complex_reductions.prod(x, axes, keepdims, out, pair)
-    axes, wanted = _axes("prod", x, axis), _summed_in("prod", x, dtype)
-    shape = _left("prod", x, axes, keepdims)
+    wanted = _summed_in("prod", x, dtype)
+    axes, shape = _walk("prod", x, axis, keepdims)
     front = _cast(x.stored_as, wanted.name)
     return _reduced("prod", "prod", front, [x], axes, shape, wanted, out=out)
 
 
 def _extreme(op: str, x: Any, axis: Axis, keepdims: bool, out: Array | None) -> Array:
     x = _real(op, x)
-    axes = _axes(op, x, axis)
+    axes, shape = _walk(op, x, axis, keepdims)
     _not_empty(op, x, axes)
-    shape = _left(op, x, axes, keepdims)
     front = _cast(x.stored_as, x.stored_as)
     return _reduced(op, op, front, [x], axes, shape, x.dtype, out=out)
 
@@ -242,10 +257,10 @@ def mean(
 ) -> Array:
     """Over one axis, several, or all of them; of integers and bool in float32, NaN of nothing."""
     x = _array("mean", x)
-    axes = _axes("mean", x, axis)
+    axes, shape = _walk("mean", x, axis, keepdims)
     if x.dtype.kind == "c":
         return complex_reductions.by_parts("mean", mean, x, axes, keepdims, out, x.dtype)
-    shape, within, result = _left("mean", x, axes, keepdims), _within(x), _averaged(x)
+    within, result = _within(x), _averaged(x)
     count = math.prod(x.shape[i] for i in axes)
     return _reduced(
         "mean", "sum", _cast(x.stored_as, within.name), [x], axes, shape, result,
@@ -259,15 +274,16 @@ def _spread(
     from tilewright.namespace.manipulation import broadcast_to
 
     x = _array(call, x)
-    axes = _axes(call, x, axis)
+    axes, shape = _walk(call, x, axis, keepdims)
     if isinstance(correction, bool) or not isinstance(correction, (int, float)):
         invalid(call, f"correction is {shown(correction)}, expected a number")
     if x.dtype.kind == "c":
         return complex_reductions.spread(call, x, axes, correction, keepdims, out)
-    shape, within, result = _left(call, x, axes, keepdims), _within(x), _averaged(x)
+    within, result = _within(x), _averaged(x)
     count = math.prod(x.shape[i] for i in axes)
     middle = _reduced(
-        call, "sum", _cast(x.stored_as, within.name), [x], axes, _left(call, x, axes, True), within,
+        call, "sum", _cast(x.stored_as, within.name), [x], axes, _left(call, x.shape, axes, True),
+        within,
         _quotient(within.name, within.name), [float(count)], again=True,
     )  # fmt: skip
     finish = (_root_of_quotient if call == "std" else _quotient)(within.name, result.name)
@@ -310,8 +326,8 @@ def any(
 ) -> Array:
     """Whether an element is not 0."""
     x = _truths(_array("any", x))
-    axes = _axes("any", x, axis)
-    front, shape = _cast(x.stored_as, "bool"), _left("any", x, axes, keepdims)
+    axes, shape = _walk("any", x, axis, keepdims)
+    front = _cast(x.stored_as, "bool")
     return _reduced("any", "any", front, [x], axes, shape, BOOL, out=out)
 
 
@@ -320,16 +336,17 @@ def all(
 ) -> Array:
     """Whether no element is 0."""
     x = _truths(_array("all", x))
-    axes = _axes("all", x, axis)
-    front, shape = _cast(x.stored_as, "bool"), _left("all", x, axes, keepdims)
+    axes, shape = _walk("all", x, axis, keepdims)
+    front = _cast(x.stored_as, "bool")
     return _reduced("all", "all", front, [x], axes, shape, BOOL, out=out)
 
 
 def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements are not 0."""
     x = _truths(_array("count_nonzero", x))
-    axes, wanted = _axes("count_nonzero", x, axis), default_integer(x.backend)
-    front, shape = _truth_as(x.stored_as, wanted.name), _left("count_nonzero", x, axes, keepdims)
+    wanted = default_integer(x.backend)
+    axes, shape = _walk("count_nonzero", x, axis, keepdims)
+    front = _truth_as(x.stored_as, wanted.name)
     return _reduced("count_nonzero", "sum", front, [x], axes, shape, wanted)
 
 
@@ -337,9 +354,10 @@ def _place(call: str, x: Any, axis: Any, keepdims: bool) -> Array:
     x = _real(call, x)
     if isinstance(axis, (tuple, list)):
         invalid(call, f"axis is {shown(axis)}, expected one axis or None")
-    axes, wanted = _axes(call, x, axis), default_integer(x.backend)
+    wanted = default_integer(x.backend)
+    axes, shape = _walk(call, x, axis, keepdims)
     _not_empty(call, x, axes)
-    front, shape = _cast(x.stored_as, x.stored_as), _left(call, x, axes, keepdims)
+    front = _cast(x.stored_as, x.stored_as)
     behind = _cast(wanted.name, wanted.name)
     return _reduced(call, call, front, [x], axes, shape, wanted, behind)
 
