@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,17 @@ namespace tilewright::gpu {
 
 /// Rows and columns that factorisations work on at a time, as their kernels hold them.
 inline Size factor_block(const Matrices& m) { return m.dtype == DType::float64 ? 16 : 32; }
+
+/// Rows of the two blocks that Jacobi's method takes at a time, as its kernels hold them.
+inline Size jacobi_side(const Matrices& m) {
+  return m.dtype == DType::float32 && !m.is_complex ? 32 : 16;
+}
+/// What ends a matrix that comes to no end: drawn ones take 6 to 12.
+inline constexpr Size most_sweeps = 30;
+/// Workgroups that measure a matrix of so many elements.
+inline Size measuring_parts(Size elements) {
+  return std::clamp<Size>(elements / (16 * group_size), 1, 256);
+}
 
 /// Of so many elements.
 inline std::uint64_t bytes_of(Size elements, const Matrices& m) {

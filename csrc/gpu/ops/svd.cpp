@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 #include <vector>
 
@@ -16,10 +15,10 @@ namespace {
 constexpr Size most_count = 4096;
 }  // namespace
 
-// By the one-sided Jacobi method: the columns of A, or its rows where these are fewer, are turned
-// pair by pair until all are orthogonal, in the rounds of a tournament. Their lengths are the
-// singular values then. How often all meet follows from their number; what has not come to an end
-// by then has a status.
+// By the one-sided Jacobi method, by blocks: the columns of A, or its rows where these are fewer, are
+// turned until all are orthogonal, each two blocks of them at a time, in the rounds of a tournament.
+// Their lengths are the singular values then. Each sweep begins by looking which matrices are done;
+// what is launched for those after that returns at once.
 void GpuBackend::launch_svd(const SvdRequest& r) {
   constexpr std::string_view op = "svd";
   require_factors(op, r.matrices);
@@ -36,11 +35,22 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
     const AllocationRef room = memory_->scratch(op, bytes);
     return std::pair(room, bind(op, BufferRange(room), bytes));
   };
-  const Size players = count + count % 2, pairs = players / 2;
+  const Size side = jacobi_side(r.matrices), blocks = (count + side / 2 - 1) / (side / 2);
+  const Size players = std::max<Size>(blocks + blocks % 2, 2), pairs = players / 2;
+  // Products of few pairs are shared out by their elements.
+  const Size wanted = 2 * device_->limits().planned_units / (pairs * batch);
+  const Size part = side * std::max<Size>((length / std::clamp<Size>(wanted, 1, 32)) / side + 1, 4);
+  const Size parts = (length + part - 1) / part;
+  const Size measured = measuring_parts(r.m * r.n);
   const auto [x_room, x] = scratch(numbers(count * width * batch));
-  const auto [scale_room, scales] = scratch(reals(3 * batch));
-  const auto [cosine_room, cosines] = scratch(reals(pairs * batch));
+  const auto [measure_room, measures] = scratch(reals(3 * measured * batch));
+  const auto [scale_room, scales] = scratch(reals(2 * batch));
   const auto [length_room, lengths] = scratch(reals(count * batch));
+  const auto [limit_room, limits] = scratch(reals(batch));
+  const auto [cosine_room, cosines] = scratch(reals(pairs * batch));
+  const auto [active_room, active] = scratch(bytes_of(pairs * batch, DType::int32));
+  const auto [gram_room, grams] = scratch(numbers(side * side * pairs * parts * batch));
+  const auto [turn_room, turns] = scratch(numbers(side * side * pairs * batch));
   const Binding a = bind(op, r.a, numbers(r.m * r.n * batch));
   const Binding values = bind(op, r.values, reals(count * batch));
   const Binding status = bind(op, r.status, bytes_of(batch, DType::int32));
@@ -62,36 +72,62 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
   };
   const auto each = cover(static_cast<std::uint64_t>(batch), 1);
 
-  const std::array<std::uint32_t, 3> of_scale{u32(r.m * r.n), u32(count), u32(batch)};
-  run(KernelId::svd_scale, plain, of_scale, std::array{a, scales, status}, each,
-      of_group(group_size));
+  for_matrices([&](std::uint32_t first, std::uint32_t matrices) {
+    const std::array<std::uint32_t, 4> params{u32(r.m), u32(r.n), first, 0};
+    run(KernelId::jacobi_measure, plain, params, std::array{a, measures},
+        {u32(measured), matrices, 1}, of_group(group_size));
+  });
+  const auto of_reals = [&](TemplateVariables& variables) {
+    set_real(variables, r.matrices);
+    variables["GROUP"] = std::int64_t{64};
+  };
+  const std::array<std::uint32_t, 2> of_scale{u32(measured), u32(batch)};
+  run(KernelId::jacobi_scale, plain, of_scale, std::array{measures, scales, status},
+      cover(static_cast<std::uint64_t>(batch), 64), of_reals);
   const Size elements = count * width * batch;
   const std::array<std::uint32_t, 5> of_begin{u32(elements), u32(count), u32(length), u32(width),
                                               is_wide ? 1u : 0u};
   run(KernelId::svd_begin, plain, of_begin, std::array{a, scales, x},
       cover(static_cast<std::uint64_t>(elements), group_size), of_group(group_size));
-  // Jacobi's sweeps grow with the logarithm of the size; drawn matrices of 700 take 12 to 15.
-  const Size sweeps = count == 1 ? 0
-                                 : (r.matrices.dtype == DType::float64 ? 12 : 6) +
-                                       std::bit_width(static_cast<std::uint64_t>(count));
-  for (Size round = 0; round < sweeps * (players - 1); ++round) {
-    const Size in_last = round - (sweeps - 1) * (players - 1);
-    const std::uint32_t measure = in_last < 0 ? 0 : in_last == 0 ? 1 : 2;
-    for_matrices([&](std::uint32_t first, std::uint32_t matrices) {
-      const std::array<std::uint32_t, 7> params{
-          u32(count), u32(players), u32(round % (players - 1)), first, u32(length),
-          u32(width), measure};
-      run(KernelId::svd_rotate, variant, params, std::array{x, scales, cosines},
-          {u32(pairs), matrices, 1}, of_group(lanes));
-    });
+  const auto measure_lengths = [&](std::uint32_t first, std::uint32_t matrices) {
+    const std::array<std::uint32_t, 4> of_lengths{u32(count), u32(length), u32(width), first};
+    run(KernelId::svd_lengths, variant, of_lengths, std::array{x, lengths},
+        {u32(count), matrices, 1}, of_group(lanes));
+  };
+  const auto check = [&](bool begins) {
+    for_matrices(measure_lengths);
+    const std::array<std::uint32_t, 5> of_status{u32(pairs), u32(count), u32(length), u32(batch),
+                                                 begins ? 1u : 0u};
+    run(KernelId::svd_status, plain, of_status, std::array{cosines, lengths, status, limits}, each,
+        of_reals);
+  };
+  // What is one pair comes to its end by sweeps over it alone.
+  const std::uint32_t inner = pairs == 1 ? 4 : 1;
+  const Size chunks = std::min<Size>((width + side - 1) / side, 4096);
+  for (Size sweep = 0; count > 1 && sweep < most_sweeps; ++sweep) {
+    check(sweep == 0);
+    for (Size round = 0; round < players - 1; ++round) {
+      for_matrices([&](std::uint32_t first, std::uint32_t matrices) {
+        const std::array<std::uint32_t, 7> of_gram{u32(count), u32(players), u32(round), first,
+                                                   u32(length), u32(width),  u32(part)};
+        run(KernelId::svd_gram, plain, of_gram, std::array{x, status, grams},
+            {u32(pairs), u32(parts), matrices}, of_group(group_size));
+        const std::array<std::uint32_t, 6> of_solve{u32(players), u32(round), first,
+                                                    u32(length),  u32(parts), inner};
+        run(KernelId::svd_solve, plain, of_solve,
+            std::array{grams, turns, active, cosines, limits, status}, {u32(pairs), matrices, 1},
+            of_group(group_size));
+        const std::array<std::uint32_t, 5> of_apply{u32(count), u32(players), u32(round), first,
+                                                    u32(width)};
+        run(KernelId::svd_apply, plain, of_apply, std::array{turns, active, status, x},
+            {u32(pairs), u32(chunks), matrices}, of_group(group_size));
+      });
+    }
   }
-  if (sweeps > 0) {
-    const std::array<std::uint32_t, 2> of_status{u32(pairs), u32(batch)};
-    run(KernelId::svd_status, plain, of_status, std::array{cosines, status}, each,
-        [&](TemplateVariables& variables) {
-          set_real(variables, r.matrices);
-          variables["GROUP"] = std::int64_t{64};
-        });
+  if (count > 1) {
+    check(false);
+  } else {
+    for_matrices(measure_lengths);
   }
   std::vector<Binding> ordered{lengths, scales, values};
   if (with_vectors) {
@@ -100,9 +136,6 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
     ordered.push_back(bind(op, r.vh, numbers(r.vh_rows * r.n * batch)));
   }
   for_matrices([&](std::uint32_t first, std::uint32_t matrices) {
-    const std::array<std::uint32_t, 4> of_lengths{u32(count), u32(length), u32(width), first};
-    run(KernelId::svd_lengths, variant, of_lengths, std::array{x, lengths},
-        {u32(count), matrices, 1}, of_group(lanes));
     const std::array<std::uint32_t, 8> of_end{
         u32(count),           u32(length), u32(r.u_columns),  u32(r.m * r.u_columns),
         u32(r.vh_rows * r.n), u32(r.n),    is_wide ? 1u : 0u, first};
@@ -116,15 +149,22 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
   if (!with_vectors) return;
   const Size all = is_wide ? r.vh_rows : r.u_columns;
   const auto [share_room, shares] = scratch(numbers(all * batch));
-  const std::array<std::uint32_t, 7> of_rest{u32(count),
-                                             u32(all),
-                                             u32(length),
-                                             u32(is_wide ? r.n : 1),
-                                             u32(is_wide ? 1 : r.u_columns),
-                                             u32(is_wide ? r.vh_rows * r.n : r.m * r.u_columns),
-                                             u32(batch)};
-  run(KernelId::svd_complete, plain, of_rest, std::array{values, ordered[is_wide ? 5 : 4], shares},
-      each, of_group(group_size));
+  // What a work-item makes of one vector is about as many turns; a software device takes 65,535.
+  const Size turns_of_one = (3 * length + 2 * group_size) * (all + group_size) / group_size;
+  const Size at_once = std::clamp<Size>(40000 / turns_of_one, 1, all);
+  for (Size begin = 0; begin < all; begin += at_once) {
+    const std::array<std::uint32_t, 9> of_rest{u32(count),
+                                               u32(all),
+                                               u32(length),
+                                               u32(is_wide ? r.n : 1),
+                                               u32(is_wide ? 1 : r.u_columns),
+                                               u32(is_wide ? r.vh_rows * r.n : r.m * r.u_columns),
+                                               u32(batch),
+                                               u32(begin),
+                                               u32(std::min(begin + at_once, all))};
+    run(KernelId::svd_complete, plain, of_rest,
+        std::array{values, ordered[is_wide ? 5 : 4], shares}, each, of_group(group_size));
+  }
 }
 
 }  // namespace tilewright::gpu

@@ -1,12 +1,14 @@
 // What factorisations compute with: NUMBER is T, or two of it for a complex one (COMPLEX). Of a T,
 // BITS are an unsigned number as wide. Variables that the kernels use: LEAST, the bits of the least
-// one that no device takes for 0, and INFINITE, those of infinity.
+// one that no device takes for 0, and INFINITE, those of infinity; EPSILON, what 1 is apart from the
+// next number.
 // Variables: T (f32 or f64), COMPLEX.
 #let NUMBER = T
 #let BITS = "u32"
 #let LEAST = "0x00800000u"
 #let INFINITE = "0x7f800000u"
 #let ALL_BUT_SIGN = "0x7fffffffu"
+#let EPSILON = "1.1920929e-7f"
 #let BLOCK = 32
 #if T == "f64"
 #let BITS = "u64"
@@ -15,6 +17,7 @@
 #let LEAST = "0x0010000000000000lu"
 #let INFINITE = "0x7ff0000000000000lu"
 #let ALL_BUT_SIGN = "0x7ffffffffffffffflu"
+#let EPSILON = "2.220446049250313e-16lf"
 #end
 #if COMPLEX
 #if T == "f64"

@@ -1,4 +1,4 @@
-// The vectors that svd_rotate makes orthogonal, the columns of a matrix or the rows where these are
+// The vectors that are made orthogonal, the columns of a matrix or the rows where these are
 // fewer, and behind each a row of the unit matrix, which the rotations are collected in.
 // 0 source, 1 scales, 2 x.
 // Variables: GROUP, T, COMPLEX.
@@ -7,6 +7,7 @@
 //! GROUP: 256
 #include "range.wgsl"
 #include "numbers.wgsl"
+#include "scaling.wgsl"
 
 struct Params { elements: u32, count: u32, length: u32, width: u32, is_wide: u32 }
 var<immediate> params: Params;
@@ -30,7 +31,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let base = matrix * params.count * params.length;
   let value = source[base + select(e * params.count + i, i * params.length + e,
                                    params.is_wide == 1u)];
-  let scale = scales[3u * matrix];
-  x[item] = value * scale;
-  if (scale == ${T}(0)) { x[item] = ${NUMBER}(); }
+  x[item] = scaled(value, scales[2u * matrix]);
 }

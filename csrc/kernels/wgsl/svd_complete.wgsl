@@ -1,19 +1,19 @@
 // Unit vectors in place of those whose singular value is no more than rounding of the largest, which
 // need not be orthogonal, and of those beyond the values, each orthogonal to all that are there: what
-// is left of the axis that is farthest from them. A workgroup for each matrix.
+// is left of the axis that is farthest from them. A workgroup for each matrix; a launch makes a part
+// of them, since software
+// devices end loops of many turns.
 // 0 values, 1 vectors, 2 shares.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64
 //! COMPLEX: 0 1
 //! GROUP: 256
 #include "numbers.wgsl"
-#let ROUNDING = "3.2e-7f"
-#if T == "f64"
-#let ROUNDING = "2e-15lf"
-#end
+#include "svd_bounds.wgsl"
 
 struct Params {
   count: u32, all: u32, length: u32, step: u32, stride: u32, apart: u32, batch: u32,
+  begin: u32, end: u32,  // which vectors are looked at
 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read_write> values: array<${T}>;
@@ -36,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let base = matrix * params.apart;
   let step = params.step;
   let stride = params.stride;
-  for (var j = 0u; j < params.all; j++) {
+  for (var j = params.begin; j < params.end; j++) {
     let is_missing = !has_value(matrix, j);
     var most = ${T}(-1);
     var place = 0u;

@@ -8,6 +8,7 @@
 //! VECTORS: 0 1
 //! GROUP: 64
 #include "numbers.wgsl"
+#include "scaling.wgsl"
 
 struct Params {
   count: u32, length: u32, u_columns: u32, of_u: u32, of_vh: u32, n: u32, is_wide: u32, first: u32,
@@ -38,7 +39,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   workgroupBarrier();
   var place = 0u;
   for (var i = 0u; i < ${GROUP}u; i++) { place += counts[i]; }
-  if (local == 0u) { values[matrix * count + place] = value * scales[3u * matrix + 1u]; }
+  if (local == 0u) { values[matrix * count + place] = unscaled(value, scales[2u * matrix + 1u]); }
 #if VECTORS
   let base = (matrix * count + own) * (params.length + count);
   let column = matrix * params.of_u + place;

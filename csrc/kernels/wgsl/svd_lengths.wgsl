@@ -5,10 +5,7 @@
 //! COMPLEX: 0 1
 //! GROUP: 64 256
 #include "numbers.wgsl"
-#let LOST = "1e-30f"
-#if T == "f64"
-#let LOST = "1e-290lf"
-#end
+#include "svd_bounds.wgsl"
 
 struct Params { count: u32, length: u32, width: u32, first: u32 }
 var<immediate> params: Params;
