@@ -35,8 +35,6 @@ NEEDS = {
 
 def has(be: Backend, name: str, dtype: str = "float32") -> bool:
     """Whether the function runs; where it does not, it is refused."""
-    if name == "slogdet" and not be.supports("map", kind_of(dtype)[1], "log"):
-        return False
     return runs(be, NEEDS[name], dtype)
 
 
