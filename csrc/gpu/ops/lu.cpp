@@ -19,15 +19,17 @@ void GpuBackend::launch_lu(const LuRequest& r) {
   const Binding factors = bind(op, r.factors, bytes);
   const AllocationRef scratch = memory_->scratch(op, bytes_of_rows);
   const Binding pivots = bind(op, BufferRange(scratch), bytes_of_rows);
-  const std::array<Binding, 4> of_panel{factors, bind(op, r.permutation, bytes_of_rows),
+  const Size block = factor_block(r.matrices);
+  const std::uint64_t bytes_of_panels = bytes_of(n * block * batch, r.matrices);
+  const AllocationRef room = memory_->scratch(op, bytes_of_panels);
+  const std::array<Binding, 5> of_panel{factors, bind(op, r.permutation, bytes_of_rows),
                                         bind(op, r.status, bytes_of(2 * batch, DType::int32)),
-                                        pivots};
+                                        pivots, bind(op, BufferRange(room), bytes_of_panels)};
   if (!(r.factors == r.a)) {
     device_->copy(buffer_of(r.factors), r.factors.offset, buffer_of(r.a), r.a.offset, bytes);
   }
   const BoundMatrices x{factors, n * n};
   const MatrixPart whole{0, n, 1};
-  const Size block = factor_block(r.matrices);
   const auto fill = [&](std::uint32_t group) {
     return [&, group](TemplateVariables& v) {
       set_numbers(v, r.matrices);
