@@ -111,6 +111,21 @@ def test_views(be: Backend, rng: np.random.Generator) -> None:
         near(la.inv(x), np.linalg.inv(exact), "float32", 24, 64.0)
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_infinities(be: Backend, dtype: str) -> None:
+    """An infinite pivot leaves what NumPy has of the others."""
+    if not stored(be, dtype):
+        return
+    for place in [(0, 0), (0, 1), (1, 0), (1, 1)]:
+        host = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 1]], dtype)
+        host[place] = np.inf
+        b = np.array([1, 2, 3], dtype)
+        x = on(be, host)
+        assert np.allclose(la.inv(x).numpy(), np.linalg.inv(host), 1e-4, equal_nan=True)
+        got, expected = la.solve(x, on(be, b)).numpy(), np.linalg.solve(host, b)
+        assert np.allclose(got, expected, 1e-4, equal_nan=True)
+
+
 @pytest.mark.parametrize(
     ("a", "b"),
     [

@@ -18,7 +18,7 @@ inline Size factor_block(const Matrices& m) { return m.dtype == DType::float64 ?
 inline Size jacobi_side(const Matrices& m) {
   return m.dtype == DType::float32 && !m.is_complex ? 32 : 16;
 }
-/// What ends a matrix that comes to no end: drawn ones take 6 to 12.
+/// Where Jacobi's method gives up: drawn matrices take 6 to 12 sweeps.
 inline constexpr Size most_sweeps = 30;
 /// Workgroups that measure a matrix of so many elements.
 inline Size measuring_parts(Size elements) {

@@ -101,10 +101,12 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
     run(KernelId::svd_status, plain, of_status, std::array{cosines, lengths, status, limits}, each,
         of_reals);
   };
-  // What is one pair comes to its end by sweeps over it alone.
-  const std::uint32_t inner = pairs == 1 ? 4 : 1;
+  // What is one pair comes to its end by sweeps over it alone. Values over many orders of magnitude
+  // take most of them, which float32 does not have.
+  const std::uint32_t inner = pairs == 1 ? 4 : side == 32 ? 1 : 2;
+  const Size sweeps = r.matrices.dtype == DType::float64 ? 48 : most_sweeps;
   const Size chunks = std::min<Size>((width + side - 1) / side, 4096);
-  for (Size sweep = 0; count > 1 && sweep < most_sweeps; ++sweep) {
+  for (Size sweep = 0; count > 1 && sweep < sweeps; ++sweep) {
     check(sweep == 0);
     for (Size round = 0; round < players - 1; ++round) {
       for_matrices([&](std::uint32_t first, std::uint32_t matrices) {

@@ -34,13 +34,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let is_finite = most < ${INFINITE};
   var exponent = most & ${INFINITE};
   if (exponent > ${MOST}) { exponent = ${MOST}; }
-  var scale = bitcast<${T}>(${DOUBLE} - exponent);
-  var back = bitcast<${T}>(exponent);
-  if (most < ${LEAST}) {
-    scale = ${T}(-1);
-    back = scale;
-  }
-  scales[2u * matrix] = select(${T}(0), scale, is_finite);
-  scales[2u * matrix + 1u] = back;
+  if (exponent == ${BITS}(0)) { exponent = ${LEAST}; }
+  scales[2u * matrix] = select(${T}(0), bitcast<${T}>(${DOUBLE} - exponent), is_finite);
+  scales[2u * matrix + 1u] = bitcast<${T}>(exponent);
   status[matrix] = select(-1, 0, is_finite);
 }

@@ -56,9 +56,10 @@ fn plus_product(sum: ${NUMBER}, x: ${NUMBER}, y: ${NUMBER}) -> ${NUMBER} {
 fn product(x: ${NUMBER}, y: ${NUMBER}) -> ${NUMBER} {
   return ${NUMBER}(fma(x.x, y.x, -x.y * y.y), fma(x.x, y.y, x.y * y.x));
 }
-/// Squares neither overflow nor vanish.
+/// Squares neither overflow nor vanish. What is divided by an infinity is 0, as in C.
 fn quotient(x: ${NUMBER}, y: ${NUMBER}) -> ${NUMBER} {
   let scale = max(abs(y.x), abs(y.y));
+  if (bits_of(scale) == ${INFINITE} && largest_bits(x) < ${INFINITE}) { return ${NUMBER}(); }
   let divisor = y / scale;
   let length = fma(divisor.x, divisor.x, divisor.y * divisor.y);
   return product(x / scale, conjugate(divisor)) / length;

@@ -1,6 +1,6 @@
 // A round of the one-sided Jacobi method by blocks: the rotations that make the vectors of each pair
-// of blocks more orthogonal, by sweeps over their products with each other. A workgroup for each
-// pair.
+// of blocks more orthogonal, by sweeps over their products with each other, and put the longer ones in
+// front, which takes fewer rounds. A workgroup for each pair.
 // 0 grams, 1 turns, 2 moved: whether there was a rotation, 3 cosines: how far from orthogonal the
 // pairs of a place were in a sweep, 4 limits: the squares of lengths that are rounding, 5 status: 1
 // of matrices whose vectors are not orthogonal yet.
@@ -23,6 +23,7 @@ var<immediate> params: Params;
 @group(0) @binding(4) var<storage, read> limits: array<${T}>;
 @group(0) @binding(5) var<storage, read> status: array<i32>;
 var<workgroup> partial: array<${T}, ${GROUP}>;
+var<workgroup> ranks: array<u32, 32>;
 
 fn wants_turn(first: ${T}, second: ${T}, beside: ${NUMBER}, least: ${T}, bound: ${T}) -> bool {
   return min(first, second) > least && length_of(beside) > bound * (sqrt(first) * sqrt(second));
@@ -59,6 +60,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
   }
   turn_square(local, params.sweeps, ${LOST}, orthogonal(params.length));
+  if (local < ${SIDE}u) {
+    // What is not there is 0 and last, and stays so.
+    let own = max(real_of(square[local * ${LD + 1}u]), ${T}(0));
+    var before = 0u;
+    for (var i = 0u; i < ${SIDE}u; i++) {
+      let other = max(real_of(square[i * ${LD + 1}u]), ${T}(0));
+      if (other > own || (other == own && i < local)) { before += 1u; }
+    }
+    ranks[local] = before;
+  }
+  workgroupBarrier();
   let is_moved = was_turned();
   if (local == 0u) {
     moved[place] = select(0u, 1u, is_moved);
@@ -66,6 +78,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   }
   if (!is_moved) { return; }
   for (var e = local; e < ${SIDE * SIDE}u; e += ${GROUP}u) {
-    turns[place * ${SIDE * SIDE}u + e] = basis[e / ${SIDE}u * ${LD}u + e % ${SIDE}u];
+    let row = place * ${SIDE}u + e / ${SIDE}u;
+    turns[row * ${SIDE}u + ranks[e % ${SIDE}u]] = basis[e / ${SIDE}u * ${LD}u + e % ${SIDE}u];
   }
 }
