@@ -2,64 +2,78 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
+#include <utility>
 
 #include "gpu/backend.hpp"
 #include "gpu/ops/factor.hpp"
 
 namespace tilewright::gpu {
 
-// Column by column: its reflection, and the columns beside it. Q is the product of the reflections,
-// from the last on.
+// By panels of columns: the reflections of a panel, which are one of a factor, then the columns beside
+// it. Q is the product of all of them, from the last panel on.
 void GpuBackend::launch_qr(const QrRequest& r) {
   constexpr std::string_view op = "qr";
-  constexpr Size lanes = 16;
   require_factors(op, r.matrices);
-  const Size batch = r.matrices.batch, count = r.reflections;
+  const Size batch = r.matrices.batch, count = r.reflections, block = factor_block(r.matrices);
   const Size of_q = r.m * r.columns * batch, of_r = r.columns * r.n * batch;
-  check_groups(op, (std::max(r.n, r.columns) + lanes - 1) / lanes);
-  const std::uint64_t bytes = bytes_of(r.m * r.n * batch, r.matrices);
-  const std::uint64_t bytes_of_factors = bytes_of(count * batch, r.matrices);
+  const Size widest = std::max(r.n, r.columns);
+  check_groups(op, (widest + block - 1) / block);
+  const auto bytes = [&](Size elements) { return bytes_of(elements * batch, r.matrices); };
+  const auto scratch = [&](Size elements) {
+    const AllocationRef room = memory_->scratch(op, bytes(elements));
+    return std::pair(room, bind(op, BufferRange(room), bytes(elements)));
+  };
   const Binding q = bind(op, r.q, bytes_of(of_q, r.matrices));
   const Binding upper = bind(op, r.r, bytes_of(of_r, r.matrices));
-  const AllocationRef copy = memory_->scratch(op, bytes);
-  const AllocationRef room = memory_->scratch(op, bytes_of_factors);
-  const Binding x = bind(op, BufferRange(copy), bytes);
-  const Binding factors = bind(op, BufferRange(room), bytes_of_factors);
-  device_->copy(buffer_of(copy), 0, buffer_of(r.a), r.a.offset, bytes);
+  const auto [copy, x] = scratch(r.m * r.n);
+  const auto [reflector_room, reflectors] = scratch(r.m * count);
+  const auto [factor_room, factors] = scratch(count * block);
+  const auto [product_room, products] = scratch(block * widest);
+  device_->copy(buffer_of(copy), 0, buffer_of(r.a), r.a.offset, bytes(r.m * r.n));
   const auto fill = [&](TemplateVariables& v) {
     set_numbers(v, r.matrices);
     v["GROUP"] = std::int64_t{group_size};
   };
-  const auto reflect = [&](Size at, Size from, Size columns, bool same) {
-    const Size groups = (columns - from + lanes - 1) / lanes;
+  const std::uint32_t variant = variant_of(r.matrices);
+  const auto reflect = [&](const Binding& target, Size at, Size from, Size columns, bool adjoint) {
+    const Size tiles = (columns - from + block - 1) / block, size = std::min(block, count - at);
+    const Size rows = std::min<Size>((r.m - at + block - 1) / block, 1024);
     const Size most = device_->limits().max_groups;
-    std::vector<Binding> bindings{x, factors};
-    if (!same) bindings.push_back(q);
-    for (Size first = 0; groups > 0 && first < batch; first += most) {
-      const std::array<std::uint32_t, 7> params{u32(r.m),  u32(r.n),     u32(at),   u32(count),
-                                                u32(from), u32(columns), u32(first)};
-      const std::array<std::uint32_t, 3> grid{u32(groups), u32(std::min(most, batch - first)), 1};
-      run(KernelId::qr_reflect, variant_of(r.matrices, same ? 1 : 0), params, bindings, grid,
-          [&](TemplateVariables& v) {
-            fill(v);
-            v["SAME"] = std::int64_t{same};
-          });
+    for (Size first = 0; tiles > 0 && first < batch; first += most) {
+      const std::uint32_t matrices = u32(std::min(most, batch - first));
+      const std::array<std::uint32_t, 8> of_project{
+          u32(r.m),   u32(columns), u32(at),    u32(size),
+          u32(count), u32(from),    u32(first), adjoint ? 1u : 0u};
+      run(KernelId::qr_project, variant, of_project,
+          std::array{reflectors, factors, target, products}, {u32(tiles), matrices, 1}, fill);
+      const std::array<std::uint32_t, 7> of_update{
+          u32(r.m), u32(columns), u32(at), u32(size), u32(count), u32(from), u32(first)};
+      run(KernelId::qr_update, variant, of_update, std::array{reflectors, products, target},
+          {u32(tiles), u32(rows), matrices}, fill);
     }
   };
-  for (Size at = 0; at < count; ++at) {
-    const std::array<std::uint32_t, 5> params{u32(r.m), u32(r.n), u32(at), u32(count), u32(batch)};
-    const std::array<Binding, 2> both{x, factors};
-    run(KernelId::qr_column, variant_of(r.matrices), params, both,
-        cover(static_cast<std::uint64_t>(batch), 1), fill);
-    reflect(at, at + 1, r.n, true);
+  for (Size at = 0; at < count; at += block) {
+    const Size size = std::min(block, count - at);
+    // A software device ends loops of more than 65,535 turns, those within others counted.
+    const Size turns = 2 * (r.m - at) * block / group_size + 4 * (r.m - at) / group_size + 64;
+    const Size at_once = std::clamp<Size>(40000 / turns, 1, size);
+    for (Size begin = 0; begin < size; begin += at_once) {
+      const std::array<std::uint32_t, 8> params{
+          u32(r.m),   u32(r.n),   u32(at),    u32(size),
+          u32(count), u32(batch), u32(begin), u32(std::min(begin + at_once, size))};
+      run(KernelId::qr_panel, variant, params, std::array{x, reflectors, factors},
+          cover(static_cast<std::uint64_t>(batch), 1), fill);
+    }
+    reflect(x, at, at + size, r.n, true);
   }
   const std::array<std::uint32_t, 5> params{u32(r.m), u32(r.n), u32(r.columns), u32(of_q),
                                             u32(of_r)};
   const std::array<Binding, 3> parts{x, q, upper};
-  run(KernelId::qr_parts, variant_of(r.matrices), params, parts,
+  run(KernelId::qr_parts, variant, params, parts,
       cover(static_cast<std::uint64_t>(std::max(of_q, of_r)), group_size), fill);
-  for (Size at = count; at-- > 0;) reflect(at, at, r.columns, false);
+  for (Size at = (count - 1) / block * block; at >= 0; at -= block) {
+    reflect(q, at, at, r.columns, false);
+  }
 }
 
 }  // namespace tilewright::gpu
