@@ -76,6 +76,8 @@ def test_product(be: Backend, rng: np.random.Generator, dtype: str, complete: bo
 @pytest.mark.parametrize("dtype", TYPES)
 def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     check(be, draw(rng, (1, 600, 129), dtype), False)
+    # More rows than one launch takes all columns of.
+    check(be, draw(rng, (1, 9000, 35), dtype), False)
 
 
 @pytest.mark.parametrize("dtype", TYPES)
