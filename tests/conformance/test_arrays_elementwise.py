@@ -92,9 +92,9 @@ def operands_of(name: str, function: Callable[..., Any]) -> int:
 
 
 def lacks(be: Backend, name: str, dtype: str) -> bool:
-    """float64 on webgpu has no more than WGSL has."""
-    return be.name == "webgpu" and dtype == "float64" and name not in ("divide", "reciprocal",
-        "sqrt", "rsqrt")  # fmt: skip
+    """float64 on webgpu has what WGSL has, and two logarithms."""
+    return be.name == "webgpu" and dtype == "float64" and name not in ("divide", "log",
+        "log2", "reciprocal", "sqrt", "rsqrt")  # fmt: skip
 
 
 @pytest.mark.sampled(16)

@@ -1,5 +1,5 @@
-// Applies the rotations of a round: to the tiles of a where two pairs of blocks meet, and to columns
-// of the eigenvectors. A workgroup for each tile of SIDE rows and columns.
+// Applies the rotations of a round: to the tiles of a where two pairs of blocks meet, and to
+// columns of the eigenvectors. A workgroup for each tile of SIDE rows and columns.
 // 0 turns, 1 moved, 2 status, 3 a; VECTORS: 4 v.
 // Variables: GROUP, VECTORS, T, COMPLEX.
 //! T: f32 f64

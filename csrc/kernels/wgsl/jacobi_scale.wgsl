@@ -7,7 +7,8 @@
 #let COMPLEX = 0
 #include "range.wgsl"
 #include "numbers.wgsl"
-// The bits of twice the largest power of two whose reciprocal is no less than LEAST, and of that one.
+// The bits of twice the largest power of two whose reciprocal is no less than LEAST, and of that
+// one.
 #let DOUBLE = "0x7f000000u"
 #let MOST = "0x7e800000u"
 #if T == "f64"

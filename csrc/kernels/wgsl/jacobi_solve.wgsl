@@ -1,6 +1,7 @@
 // A round of Jacobi's method by blocks: sweeps over the square of each pair of blocks, which is
 // written back, and the rotations of all of them. A workgroup for each pair.
-// 0 a, 1 turns, 2 moved: whether there was a rotation, 3 limits: what is no larger is left as it is,
+// 0 a, 1 turns, 2 moved: whether there was a rotation, 3 limits: what is no larger is left as it
+// is,
 // 4 status: 1 of matrices that are not diagonal yet.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64

@@ -1,6 +1,6 @@
 // Whether matrices are diagonal by now, of what was measured of them: the status becomes 1 where
-// they are not, else 0. And below which size elements beside the diagonal are left alone in a sweep.
-// A work-item for each matrix.
+// they are not, else 0. And below which size elements beside the diagonal are left alone in a
+// sweep. A work-item for each matrix.
 // 0 measures, 1 status, 2 limits.
 // Variables: GROUP, T.
 //! T: f32 f64
@@ -34,8 +34,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     squares += measures[place + 2u];
   }
   // Rounding leaves of each element so much of the root of the eigenvalues' mean square, and all of
-  // it together is no more than sqrt(n) roundings of the matrix. To turn by less would bring nothing
-  // nearer to 0 between eigenvalues that are equal.
+  // it together is no more than sqrt(n) roundings of the matrix. To turn by less would bring
+  // nothing nearer to 0 between eigenvalues that are equal.
   let rounding = ${EPSILON} * sqrt(squares / ${T}(params.n));
   // What a sweep leaves of the largest element, or below, need not be turned in it. Between equal
   // eigenvalues such rotations would be by any angle, and bring back what others made 0.

@@ -1,7 +1,7 @@
-// Factors a panel of at most BLOCK columns of each matrix by partial pivoting, from its diagonal down:
-// a workgroup for each matrix. Rows are exchanged within the panel alone. The work is on a copy by
-// columns, so that neighbours read what lies side by side: each column is made of those before it,
-// and its pivot row as soon as the pivot is known.
+// Factors a panel of at most BLOCK columns of each matrix by partial pivoting, from its diagonal
+// down: a workgroup for each matrix. Rows are exchanged within the panel alone. The work is on a
+// copy by columns, so that neighbours read what lies side by side: each column is made of those
+// before it, and its pivot row as soon as the pivot is known.
 // 0 x, 1 permutation, 2 status, 3 pivots, 4 panels.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64

@@ -1,7 +1,7 @@
 // What factorisations compute with: NUMBER is T, or two of it for a complex one (COMPLEX). Of a T,
 // BITS are an unsigned number as wide. Variables that the kernels use: LEAST, the bits of the least
-// one that no device takes for 0, and INFINITE, those of infinity; EPSILON, what 1 is apart from the
-// next number.
+// one that no device takes for 0, and INFINITE, those of infinity; EPSILON, what 1 is apart from
+// the next number.
 // Variables: T (f32 or f64), COMPLEX.
 #let NUMBER = T
 #let BITS = "u32"

@@ -1,8 +1,8 @@
-// Reflections that turn a panel of at most BLOCK columns of each matrix, from its diagonal down, into
-// a triangle, applied within the panel: x keeps the triangle, and below it the reflections' vectors,
-// whose first element is 1. Those are also written without the triangle, and the factor by which all
-// of them are one: their product is I - V F V^H. A workgroup for each matrix; a launch takes a part of
-// the columns, since software devices end loops of many turns.
+// Reflections that turn a panel of at most BLOCK columns of each matrix, from its diagonal down,
+// into a triangle, applied within the panel: x keeps the triangle, and below it the reflections'
+// vectors, whose first element is 1. Those are also written without the triangle, and the factor by
+// which all of them are one: their product is I - V F V^H. A workgroup for each matrix; a launch
+// takes a part of the columns, since software devices end loops of many turns.
 // 0 x, 1 reflectors, 2 factors.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64

@@ -1,5 +1,5 @@
-// What a panel's reflections take off columns of matrices: F V^H of them, or F^H V^H. A workgroup for
-// BLOCK columns.
+// What a panel's reflections take off columns of matrices: F V^H of them, or F^H V^H. A workgroup
+// for BLOCK columns.
 // 0 reflectors, 1 factors, 2 x, 3 products.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64

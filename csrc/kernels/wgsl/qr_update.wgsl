@@ -1,5 +1,5 @@
-// Takes off columns of matrices what qr_project has found: V times it. A workgroup for BLOCK rows and
-// columns, and the rows as many below as there are workgroups.
+// Takes off columns of matrices what qr_project has found: V times it. A workgroup for BLOCK rows
+// and columns, and the rows as many below as there are workgroups.
 // 0 reflectors, 1 products, 2 x.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64

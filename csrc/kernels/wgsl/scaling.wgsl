@@ -1,6 +1,6 @@
 // By which power of two the elements of a matrix are multiplied, so that their squares neither
-// overflow nor vanish, and by which what comes of them. Devices may take subnormal numbers for 0, so
-// these are read and written by their bits.
+// overflow nor vanish, and by which what comes of them. Devices may take subnormal numbers for 0,
+// so these are read and written by their bits.
 // Around this file: numbers.wgsl.
 #let DIGITS = "0x007fffffu"
 #let ONE = "0x3f800000u"

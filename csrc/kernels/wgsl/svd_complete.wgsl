@@ -1,8 +1,7 @@
-// Unit vectors in place of those whose singular value is no more than rounding of the largest, which
-// need not be orthogonal, and of those beyond the values, each orthogonal to all that are there: what
-// is left of the axis that is farthest from them. A workgroup for each matrix; a launch makes a part
-// of them, since software
-// devices end loops of many turns.
+// Unit vectors in place of those whose singular value is no more than rounding of the largest,
+// which need not be orthogonal, and of those beyond the values, each orthogonal to all that are
+// there: what is left of the axis that is farthest from them. A workgroup for each matrix; a launch
+// makes a part of them, since software devices end loops of many turns.
 // 0 values, 1 vectors, 2 shares.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64

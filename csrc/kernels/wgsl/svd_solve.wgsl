@@ -1,6 +1,6 @@
-// A round of the one-sided Jacobi method by blocks: the rotations that make the vectors of each pair
-// of blocks more orthogonal, by sweeps over their products with each other, and put the longer ones in
-// front, which takes fewer rounds. A workgroup for each pair.
+// A round of the one-sided Jacobi method by blocks: the rotations that make the vectors of each
+// pair of blocks more orthogonal, by sweeps over their products with each other, and put the longer
+// ones in front, which takes fewer rounds. A workgroup for each pair.
 // 0 grams, 1 turns, 2 moved: whether there was a rotation, 3 cosines: how far from orthogonal the
 // pairs of a place were in a sweep, 4 limits: the squares of lengths that are rounding, 5 status: 1
 // of matrices whose vectors are not orthogonal yet.

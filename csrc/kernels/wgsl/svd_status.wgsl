@@ -1,6 +1,7 @@
-// Whether the vectors of matrices are orthogonal by now: the status becomes 1 where they were not at
-// the sweep before, and before the first. And the squares of lengths that are rounding of the longest,
-// whose vectors need not be orthogonal, since new ones are made of them. A workgroup for each matrix.
+// Whether the vectors of matrices are orthogonal by now: the status becomes 1 where they were not
+// at the sweep before, and before the first. And the squares of lengths that are rounding of the
+// longest, whose vectors need not be orthogonal, since new ones are made of them. A workgroup for
+// each matrix.
 // 0 cosines, 1 lengths, 2 status, 3 limits.
 // Variables: GROUP, T.
 //! T: f32 f64
