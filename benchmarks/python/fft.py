@@ -1,7 +1,7 @@
 """Fourier transforms beside NumPy's, SciPy's and torch's.
 
     python benchmarks/python/fft.py [--device webgpu:0] [--threads N] [--elements N]
-        [--lengths 1000,1024] [--square 4096]
+        [--lengths 1000,1024] [--square 4096] [--dtypes complex64,complex128]
 
 torch works on CUDA beside a GPU; NumPy (one thread) and SciPy are asked on the processor alone.
 Lengths are drawn by kind, in each run the same ones, where --lengths names none; there are as many
@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("--elements", type=int, default=1 << 20, help="default: %(default)s")
     parser.add_argument("--lengths", help="these, by commas")
     parser.add_argument("--square", type=int, help="rows of a square matrix")
+    parser.add_argument("--dtypes", help="by commas; both on the processor, else complex64")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
     import numpy as np
@@ -60,12 +61,15 @@ def main() -> None:
         cases = sorted(lengths(random, arguments.elements).items())
         if arguments.lengths:
             cases = [(int(n), "asked for") for n in arguments.lengths.split(",")]
+        dtypes = ["complex64", "complex128"] if on_cpu else ["complex64"]
+        if arguments.dtypes:
+            dtypes = arguments.dtypes.split(",")
         if arguments.square:
             cases.append((arguments.square, "square"))
         for n, kind in cases:
             square = kind == "square"
             rows = n if square else max(1, arguments.elements // n)
-            for dtype in ("complex64", "complex128") if on_cpu else ("complex64",):
+            for dtype in dtypes:
                 z = random.standard_normal((rows, n)) + 1j * random.standard_normal((rows, n))
                 z = z.astype(dtype)
                 for op in ("fft2",) if square else OPS:

@@ -258,6 +258,10 @@ constexpr Op ops[] = {
      [](Backend& be, const Question& q) {
        be.fft(q.x[0], q.x[1], q.x[2], 1, n, 1, 1, false, 1, std::nullopt, q.dtype);
      }},
+    {"fft_real",
+     [](Backend& be, const Question& q) {
+       be.fft_real(q.x[0], q.x[1], q.x[2], 1, n, false, 1, q.dtype);
+     }},
     {"qr",
      [](Backend& be, const Question& q) {
        be.qr(q.x[0], q.x[1], q.x[2], n, n, 1, false, false, q.dtype);

@@ -109,6 +109,8 @@ class GpuBackend final : public Backend {
 #define TILEWRIGHT_LAUNCH(name, Request) void launch_##name(const Request& request);
   TILEWRIGHT_OPS(TILEWRIGHT_LAUNCH)
 #undef TILEWRIGHT_LAUNCH
+  struct FftLaunch;
+  void run_fft(const FftLaunch& launch);
 
   /// Calls launch(request), with copies on the device in place of operands that no launch can bind.
   template <class Request>

@@ -857,6 +857,17 @@ class Backend:
         turns: _Buffer | None = None,
         dtype: str = "float32",
     ) -> None: ...
+    def fft_real(
+        self,
+        input: _Buffer,
+        roots: _Buffer,
+        output: _Buffer,
+        rows: int,
+        n: int,
+        inverse: bool = False,
+        scale: float = 1.0,
+        dtype: str = "float32",
+    ) -> None: ...
     def map(
         self,
         program: ProgramBase,

@@ -9,7 +9,7 @@ import pytest
 import tilewright as tw
 from tilewright import Backend, InvalidArgument
 from tilewright.transforms import kept
-from tilewright.transforms.lengths import smooth_from, way
+from tilewright.transforms.lengths import smooth_from
 
 from .arrays import Host, on, same
 
@@ -284,16 +284,7 @@ def test_errors(be: Backend, call: Any, message: str) -> None:
         call(x)
 
 
-def test_ways() -> None:
-    """Every length is taken apart into such as end, and a longer one is smooth."""
-    for n in [*range(1, 3000), 2**20, 3**12, 65537, 2**13 - 1, 2**31 - 1, 2**20 * 521]:
-        found = way(n)
-        assert found.cost < np.inf, n
-        if found.first > 0:
-            assert n % found.first == 0
-        elif found.first < 0:
-            assert -found.first >= 2 * n - 1
-            assert way(-found.first).first >= 0
+def test_lengths_of_small_factors() -> None:
     for least in (1, 2, 11, 121, 1000, 1031, 10**6 + 1):
         length = smooth_from(least)
         smaller = [m for m in range(least, length) if _is_smooth(m)]

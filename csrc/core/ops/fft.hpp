@@ -39,14 +39,8 @@ struct FftRequest {
 /// The primes that kernels have transforms of.
 inline constexpr std::array<Size, 6> fft_primes{2, 3, 5, 7, 11, 13};
 
-inline std::optional<FftRequest> checked_fft(const Call& call, Buffer input, Buffer roots,
-                                             Buffer output, Size outer, Size n, Size middle,
-                                             Size inner, bool inverse, double scale,
-                                             const std::optional<Buffer>& turns, DType dtype) {
-  call.not_negative("outer", outer);
+inline void check_fft_length(const Call& call, Size n) {
   call.positive("n", n);
-  call.not_negative("middle", middle);
-  call.not_negative("inner", inner);
   Size rest = n;
   for (const Size prime : fft_primes) {
     while (rest % prime == 0) rest /= prime;
@@ -56,6 +50,9 @@ inline std::optional<FftRequest> checked_fft(const Call& call, Buffer input, Buf
                       ", expected a product of 2, 3, 5, 7, 11 and 13; fill up to one, or "
                       "call tw.fft of Python, which takes any length"));
   }
+}
+
+inline void check_fft_numbers(const Call& call, double scale, DType dtype) {
   call.known("dtype", dtype);
   if (dtype != DType::float32 && dtype != DType::float64) {
     call.invalid(text("dtype is ", to_string(dtype), ", expected float32 or float64"));
@@ -65,6 +62,17 @@ inline std::optional<FftRequest> checked_fft(const Call& call, Buffer input, Buf
       dtype == DType::float32 && (!std::isfinite(narrow) || narrow == 0)) {
     call.invalid(text("scale is ", scale, ", which is out of the range of float32"));
   }
+}
+
+inline std::optional<FftRequest> checked_fft(const Call& call, Buffer input, Buffer roots,
+                                             Buffer output, Size outer, Size n, Size middle,
+                                             Size inner, bool inverse, double scale,
+                                             const std::optional<Buffer>& turns, DType dtype) {
+  call.not_negative("outer", outer);
+  call.not_negative("middle", middle);
+  call.not_negative("inner", inner);
+  check_fft_length(call, n);
+  check_fft_numbers(call, scale, dtype);
   FftRequest r;
   const Size elements = call.product({2, outer, n, middle, inner});
   r.input = call.buffer("input", input, elements, dtype);

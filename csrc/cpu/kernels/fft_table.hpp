@@ -40,12 +40,33 @@ struct FftLines {
   const T* turn_table;
 };
 
+/// Rows of n real numbers, and of the first n / 2 + 1 of their transforms.
+template <class T>
+struct FftRealRows {
+  const T* input;
+  T* output;
+  std::size_t rows, n;
+  const std::uint8_t* radices;  ///< their product is n / 2, or n where that is odd
+  std::size_t passes;
+  const T* roots;  ///< exp(-2 pi i j / n)
+  T scale;
+  bool inverse;
+};
+
 template <class T>
 struct FftKernels {
   /// The blocks [begin, end); scratch is fft_scratch() of T, aligned to 64 bytes.
   void (*transform)(const FftLines<T>& lines, std::size_t begin, std::size_t end, T* scratch);
   /// What block `block` is turned by: 2 * n * width elements, aligned to 64 bytes.
   void (*fill_turns)(const FftLines<T>& lines, std::size_t block, T* table);
+
+  /// Blocks of `simd_width` rows, as transform() has them; scratch is fft_real_scratch().
+  void (*transform_real)(const FftRealRows<T>& rows, std::size_t begin, std::size_t end,
+                         T* scratch);
+  /// Of one row of 2h real numbers: what the transform of h complex ones, each two of them, comes
+  /// to as the first h + 1 of theirs, and the way back. roots are exp(-2 pi i j / 2h).
+  void (*unpack_row)(const T* from, std::size_t h, const T* roots, T scale, T* to);
+  void (*pack_row)(const T* from, std::size_t h, const T* roots, T* to);
 };
 
 /// The power of two by which turns of a line are tabled in two parts.
@@ -59,6 +80,10 @@ constexpr unsigned fft_turn_bits(std::size_t n) {
 constexpr std::size_t fft_scratch(std::size_t n, std::size_t width) {
   const unsigned bits = fft_turn_bits(n);
   return 2 * width * (2 * n + (std::size_t{1} << bits) + (n >> bits) + 1);
+}
+
+constexpr std::size_t fft_real_scratch(std::size_t n, std::size_t width) {
+  return 4 * width * ((n % 2 == 0 ? n / 2 : n) + 1);
 }
 
 }  // namespace tilewright::cpu

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "core/ops/fft_real.hpp"
 #include "core/text.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/plan.hpp"
@@ -16,15 +17,15 @@ namespace tilewright::gpu {
 namespace {
 
 /// Of SPIR-V: the work-items of a workgroup, each of which has one butterfly in a pass, and for how
-/// many numbers there is memory. WGSL is made for what there is.
+/// many numbers there is memory, the second size for complex lines of float32 alone. WGSL is made
+/// for what there is.
 constexpr Size spirv_group = 256;
 constexpr std::array<Size, 2> spirv_sizes{1089, 2178};
-constexpr Size bytes_of_number = 8;
 /// What the lines of a workgroup have together where there are enough of them.
-constexpr Size wanted_numbers = 1024;
+constexpr Size wanted_bytes = 8192;
 /// Neighbouring lines that are read together, so that memory accesses are not in vain; of long ones
 /// less memory for a workgroup, and so more of these at a time, is worth more.
-constexpr Size lines_of_access(Size n) { return n <= 256 ? 8 : 4; }
+constexpr Size bytes_of_access(Size n) { return n <= 256 ? 64 : 32; }
 constexpr Size most_lines = 256;
 
 /// With what keeps a line's numbers in different banks.
@@ -42,8 +43,8 @@ class Radices {
  public:
   /// Of rows, whose numbers lie side by side, more than one pass, so that neighbours are read, and
   /// written, by work-items side by side. `of_any`: of a kernel for all radices, which does without
-  /// the long ones.
-  Radices(Size n, bool is_row, bool of_any) {
+  /// the long ones, as float64 does without that of 16.
+  Radices(Size n, bool is_row, bool of_any, bool is_double) {
     int twos = std::countr_zero(static_cast<std::uint64_t>(n));
     Size rest = n >> twos;
     for (const Size odd : {Size{9}, Size{13}, Size{11}, Size{7}, Size{5}, Size{3}}) {
@@ -51,7 +52,7 @@ class Radices {
       for (; rest % odd == 0; rest /= odd) add(odd);
     }
     // As few as radix 16 allows, or 8, as even as they can be.
-    const int most_bits = of_any ? 3 : 4;
+    const int most_bits = of_any || is_double ? 3 : 4;
     for (int left = (twos + most_bits - 1) / most_bits; left > 0; --left) {
       const int bits = (twos + left - 1) / left;
       add(Size{1} << bits);
@@ -87,32 +88,56 @@ class Radices {
   std::ptrdiff_t count_ = 0;
 };
 
+/// What a launch reads and writes, by the kernel's numbers.
+enum class Kind : std::uint8_t { complex, halves_of_real, real_of_halves, odd_real, real_of_odd };
+
 }  // namespace
 
-void GpuBackend::launch_fft(const FftRequest& r) {
-  constexpr std::string_view op = "fft";
-  if (r.dtype != DType::float32) {
-    throw Unsupported(text(op, ": ", name(), " transforms float32, not ", to_string(r.dtype),
-                           "; cast it, or use the cpu backend"));
+/// Transforms of a length, of complex lines or of real rows.
+struct GpuBackend::FftLaunch {
+  std::string_view op;
+  FftRequest of;  ///< for real rows, of n / 2 where that is even, as one line of complex ones each
+  std::uint8_t kind;
+  std::string_view instead;  ///< of a length that workgroups do not hold
+  Size whole;                ///< the length that roots are of
+  Size input, output;        ///< elements
+};
+
+void GpuBackend::run_fft(const FftLaunch& launch) {
+  const FftRequest& r = launch.of;
+  if (!lacking_feature(r.dtype).empty()) {
+    throw Unsupported(text(launch.op, ": ", device_->info().name,
+                           " has no float64 in kernels; cast to float32, or compute it on the cpu "
+                           "backend"));
   }
   const bool is_wgsl = device_->language() == KernelLanguage::wgsl;
+  const bool is_double = r.dtype == DType::float64;
+  const auto bytes_of_number = static_cast<Size>(2 * size_of(r.dtype));
   const Size width = r.middle * r.inner, lines = r.outer * width;
   const bool from_lines = width > 1, to_lines = r.inner > 1;
-  const Radices radices(r.n, width == 1, !is_wgsl);
+  const Radices radices(r.n, width == 1, !is_wgsl, is_double);
   // Kernels hold 32 numbers a work-item at most.
   Size room = std::min(Size{device_->limits().local_memory_bytes} / bytes_of_number, Size{4353});
   Size most = longest(room);
   if (!is_wgsl) {
-    room = std::min(room / 2, spirv_sizes.back());  // passes write to a second half
+    // Passes write to a second half.
+    const Size halved = room / 2;
+    room = 0;
+    for (const Size size : spirv_sizes) {
+      const bool is_compiled = size == spirv_sizes.front() || (!is_double && launch.kind == 0);
+      if (size <= halved && is_compiled) room = size;
+    }
     most = std::min(longest(room), spirv_group * radices.least());
   }
   if (r.n > most) {
-    throw Unsupported(text(op, ": n is ", r.n, ", and the workgroups of ", device_->info().name,
-                           " hold ", most, "; split it into shorter ones with turns"));
+    throw Unsupported(text(launch.op, ": n is ", launch.whole, ", and the workgroups of ",
+                           device_->info().name, " hold ", most * (launch.whole / r.n), "; ",
+                           launch.instead));
   }
-  const Size least = from_lines || to_lines ? lines_of_access(r.n) : 1;
-  Size together =
-      std::min({std::max(wanted_numbers / r.n, least), room / pitch(r.n), lines, most_lines});
+  const Size least =
+      from_lines || to_lines ? std::max(bytes_of_access(r.n) / bytes_of_number, Size{1}) : 1;
+  Size together = std::min({std::max(wanted_bytes / bytes_of_number / r.n, least),
+                            room / pitch(r.n), lines, most_lines});
   if (!is_wgsl) together = std::min(together, spirv_group * radices.least() / r.n);
   // As little memory as will do, so that more workgroups run at a time.
   Size size = together * pitch(r.n), group = spirv_group;
@@ -125,9 +150,12 @@ void GpuBackend::launch_fft(const FftRequest& r) {
   }
   const bool several = together * r.n > group * radices.least();
   const bool turned = static_cast<bool>(r.turns);
+  const auto scale = is_double ? std::bit_cast<std::uint64_t>(r.scale)
+                               : std::bit_cast<std::uint32_t>(static_cast<float>(r.scale));
   const struct {
     std::uint32_t lines, width, inner, middle, step_bits;
-    float sign, scale;
+    float sign;
+    std::uint32_t scale, scale_high;
     std::uint32_t n, together, passes, from_lines, to_lines, turned;
     std::array<std::uint32_t, Radices::room> radices;
   } params{
@@ -138,7 +166,8 @@ void GpuBackend::launch_fft(const FftRequest& r) {
       turned ? static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(r.turn_step)))
              : 0,
       r.inverse ? -1.0f : 1.0f,
-      static_cast<float>(r.scale),
+      static_cast<std::uint32_t>(scale),
+      static_cast<std::uint32_t>(scale >> 32),
       u32(r.n),
       u32(together),
       u32(radices.count()),
@@ -146,17 +175,23 @@ void GpuBackend::launch_fft(const FftRequest& r) {
       to_lines ? 1u : 0u,
       turned ? 1u : 0u,
       radices.all()};
-  const std::uint64_t bytes = bytes_of(2 * r.n * lines, r.dtype);
-  const Binding roots = bind(op, r.roots, bytes_of(2 * r.n, r.dtype));
-  const std::array<Binding, 4> bindings{bind(op, r.input, bytes), roots,
-                                        turned ? bind(op, r.turns, r.turns.bytes) : roots,
-                                        bind(op, r.output, bytes)};
-  const std::uint32_t form = ((u32(r.n) * 512 + u32(together)) * 2 + (from_lines ? 1 : 0)) * 4 +
-                             (to_lines ? 2 : 0) + (turned ? 1 : 0);
-  // In SPIR-V one kernel is for all lengths.
-  run(KernelId::fft, is_wgsl ? form : u32(size), params, bindings,
+  const Binding roots = bind(launch.op, r.roots, bytes_of(2 * launch.whole, r.dtype));
+  const std::array<Binding, 4> bindings{
+      bind(launch.op, r.input, bytes_of(launch.input, r.dtype)), roots,
+      turned ? bind(launch.op, r.turns, r.turns.bytes) : roots,
+      bind(launch.op, r.output, bytes_of(launch.output, r.dtype))};
+  std::uint32_t form = u32(launch.kind) * 2 + (is_double ? 1 : 0);
+  if (is_wgsl) {
+    form = ((form * 8192 + u32(r.n)) * 512 + u32(together)) * 8 + (from_lines ? 4 : 0) +
+           (to_lines ? 2 : 0) + (turned ? 1 : 0);
+  } else {
+    form = form * 4096 + u32(size);  // one kernel is for all lengths
+  }
+  run(KernelId::fft, form, params, bindings,
       cover(static_cast<std::uint64_t>(lines), static_cast<std::uint64_t>(together)),
       [&](TemplateVariables& v) {
+        v["T"] = std::string(is_double ? "f64" : "f32");
+        v["KIND"] = std::int64_t{launch.kind};
         v["GROUP"] = std::int64_t{group};
         v["SIZE"] = std::int64_t{size};
         v["N"] = std::int64_t{r.n};
@@ -171,6 +206,42 @@ void GpuBackend::launch_fft(const FftRequest& r) {
         v["TO_LINES"] = std::int64_t{to_lines};
         v["TURNED"] = std::int64_t{turned};
       });
+}
+
+void GpuBackend::launch_fft(const FftRequest& r) {
+  const Size elements = 2 * r.outer * r.n * r.middle * r.inner;
+  run_fft({.op = "fft",
+           .of = r,
+           .kind = static_cast<std::uint8_t>(Kind::complex),
+           .instead = "split it into shorter ones with turns",
+           .whole = r.n,
+           .input = elements,
+           .output = elements});
+}
+
+void GpuBackend::launch_fft_real(const FftRealRequest& r) {
+  const bool is_even = r.n % 2 == 0;
+  const Kind kind = is_even ? (r.inverse ? Kind::real_of_halves : Kind::halves_of_real)
+                            : (r.inverse ? Kind::real_of_odd : Kind::odd_real);
+  const Size real = r.rows * r.n, halves = 2 * r.rows * (r.n / 2 + 1);
+  run_fft({.op = "fft_real",
+           .of = {.input = r.input,
+                  .roots = r.roots,
+                  .output = r.output,
+                  .turns = {},
+                  .outer = r.rows,
+                  .n = is_even ? r.n / 2 : r.n,
+                  .middle = 1,
+                  .inner = 1,
+                  .turn_step = 0,
+                  .scale = r.scale,
+                  .inverse = r.inverse,
+                  .dtype = r.dtype},
+           .kind = static_cast<std::uint8_t>(kind),
+           .instead = "transform it as complex numbers, by fft",
+           .whole = r.n,
+           .input = r.inverse ? halves : real,
+           .output = r.inverse ? real : halves});
 }
 
 }  // namespace tilewright::gpu

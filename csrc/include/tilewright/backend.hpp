@@ -61,7 +61,8 @@
   X(eigh, EighRequest)                              \
   X(svd, SvdRequest)                                \
   X(eig, EigRequest)                                \
-  X(fft, FftRequest)
+  X(fft, FftRequest)                                \
+  X(fft_real, FftRealRequest)
 // clang-format on
 
 namespace tilewright {
@@ -509,6 +510,14 @@ class TILEWRIGHT_API Backend {
   void fft(Buffer input, Buffer roots, Buffer output, Size outer, Size n, Size middle = 1,
            Size inner = 1, bool inverse = false, double scale = 1,
            std::optional<Buffer> turns = std::nullopt, DType dtype = DType::float32);
+
+  /// Transforms of rows of n real numbers: of each the first n / 2 + 1 complex ones, of which the
+  /// others are the conjugates, or with `inverse` from these to the n real numbers, each times
+  /// `scale`. Imaginary parts that such rows do not have, of the first one and where n is even of
+  /// the last, are not read. `roots` and n are those of fft(); where n is even, GPUs take one twice
+  /// as long.
+  void fft_real(Buffer input, Buffer roots, Buffer output, Size rows, Size n, bool inverse = false,
+                double scale = 1, DType dtype = DType::float32);
 
   // Kernels of one's own ------------------------------------------------------------------------
 

@@ -79,7 +79,7 @@
 #for k in 1..Q / 2 + 1
         {
           var even = first;
-          var odd = vec2<f32>();
+          var odd = ${V}();
 #for j in 1..Q / 2 + 1
           even += sum${j} * CIRCLE${START + j * k % Q}.x;
           odd -= difference${j} * CIRCLE${START + j * k % Q}.y;

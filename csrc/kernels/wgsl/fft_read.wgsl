@@ -1,7 +1,11 @@
 // Reads the Q numbers of a butterfly, turned by their roots.
 #for i in 0..Q
 #if p == 0
+#if KIND > 0
+      if (inside) { v${u * Q + i} = number(source, t + ${i * PART}u, ${N}u); }
+#else
       if (inside) { v${u * Q + i} = input[source + ${i * PART}u * params.width]; }
+#end
 #else
       v${u * Q + i} = held[${FROM_HALF}u + source + place(t + ${i * PART}u)];
 #end
@@ -9,9 +13,9 @@
 #if p > 0
 #if Q > 1
       {
-        let w1 = own_root(roots[angle]);
+        let w1 = own_root(roots[angle * ${ROOTS}u]);
 #if Q > 4
-        let w4 = own_root(roots[angle * 4u]);
+        let w4 = own_root(roots[angle * ${4 * ROOTS}u]);
 #end
 #include "fft_powers.wgsl"
 #for i in 1..Q

@@ -1,8 +1,8 @@
 // Writes its results.
       {
         let inside = first + line < params.lines;
-#if p == PASSES - 1
-#if TURNED
+#if LAST
+#if TURNS
         let turn0 = turn(t * middle);
 #if Q > 1
         let w1 = turn(${PART}u * middle);
@@ -15,16 +15,20 @@
 #end
 #for i in 0..Q
 #let FROM = u * Q + (Q == 16) * (i % 4 * 4 + i / 4) + (Q == 9) * (i % 3 * 3 + i / 3) + (Q == 8) * (i % 2 * 4 + i / 2) + (Q != 16 && Q != 9 && Q != 8) * i
-#if p == PASSES - 1
+#if LAST
         if (inside) {
-          var y = v${FROM} * params.scale;
-#if TURNED
+          var y = v${FROM} * scale();
+#if TURNS
           y = times(y, turn0);
 #if i > 0
           y = times(y, w${i});
 #end
 #end
+#if KIND > 2
+          store(first + line, t + ${i * PART}u, ${N}u, y);
+#else
           output[to + ${i * PART}u * params.inner] = y;
+#end
         }
 #else
         held[${TO_HALF}u + line * ${PITCH}u + place(to + ${i * BEFORE}u)] = v${FROM};

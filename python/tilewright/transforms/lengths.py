@@ -1,41 +1,11 @@
-"""How a length is taken apart, by what each way costs."""
+"""How a length is taken apart."""
 
 from __future__ import annotations
 
-import math
 from functools import cache
-from typing import NamedTuple
 
-# The longest transform that is one product with a matrix.
-LONGEST_DIRECT = 512
-# What reading and writing all elements once costs, in columns of such a matrix.
-PASS = 35
 PRIMES = (2, 3, 5, 7)
-
-
-class Way(NamedTuple):
-    """How a length is transformed: by one product where `first` is 0, by Bluestein's convolution
-    where it is below 0, of the length -first, else as rows of `first` and columns of the rest."""
-
-    cost: float
-    first: int
-
-
-@cache
-def way(n: int) -> Way:
-    """The least costly."""
-    best = Way(n, 0) if n <= LONGEST_DIRECT else Way(math.inf, 0)
-    for first in range(2, min(LONGEST_DIRECT, math.isqrt(n)) + 1):
-        if n % first == 0 and first + 3 * PASS < best.cost:
-            cost = way(first).cost + way(n // first).cost + 3 * PASS
-            if cost < best.cost:
-                best = Way(cost, first)
-    if best.cost == math.inf or (_without(n, PRIMES) > 1 and best.cost > 4 * PASS):
-        longer = smooth_from(2 * n - 1)
-        cost = (2 * way(longer).cost + 5 * PASS) * longer / n
-        if cost < best.cost:
-            best = Way(cost, -longer)
-    return best
+STEP_PRIMES = (*PRIMES, 11, 13)
 
 
 def _without(n: int, primes: tuple[int, ...]) -> int:
@@ -62,11 +32,6 @@ def smooth_from(least: int) -> int:
             fives *= 5
         sevens *= 7
     return best
-
-
-# In steps ----------------------------------------------------------------------------------------
-
-STEP_PRIMES = (2, 3, 5, 7, 11, 13)
 
 
 @cache

@@ -16,22 +16,20 @@ from tilewright.namespace.manipulation import broadcast_to
 from tilewright.program import Program
 from tilewright.transforms import tables
 from tilewright.transforms.kept import Plan, found
-from tilewright.transforms.lengths import smooth_from, takes_steps, way, without_small_factors
-from tilewright.transforms.steps import InSteps, has_steps
+from tilewright.transforms.lengths import smooth_from, takes_steps, without_small_factors
+from tilewright.transforms.steps import InSteps, RealRows, takes_real_rows
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
 
 
-# Beside transforms in steps, the longest one that is a product with a matrix.
+# The longest transform that is a product with a matrix, where there are no kernels for it.
 LONGEST_PRODUCT = 160
 
 
-def is_product(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
+def is_product(n: int) -> bool:
     """Whether a transform of real numbers, or to these, is best done as one product."""
-    if has_steps(backend, parts):
-        return not takes_steps(n) and n <= LONGEST_PRODUCT
-    return way(n).first == 0
+    return not takes_steps(n) and n <= LONGEST_PRODUCT
 
 
 def product(x: Array, table: Array, of_complex: bool, to_complex: bool) -> Array:
@@ -152,7 +150,7 @@ class FromReal(Plan):
         super().__init__(backend, parts)
         self.n = n
         self.matrix = self.whole = self.half = None
-        if is_product(backend, parts, n):
+        if is_product(n):
             self.matrix = self.real_table(tables.from_real(n) * scale)
         elif n % 2:
             self.whole = plan(backend, parts, n, -1, scale)
@@ -194,7 +192,7 @@ class ToReal(Plan):
         super().__init__(backend, parts)
         self.n = n
         self.matrix = self.whole = self.half = None
-        if is_product(backend, parts, n):
+        if is_product(n):
             self.matrix = self.real_table(tables.to_real(n) * scale)
         elif n % 2:
             self.whole = plan(backend, parts, n, 1, scale)
@@ -238,29 +236,27 @@ def plan(backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float
     """Of complex rows: sign is -1 for the transform, 1 for its inverse."""
 
     def make() -> Plan:
-        steps = has_steps(backend, parts)
-        if steps and takes_steps(n):
+        if takes_steps(n):
             return InSteps(backend, parts, n, sign, scale)
-        first = way(n).first
-        rest = without_small_factors(n)
-        if steps and n > LONGEST_PRODUCT:
-            if rest < min(n, LONGEST_PRODUCT + 1):
-                return Split(backend, parts, n, sign, scale, n // rest)
-            return Convolution(backend, parts, n, sign, scale, smooth_from(2 * n - 1))
-        if first == 0:
+        if n <= LONGEST_PRODUCT:
             return Direct(backend, parts, n, sign, scale)
-        if first < 0:
-            return Convolution(backend, parts, n, sign, scale, -first)
-        return Split(backend, parts, n, sign, scale, first)
+        rest = without_small_factors(n)
+        if rest < min(n, LONGEST_PRODUCT + 1):
+            return Split(backend, parts, n, sign, scale, n // rest)
+        return Convolution(backend, parts, n, sign, scale, smooth_from(2 * n - 1))
 
     return found(backend, (parts.name, n, sign, scale), make)
 
 
 def from_real(backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> Plan:
     key = (parts.name, n, "from real", scale)
+    if takes_real_rows(backend, parts, n):
+        return found(backend, key, lambda: RealRows(backend, parts, n, -1, scale))
     return found(backend, key, lambda: FromReal(backend, parts, n, scale))
 
 
 def to_real(backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> Plan:
     key = (parts.name, n, "to real", scale)
+    if takes_real_rows(backend, parts, n):
+        return found(backend, key, lambda: RealRows(backend, parts, n, 1, scale))
     return found(backend, key, lambda: ToReal(backend, parts, n, scale))

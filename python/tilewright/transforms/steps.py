@@ -11,7 +11,7 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.transforms import tables
 from tilewright.transforms.kept import Plan, found
-from tilewright.transforms.lengths import steps
+from tilewright.transforms.lengths import steps, takes_steps
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
@@ -23,17 +23,13 @@ LONGEST_ACROSS_ON_CPU = 4096
 LONGEST_ACROSS = 256
 
 
-def has_steps(backend: Backend, parts: np.dtype[Any]) -> bool:
-    return backend.supports("fft", parts.name)
-
-
-def longest_step(backend: Backend) -> int:
+def longest_step(backend: Backend, parts: np.dtype[Any]) -> int:
     """What the trait's fft() takes on such a device."""
     if backend.name == "cpu":
         return LONGEST_ON_CPU
     if backend.name == "level-zero":
         return 512
-    held = backend.device.limits["max_workgroup_memory_bytes"] // 8
+    held = backend.device.limits["max_workgroup_memory_bytes"] // (2 * parts.itemsize)
     return min(4096, (held - 1) * 16 // 17)
 
 
@@ -66,7 +62,7 @@ class InSteps(Plan):
         self.n, self.inverse, self.scale = n, sign > 0, scale
         #: in rows, and along other axes: the same ones where both take the same steps
         self.across = self._tables(longest_step_across(backend))
-        longest = longest_step(backend)
+        longest = longest_step(backend, parts)
         self.of_rows = self._tables(longest) if n <= longest else self.across
         self.within = list({id(one): one for one in (self.of_rows, self.across)}.values())
 
@@ -92,3 +88,45 @@ class InSteps(Plan):
             )  # fmt: skip
             now, done = result, done * size
         return now
+
+
+# Of real rows ------------------------------------------------------------------------------------
+
+
+def takes_real_rows(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
+    """Whether the trait's fft_real() transforms such rows: even ones are complex ones of half the
+    length."""
+    length = n // 2 if n % 2 == 0 else n
+    return takes_steps(n) and length <= longest_step(backend, parts)
+
+
+class Roots(Plan):
+    """Those of one length."""
+
+    def __init__(self, backend: Backend, parts: np.dtype[Any], n: int) -> None:
+        super().__init__(backend, parts)
+        self.all = self.complex_table(tables.roots(np.arange(n), n, -1))
+
+
+class RealRows(Plan):
+    """Of one direction and scale: sign is -1 from real numbers, 1 to these."""
+
+    def __init__(
+        self, backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float
+    ) -> None:
+        super().__init__(backend, parts)
+        self.n, self.inverse, self.scale = n, sign > 0, scale
+        made = found(backend, (parts.name, "roots", n), lambda: Roots(backend, parts, n))
+        assert isinstance(made, Roots)
+        self.roots = made.all
+        self.within = [made]
+
+    def __call__(self, x: Array) -> Array:
+        count, dtype = (self.n, self.parts) if self.inverse else (self.n // 2 + 1, self.complex)
+        result = self.backend._new((*x.shape[:-1], count), dtype)
+        rows = math.prod(x.shape[:-1])
+        self.backend.fft_real(
+            x._contiguous(), self.roots, result, rows, self.n, self.inverse, self.scale,
+            self.parts.name,
+        )  # fmt: skip
+        return result
