@@ -10,6 +10,7 @@
 #include "bindings/enums.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/event.hpp"
+#include "bindings/fft_plan.hpp"
 #include "bindings/indexing.hpp"
 #include "bindings/kernel.hpp"
 #include "bindings/log.hpp"
@@ -31,6 +32,7 @@ PYBIND11_MODULE(_core, m) {
   bind_ops(backend);
   bind_events(m, backend);
   bind_recording(m, backend);
+  bind_fft_plan(m, backend);
   bind_array(m);
   bind_array_complex(m);
   bind_array_elementwise(m);

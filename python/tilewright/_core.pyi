@@ -99,6 +99,10 @@ class ScanOp(enum.StrEnum):
     max = "max"
     min = "min"
 
+class FftKind(enum.StrEnum):
+    complex = "complex"
+    real = "real"
+
 class DeviceKind(enum.StrEnum):
     discrete = "discrete"
     integrated = "integrated"
@@ -234,6 +238,20 @@ class Event:
     def done(self) -> bool: ...
     def wait(self, timeout: float | None = None) -> bool: ...
     def __await__(self) -> Generator[Any]: ...
+
+@final
+class FftPlan:
+    @property
+    def backend(self) -> Backend: ...
+    @property
+    def input_size(self) -> int: ...
+    @property
+    def transform_size(self) -> int: ...
+    @property
+    def table_bytes(self) -> int: ...
+    def run(
+        self, input: _Buffer, output: _Buffer, inverse: bool = False, scale: float = 1.0
+    ) -> None: ...
 
 @final
 class Recording:
@@ -740,6 +758,10 @@ class Backend:
         dtype: str = "float32",
     ) -> None: ...
     def cast(self, input: _Buffer, from_: str, output: _Buffer, to: str, n: int) -> None: ...
+    def fft_plan(
+        self, shape: Sequence[int], batch: int = 1, kind: str = "complex", dtype: str = "float32"
+    ) -> FftPlan: ...
+    def optimal_fft_size(self, n: int) -> int: ...
     def create_kernel(
         self,
         code: str | bytes,

@@ -557,6 +557,7 @@ class TILEWRIGHT_API Backend {
   friend TILEWRIGHT_API std::shared_ptr<Choices> choices_of(Backend& backend);
   friend class BackendState;
   friend class Event;
+  friend class FftPlan;
   friend class Recording;
 
   // What an implementation provides. Requests are checked: handles live, ranges inside, nothing of

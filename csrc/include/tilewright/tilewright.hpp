@@ -4,6 +4,7 @@
 #include "tilewright/device.hpp"
 #include "tilewright/error.hpp"
 #include "tilewright/event.hpp"
+#include "tilewright/fft_plan.hpp"
 #include "tilewright/kernel.hpp"
 #include "tilewright/log.hpp"
 #include "tilewright/owned_buffer.hpp"

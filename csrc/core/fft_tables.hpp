@@ -1,0 +1,33 @@
+#pragma once
+
+#include <complex>
+#include <span>
+#include <vector>
+
+#include "tilewright/types.hpp"
+
+// The tables of Fourier transforms, computed in float64.
+namespace tilewright::fft_tables {
+
+using Numbers = std::vector<std::complex<double>>;
+
+/// exp(-2 pi i place / n), right to the last bit or the one before it.
+std::complex<double> root(Size place, Size n);
+/// The n of them.
+Numbers roots(Size n);
+/// The turns of Backend::fft, of transforms that are n long in all.
+Numbers turns(Size n);
+/// exp(-pi i j j / n), n of them.
+Numbers chirp(Size n);
+/// By what the transform of a row of n numbers times the chirp, filled up to `longer` with zeros,
+/// is multiplied, so that what comes back of it is the row's own transform but for a factor of the
+/// chirp. Of `longer` the factors must be small.
+Numbers chirp_answer(Size n, Size longer);
+
+/// What is left of n without the factors 2, 3, 5 and so on.
+Size without(Size n, std::span<const Size> primes);
+/// Factors of n that are not above `longest`, as few as can be and as even as they can be; n must
+/// have no other prime factors than are below 14.
+std::vector<Size> steps(Size n, Size longest);
+
+}  // namespace tilewright::fft_tables
