@@ -53,7 +53,7 @@ def check(
         close(got.astype("float64") if real else joined(got), wide, dtype)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.essential
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize("first", range(1, EVERY + 1, 10))
@@ -62,14 +62,14 @@ def test_every_length(be: Backend, rng: np.random.Generator, first: int, real: b
         check(be, rng, (n,), 1 + n % 4, real)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize("n", PRIMES + DRAWN)
 def test_long(be: Backend, rng: np.random.Generator, n: int, real: bool) -> None:
     check(be, rng, (n,), 1 if n > 5000 else 3, real)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize(
     "shape",

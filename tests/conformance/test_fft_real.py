@@ -68,7 +68,7 @@ def check(
     assert (off <= 40 * eps * (size + scale * np.sqrt(n) / n)).all(), (n, rows)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.essential
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("first", range(0, len(ALL_SHORT), 10))
@@ -80,7 +80,7 @@ def test_every_short_length(
             check(ws, rng, ROWS[n % len(ROWS)], n, inverse, "float32")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.essential
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("n", LONG)
@@ -92,7 +92,7 @@ def test_long(be: Backend, rng: np.random.Generator, n: int, inverse: bool) -> N
             check(ws, rng, rows, n, inverse, "float32")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 9, 13, 26, 60, 125, 130, 256, 512, 960])
 def test_float64(be: Backend, rng: np.random.Generator, n: int, inverse: bool) -> None:
