@@ -1,8 +1,10 @@
 // Writes its results.
       {
         let inside = first + line < params.lines;
+// A turn of its own for each number has no powers in registers, of which float64 takes two.
+#let EACH = APART && T == "f64"
 #if LAST
-#if TURNS
+#if TURNS && !EACH
         let turn0 = turn(t * middle);
 #if Q > 1
         let w1 = turn(${PART}u * middle);
@@ -19,9 +21,13 @@
         if (inside) {
           var y = v${FROM} * scale();
 #if TURNS
+#if EACH
+          y = times(y, turn((t + ${i * PART}u) * middle));
+#else
           y = times(y, turn0);
 #if i > 0
           y = times(y, w${i});
+#end
 #end
 #end
 #if KIND > 2
