@@ -121,7 +121,9 @@ def test_longer_than_a_workgroup_holds(be: Backend, rng: np.random.Generator, n:
             check(ws, rng, 2, n, False, "float32")
             return
         x, roots, out = (ws.room((n, 2)) for _ in range(3))
-        with pytest.raises(tw.Unsupported, match=rf"^fft_real: n is {n}, and the workgroups of .* by fft"):
+        with pytest.raises(
+            tw.Unsupported, match=rf"^fft_real: n is {n}, and the workgroups of .* by fft"
+        ):
             be.fft_real(x, roots, out, 1, n)
 
 
