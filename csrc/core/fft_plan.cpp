@@ -196,8 +196,7 @@ class RealRows {
  public:
   RealRows(Device& device, Size n) : n_(n) {
     const bool is_even = n % 2 == 0;
-    if (takes_steps(n) &&
-        (is_even ? n / 2 : n) <= longest_step(device.be(), device.dtype(), true)) {
+    if (takes_steps(n) && (is_even ? n / 2 : n) <= longest(device, is_even)) {
       roots_ = device.roots(n);
     } else if (is_even) {
       halved_.emplace(device, n);
@@ -214,6 +213,13 @@ class RealRows {
   }
 
  private:
+  /// The longest complex rows of one step, or what the cpu backend takes apart itself.
+  static Size longest(const Device& device, bool is_even) {
+    constexpr Size apart_on_cpu = 1 << 20;
+    const bool is_apart = is_even && device.be().name() == "cpu";
+    return is_apart ? apart_on_cpu : longest_step(device.be(), device.dtype(), true);
+  }
+
   Size n_;
   Buffer roots_ = Buffer::null;
   std::optional<HalvedRows> halved_;

@@ -16,7 +16,7 @@ from .arrays import Host, on, same
 # By products alone, by several of them, and by a convolution; odd, even and prime.
 LENGTHS = [
     *(1, 2, 3, 4, 5, 7, 8, 16, 31, 60, 64, 127, 128, 135, 251, 256, 300, 509, 521, 768, 997, 1024),
-    *(2000, 2047, 4096, 6561, 10007, 16384),
+    *(2000, 2047, 4096, 6561, 10007, 16384, 49152),
 ]
 PARTS = ("float32", "float64")
 NORMS = ("backward", "ortho", "forward")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: of one step on the CPU
 LONGEST_ON_CPU = 1 << 14
 LONGEST_ACROSS_ON_CPU = 4096
+#: of real rows there whose length is even, which the backend takes apart itself
+LONGEST_REAL_ON_CPU = 1 << 21
 #: on a GPU, where neighbouring lines share a workgroup's memory
 LONGEST_ACROSS = 256
 
@@ -96,6 +98,8 @@ class InSteps(Plan):
 def takes_real_rows(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
     """Whether the trait's fft_real() transforms such rows: even ones are complex ones of half the
     length."""
+    if n % 2 == 0 and backend.name == "cpu":
+        return takes_steps(n) and n <= LONGEST_REAL_ON_CPU
     length = n // 2 if n % 2 == 0 else n
     return takes_steps(n) and length <= longest_step(backend, parts)
 
