@@ -14,7 +14,7 @@ from typing import Any
 import harness
 from turns import Call, in_turns, options, torch_beside
 
-DTYPES = ("int32", "float32", "int64", "float64", "int16")
+DTYPES = ("int32", "float32", "int64", "float64", "int8", "int16", "float16")
 OPS = ("sort", "argsort", "topk")
 K = 100
 
@@ -56,7 +56,7 @@ def main() -> None:
         on_cuda = torch.where == "cuda"
         print(f"{be.device.name}; {torch}")
         largest = 10**7 if on_cpu else 10**8
-        shapes = [(1, 10**6), (10_000, 100), (1000, 1000)]
+        shapes = [(1, 10**6), (1, 10**4), (250_000, 4), (10_000, 100), (4000, 256), (1000, 1000)]
         if not arguments.quick:
             shapes.append((1, largest))
         random = np.random.default_rng(0)

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/sort_keys.hpp"
-#include "cpu/thread_pool.hpp"
+#include "cpu/row_chunks.hpp"
 
 // Stable sorts of one row by unsigned keys of items: by insertion where it is short, else by the
 // digits of keys, least significant first. Long rows are first cut by the most significant digit
@@ -61,25 +61,6 @@ struct KeyOfPlain {
     const U negative = static_cast<U>(static_cast<Signed>(raw) >> (8 * sizeof(U) - 1));
     return static_cast<U>(raw ^ (negative | sign) ^ flip);
   }
-};
-
-/// A row in as many chunks as threads are worth it.
-class RowChunks {
- public:
-  explicit RowChunks(std::size_t n, std::size_t least = 1 << 15)
-      : count(std::clamp<std::size_t>(n / least, 1, thread_count())), n_(n) {}
-  std::size_t begin(std::size_t i) const { return n_ * i / count; }
-  std::size_t end(std::size_t i) const { return n_ * (i + 1) / count; }
-  template <class Body>
-  void each(const Body& body) const {
-    if (count == 1) return body(std::size_t{0});
-    parallel_tasks(count, body);
-  }
-
-  const std::size_t count;
-
- private:
-  const std::size_t n_;
 };
 
 template <class U>

@@ -11,6 +11,7 @@
 #include "cpu/elements.hpp"
 #include "cpu/radix_sort.hpp"
 #include "cpu/scratch.hpp"
+#include "cpu/sort_values.hpp"
 #include "tilewright/error.hpp"
 
 namespace tilewright::cpu {
@@ -18,7 +19,7 @@ namespace tilewright::cpu {
 namespace {
 
 /// Whether so few elements of each row are wanted that the others are not sorted.
-bool selects(const SortRequest& r) { return r.indices && r.kept <= r.length / 8; }
+bool selects(const SortRequest& r) { return r.kept <= r.length / 8; }
 
 template <class Body>
 void with_keys(const SortRequest& r, const Body& body) {
@@ -81,19 +82,6 @@ void write_items(const SortRequest& r, std::size_t row, const Indexed<U>* items)
 }
 
 template <class U, class Key>
-void sort_values(MemoryPool& pool, const SortRequest& r, Key key) {
-  const auto n = static_cast<std::size_t>(r.length);
-  const bool in_place = r.values == r.input;
-  for_sorted_rows(pool, r, floats_for<U>(n), [&](std::size_t row, float* scratch) {
-    const U* from = data<U>(r.input) + row * n;
-    U* const to = data<U>(r.values) + row * n;
-    const RowSort<U, U, Key, ItemsAt<U>> sort(n, key, {from});
-    const U* sorted = sort.sort(to, reinterpret_cast<U*>(scratch), in_place);
-    if (sorted != to) std::copy_n(sorted, n, to);
-  });
-}
-
-template <class U, class Key>
 void sort_items(MemoryPool& pool, const SortRequest& r, Key key) {
   using Item = Indexed<U>;
   const auto n = static_cast<std::size_t>(r.length);
@@ -141,18 +129,17 @@ void select_items(MemoryPool& pool, const SortRequest& r, Key key) {
 }  // namespace
 
 void CpuBackend::do_sort(const SortRequest& r) {
+  if (!r.indices) return sort_values(*memory_, r);
   constexpr Size most = std::numeric_limits<std::uint32_t>::max();
-  if (r.indices && r.length > most) {
+  if (r.length > most) {
     throw Unsupported(text(r.op, ": rows of ", r.length, " elements; places are counted to ", most,
                            ", so sort parts of the rows"));
   }
   with_keys(r, [&]<class U>(U, const auto& key) {
     if (selects(r)) {
       select_items<U>(*memory_, r, key);
-    } else if (r.indices) {
-      sort_items<U>(*memory_, r, key);
     } else {
-      sort_values<U>(*memory_, r, key);
+      sort_items<U>(*memory_, r, key);
     }
   });
 }

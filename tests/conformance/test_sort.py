@@ -29,6 +29,43 @@ def test_every_dtype(be: Backend, rng: np.random.Generator, dtype: str, descendi
             check_sorts(ws, draw(rng, shape, dtype, kind), dtype, descending)
 
 
+@pytest.mark.essential
+@pytest.mark.parametrize("dtype", ["int8", "float16", "int32", "float32", "float64"])
+def test_rows_of_all_lengths(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    """Beside what vectors of 4 to 32 keys hold, and 16 of them."""
+    for length in (2, 4, 5, 8, 9, 16, 17, 31, 64, 65, 127, 128, 129, 255, 256, 257, 700):
+        x = draw(rng, (2100 // length + 2, length), dtype, "equal" if length % 3 == 0 else "any")
+        places = order(x, dtype, descending := length % 2 == 0)
+        with Workspace(be) as ws:
+            out = ws.room(x.shape, x.dtype)
+            be.sort(ws.input(x), out, *x.shape, descending, dtype)
+            assert_bits(ws.read(out), taken(x, places), f"rows of {length}")
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize("kind", ["any", "few", "in order", "nearly in order", "mostly one"])
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64"])
+def test_one_row_for_all_threads(
+    be: Backend, rng: np.random.Generator, dtype: str, kind: str
+) -> None:
+    x = draw(
+        rng, (1, 70_003 if be.name == "cpu" else 9001), dtype, "equal" if kind == "few" else "any"
+    )
+    if "in order" in kind:
+        x = taken(x, order(x, dtype, False))
+    if kind == "nearly in order":
+        x[0, [3, -1]] = x[0, [-1, 3]]
+    if kind == "mostly one":
+        x[rng.random(x.shape) < 0.8] = x[0, 0]
+    places = order(x, dtype, False)
+    with Workspace(be) as ws:
+        source, out = ws.output(x), ws.room(x.shape, x.dtype)
+        be.sort(source, out, *x.shape, False, dtype)
+        assert_bits(ws.read(out), taken(x, places), kind)
+        be.sort(source, source, *x.shape, True, dtype)
+        assert_bits(ws.read(source), taken(x, order(x, dtype, True)), f"{kind}, in place")
+
+
 @pytest.mark.parametrize("dtype", ["bool", "float32", "uint64"])
 def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     for shape, kind in [((1, 300_007), "any"), ((3, 70_001), "equal")]:

@@ -1,6 +1,7 @@
 #include "cpu/kernels/table.hpp"
 
 #include "cpu/kernels/program_table.hpp"
+#include "cpu/kernels/sort_table.hpp"
 #include "cpu/processor.hpp"
 
 namespace tilewright::cpu {
@@ -8,15 +9,18 @@ namespace tilewright::cpu {
 namespace baseline {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const SortTable sorts;
 }  // namespace baseline
 #if defined(TILEWRIGHT_X86_KERNELS)
 namespace avx2 {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const SortTable sorts;
 }  // namespace avx2
 namespace avx512 {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const SortTable sorts;
 }  // namespace avx512
 #endif
 
@@ -36,6 +40,15 @@ const ProgramKernels& program_kernels() {
   if (isa == Isa::avx2) return avx2::program_kernels;
 #endif
   return baseline::program_kernels;
+}
+
+const SortTable& sort_table() {
+#if defined(TILEWRIGHT_X86_KERNELS)
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::sorts;
+  if (isa == Isa::avx2) return avx2::sorts;
+#endif
+  return baseline::sorts;
 }
 
 }  // namespace tilewright::cpu
