@@ -130,6 +130,7 @@ void select_items(MemoryPool& pool, const SortRequest& r, Key key) {
 
 void CpuBackend::do_sort(const SortRequest& r) {
   if (!r.indices) return sort_values(*memory_, r);
+  if (has_short_rows(r)) return sort_short_places(*memory_, r);
   constexpr Size most = std::numeric_limits<std::uint32_t>::max();
   if (r.length > most) {
     throw Unsupported(text(r.op, ": rows of ", r.length, " elements; places are counted to ", most,

@@ -66,6 +66,29 @@ def test_one_row_for_all_threads(
         assert_bits(ws.read(source), taken(x, order(x, dtype, True)), f"{kind}, in place")
 
 
+@pytest.mark.essential
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "float32", "int64", "float64"])
+def test_places_of_rows_of_all_lengths(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    for length in (2, 5, 16, 17, 64, 127, 130, 256, 700, 2048):
+        x = draw(rng, (2100 // length + 2, length), dtype, "equal" if length % 2 else "any")
+        with Workspace(be) as ws:
+            check_topk(ws, x, -(-length // 3), dtype, length % 3 == 0, "int32")
+            check_topk(ws, x, length, dtype, length % 3 != 0)
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize("descending", [False, True])
+def test_places_of_64_bits_that_differ_in_few(be: Backend, descending: bool) -> None:
+    """Numbers that are the same in all bits but the last, beside some that are far away."""
+    rng = np.random.default_rng(0)
+    for dtype in ("float64", "int64", "uint64"):
+        x = (1 << 62) + rng.integers(0, 40, (7, 300))
+        x[:, ::50] = rng.integers(-(2**63), 2**63 - 1, (7, 6))
+        for some in (x, (1 << 62) + rng.integers(0, 9, (3, 2000))):
+            with Workspace(be) as ws:
+                check_sorts(ws, some.view(dtype), dtype, descending)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "float32", "uint64"])
 def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     for shape, kind in [((1, 300_007), "any"), ((3, 70_001), "equal")]:

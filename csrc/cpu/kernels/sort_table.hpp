@@ -53,11 +53,31 @@ constexpr std::size_t row_sort_scratch(std::size_t n, bool copies) {
   return room * (1 + has_keys + copies);
 }
 
+/// Keys of W that end in the place of their element, in order: 16 bits of 32, 32 of 64, and of
+/// elements of 64 bits placed_bits().
+template <class E, class S, class W>
+struct ElementPlaces {
+  /// Of rows that follow each other. Scratch is as much as two times all rows.
+  void (*rows)(const E* from, std::size_t rows, std::size_t n, const SortOrder<S>& order, W* placed,
+               W* scratch);
+};
+
+/// The bits that places of n elements take.
+constexpr unsigned placed_bits(std::size_t n) {
+  unsigned bits = 1;
+  while (std::size_t{1} << bits < n) ++bits;
+  return bits;
+}
+
 struct SortTable {
   ElementSorts<std::int8_t, std::int32_t> int8;
   ElementSorts<std::int16_t, std::int32_t> int16;
   ElementSorts<std::int32_t, std::int32_t> int32;
   ElementSorts<std::int64_t, std::int64_t> int64;
+  ElementPlaces<std::int8_t, std::int32_t, std::int32_t> places8;
+  ElementPlaces<std::int16_t, std::int32_t, std::int32_t> places16;
+  ElementPlaces<std::int32_t, std::int32_t, std::int64_t> places32;
+  ElementPlaces<std::int64_t, std::int64_t, std::int64_t> places64;
   KeySorts<std::int32_t> keys32;
   KeySorts<std::int64_t> keys64;
 };
