@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/requests.hpp"
 #include "core/text.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/elements.hpp"
+#include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 #include "cpu/words.hpp"
 #include "tilewright/error.hpp"
@@ -20,6 +22,11 @@ namespace tilewright::cpu {
 namespace {
 
 constexpr Size block = 512;
+/// Threads that read the same indices at most: more of them would read longer than they write.
+constexpr std::size_t most_shares = 8;
+/// Places of a region, as a power of two: at least what the nearest caches hold.
+constexpr unsigned region_bits = 17;
+constexpr Size most_regions = 256;
 
 [[noreturn]] void outside(const MoveRequest& r, const MoveRequest::Index& index,
                           const std::string& value) {
@@ -83,6 +90,32 @@ class Indices {
   }
   /// Throws where one of them is outside.
   void check() const {
+    std::size_t moving = 0, line = 0;
+    for (std::size_t d = 0; d < r_.rank; ++d) {
+      if (strides_[d] != 0) ++moving, line = d;
+    }
+    if (moving != 1) return check_all();
+    try {
+      check_line(line);
+    } catch (const IndexOutOfRange&) {
+      // Of several the first one is named.
+      check_all();
+      throw;
+    }
+  }
+
+ private:
+  void check_line(std::size_t line) const {
+    parallel_for(static_cast<std::size_t>(r_.shape()[line]), element_grain,
+                 [&](std::size_t begin, std::size_t end) {
+                   std::array<Size, block> offsets{};
+                   for (auto j = static_cast<Size>(begin); j < static_cast<Size>(end); j += block) {
+                     add(j * strides_[line], strides_[line],
+                         std::min(block, static_cast<Size>(end) - j), offsets.data());
+                   }
+                 });
+  }
+  void check_all() const {
     std::array<Size, block> offsets{};
     std::vector<std::size_t> dims;
     for (std::size_t d = 0; d < r_.rank; ++d) {
@@ -107,13 +140,17 @@ class Indices {
     }
   }
 
- private:
   const MoveRequest& r_;
   const MoveRequest::Index& index_;
   const std::span<const Size> strides_;
   const std::byte* const memory_;
   Size (*add_)(const std::byte*, Size, Size, Size, const MoveRequest::Index&, Size*);
   std::string (*show_)(const std::byte*, Size);
+};
+
+/// Places of an output, in elements of its memory.
+struct Places {
+  Size first, past;
 };
 
 /// The walk: outer dimensions, a line along which indices move, and a row that moves as one.
@@ -144,10 +181,53 @@ class Walk {
     return true;
   }
 
+  /// From the first one that a scatter may write to the last one, of the first of each row.
+  Places places() const {
+    Places all{r_.output.offset, r_.output.offset + 1};
+    const auto add = [&](Size count, Size stride) {
+      (stride < 0 ? all.first : all.past) += (count - 1) * stride;
+    };
+    for (std::size_t d = 0; d <= line_; ++d) add(r_.shape()[d], r_.output_strides()[d]);
+    for (const MoveRequest::Index& index : r_.indices) add(index.size, index.stride);
+    return all;
+  }
+
   /// Blocks [begin, end) of all outer dimensions, and of their rows the elements [first, past).
   template <class T>
   void run(Size begin, Size end, Size first, Size past) const {
-    std::array<Size, max_rank> place{};
+    for_blocks(begin, end,
+               [&](const Place& place, Size from, Size count, Size source, Size output) {
+                 lines<T>(place, from, count, source, output, first, past);
+               });
+  }
+  /// Of a scatter: body(places, count, source, step) of each block, where places are those of its
+  /// elements or rows, and source that of its first one.
+  template <class Body>
+  void for_places(Size begin, Size end, const Body& body) const {
+    const Size source_step = r_.source_strides()[line_], output_step = r_.output_strides()[line_];
+    for_blocks(begin, end,
+               [&](const Place& place, Size from, Size count, Size source, Size output) {
+                 std::array<Size, block> places;
+                 add_indices(place, from, count, places.data());
+                 const Size start = output + from * output_step;
+                 for (Size j = 0; j < count; ++j) places[j] += start + j * output_step;
+                 body(places.data(), count, source + from * source_step, source_step);
+               });
+  }
+  /// One row, by the places of its first element.
+  template <class T>
+  void move_row(Size source, Size output) const {
+    const Size none = 0;
+    rows(data<T>(r_.source.allocation) + source, 0, data<T>(r_.output.allocation) + output, 0,
+         &none, 1, 0, row_);
+  }
+
+ private:
+  using Place = std::array<Size, max_rank>;
+
+  template <class Body>
+  void for_blocks(Size begin, Size end, const Body& body) const {
+    Place place{};
     Size rest = begin / blocks_, source = r_.source.offset, output = r_.output.offset;
     for (std::size_t d = line_; d-- > 0;) {
       place[d] = rest % r_.shape()[d];
@@ -159,7 +239,7 @@ class Walk {
       const Size last = std::min(end, (unit / blocks_ + 1) * blocks_);
       for (; unit < last; ++unit) {
         const Size from = unit % blocks_ * block;
-        lines<T>(place, from, std::min(block, length_ - from), source, output, first, past);
+        body(place, from, std::min(block, length_ - from), source, output);
       }
       for (std::size_t d = line_; d-- > 0;) {
         source += r_.source_strides()[d];
@@ -172,22 +252,25 @@ class Walk {
     }
   }
 
- private:
   /// Whether no index moves along a dimension.
   bool still(std::size_t d) const {
     return std::ranges::all_of(indices_, [&](const Indices& one) { return one.stride(d) == 0; });
   }
 
-  template <class T>
-  void lines(const std::array<Size, max_rank>& place, Size from, Size count, Size source,
-             Size output, Size first, Size past) const {
-    std::array<Size, block> offsets;
-    std::fill_n(offsets.begin(), count, 0);
+  void add_indices(const Place& place, Size from, Size count, Size* offsets) const {
+    std::fill_n(offsets, count, 0);
     for (const Indices& one : indices_) {
       Size start = from * one.stride(line_);
       for (std::size_t d = 0; d < line_; ++d) start += place[d] * one.stride(d);
-      one.add(start, one.stride(line_), count, offsets.data());
+      one.add(start, one.stride(line_), count, offsets);
     }
+  }
+
+  template <class T>
+  void lines(const Place& place, Size from, Size count, Size source, Size output, Size first,
+             Size past) const {
+    std::array<Size, block> offsets;
+    add_indices(place, from, count, offsets.data());
     const Size source_step = r_.source_strides()[line_], output_step = r_.output_strides()[line_];
     const T* x = data<T>(r_.source.allocation) + source + from * source_step;
     T* y = data<T>(r_.output.allocation) + output + from * output_step;
@@ -229,33 +312,128 @@ std::size_t grain_of(Size elements) {
   return element_grain / static_cast<std::size_t>(std::max<Size>(elements, 1)) + 1;
 }
 
-void move_elements(const MoveRequest& r) {
-  const Walk walk(r);
-  // Before anything is written over.
-  if (r.scatter) walk.check();
+/// Rows by threads that each write a range of places, of which all read all indices.
+template <class T>
+void scatter_rows(const Walk& walk, Size units, std::size_t threads) {
+  const Places all = walk.places();
+  const Size step = (all.past - all.first) / static_cast<Size>(threads) + 1;
+  parallel_tasks(threads, [&](std::size_t thread) {
+    const Size own = all.first + static_cast<Size>(thread) * step;
+    walk.for_places(0, units, [&](const Size* places, Size count, Size source, Size source_step) {
+      for (Size j = 0; j < count; ++j) {
+        const bool is_own = places[j] >= own && places[j] - own < step;
+        if (is_own) walk.move_row<T>(source + j * source_step, places[j]);
+      }
+    });
+  });
+}
+
+/// Elements to places all over memory that no near cache holds: first brought to regions that one
+/// does, in their order.
+template <class T>
+void scatter_by_regions(const MoveRequest& r, const Walk& walk, Size units, MemoryPool& pool) {
+  const auto n = static_cast<std::size_t>(r.n);
+  const Places all = walk.places();
+  unsigned shift = region_bits;
+  while ((all.past - all.first) >> shift >= most_regions) ++shift;
+  const std::size_t regions = static_cast<std::size_t>((all.past - all.first) >> shift) + 1;
+  const std::size_t chunks = std::min(thread_count(), n / element_grain);
+  const std::size_t floats_of_places = Scratch::rounded(n);
+  OpScratch own(pool, r.call(), floats_of_places + Scratch::rounded(n * sizeof(T) / 4 + 1));
+  Scratch scratch(own);
+  auto* const places = reinterpret_cast<std::uint32_t*>(scratch.take(n));
+  T* const values = reinterpret_cast<T*>(scratch.take(n * sizeof(T) / 4 + 1));
+  const auto chunk = [&](std::size_t c) {
+    return units * static_cast<Size>(c) / static_cast<Size>(chunks);
+  };
+  using Counts = std::array<std::size_t, most_regions>;
+  std::vector<Counts> next(chunks);
+  parallel_tasks(chunks, [&](std::size_t c) {
+    Counts counts{};
+    walk.for_places(chunk(c), chunk(c + 1), [&](const Size* at, Size count, Size, Size) {
+      for (Size j = 0; j < count; ++j)
+        ++counts[static_cast<std::size_t>((at[j] - all.first) >> shift)];
+    });
+    next[c] = counts;
+  });
+  std::array<std::size_t, most_regions + 1> starts;
+  std::size_t before = 0;
+  for (std::size_t region = 0; region < regions; ++region) {
+    starts[region] = before;
+    for (Counts& of_chunk : next) before += std::exchange(of_chunk[region], before);
+  }
+  starts[regions] = before;
+  const T* const x = data<T>(r.source.allocation);
+  T* const y = data<T>(r.output.allocation) + all.first;
+  parallel_tasks(chunks, [&](std::size_t c) {
+    Counts to = next[c];
+    walk.for_places(chunk(c), chunk(c + 1), [&](const Size* at, Size count, Size from, Size step) {
+      for (Size j = 0; j < count; ++j) {
+        const auto place = static_cast<std::uint64_t>(at[j] - all.first);
+        const std::size_t slot = to[place >> shift]++;
+        places[slot] = static_cast<std::uint32_t>(place & ((std::uint64_t{1} << shift) - 1));
+        values[slot] = x[from + j * step];
+      }
+    });
+  });
+  parallel_tasks(regions, [&](std::size_t region) {
+    T* const to = y + (region << shift);
+    for (std::size_t i = starts[region]; i < starts[region + 1]; ++i) to[places[i]] = values[i];
+  });
+}
+
+template <class T>
+void move_to_places(const MoveRequest& r, const Walk& walk, MemoryPool& pool) {
   const Size units = walk.outer() * walk.blocks();
-  with_item(r.item, [&]<class T>(T) {
-    const auto run = [&](std::size_t count, Size scale, Size elements) {
-      parallel_for(count, grain_of(elements), [&](std::size_t begin, std::size_t end) {
-        walk.run<T>(static_cast<Size>(begin) * scale, static_cast<Size>(end) * scale, 0,
-                    walk.row());
-      });
-    };
-    if (!r.scatter) return run(static_cast<std::size_t>(units), 1, walk.elements_of_block());
-    // Of equal places the last one counts: threads share no place.
-    if (walk.outer() > 1 && walk.outer_is_apart()) {
-      return run(static_cast<std::size_t>(walk.outer()), walk.blocks(), r.n / walk.outer());
+  const auto n = static_cast<std::size_t>(r.n);
+  const std::size_t threads = std::min(n / element_grain, thread_count());
+  const Places all = walk.places();
+  // Of equal places the last one counts: threads share no place.
+  if (walk.outer() > 1 && walk.outer_is_apart()) {
+    walk.check();
+    return parallel_for(static_cast<std::size_t>(walk.outer()), grain_of(r.n / walk.outer()),
+                        [&](std::size_t begin, std::size_t end) {
+                          walk.run<T>(static_cast<Size>(begin) * walk.blocks(),
+                                      static_cast<Size>(end) * walk.blocks(), 0, walk.row());
+                        });
+  }
+  if (walk.row() == 1 && threads > 1 && (all.past - all.first) >> region_bits > 1 &&
+      (all.past - all.first) >> 32 < most_regions) {
+    try {
+      return scatter_by_regions<T>(r, walk, units, pool);
+    } catch (const OutOfMemory&) {
+      // One thread needs no room.
+    } catch (const IndexOutOfRange&) {
+      // Of several the first one is named.
     }
-    parallel_for(static_cast<std::size_t>(walk.row()), grain_of(r.n / walk.row()),
-                 [&](std::size_t begin, std::size_t end) {
-                   walk.run<T>(0, units, static_cast<Size>(begin), static_cast<Size>(end));
+  }
+  walk.check();
+  if (walk.row() > 1 && threads > 1 && r.n / walk.row() >= 16 * static_cast<Size>(threads)) {
+    return scatter_rows<T>(walk, units, std::min(threads, most_shares));
+  }
+  parallel_for(static_cast<std::size_t>(walk.row()), grain_of(r.n / walk.row()),
+               [&](std::size_t begin, std::size_t end) {
+                 walk.run<T>(0, units, static_cast<Size>(begin), static_cast<Size>(end));
+               });
+}
+
+void move_from_places(const MoveRequest& r) {
+  const Walk walk(r);
+  with_item(r.item, [&]<class T>(T) {
+    parallel_for(static_cast<std::size_t>(walk.outer() * walk.blocks()),
+                 grain_of(walk.elements_of_block()), [&](std::size_t begin, std::size_t end) {
+                   walk.run<T>(static_cast<Size>(begin), static_cast<Size>(end), 0, walk.row());
                  });
   });
 }
 
 }  // namespace
 
-void CpuBackend::do_gather_elements(const MoveRequest& r) { move_elements(r); }
-void CpuBackend::do_scatter_elements(const MoveRequest& r) { move_elements(r); }
+void CpuBackend::do_gather_elements(const MoveRequest& r) { move_from_places(r); }
+
+void CpuBackend::do_scatter_elements(const MoveRequest& r) {
+  const Walk walk(r);
+  with_item(r.item, [&]<class T>(T) { move_to_places<T>(r, walk, *memory_); });
+}
 
 }  // namespace tilewright::cpu

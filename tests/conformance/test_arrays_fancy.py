@@ -192,6 +192,46 @@ def test_of_equal_places_one_stays(be: Backend) -> None:
         assert got[1] == 6 if be.name == "cpu" else got[1] in (3, 4, 6)
 
 
+@pytest.mark.essential
+@pytest.mark.parametrize("shape", [(600_000,), (400, 2000), (1200, 90)])
+def test_on_the_cpu_the_last_of_equal_places_stays(shape: tuple[int, ...]) -> None:
+    """Where threads share the elements: places that no cache holds, rows, and both in any order."""
+    rng = np.random.default_rng(0)
+    with tw.init_backend("cpu") as be:
+        for count in (70_001, 300_000 // (shape[-1] if len(shape) > 1 else 1)):
+            for key in (
+                rng.integers(-shape[0], shape[0], count),
+                rng.integers(0, 9, (2, count // 2)),
+            ):
+                if key.size * (shape[1] if len(shape) > 1 else 1) > 4_000_000:
+                    continue
+                for start in (slice(None), slice(None, None, -1)):
+                    x = rng.random(shape).astype("float32")
+                    value = rng.random((*key.shape, *shape[1:])).astype("float32")
+                    target = on(be, x)
+                    target[start][on(be, key)] = on(be, value)
+                    expected = x.copy()
+                    # NumPy does not promise which one stays.
+                    flat = expected[start]
+                    at = key.reshape(-1) % shape[0]
+                    last = {int(place): i for i, place in enumerate(at)}
+                    rows = value.reshape(-1, *shape[1:])
+                    flat[list(last.keys())] = rows[list(last.values())]
+                    assert np.array_equal(np.asarray(target), expected)
+
+
+def test_on_the_cpu_nothing_is_written_where_one_is_out_of_range(rng: np.random.Generator) -> None:
+    with tw.init_backend("cpu") as be:
+        for n, width in ((600_000, None), (3000, 70)):
+            x = rng.random(n if width is None else (n, width))
+            key = rng.integers(0, n, 100_000 if width is None else 3000)
+            key[[-500, -400, -1]] = n + 7, n + 9, n + 11
+            target = on(be, x)
+            with pytest.raises(IndexError, match=rf"index {n + 7} is out of range"):
+                target[on(be, key)] = 0
+            assert np.array_equal(np.asarray(target), x)
+
+
 def test_assignment_from_its_own(be: Backend) -> None:
     host = np.arange(10, dtype=np.int64)
     x = on(be, host)
