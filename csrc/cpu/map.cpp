@@ -112,6 +112,31 @@ void scatter(const T* from, T* to, const BlockPlace& place, std::size_t rows, st
   }
 }
 
+/// Whether an operand's elements lie behind those of another one by one, as the imaginary parts of
+/// complex numbers behind the real ones.
+bool follows(const MapRequest& r, std::uint32_t first, std::uint32_t second) {
+  const MapRequest::Operand& one = r.operands[first];
+  const MapRequest::Operand& other = r.operands[second];
+  return one.allocation == other.allocation && other.offset == one.offset + 1 &&
+         std::ranges::equal(r.strides(first), r.strides(second)) &&
+         r.strides(first)[r.rank - 1] == 2;
+}
+
+/// For each of what a program reads or writes: which of the others is the second part of it.
+template <class Ends>
+std::vector<std::size_t> second_parts(const MapRequest& r, const Ends& ends) {
+  std::vector<std::size_t> found(ends.size(), ends.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i].dtype != DType::float32 && ends[i].dtype != DType::float64) continue;
+    for (std::size_t j = 0; j < ends.size(); ++j) {
+      const bool is_second = ends[j].dtype == ends[i].dtype &&
+                             follows(r, ends[i].operand, ends[j].operand);
+      if (is_second) found[i] = j;
+    }
+  }
+  return found;
+}
+
 /// One thread's part of the work.
 class Piece {
  public:
@@ -121,6 +146,8 @@ class Piece {
         grid_(grid),
         steps_(steps),
         streaming_(streaming),
+        second_inputs_(second_parts(r, steps.inputs)),
+        second_outputs_(second_parts(r, steps.outputs)),
         at_(steps.registers),
         held_(steps.inputs.size()) {
     for (std::uint32_t i = 0; i < steps.registers; ++i) at_[i] = memory + i * register_bytes;
@@ -136,7 +163,9 @@ class Piece {
       cols_ = walk.cols();
       n_ = rows_ * cols_;
       for (std::size_t i = 0; i < steps_.inputs.size(); ++i) {
-        read(steps_.inputs[i], walk.place(steps_.inputs[i].operand), held_[i]);
+        if (!read_both(i, walk)) {
+          read(steps_.inputs[i], walk.place(steps_.inputs[i].operand), held_[i]);
+        }
       }
       for (const ProgramSteps::Step& step : steps_.steps) {
         const auto operand = [&](std::size_t o) -> const void* {
@@ -148,7 +177,9 @@ class Piece {
         if (step.wrap) step.wrap(result, nullptr, nullptr, result, n_);
         at_[step.result] = result;
       }
-      for (const ProgramSteps::Output& output : steps_.outputs) {
+      for (std::size_t i = 0; i < steps_.outputs.size(); ++i) {
+        const ProgramSteps::Output& output = steps_.outputs[i];
+        if (is_written(i, walk) || write_both(i, walk)) continue;
         write(output, walk.place(output.operand));
       }
       walk.next();
@@ -183,6 +214,64 @@ class Piece {
     const BlockPlace place = walk.place(output.operand);
     return is_dense(place) ? memory_of(output.operand, output.dtype, place.start)
                            : registers_[step.result];
+  }
+
+  /// Whether a block's parts of complex numbers are read and written together.
+  bool are_pairs(const BlockPlace& place) const {
+    return place.col_step == 2 && !by_columns(place, rows_, cols_);
+  }
+  /// Reads an input with the other part of the same numbers.
+  bool read_both(std::size_t i, const BlockWalk& walk) {
+    const std::size_t second = second_inputs_[i];
+    if (second == held_.size()) return false;
+    const ProgramSteps::Input& input = steps_.inputs[i];
+    const BlockPlace place = walk.place(input.operand);
+    const Held now{place, rows_, cols_}, other{walk.place(steps_.inputs[second].operand), rows_, cols_};
+    if (!are_pairs(place) || (held_[i] == now && held_[second] == other)) return false;
+    const std::size_t size = size_of(input.dtype);
+    const auto split = size == 4 ? program_kernels().split_32 : program_kernels().split_64;
+    std::byte* const even = registers_[input.result];
+    std::byte* const odd = registers_[steps_.inputs[second].result];
+    for (std::size_t row = 0; row < rows_; ++row) {
+      split(memory_of(input.operand, input.dtype,
+                      place.start + static_cast<Size>(row) * place.row_step),
+            even + row * cols_ * size, odd + row * cols_ * size, cols_);
+    }
+    at_[input.result] = even;
+    at_[steps_.inputs[second].result] = odd;
+    held_[i] = now;
+    held_[second] = other;
+    return true;
+  }
+  /// Whether it is the second part of what write_both() writes.
+  bool is_written(std::size_t i, const BlockWalk& walk) const {
+    const bool is_second =
+        std::ranges::find(second_outputs_, i) != second_outputs_.end();
+    return is_second && are_pairs(walk.place(steps_.outputs[i].operand));
+  }
+  bool write_both(std::size_t i, const BlockWalk& walk) {
+    const std::size_t second = second_outputs_[i];
+    if (second == steps_.outputs.size()) return false;
+    const ProgramSteps::Output& output = steps_.outputs[i];
+    const BlockPlace place = walk.place(output.operand);
+    if (!are_pairs(place)) return false;
+    const std::size_t size = size_of(output.dtype);
+    const auto join = size == 4 ? program_kernels().join_32 : program_kernels().join_64;
+    const std::byte* const even = at_[output.from];
+    const std::byte* const odd = at_[steps_.outputs[second].from];
+    // What goes past the caches is joined here first, as much as there is room for.
+    const std::size_t at_once = streaming_ ? register_bytes / (2 * size) : cols_;
+    for (std::size_t row = 0; row < rows_; ++row) {
+      std::byte* const memory = memory_of(output.operand, output.dtype,
+                                          place.start + static_cast<Size>(row) * place.row_step);
+      for (std::size_t col = 0; col < cols_; col += at_once) {
+        const std::size_t n = std::min(at_once, cols_ - col), from = (row * cols_ + col) * size;
+        std::byte* const to = memory + 2 * col * size;
+        join(even + from, odd + from, streaming_ ? spare_ : to, n);
+        if (streaming_) program_kernels().stream(spare_, nullptr, nullptr, to, 2 * n * size);
+      }
+    }
+    return true;
   }
 
   void read(const ProgramSteps::Input& input, const BlockPlace& place, Held& held) {
@@ -245,6 +334,7 @@ class Piece {
   const BlockGrid& grid_;
   const ProgramSteps& steps_;
   const bool streaming_;
+  const std::vector<std::size_t> second_inputs_, second_outputs_;
   std::size_t rows_ = 0, cols_ = 0, n_ = 0;  // of the block
   std::vector<std::byte*> at_;               // where each register's elements are now
   std::vector<std::byte*> registers_;

@@ -35,6 +35,13 @@ struct ProgramKernels {
   ProgramLoops<dtype_count> stores;  ///< the same
   ProgramLoop stream;                ///< copies n bytes past the caches
   void (*end_stream)();              ///< after the last of these and of `streamed`
+
+  /// Between 2n elements of 4 or 8 bytes and those of even and of odd places, as complex numbers
+  /// have their parts.
+  void (*split_32)(const void* both, void* even, void* odd, std::size_t n);
+  void (*split_64)(const void* both, void* even, void* odd, std::size_t n);
+  void (*join_32)(const void* even, const void* odd, void* both, std::size_t n);
+  void (*join_64)(const void* even, const void* odd, void* both, std::size_t n);
 };
 
 const ProgramKernels& program_kernels();
