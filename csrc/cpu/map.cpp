@@ -2,6 +2,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "core/program/program_data.hpp"
@@ -122,6 +123,64 @@ bool follows(const MapRequest& r, std::uint32_t first, std::uint32_t second) {
          r.strides(first)[r.rank - 1] == 2;
 }
 
+/// The real parts of two complex operands, where a program is their product and all lie densely.
+std::optional<std::array<std::uint32_t, 2>> complex_product(const MapRequest& r) {
+  const ProgramData& program = *r.program;
+  const auto& nodes = program.nodes;
+  if (program.inputs.size() != 4 || program.outputs.size() != 2 || r.rank != 1) return {};
+  const ProgramNode& re = nodes[program.outputs[0]];
+  const ProgramNode& im = nodes[program.outputs[1]];
+  const auto is_op = [](const ProgramNode& node, ElementOp op) {
+    return node.kind == NodeKind::op && node.op == op &&
+           (node.dtype == DType::float32 || node.dtype == DType::float64);
+  };
+  if (!is_op(re, ElementOp::sub_) || !is_op(im, ElementOp::add_)) return {};
+  std::array<std::array<std::uint32_t, 2>, 4> factors;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const ProgramNode& product = nodes[(i < 2 ? re : im).operands[i % 2]];
+    if (!is_op(product, ElementOp::mul_)) return {};
+    for (std::size_t o = 0; o < 2; ++o) {
+      const ProgramNode& factor = nodes[product.operands[o]];
+      if (factor.kind != NodeKind::input) return {};
+      factors[i][o] = static_cast<std::uint32_t>(factor.bits);
+    }
+  }
+  const auto [x, y] = factors[0];
+  for (const auto& [x_im, y_im] : {factors[1], {factors[1][1], factors[1][0]}}) {
+    const auto is_of = [&](std::size_t i, std::uint32_t a, std::uint32_t b) {
+      return factors[i] == std::array{a, b} || factors[i] == std::array{b, a};
+    };
+    const bool is_crossed =
+        (is_of(2, x, y_im) && is_of(3, x_im, y)) || (is_of(2, x_im, y) && is_of(3, x, y_im));
+    if (is_crossed && follows(r, x, x_im) && follows(r, y, y_im) && follows(r, 4, 5)) {
+      return std::array{x, y};
+    }
+  }
+  return {};
+}
+
+void multiply(const MapRequest& r, const std::array<std::uint32_t, 2>& operands) {
+  const DType dtype = r.program->output_dtype();
+  const std::size_t size = size_of(dtype);
+  const auto multiply = size == 4 ? program_kernels().multiply_32 : program_kernels().multiply_64;
+  const auto memory = [&](std::size_t operand) {
+    const MapRequest::Operand& one = r.operands[operand];
+    return data<std::byte>(one.allocation) + one.offset * static_cast<Size>(size);
+  };
+  const bool in_place = std::any_of(r.same_as.begin(), r.same_as.end(), [](std::uint32_t output) {
+    return output != MapRequest::no_output;
+  });
+  const auto n = static_cast<std::size_t>(r.n);
+  const bool streaming = store_for(2 * n * size, in_place) == Store::streaming;
+  std::byte* const x = memory(operands[0]);
+  std::byte* const y = memory(operands[1]);
+  std::byte* const out = memory(4);
+  parallel_for(n, element_grain / 2, [&](std::size_t begin, std::size_t end) {
+    const std::size_t first = 2 * size * begin;
+    multiply(x + first, y + first, out + first, end - begin, streaming);
+  });
+}
+
 /// For each of what a program reads or writes: which of the others is the second part of it.
 template <class Ends>
 std::vector<std::size_t> second_parts(const MapRequest& r, const Ends& ends) {
@@ -129,8 +188,8 @@ std::vector<std::size_t> second_parts(const MapRequest& r, const Ends& ends) {
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (ends[i].dtype != DType::float32 && ends[i].dtype != DType::float64) continue;
     for (std::size_t j = 0; j < ends.size(); ++j) {
-      const bool is_second = ends[j].dtype == ends[i].dtype &&
-                             follows(r, ends[i].operand, ends[j].operand);
+      const bool is_second =
+          ends[j].dtype == ends[i].dtype && follows(r, ends[i].operand, ends[j].operand);
       if (is_second) found[i] = j;
     }
   }
@@ -226,7 +285,8 @@ class Piece {
     if (second == held_.size()) return false;
     const ProgramSteps::Input& input = steps_.inputs[i];
     const BlockPlace place = walk.place(input.operand);
-    const Held now{place, rows_, cols_}, other{walk.place(steps_.inputs[second].operand), rows_, cols_};
+    const Held now{place, rows_, cols_},
+        other{walk.place(steps_.inputs[second].operand), rows_, cols_};
     if (!are_pairs(place) || (held_[i] == now && held_[second] == other)) return false;
     const std::size_t size = size_of(input.dtype);
     const auto split = size == 4 ? program_kernels().split_32 : program_kernels().split_64;
@@ -245,8 +305,7 @@ class Piece {
   }
   /// Whether it is the second part of what write_both() writes.
   bool is_written(std::size_t i, const BlockWalk& walk) const {
-    const bool is_second =
-        std::ranges::find(second_outputs_, i) != second_outputs_.end();
+    const bool is_second = std::ranges::find(second_outputs_, i) != second_outputs_.end();
     return is_second && are_pairs(walk.place(steps_.outputs[i].operand));
   }
   bool write_both(std::size_t i, const BlockWalk& walk) {
@@ -373,6 +432,7 @@ std::size_t block_of(const MapRequest& r, const ProgramSteps& steps, bool stream
 }  // namespace
 
 void CpuBackend::do_map(const MapRequest& r) {
+  if (const auto operands = complex_product(r)) return multiply(r, *operands);
   const ProgramSteps steps = plan_steps(*r.program, r.numbers, r.same_as);
   const bool streaming = streams(r, steps);
   const BlockGrid grid(r, block_of(r, steps, streaming));

@@ -389,3 +389,32 @@ def test_errors(be: Backend) -> None:
         z + "1"
     with pytest.raises(tw.Unsupported, match="63 dimensions"):
         -tw.ones((1,) * 64, dtype="complex64", device=be)
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_products_of_the_cpu(rng: np.random.Generator, dtype: str) -> None:
+    """Side by side and apart, new and in place, they are the formula to the bit; so a number times
+    its conjugate is real."""
+    with tw.init_backend("cpu") as be:
+        for n in (1, 2, 7, 8, 15, 16, 17, 33, 1001, 40_003):
+            real = rng.standard_normal((4, n))
+            a, b = ((re + 1j * im).astype(dtype) for re, im in (real[:2], real[2:]))
+            if n > 16:
+                a[3], b[5], b[9] = complex(np.inf, 1), complex(np.nan, 2), complex(0, -np.inf)
+            expected = np.empty(n, dtype)
+            with np.errstate(invalid="ignore"):
+                expected.real = a.real * b.real - a.imag * b.imag
+                expected.imag = a.real * b.imag + a.imag * b.real
+            x, y = on(be, a), on(be, b)
+            same(x * y, expected)
+            spread = tw.zeros((n, 2), dtype=dtype, device=be)
+            spread[:, 1] = x
+            same(spread[:, 1] * y, expected)
+            spread[:, 1] *= y
+            same(spread[:, 1], expected)
+            same(spread[:, 0], np.zeros(n, dtype))
+            if n <= 16:
+                assert not np.asarray(y * tw.conj(y)).imag.any()
+            x *= y
+            same(x, expected)

@@ -42,6 +42,9 @@ struct ProgramKernels {
   void (*split_64)(const void* both, void* even, void* odd, std::size_t n);
   void (*join_32)(const void* even, const void* odd, void* both, std::size_t n);
   void (*join_64)(const void* even, const void* odd, void* both, std::size_t n);
+  /// Products of n complex numbers of float32 or float64; `out` may be an operand.
+  void (*multiply_32)(const void* x, const void* y, void* out, std::size_t n, bool streaming);
+  void (*multiply_64)(const void* x, const void* y, void* out, std::size_t n, bool streaming);
 };
 
 const ProgramKernels& program_kernels();
