@@ -71,7 +71,7 @@ class ValueSort {
   static constexpr std::size_t least_shared = SharedSort<S>::least;
 
   bool is_counted() const {
-    if constexpr (is_narrow) return n_ >= CountedSort<E>::values;
+    if constexpr (is_narrow) return n_ >= std::max<std::size_t>(CountedSort<E>::values, 1024);
     return false;
   }
 
