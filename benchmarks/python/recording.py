@@ -1,10 +1,13 @@
 """What a replay saves: many small launches, queued one by one and as a recording.
 
     python benchmarks/python/recording.py [--device webgpu:0] [--launches N] [--elements N]
+        [--times N]
 
 The sides take turns. "queued" is the host's time until the calls return, "done" until the work is;
-where the device is slower than the host the second says little. Shown are medians, and the medians
-of the ratios turn by turn: what a replay takes of the time of the calls.
+where the device is slower than the host the second says little. Between two waits all is done
+`--times` times: some devices make the next replay ready while they are waited for, and then the
+first of several is quicker than the others. Shown are medians, and the medians of the ratios turn
+by turn: what a replay takes of the time of the calls.
 """
 
 from __future__ import annotations
@@ -26,11 +29,20 @@ def seconds(call: Callable[[], object], wait: Callable[[], object]) -> tuple[flo
     return queued, time.perf_counter() - start
 
 
+def repeated(call: Callable[[], object], times: int) -> Callable[[], None]:
+    def calls() -> None:
+        for _ in range(times):
+            call()
+
+    return calls
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="auto")
     parser.add_argument("--launches", type=int, default=1000)
     parser.add_argument("--elements", type=int, default=64)
+    parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--turns", type=int, default=30)
     options = parser.parse_args()
     with tilewright.init_backend(options.device) as be:
@@ -54,16 +66,17 @@ def main() -> None:
 
             with be.record() as recording:
                 issue()
+            sides = [repeated(call, options.times) for call in (issue, recording.replay)]
             turns = []
             for turn in range(options.turns + 2):
-                calls = seconds(issue, be.synchronize)
-                replay = seconds(recording.replay, be.synchronize)
+                calls, replay = (seconds(call, be.synchronize) for call in sides)
                 if turn >= 2:
                     turns.append((calls, replay))
             cells = ""
+            launches = options.launches * options.times
             for i in range(2):
-                calls_us = median(c[i] for c, _ in turns) * 1e6 / options.launches
-                replay_us = median(r[i] for _, r in turns) * 1e6 / options.launches
+                calls_us = median(c[i] for c, _ in turns) * 1e6 / launches
+                replay_us = median(r[i] for _, r in turns) * 1e6 / launches
                 share = median(r[i] / c[i] for c, r in turns)
                 cells += f"{calls_us:9.2f} {replay_us:8.2f} {share:7.2f}      "
             print(f"{name:34}{cells.rstrip()}")

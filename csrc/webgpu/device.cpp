@@ -43,7 +43,8 @@ Device::~Device() {
   }
   if (device_ == nullptr) return;
   end_pass();
-  if (encoder_ != nullptr) api().CommandEncoderRelease(encoder_);
+  if (commands_.encoder != nullptr) api().CommandEncoderRelease(commands_.encoder);
+  for (WGPUCommandBuffer closed : closed_) api().CommandBufferRelease(closed);
   await_submissions();
   for (Staging& staging : uploads_) staging.release();
   for (Staging& staging : downloads_) staging.release();

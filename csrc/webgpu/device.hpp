@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,7 @@
 namespace tilewright::webgpu {
 
 class ComputePipeline;
+class PreparedPass;
 
 /// One GPU through wgpu-native. Launches gather in one encoder with one compute pass, which goes
 /// out at a read, at wait(), or when enough has gathered: early when the GPU is idle.
@@ -66,6 +69,15 @@ class Device final : public gpu::Device {
 
   using Clock = std::chrono::steady_clock;
   using DownloadBlocks = gpu::DownloadQueue<std::unique_ptr<Staging>>;
+  /// Commands that are being encoded, and what their pass has set.
+  struct Commands {
+    WGPUCommandEncoder encoder = nullptr;
+    WGPUComputePassEncoder pass = nullptr;
+    const void* pipeline = nullptr;
+    std::uint64_t group = 0;  // its number, 0 for none
+    std::size_t params_bytes = 0;
+    std::array<std::byte, Uniforms::slot_bytes> params;
+  };
   /// A submission that the library refused, by its place.
   struct Refusal {
     std::uint64_t place;
@@ -82,6 +94,8 @@ class Device final : public gpu::Device {
   void look_until(const std::function<bool()>& done,
                   Clock::time_point deadline = Clock::time_point::max());
   void look_for_loss();
+  /// Encodes some of what the next replays will queue; false where nothing is left to do.
+  bool encode_ahead();
   void await(const Staging& staging);
   void await_submissions();
   void finish_read(Staging& staging, std::span<std::byte> dst);
@@ -95,9 +109,15 @@ class Device final : public gpu::Device {
   WGPUComputePassEncoder timed_pass(const gpu::Launch& launch);
   void end_pass();
   void use(WGPUComputePassEncoder pass, const ComputePipeline& pipeline, const BindGroup& group);
+  void set_params(WGPUComputePassEncoder pass, std::span<const std::byte> params);
   void dispatch(WGPUComputePassEncoder pass, const std::array<std::uint32_t, 3>& grid);
+  /// Whether anything waits for the next submission.
+  bool gathers() const { return commands_.encoder != nullptr || !closed_.empty(); }
+  /// Has the open encoder's commands go out in front of others that are encoded already.
+  void close_encoder();
   void submit();
   void flush_if_worthwhile();
+  void encode(const PreparedPass& pass, std::size_t command);
   std::uint64_t mark_here();
   void note_refusal(std::uint64_t place, std::string message);
   /// Throws what was refused at these places.
@@ -127,10 +147,10 @@ class Device final : public gpu::Device {
   std::unique_ptr<BindGroups> bind_groups_;
   std::unique_ptr<Uniforms> uniforms_;      // from the first kernel on whose parameters need them
   std::unique_ptr<Timestamps> timestamps_;  // while launches are timed
-  WGPUCommandEncoder encoder_ = nullptr;
-  WGPUComputePassEncoder pass_ = nullptr;
-  const void* pass_pipeline_ = nullptr;
-  std::uint64_t pass_group_ = 0;  // its number, 0 for none
+  Commands commands_;
+  std::vector<WGPUCommandBuffer> closed_;  // go out in front of them
+  std::optional<std::string> refused_;     // why what was closed did not become a command buffer
+  std::vector<PreparedPass*> replayed_;    // and not encoded for the next time
 
   static constexpr std::uint32_t work_of_a_copy = 32, work_of_a_launch = 32;
   /// A few launches, or one with many workgroups.

@@ -23,8 +23,8 @@ std::uint64_t Device::mark() {
 }
 
 std::uint64_t Device::mark_here() {
-  const std::uint64_t place = submissions_ + (encoder_ != nullptr ? 1 : 0);
-  if (place > marked_ && encoder_ == nullptr) progress_->follow(queue_, place);
+  const std::uint64_t place = submissions_ + (gathers() ? 1 : 0);
+  if (place > marked_ && !gathers()) progress_->follow(queue_, place);
   marked_ = std::max(marked_, place);
   return place;
 }
@@ -72,7 +72,7 @@ bool Device::reach(std::uint64_t place, Clock::time_point deadline) {
   check_usable();
   throw_refusal(place, place);
   throw_failure("queued work");
-  if (reached && place == submissions_ && encoder_ == nullptr) queue_is_empty();
+  if (reached && place == submissions_ && !gathers()) queue_is_empty();
   return reached;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -9,16 +10,23 @@
 #include "webgpu/objects.hpp"
 
 // Commands that are queued again and again. WebGPU's command buffers go out once, so each replay
-// encodes them anew, with bind groups and parameters that are there already.
+// needs new ones, of bind groups and parameters that are there already. Whoever waits for the
+// device encodes them for the next replay meanwhile; what is missing by then is encoded as it is
+// queued.
 namespace tilewright::webgpu {
 
 class PreparedPass final : public gpu::PreparedCommands {
  public:
   struct Command {
-    const ComputePipeline* pipeline;
+    const ComputePipeline* pipeline;  ///< null for a copy, from the second place to the first
     BindGroup group;
     std::uint32_t uniform_offset;
+    std::array<std::uint32_t, 3> grid;
+    std::span<const std::byte> params;
+    std::array<gpu::Binding, 2> places;
   };
+  /// How many are encoded ahead, and how many at a time: those who wait are held up by no more.
+  static constexpr std::size_t most_ahead = 4096, at_a_time = 64;
 
   explicit PreparedPass(Device& device) : device_(device) {}
   ~PreparedPass() override {
@@ -29,6 +37,8 @@ class PreparedPass final : public gpu::PreparedCommands {
       return;
     }
     std::lock_guard lock(device_.mutex_);
+    std::erase(device_.replayed_, this);
+    for (WGPUCommandBuffer one : ready) api().CommandBufferRelease(one);
     groups.reset();
     uniforms.reset();
   }
@@ -39,7 +49,9 @@ class PreparedPass final : public gpu::PreparedCommands {
  public:
   std::unique_ptr<BindGroups> groups;
   std::unique_ptr<Uniforms> uniforms;  // of those that do not find room in immediates
-  std::vector<Command> commands;       // of the launches
+  std::vector<Command> commands;
+  std::vector<WGPUCommandBuffer> ready;  // of the first `encoded` of them
+  std::size_t encoded = 0;
 };
 
 std::unique_ptr<gpu::PreparedCommands> Device::prepare(const gpu::CommandList& list) {
@@ -52,6 +64,7 @@ std::unique_ptr<gpu::PreparedCommands> Device::prepare(const gpu::CommandList& l
       },
       [](const gpu::Binding&, const gpu::Binding&) {});
   prepared->commands.reserve(list.size());
+  prepared->ready.reserve(PreparedPass::most_ahead / PreparedPass::at_a_time);
   std::lock_guard lock(mutex_);  // goes before `prepared` does, which takes it
   check_usable();
   prepared->groups = std::make_unique<BindGroups>(device_, list.size());
@@ -68,13 +81,40 @@ std::unique_ptr<gpu::PreparedCommands> Device::prepare(const gpu::CommandList& l
         const BindGroup group = prepared->groups->get(
             *pipeline.layout, std::span(ranges).first(launch.bindings.size()));
         const bool uniform = pipeline.params_in_uniforms;
-        prepared->commands.push_back(
-            {&pipeline, group, uniform ? prepared->uniforms->add(launch.params) : 0});
+        prepared->commands.push_back({&pipeline,
+                                      group,
+                                      uniform ? prepared->uniforms->add(launch.params) : 0,
+                                      launch.grid,
+                                      launch.params,
+                                      {}});
       },
-      [](const gpu::Binding&, const gpu::Binding&) {});
+      [&](const gpu::Binding& dst, const gpu::Binding& src) {
+        prepared->commands.push_back({nullptr, {}, 0, {}, {}, {dst, src}});
+      });
   if (prepared->uniforms) prepared->uniforms->write(queue_);
   throw_failure("what a recording binds");
   return prepared;
+}
+
+void Device::encode(const PreparedPass& prepared, std::size_t i) {
+  const PreparedPass::Command& command = prepared.commands[i];
+  if (command.pipeline == nullptr) {
+    const auto& [dst, src] = command.places;
+    end_pass();
+    api().CommandEncoderCopyBufferToBuffer(encoder(), of(*src.buffer).handle, src.offset,
+                                           of(*dst.buffer).handle, dst.offset, dst.bytes);
+    gathered_work_ += work_of_a_copy;
+    return;
+  }
+  WGPUComputePassEncoder p = pass();
+  use(p, *command.pipeline, command.group);
+  if (command.pipeline->params_in_uniforms) {
+    api().ComputePassEncoderSetBindGroup(p, 1, prepared.uniforms->group(), 1,
+                                         &command.uniform_offset);
+  } else {
+    set_params(p, command.params);
+  }
+  dispatch(p, command.grid);
 }
 
 void Device::replay(const gpu::CommandList& list, gpu::PreparedCommands* prepared) {
@@ -85,33 +125,50 @@ void Device::replay(const gpu::CommandList& list, gpu::PreparedCommands* prepare
     lock.unlock();
     return gpu::Device::replay(list, nullptr);
   }
-  const auto& ready = static_cast<const PreparedPass&>(*prepared);
-  auto command = ready.commands.begin();
-  const auto flush_if_enough = [&] {
+  auto& pass = static_cast<PreparedPass&>(*prepared);
+  std::size_t next = std::exchange(pass.encoded, 0);
+  if (next > 0) {
+    close_encoder();
+    closed_.insert(closed_.end(), pass.ready.begin(), pass.ready.end());
+    pass.ready.clear();
+    // All at once, since it is there: the GPU has enough to do while the others are encoded.
+    gathered_work_ += static_cast<std::uint32_t>(next) * work_of_a_launch;
     if (gathered_work_ >= enough_work_) submit();
-  };
-  list.for_each(
-      [&](const gpu::Launch& launch) {
-        WGPUComputePassEncoder p = pass();
-        use(p, *command->pipeline, command->group);
-        if (command->pipeline->params_in_uniforms) {
-          api().ComputePassEncoderSetBindGroup(p, 1, ready.uniforms->group(), 1,
-                                               &command->uniform_offset);
-        } else if (!launch.params.empty()) {
-          api().ComputePassEncoderSetImmediates(p, 0, launch.params.data(), launch.params.size());
-        }
-        dispatch(p, launch.grid);
-        ++command;
-        flush_if_enough();
-      },
-      [&](const gpu::Binding& dst, const gpu::Binding& src) {
-        end_pass();
-        api().CommandEncoderCopyBufferToBuffer(encoder(), of(*src.buffer).handle, src.offset,
-                                               of(*dst.buffer).handle, dst.offset, dst.bytes);
-        gathered_work_ += work_of_a_copy;
-        flush_if_enough();
-      });
+  }
+  for (; next < pass.commands.size(); ++next) {
+    encode(pass, next);
+    if (gathered_work_ >= enough_work_) submit();
+  }
+  if (std::ranges::find(replayed_, &pass) == replayed_.end()) replayed_.push_back(&pass);
   flush_if_worthwhile();
+}
+
+bool Device::encode_ahead() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || replayed_.empty() || failures_->lost()) return false;
+  PreparedPass& pass = *replayed_.front();
+  const std::size_t end = std::min(pass.commands.size(), PreparedPass::most_ahead);
+  const std::size_t last = std::min(pass.encoded + PreparedPass::at_a_time, end);
+  // What is gathered for the next submission stays as it is.
+  const Failures::OfThisThread failures(*failures_);
+  const Commands gathered = std::exchange(commands_, {});
+  const std::uint32_t work = gathered_work_;
+  for (std::size_t i = pass.encoded; i < last; ++i) encode(pass, i);
+  end_pass();
+  WGPUCommandBuffer encoded = api().CommandEncoderFinish(commands_.encoder, nullptr);
+  api().CommandEncoderRelease(commands_.encoder);
+  commands_ = gathered;
+  gathered_work_ = work;
+  if (failures_->take()) {
+    // The replay meets it again, and says so.
+    api().CommandBufferRelease(encoded);
+    replayed_.erase(replayed_.begin());
+    return false;
+  }
+  pass.ready.push_back(encoded);
+  pass.encoded = last;
+  if (last == end) replayed_.erase(replayed_.begin());
+  return true;
 }
 
 }  // namespace tilewright::webgpu

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <thread>
@@ -33,17 +34,18 @@ std::mutex& look_or_submit() {
 }  // namespace
 
 WGPUCommandEncoder Device::encoder() {
-  if (encoder_ == nullptr) encoder_ = api().DeviceCreateCommandEncoder(device_, nullptr);
-  return encoder_;
+  if (commands_.encoder == nullptr) {
+    commands_.encoder = api().DeviceCreateCommandEncoder(device_, nullptr);
+  }
+  return commands_.encoder;
 }
 
 WGPUComputePassEncoder Device::pass() {
-  if (pass_ == nullptr) {
-    pass_ = api().CommandEncoderBeginComputePass(encoder(), nullptr);
-    pass_pipeline_ = nullptr;
-    pass_group_ = 0;
+  if (commands_.pass == nullptr) {
+    commands_.pass = api().CommandEncoderBeginComputePass(encoder(), nullptr);
+    commands_.pipeline = nullptr;
   }
-  return pass_;
+  return commands_.pass;
 }
 
 /// A pass for one launch, with its times.
@@ -57,41 +59,48 @@ WGPUComputePassEncoder Device::timed_pass(const gpu::Launch& launch) {
     timestamps_->add_buffer(std::make_unique<Buffer>(*this, bytes, handle, ++last_buffer_id_),
                             handle);
   }
-  pass_ = timestamps_->begin_pass(encoder(), launch.pipeline->info().name, launch.grid);
-  pass_pipeline_ = nullptr;
-  pass_group_ = 0;
-  return pass_;
+  commands_.pass = timestamps_->begin_pass(encoder(), launch.pipeline->info().name, launch.grid);
+  commands_.pipeline = nullptr;
+  return commands_.pass;
 }
 
 void Device::end_pass() {
-  if (pass_ == nullptr) return;
-  api().ComputePassEncoderEnd(pass_);
-  api().ComputePassEncoderRelease(pass_);
-  pass_ = nullptr;
+  if (commands_.pass == nullptr) return;
+  api().ComputePassEncoderEnd(commands_.pass);
+  api().ComputePassEncoderRelease(commands_.pass);
+  commands_.pass = nullptr;
+}
+
+void Device::close_encoder() {
+  end_pass();
+  if (commands_.encoder == nullptr) return;
+  if (timestamps_) timestamps_->resolve(commands_.encoder);
+  WGPUCommandEncoder finished = std::exchange(commands_.encoder, nullptr);
+  closed_.push_back(api().CommandEncoderFinish(finished, nullptr));
+  api().CommandEncoderRelease(finished);
+  if (const auto failure = failures_->take(); failure && !refused_) refused_ = failure->message;
 }
 
 void Device::submit() {
   end_pass();
-  if (encoder_ == nullptr) return;
-  if (timestamps_) timestamps_->resolve(encoder_);
-  WGPUCommandEncoder finished = std::exchange(encoder_, nullptr);
+  if (!gathers()) return;
   gathered_work_ = 0;
   const std::uint64_t uploaded = std::exchange(upload_used_, 0);
   // To submit to a lost device, or what failed to finish, ends the process. A look is what tells
-  // the library of a loss.
+  // the library of a loss, and what is asked of the device then tells us.
   std::unique_lock alone(look_or_submit());
   api().InstanceProcessEvents(instance_);
-  WGPUCommandBuffer commands = api().CommandEncoderFinish(finished, nullptr);
-  api().CommandEncoderRelease(finished);
-  if (const auto failure = failures_->take()) {
+  (void)encoder();
+  close_encoder();
+  const std::vector<WGPUCommandBuffer> commands = std::exchange(closed_, {});
+  if (const auto refusal = std::exchange(refused_, std::nullopt)) {
     // The library keeps a command buffer that is never submitted, and the device with it.
-    api().CommandBufferRelease(commands);
+    for (WGPUCommandBuffer one : commands) api().CommandBufferRelease(one);
     if (uniforms_) uniforms_->forget();
     if (timestamps_) timestamps_->forget();
     // No submission that callbacks could tell of: what it would have filled is let go of.
     ++submissions_;
-    const std::string message =
-        text("webgpu: queued work was refused and is lost: ", failure->message);
+    const std::string message = text("webgpu: queued work was refused and is lost: ", *refusal);
     note_refusal(submissions_, message);
     gathering_.clear();
     reads_.stop_sharing();
@@ -102,12 +111,12 @@ void Device::submit() {
   if (uniforms_) uniforms_->write(queue_);
   Staging& upload = uploads_[upload_turn_];
   if (uploaded > 0) upload.unmap();
-  last_submission_ = api().QueueSubmitForIndex(queue_, 1, &commands);
+  last_submission_ = api().QueueSubmitForIndex(queue_, commands.size(), commands.data());
   alone.unlock();
   ++submissions_;
   enough_work_ = std::min(2 * enough_work_, most_gathered_work);
   quiet_since_ = Clock::now();
-  api().CommandBufferRelease(commands);
+  for (WGPUCommandBuffer one : commands) api().CommandBufferRelease(one);
   if (uploaded > 0) {
     upload.map(upload.bytes(), last_submission_);
     upload_turn_ = (upload_turn_ + 1) % uploads_.size();
@@ -136,6 +145,7 @@ void Device::look_until(const std::function<bool()>& done, Clock::time_point dea
     if (done() || failures_->lost()) return;
     const Clock::time_point now = Clock::now();
     if (now >= deadline) return;
+    if (encode_ahead()) continue;
     const Clock::duration waited = now - since;
     if (waited < longest_spin) {
       std::this_thread::yield();
@@ -196,15 +206,28 @@ void Device::check_launch(const gpu::Launch& launch) const {
 /// Sets what the pass has not set already.
 void Device::use(WGPUComputePassEncoder pass, const ComputePipeline& pipeline,
                  const BindGroup& group) {
-  if (pass_pipeline_ != &pipeline) {
+  if (commands_.pipeline != &pipeline) {
     api().ComputePassEncoderSetPipeline(pass, pipeline.handle);
-    pass_pipeline_ = &pipeline;
-    pass_group_ = 0;
+    commands_.pipeline = &pipeline;
+    commands_.group = 0;
+    commands_.params_bytes = 0;
   }
-  if (pass_group_ != group.number) {
+  if (commands_.group != group.number) {
     api().ComputePassEncoderSetBindGroup(pass, 0, group.handle, 0, nullptr);
-    pass_group_ = group.number;
+    commands_.group = group.number;
   }
+}
+
+void Device::set_params(WGPUComputePassEncoder pass, std::span<const std::byte> params) {
+  if (params.empty()) return;
+  std::byte* const set = commands_.params.data();
+  if (params.size() == commands_.params_bytes &&
+      std::memcmp(params.data(), set, params.size()) == 0) {
+    return;
+  }
+  api().ComputePassEncoderSetImmediates(pass, 0, params.data(), params.size());
+  std::memcpy(set, params.data(), params.size());
+  commands_.params_bytes = params.size();
 }
 
 void Device::dispatch(WGPUComputePassEncoder pass, const std::array<std::uint32_t, 3>& grid) {
@@ -240,7 +263,7 @@ void Device::launch(const gpu::Launch& launch) {
     const std::uint32_t offset = uniforms_->add(launch.params);
     api().ComputePassEncoderSetBindGroup(p, 1, uniforms_->group(), 1, &offset);
   } else if (!launch.params.empty()) {
-    api().ComputePassEncoderSetImmediates(p, 0, launch.params.data(), launch.params.size());
+    set_params(p, launch.params);
   }
   dispatch(p, launch.grid);
   if (timestamps_) end_pass();

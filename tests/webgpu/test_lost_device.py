@@ -18,6 +18,11 @@ other = tw.init_backend("webgpu:0")
 x = be.array(np.arange(1000, dtype=np.float32))
 handle = be.alloc(64)
 assert works(be) and works(other)
+recorded = be.alloc(64)
+with be.record() as recording:
+    for _ in range(100): be.unary("neg", recorded, recorded, 16)
+recording.replay()
+be.synchronize()  # the next one is ready
 """
 
 LATER_CALLS = r"""
@@ -26,7 +31,7 @@ for call in (
     lambda: be.relu(x), lambda: x.numpy(), lambda: be.copy_htod(handle, y),
     lambda: be.copy_dtoh(y, handle), lambda: be.synchronize(), lambda: be.alloc(10_000_000),
     lambda: be.add(x, x), lambda: be.softmax(x), lambda: be.copy_dtod(handle, x.handle, 32),
-    be.event, be.flush, lambda: be.copy_dtoh_async(y, handle),
+    be.event, be.flush, lambda: be.copy_dtoh_async(y, handle), recording.replay,
 ):
     lost(call)
 """
@@ -36,7 +41,9 @@ driver.set("device_is_lost_in_a_wait", False)
 driver.set("device_is_lost", False)
 driver.set("work_hangs", False)
 large = None
+recording.drop()
 be.free(handle)
+be.free(recorded)
 assert be.memory_stats().allocations == 1
 be.close()
 be.init()
@@ -67,6 +74,13 @@ driver.set("device_is_lost")
 def submit_many():
     for _ in range(10_000): be.unary("relu", handle, handle, 16)
 lost(submit_many)""",
+    "at a replay": "driver.set('device_is_lost'); lost(recording.replay)",
+    "behind a replay": """
+driver.set("device_is_lost")
+def replay_and_wait():
+    recording.replay()
+    be.synchronize()
+lost(replay_and_wait)""",
     "at an upload": """
 driver.set("device_is_lost")
 def upload_much():
