@@ -27,10 +27,10 @@ struct GemmArguments {
 
 /// The elements that a rows x cols matrix spans. The leading dimension of one without elements may
 /// be 0.
-Size span_of(const Call& call, std::string_view name, Size rows, Size cols, Size ld,
-             Size batch_count) {
+inline Size span_of(const Call& call, std::string_view name, Size rows, Size cols, Size ld,
+                    Size batch_count) {
   const bool empty = rows == 0 || cols == 0 || batch_count == 0;
-  if (ld < std::max<Size>(cols, 1) && !(empty && ld == 0)) {
+  if (ld < std::max<Size>(cols, 1) && !(empty && ld == 0)) [[unlikely]] {
     call.invalid(text("ld", name, " is ", ld, ", expected at least ", std::max<Size>(cols, 1),
                       ", the row length of ", name, " as stored"));
   }
@@ -42,7 +42,8 @@ Size span_of_batch(const Call& call, std::string_view name, Size one, Size strid
   return one == 0 ? 0 : call.spanned(name, batch_count, stride, one);
 }
 
-GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
+/// In line, so that what a call leaves out costs it nothing.
+[[gnu::always_inline]] inline GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
   call.known("trans_a", x.trans_a);
   call.known("trans_b", x.trans_b);
   call.not_negative("m", x.m);
@@ -59,42 +60,43 @@ GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
                       to_string(x.dtype), " like dtype, or float32 for float16 inputs"));
   }
 
-  GemmRequest r;
-  r.op = call.op();
-  r.trans_a = x.trans_a != Transpose::none;
-  r.trans_b = x.trans_b != Transpose::none;
+  const bool trans_a = x.trans_a != Transpose::none, trans_b = x.trans_b != Transpose::none;
   const auto span = [&](std::string_view name, bool transposed, Size rows, Size cols, Size ld) {
     if (transposed) std::swap(rows, cols);
     return span_of(call, name, rows, cols, ld, x.batch_count);
   };
-  const Size one_a = span("a", r.trans_a, x.m, x.k, x.lda);
-  const Size one_b = span("b", r.trans_b, x.k, x.n, x.ldb);
+  const Size one_a = span("a", trans_a, x.m, x.k, x.lda);
+  const Size one_b = span("b", trans_b, x.k, x.n, x.ldb);
   const Size one_c = span("c", false, x.m, x.n, x.ldc);
   if (x.batch_count > 1 && one_c > 0 && x.stride_c < one_c) {
     call.invalid(text("stride_c is ", x.stride_c, ", expected at least ", one_c,
                       ", so that the matrices of c do not overlap"));
   }
-  r.a = call.buffer("a", x.a, span_of_batch(call, "a", one_a, x.stride_a, x.batch_count), x.dtype);
-  r.b = call.buffer("b", x.b, span_of_batch(call, "b", one_b, x.stride_b, x.batch_count), x.dtype);
-  r.c = call.buffer("c", x.c, span_of_batch(call, "c", one_c, x.stride_c, x.batch_count),
-                    x.output_dtype);
+  GemmRequest r{
+      call.op(),
+      trans_a,
+      trans_b,
+      x.m,
+      x.n,
+      x.k,
+      static_cast<float>(x.alpha),
+      call.buffer("a", x.a, span_of_batch(call, "a", one_a, x.stride_a, x.batch_count), x.dtype),
+      x.lda,
+      call.buffer("b", x.b, span_of_batch(call, "b", one_b, x.stride_b, x.batch_count), x.dtype),
+      x.ldb,
+      static_cast<float>(x.beta),
+      call.buffer("c", x.c, span_of_batch(call, "c", one_c, x.stride_c, x.batch_count),
+                  x.output_dtype),
+      x.ldc,
+      x.stride_a,
+      x.stride_b,
+      x.stride_c,
+      x.batch_count,
+      x.dtype,
+      x.output_dtype,
+      x.rounding};
   call.apart("c", r.c, "a", r.a);
   call.apart("c", r.c, "b", r.b);
-  r.m = x.m;
-  r.n = x.n;
-  r.k = x.k;
-  r.alpha = static_cast<float>(x.alpha);
-  r.lda = x.lda;
-  r.ldb = x.ldb;
-  r.beta = static_cast<float>(x.beta);
-  r.ldc = x.ldc;
-  r.stride_a = x.stride_a;
-  r.stride_b = x.stride_b;
-  r.stride_c = x.stride_c;
-  r.batch_count = x.batch_count;
-  r.dtype = x.dtype;
-  r.output_dtype = x.output_dtype;
-  r.rounding = x.rounding;
   return r;
 }
 
@@ -102,8 +104,10 @@ GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
 
 void Backend::run_gemm(GemmRequest& r) {
   if (r.m == 0 || r.n == 0 || r.batch_count == 0) return;
-  stand_in(r.a);
-  stand_in(r.b);
+  if (!r.a) [[unlikely]]
+    stand_in(r.a);
+  if (!r.b) [[unlikely]]
+    stand_in(r.b);
   do_gemm(r);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -98,7 +99,17 @@ enum class Access : std::uint8_t { read, write, update };
 
 // Checked requests, as implementations get them. References hold their allocations alive for as
 // long as the request is kept. operands() visits those of a request with the access to each.
-// values() visits all else of it, of requests whose plans are kept.
+// values() visits all else of it, of requests whose plans are kept: where it `grows` from the
+// second time on.
+
+/// Several small values as one of values().
+template <class... Small>
+constexpr std::uint64_t packed(Small... each) {
+  static_assert(sizeof...(each) <= 8);
+  std::uint64_t all = 0;
+  ((all = all << 8 | static_cast<std::uint8_t>(each)), ...);
+  return all;
+}
 
 struct GemmRequest {
   std::string_view op;  ///< the call it came from
@@ -123,23 +134,12 @@ struct GemmRequest {
     visit(r.c, gaps || r.beta != 0 ? Access::update : Access::write);
   }
   static void values(const GemmRequest& r, const auto& visit) {
-    visit(r.trans_a);
-    visit(r.trans_b);
-    visit(r.m);
-    visit(r.n);
-    visit(r.k);
-    visit(r.alpha);
-    visit(r.lda);
-    visit(r.ldb);
-    visit(r.beta);
-    visit(r.ldc);
-    visit(r.stride_a);
-    visit(r.stride_b);
-    visit(r.stride_c);
-    visit(r.batch_count);
-    visit(r.dtype);
-    visit(r.output_dtype);
-    visit(r.rounding ? 1 + static_cast<int>(*r.rounding) : 0);
+    visit(packed(r.trans_a, r.trans_b, r.dtype, r.output_dtype,
+                 r.rounding ? 1 + static_cast<int>(*r.rounding) : 0));
+    for (const Size size : {r.m, r.n, r.k, r.lda, r.ldb, r.ldc, r.batch_count}) visit(size);
+    visit(std::bit_cast<std::uint64_t>(std::array{r.alpha, r.beta}));
+    if (r.batch_count == 1) return;
+    for (const Size stride : {r.stride_a, r.stride_b, r.stride_c}) visit(stride);
   }
 };
 

@@ -176,7 +176,7 @@ class GpuBackend final : public Backend {
     std::array<OperandPlace, Operands::most> places;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const BufferRange& range = *operands[i].range;
-      if (range) places[i] = {&buffer_of(range), range.offset};
+      places[i] = range ? OperandPlace{&buffer_of(range), range.offset} : OperandPlace{nullptr, 0};
     }
     const auto used = std::span<const OperandPlace>(places).first(operands.size());
     key.add(used);
@@ -213,6 +213,8 @@ class GpuBackend final : public Backend {
   /// False, with nothing done, where its scratch finds no room.
   bool run_plan(std::string_view op, const LaunchPlan& plan, std::span<const OperandPlace> operands,
                 std::span<const std::uint32_t> numbers);
+  void run_steps(const LaunchPlan& plan, std::span<const OperandPlace> operands,
+                 std::span<const AllocationRef> scratch, std::span<const std::uint32_t> numbers);
 
   /// Scratch in an operand's place.
   struct StandIn {

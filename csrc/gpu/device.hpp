@@ -90,6 +90,7 @@ struct Launch {
   std::span<const Binding> bindings;
   std::span<const std::byte> params;
   std::array<std::uint32_t, 3> grid;  ///< workgroups
+  bool is_checked = false;            ///< it was launched before, on buffers that lay alike
 };
 
 /// What a device makes of commands that are to be queued again and again. Let go of before their

@@ -68,25 +68,25 @@ std::shared_ptr<LaunchPlan> PlanCapture::take() {
   return is_whole_ ? std::exchange(plan_, nullptr) : nullptr;
 }
 
-bool GpuBackend::run_plan(std::string_view op, const LaunchPlan& plan,
-                          std::span<const OperandPlace> operands,
-                          std::span<const std::uint32_t> numbers) {
-  std::array<AllocationRef, LaunchPlan::most_scratch> scratch;
-  for (std::size_t i = 0; i < plan.scratch.size(); ++i) {
-    scratch[i] = memory_->try_scratch(op, plan.scratch[i]);
-    if (!scratch[i]) return false;
-  }
+[[gnu::always_inline]] inline void GpuBackend::run_steps(const LaunchPlan& plan,
+                                                         std::span<const OperandPlace> operands,
+                                                         std::span<const AllocationRef> scratch,
+                                                         std::span<const std::uint32_t> numbers) {
   std::array<Binding, LaunchPlan::most_bindings> bindings;
   std::array<std::byte, LaunchPlan::most_params> changed;
   const LaunchPlan::Slot* slot = plan.slots.data();
   for (const LaunchPlan::Step& step : plan.steps) {
     for (std::size_t i = 0; i < step.slots; ++i, ++slot) {
-      const bool is_operand = slot->place < operands.size();
-      DeviceBuffer& buffer = is_operand ? const_cast<DeviceBuffer&>(*operands[slot->place].buffer)
-                                        : buffer_of(scratch[slot->place - operands.size()]);
-      const std::uint64_t start =
-          slot->offset + (is_operand ? operands[slot->place].offset : std::uint64_t{0});
-      bindings[i] = {&buffer, start, std::min(slot->bytes, buffer.bytes() - start)};
+      DeviceBuffer* buffer = nullptr;
+      std::uint64_t start = slot->offset;
+      if (slot->place < operands.size()) {
+        const OperandPlace& operand = operands[slot->place];
+        buffer = const_cast<DeviceBuffer*>(operand.buffer);
+        start += operand.offset;
+      } else {
+        buffer = &buffer_of(scratch[slot->place - operands.size()]);
+      }
+      bindings[i] = {buffer, start, std::min(slot->bytes, buffer->bytes() - start)};
     }
     auto params = std::span(plan.params).subspan(step.params, step.params_bytes);
     if (!numbers.empty()) {
@@ -96,8 +96,23 @@ bool GpuBackend::run_plan(std::string_view op, const LaunchPlan& plan,
       params = std::span(changed).first(params.size());
     }
     device_->launch(
-        {step.pipeline.get(), std::span(bindings).first(step.slots), params, step.grid});
+        {step.pipeline.get(), std::span(bindings).first(step.slots), params, step.grid, true});
   }
+}
+
+bool GpuBackend::run_plan(std::string_view op, const LaunchPlan& plan,
+                          std::span<const OperandPlace> operands,
+                          std::span<const std::uint32_t> numbers) {
+  if (plan.scratch.empty()) {
+    run_steps(plan, operands, {}, numbers);
+    return true;
+  }
+  std::array<AllocationRef, LaunchPlan::most_scratch> scratch;
+  for (std::size_t i = 0; i < plan.scratch.size(); ++i) {
+    scratch[i] = memory_->try_scratch(op, plan.scratch[i]);
+    if (!scratch[i]) return false;
+  }
+  run_steps(plan, operands, scratch, numbers);
   return true;
 }
 

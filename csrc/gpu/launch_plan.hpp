@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/requests.hpp"
@@ -18,8 +19,8 @@ namespace tilewright::gpu {
 
 /// Where an operand starts. Offsets of a plan are from here on.
 struct OperandPlace {
-  const DeviceBuffer* buffer = nullptr;  ///< null for an operand that is not there
-  std::uint64_t offset = 0;
+  const DeviceBuffer* buffer;  ///< null for an operand that is not there
+  std::uint64_t offset;
 };
 
 /// All that a plan follows from: the op, the values of its request, and how its operands lie to
@@ -42,16 +43,22 @@ class PlanKey {
   }
   /// Which operands share a buffer, and how far apart they start in it.
   void add(std::span<const OperandPlace> places) {
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      std::size_t first = 0;
-      while (places[first].buffer != places[i].buffer) ++first;
-      if (places[i].buffer == nullptr) {
-        add(~std::uint64_t{0});
-      } else {
-        add(first);
-        if (first != i) add(places[i].offset - places[first].offset);
+    constexpr std::size_t bits = 5, of_a_word = 64 / bits, none = 31;
+    std::size_t i = 0;
+    do {
+      std::uint64_t shared = 1;
+      const std::size_t end = std::min(places.size(), i + of_a_word);
+      for (; i < end; ++i) {
+        const OperandPlace& place = places[i];
+        std::size_t first = 0;
+        while (places[first].buffer != place.buffer) ++first;
+        if (place.buffer == nullptr) first = none;
+        shared = shared << bits | first;
+        if (first < i) [[unlikely]]
+          add(place.offset - places[first].offset);
       }
-    }
+      add(shared);
+    } while (i < places.size());
   }
 
   bool fits() const { return count_ <= capacity; }

@@ -26,7 +26,29 @@ BindGroups::~BindGroups() {
   for (const Entry& entry : order_) api().BindGroupRelease(entry.group.handle);
 }
 
+bool BindGroups::Entry::is_for(const Layout& layout, std::span<const BoundRange> ranges) const {
+  return key.layout == layout.number() && key.count == ranges.size() &&
+         std::equal(ranges.begin(), ranges.end(), key.ranges.begin(),
+                    [](const BoundRange& range, const auto& kept) {
+                      return range.buffer_id == kept[0] && range.offset == kept[1] &&
+                             range.bytes == kept[2];
+                    });
+}
+
+BindGroups::Entry*& BindGroups::recent(const Layout& layout, std::span<const BoundRange> ranges) {
+  std::uint64_t mixed = layout.number();
+  for (const BoundRange& range : ranges) {
+    mixed = 5 * mixed + range.buffer_id + (range.offset >> 8);
+  }
+  return recent_[(mixed ^ mixed >> 6) % most_recent];
+}
+
 BindGroup BindGroups::get(const Layout& layout, std::span<const BoundRange> ranges) {
+  Entry*& latest = recent(layout, ranges);
+  if (latest != nullptr && latest->is_for(layout, ranges)) {
+    if (latest != &order_.front()) order_.splice(order_.begin(), order_, latest->place);
+    return latest->group;
+  }
   Key key;
   key.layout = layout.number();
   key.count = static_cast<std::uint32_t>(ranges.size());
@@ -35,7 +57,8 @@ BindGroup BindGroups::get(const Layout& layout, std::span<const BoundRange> rang
   }
   if (const auto found = groups_.find(key); found != groups_.end()) {
     order_.splice(order_.begin(), order_, found->second);
-    return found->second->group;
+    latest = &*found->second;
+    return latest->group;
   }
   std::array<WGPUBindGroupEntry, max_ranges> entries{};
   for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -49,9 +72,11 @@ BindGroup BindGroups::get(const Layout& layout, std::span<const BoundRange> rang
   descriptor.entryCount = ranges.size();
   descriptor.entries = entries.data();
   if (order_.size() >= capacity_) drop(std::prev(order_.end()));
-  order_.push_front({key, {api().DeviceCreateBindGroup(device_, &descriptor), ++last_number}});
+  order_.push_front({key, {api().DeviceCreateBindGroup(device_, &descriptor), ++last_number}, {}});
+  latest = &order_.front();
+  latest->place = order_.begin();
   groups_.emplace(key, order_.begin());
-  return order_.front().group;
+  return latest->group;
 }
 
 void BindGroups::forget(std::uint64_t buffer_id) {
@@ -68,6 +93,7 @@ void BindGroups::forget(std::uint64_t buffer_id) {
 
 void BindGroups::drop(Order::iterator entry) {
   api().BindGroupRelease(entry->group.handle);
+  std::ranges::replace(recent_, &*entry, nullptr);
   groups_.erase(entry->key);
   order_.erase(entry);
 }

@@ -53,18 +53,25 @@ class BindGroups {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
+  struct Entry;
+  using Order = std::list<Entry>;  // most recent first
   struct Entry {
     Key key;
     BindGroup group;
+    Order::iterator place;
+    bool is_for(const Layout& layout, std::span<const BoundRange> ranges) const;
   };
-  using Order = std::list<Entry>;  // most recent first
 
+  /// One for each of many places: where a group that is got again and again is found first.
+  Entry*& recent(const Layout& layout, std::span<const BoundRange> ranges);
   void drop(Order::iterator entry);
 
   WGPUDevice device_;
   std::size_t capacity_;
   Order order_;
   std::unordered_map<Key, Order::iterator, Hash> groups_;
+  static constexpr std::size_t most_recent = 64;
+  std::array<Entry*, most_recent> recent_{};
 };
 
 }  // namespace tilewright::webgpu
