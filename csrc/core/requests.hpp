@@ -196,6 +196,10 @@ struct Conv2dRequest {
 struct HeadRows {
   Size batch, head, seq;
   Size start = 0;  ///< in the operand's range
+
+  void values(const auto& visit) const {
+    for (const Size value : {batch, head, seq, start}) visit(value);
+  }
 };
 
 struct AttentionRequest {
@@ -218,6 +222,18 @@ struct AttentionRequest {
     visit(r.k, r.k_rows);
     visit(r.v, r.v_rows);
     visit(r.o, r.o_rows);
+  }
+  /// As a cache fills up, each call asks for more than the one before.
+  static constexpr bool grows = true;
+  static void values(const AttentionRequest& r, const auto& visit) {
+    for (const HeadRows& rows : {r.q_rows, r.k_rows, r.v_rows, r.o_rows}) rows.values(visit);
+    for (const Size size : {r.batch, r.heads, r.kv_heads, r.seq_q, r.seq_kv, r.head_dim}) {
+      visit(size);
+    }
+    visit(r.scale);
+    visit(r.causal);
+    visit(r.q_offset);
+    visit(r.dtype);
   }
   /// What lies between the rows of an output stays.
   static Access access(const BufferRange& output, Size elements, DType dtype) {

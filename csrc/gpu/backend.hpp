@@ -180,22 +180,23 @@ class GpuBackend final : public Backend {
     }
     const auto used = std::span<const OperandPlace>(places).first(operands.size());
     key.add(used);
-    run_planned(op, key, used, {}, {}, [&] { (this->*launch)(request); });
+    constexpr bool grows = requires { Request::grows; };
+    run_planned(op, key, used, {}, {}, [&] { (this->*launch)(request); }, grows);
   }
   using Programs = std::span<const std::shared_ptr<const ProgramData>>;
   /// The same by the key, with the programs of the request. The numbers are the last words of each
-  /// launch's parameters, and no part of the plan.
+  /// launch's parameters, and no part of the plan. What `grows` is kept from the second time on.
   template <class Launch>
   void run_planned(std::string_view op, PlanKey& key, std::span<const OperandPlace> operands,
-                   std::span<const std::uint32_t> numbers, Programs programs,
-                   const Launch& launch) {
+                   std::span<const std::uint32_t> numbers, Programs programs, const Launch& launch,
+                   bool grows = false) {
     if (!may_plan(key)) return launch();
     key.seal();
     const std::shared_ptr<const LaunchPlan> kept = plans_->find(key);
     if (kept && (programs.empty() || is_of(*kept, programs))) [[likely]] {
       if (run_plan(op, *kept, operands, numbers)) return;
     }
-    if (recorder_->is_watched()) return launch();
+    if (recorder_->is_watched() || (grows && !plans_->asked_before(key))) return launch();
     std::shared_ptr<LaunchPlan> made;
     {
       PlanCapture capture(*recorder_, operands);

@@ -35,6 +35,13 @@ class PlanCache {
     std::swap(set.plans[at], plan);  // the old one goes without the lock
   }
 
+  /// Whether this was asked of the key before; of two whose hashes are alike the last one counts.
+  bool asked_before(const Key& key) {
+    std::lock_guard lock(mutex_);
+    std::uint64_t& place = asked_[key.hash() >> (64 - asked_bits)];
+    return std::exchange(place, key.hash()) == key.hash();
+  }
+
   /// How many were made, and how many of those are kept.
   std::size_t made() const {
     std::lock_guard lock(mutex_);
@@ -64,6 +71,8 @@ class PlanCache {
 
   mutable std::mutex mutex_;
   std::vector<Set> sets_{sets};
+  static constexpr int asked_bits = 7;
+  std::array<std::uint64_t, std::size_t{1} << asked_bits> asked_{};
   std::size_t made_ = 0;
 };
 

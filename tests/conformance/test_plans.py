@@ -10,6 +10,7 @@ import pytest
 import tilewright as tw
 from tilewright import Backend
 
+from . import references
 from .test_views import operands_of, run
 from .workspace import Array
 
@@ -35,7 +36,10 @@ def on_buffers(
 
 @pytest.mark.parametrize(
     "call",
-    ["gemm", "conv2d_forward", "conv2d_backward_data", "conv2d_backward_filter", "reduce"],
+    [
+        *("gemm", "batched_gemm", "conv2d_forward", "conv2d_backward_data"),
+        *("conv2d_backward_filter", "reduce", "attention"),
+    ],
 )
 def test_a_call_again(be: Backend, call: str) -> None:
     contents = operands_of(call, "float32")
@@ -61,6 +65,28 @@ def test_other_sizes_that_need_scratch(be: Backend) -> None:
         np.testing.assert_array_equal(got, x.sum(1))
         be.free(buffer)
         be.free(out)
+
+
+@pytest.mark.parametrize("queries", [1, 3, 20])
+def test_attention_as_a_cache_fills(be: Backend, queries: int) -> None:
+    """Other numbers of keys, other places of the mask, and the same again."""
+    rng = np.random.default_rng(7)
+    heads, dim, room = 2, 16, 1400
+    q = rng.standard_normal((1, heads, queries, dim)).astype(np.float32)
+    cache = rng.standard_normal((1, heads, room, dim)).astype(np.float32)
+    x, kept, out = (be.alloc(n) for n in (q.nbytes, cache.nbytes, q.nbytes))
+    be.copy_htod(x, q)
+    be.copy_htod(kept, cache)
+    walk = (kept, (heads * room * dim, room * dim, dim, 1))
+    for keys, offset in ((30, 9), (31, 9), (30, 9), (30, 10), (30, 9), (1400, 30), (1400, 30)) * 2:
+        be.attention(x, walk, walk, out, 1, heads, queries, keys, dim, 0.25, True, offset)
+        scores = references.attention_scores(q, cache[:, :, :keys], 0.25, True, offset)
+        expected = references.softmax(scores, -1) @ cache[:, :, :keys].astype(np.float64)
+        got = np.empty_like(q)
+        be.copy_dtoh(got, out)
+        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5)
+    for buffer in (x, kept, out):
+        be.free(buffer)
 
 
 def affine(op: str) -> tw.Program:

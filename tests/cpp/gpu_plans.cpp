@@ -137,6 +137,41 @@ TEST_CASE("gpu plans: numbers of a program change from call to call") {
   CHECK(products.plans().made() == 2);
 }
 
+TEST_CASE("gpu plans: attention to more keys at each call is not kept, the same again is") {
+  Products products;
+  const auto attend = [&](Size keys, bool causal) {
+    products.opened.asked.grids.clear();
+    products.opened.backend.attention(products.a, products.b, products.b, products.c, 1, 4, 1, keys,
+                                      64, 0.125, causal, keys - 1);
+    return products.opened.asked.grids;
+  };
+  for (Size keys = 1; keys <= 300; ++keys) attend(keys, true);
+  CHECK(products.plans().made() == 0);
+  const auto first = attend(1500, true);
+  CHECK(products.plans().made() == 0);
+  for (int i = 0; i < 5; ++i) CHECK(attend(1500, true) == first);
+  CHECK(products.plans().made() == 1);
+  for (int i = 0; i < 3; ++i) attend(1500, false);
+  CHECK(products.plans().made() == 2);
+}
+
+TEST_CASE("gpu plans: attention that has little room is not kept") {
+  // Pieces of the keys are joined where there is room for them.
+  Products tight({.memory_limit = 3 * 4 * 700 * 700 + 5000});
+  const auto attend = [&] {
+    tight.opened.asked.grids.clear();
+    tight.opened.backend.attention(tight.a, tight.b, tight.b, tight.c, 1, 1, 1, 6000, 64, 0.125,
+                                   false);
+    return tight.opened.asked.grids;
+  };
+  const auto with_little = attend();
+  for (int i = 0; i < 3; ++i) CHECK(attend() == with_little);
+  CHECK(tight.plans().made() == 0);
+  tight.opened.backend.free(std::exchange(tight.a, Buffer::null));
+  tight.a = tight.opened.backend.alloc(1024);
+  CHECK(attend() != with_little);
+}
+
 struct Place {
   std::uint64_t value = 0;
   std::uint64_t hash() const { return value << 59; }  // one set for each 32nd

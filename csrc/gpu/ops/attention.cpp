@@ -148,7 +148,12 @@ AttentionRows plan_attention_rows(const AttentionRequest& r, std::uint64_t most_
 void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Binding> inputs,
                                 const Binding& output) {
   constexpr std::string_view op = "attention";
-  AttentionRows p = plan_attention_rows(r, budget()->room(), device_->limits().planned_units);
+  const std::uint64_t room = budget()->room();
+  AttentionRows p = plan_attention_rows(r, ~std::uint64_t{0}, device_->limits().planned_units);
+  if (p.pieces > 1 && p.sums_bytes(r) + p.tops_bytes(r) > room) {
+    plans_by_room();
+    p = plan_attention_rows(r, room, device_->limits().planned_units);
+  }
   const Size rows = r.batch * r.heads * r.seq_q;
   const Size n = rows * r.head_dim;
   const bool vector = r.head_dim % 4 == 0 && all_in_fours(r);
@@ -161,6 +166,7 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
     sums = memory_->try_scratch(op, p.sums_bytes(r));
     if (sums) tops = memory_->try_scratch(op, p.tops_bytes(r));
     if (!tops) {
+      plans_by_room();
       p.pieces = 1;
       p.piece = p.visible;
     }
