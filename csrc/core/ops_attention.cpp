@@ -151,18 +151,23 @@ void Backend::attention_scores(const MapOperand& q, const MapOperand& keys,
   if (seq != 0) do_attention_scores(r);
 }
 
-void Backend::weighted_sum(Buffer weights, Buffer rows, Buffer output, Size count, Size dim,
-                           Size heads, std::optional<Size> kv_heads, DType dtype) {
+void Backend::weighted_sum(const MapOperand& weights, const MapOperand& rows,
+                           const MapOperand& output, Size count, Size dim, Size heads,
+                           std::optional<Size> kv_heads, DType dtype) {
   Call call(*state_, "weighted_sum");
   call.not_negative("count", count);
   call.positive("dim", dim);
   call.positive("heads", heads);
   call.float_dtype(dtype);
-  WeightedSumRequest r;
+  WeightedSumRequest r{};
   r.kv_heads = check_kv_heads(call, heads, kv_heads);
-  r.weights = call.buffer("weights", weights, call.mul(heads, count), dtype);
-  r.rows = call.buffer("rows", rows, call.product({r.kv_heads, count, dim}), dtype);
-  r.output = call.buffer("output", output, call.mul(heads, dim), dtype);
+  const Shape4 of_weights{1, heads, 1, count}, of_rows{1, r.kv_heads, count, dim},
+      of_output{1, heads, 1, dim};
+  r.weights = check_rows(call, "weights", weights, of_weights, heads_alone, dtype, Access::read,
+                         r.weight_rows);
+  r.rows = check_rows(call, "rows", rows, of_rows, without_batch, dtype, Access::read, r.row_rows);
+  r.output = check_rows(call, "output", output, of_output, heads_alone, dtype, Access::write,
+                        r.output_rows);
   call.apart("output", r.output, "weights", r.weights);
   call.apart("output", r.output, "rows", r.rows);
   r.heads = heads;

@@ -217,7 +217,7 @@ struct AttentionRequest {
     visit(r.v, Access::read);
     visit(r.o, access(r.o, r.batch * r.heads * r.seq_q * r.head_dim, r.dtype));
   }
-  static void rows(auto& r, const auto& visit) {
+  static void head_rows(auto& r, const auto& visit) {
     visit(r.q, r.q_rows);
     visit(r.k, r.k_rows);
     visit(r.v, r.v_rows);
@@ -254,7 +254,7 @@ struct AttentionScoresRequest {
     visit(r.keys, Access::read);
     visit(r.scores, AttentionRequest::access(r.scores, r.heads * r.seq, r.dtype));
   }
-  static void rows(auto& r, const auto& visit) {
+  static void head_rows(auto& r, const auto& visit) {
     visit(r.q, r.q_rows);
     visit(r.keys, r.key_rows);
     visit(r.scores, r.score_rows);
@@ -263,13 +263,19 @@ struct AttentionScoresRequest {
 
 struct WeightedSumRequest {
   BufferRange weights, rows, output;
+  HeadRows weight_rows, row_rows, output_rows;  ///< of one batch
   Size heads, kv_heads, count, dim;
   DType dtype;
 
   static void operands(auto& r, const auto& visit) {
     visit(r.weights, Access::read);
     visit(r.rows, Access::read);
-    visit(r.output, Access::write);
+    visit(r.output, AttentionRequest::access(r.output, r.heads * r.dim, r.dtype));
+  }
+  static void head_rows(auto& r, const auto& visit) {
+    visit(r.weights, r.weight_rows);
+    visit(r.rows, r.row_rows);
+    visit(r.output, r.output_rows);
   }
 };
 

@@ -40,12 +40,16 @@ void sum_weighted(const WeightedSumRequest& r, MemoryPool& pool) {
       const std::size_t rows = std::min(block, count - first);
       for (std::size_t head = kv_head * sharing; head < (kv_head + 1) * sharing; ++head) {
         float weights[block];
-        to_float32(data<T>(r.weights) + head * count + first, weights, rows);
+        to_float32(data<T>(r.weights) + static_cast<Size>(head) * r.weight_rows.head +
+                       static_cast<Size>(first),
+                   weights, rows);
         float* const sum = sums + (p * heads + head) * width;
         float* const total = totals + (p * heads + head) * width;
         std::fill_n(sum, dim, 0.0f);
-        row_kernels<T>().add_weighted_rows(data<T>(r.rows) + (kv_head * count + first) * dim, rows,
-                                           dim, weights, dim, sum);
+        row_kernels<T>().add_weighted_rows(
+            data<T>(r.rows) + static_cast<Size>(kv_head) * r.row_rows.head +
+                static_cast<Size>(first) * r.row_rows.seq,
+            rows, static_cast<std::size_t>(r.row_rows.seq), weights, dim, sum);
         for (std::size_t j = 0; j < dim; ++j) total[j] += sum[j];
       }
     }
@@ -61,7 +65,8 @@ void sum_weighted(const WeightedSumRequest& r, MemoryPool& pool) {
       const float* const more = totals + (p * heads + head) * width;
       for (std::size_t j = 0; j < dim; ++j) totals[head * width + j] += more[j];
     }
-    from_float32(totals + head * width, data<T>(r.output) + head * dim, dim);
+    from_float32(totals + head * width,
+                 data<T>(r.output) + static_cast<Size>(head) * r.output_rows.head, dim);
   }
 }
 

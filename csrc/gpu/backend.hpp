@@ -125,7 +125,7 @@ class GpuBackend final : public Backend {
       }
     }
     if constexpr (requires {
-                    Request::rows(request, [](const BufferRange&, const HeadRows&) {});
+                    Request::head_rows(request, [](const BufferRange&, const HeadRows&) {});
                   }) {
       if (const auto moved = bound_before(request)) return run_op(id, op, *moved, launch);
     }
@@ -146,7 +146,7 @@ class GpuBackend final : public Backend {
     const std::uint64_t alignment = device_->limits().binding_alignment;
     Request moved = request;
     bool some = false;
-    Request::rows(moved, [&](BufferRange& range, HeadRows& rows) {
+    Request::head_rows(moved, [&](BufferRange& range, HeadRows& rows) {
       const std::uint64_t bytes = range.offset & (alignment - 1);
       some = some || bytes != 0;
       range.offset -= bytes;

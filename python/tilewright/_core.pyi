@@ -647,9 +647,9 @@ class Backend:
     ) -> None: ...
     def weighted_sum(
         self,
-        weights: _Buffer,
-        rows: _Buffer,
-        output: _Buffer,
+        weights: _MapOperand,
+        rows: _MapOperand,
+        output: _MapOperand,
         count: int,
         dim: int,
         heads: int = 1,

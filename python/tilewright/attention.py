@@ -147,9 +147,9 @@ class AttentionOps(Operands):
     @overload
     def weighted_sum(
         self,
-        weights: BufferLike,
-        rows: BufferLike,
-        output: BufferLike,
+        weights: OperandLike,
+        rows: OperandLike,
+        output: OperandLike,
         count: int,
         dim: int,
         heads: int = 1,
@@ -161,9 +161,10 @@ class AttentionOps(Operands):
         self, weights: ArrayLike, rows: ArrayLike, *, out: Array | None = None
     ) -> Array:
         """The sum of rows by weights: weights [heads, count] or [count], rows [kv_heads, count,
-        dim] or [count, dim]; gives [heads, dim] or [dim]."""
+        dim] or [count, dim]; gives [heads, dim] or [dim]. Slices and transposes whose rows are
+        whole are used where they lie."""
         call = "weighted_sum"
-        factors, summed = self._read(call, weights=weights, rows=rows)
+        factors, summed = self._read_rows(call, weights=weights, rows=rows)
         check_rank(call, "weights", factors, 1, 2)
         check_rank(call, "rows", summed, 2, 3)
         heads, count = padded_to(2, factors.shape)
@@ -171,7 +172,7 @@ class AttentionOps(Operands):
         if rows_count != count:
             invalid(call, f"rows has shape {summed.shape}, expected {count} rows, as weights has")
         shape = (*factors.shape[:-1], dim)
-        result = self._result(call, out, shape, factors.dtype, factors, summed)
+        result = self._result_rows(call, out, shape, factors.dtype, factors, summed)
         super().weighted_sum(
             factors, summed, result, count, dim, heads, kv_heads, factors.stored_as
         )

@@ -1,5 +1,5 @@
-"""attention and attention_scores on operands that lie with strides: other orders of the axes, parts
-of caches and of fused buffers, one head for all of a batch."""
+"""attention, attention_scores and weighted_sum on operands that lie with strides: other orders of
+the axes, parts of caches and of fused buffers, one head for all of a batch."""
 
 from __future__ import annotations
 
@@ -194,6 +194,86 @@ def test_scores(
     bounds.assert_within(written(ws, out, scores), exact, bounds.inner_product(magnitudes, dim))
 
 
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("before", [0, 3, 4], ids=lambda n: f"{n} before each row")
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 3), (6, 70, 24), (4, 333, 7), (1, 5, 1), (2, 1030, 65), (3, 9, 300)], ids=str
+)
+def test_weighted_sums(
+    ws: Workspace, rng: np.random.Generator, shape: tuple[int, int, int], before: int, dtype: str
+) -> None:
+    kv_heads, count, dim = shape
+    heads = 2 * kv_heads
+    weights = np.full((heads, count + before + 1), np.nan, dtype)[:, before:-1]
+    rows = np.full((count, kv_heads, before + dim + 2), np.nan, dtype)[..., before:-2]
+    rows = rows.transpose(1, 0, 2)
+    sums = np.full((heads, dim + 1), np.nan, dtype)[:, 1:]
+    weights[...], rows[...] = normal(rng, weights.shape, dtype), normal(rng, rows.shape, dtype)
+    one_for_all = np.broadcast_to(rows[:1], rows.shape)
+    for summed in (rows, one_for_all):
+        out = output(ws, sums)
+        ws.be.weighted_sum(
+            operand(ws, weights), operand(ws, summed), out, count, dim, heads, kv_heads, dtype
+        )
+        wide, by = references.repeated_heads(summed, heads), weights.astype(np.float64)
+        exact = np.einsum("hc,hcd->hd", by, wide)
+        magnitudes = np.einsum("hc,hcd->hd", abs(by), abs(wide))
+        bounds.assert_within(written(ws, out, sums), exact, bounds.inner_product(magnitudes, count))
+
+
+def test_weighted_sums_in_one_buffer(ws: Workspace, rng: np.random.Generator, dtype: str) -> None:
+    """The output between the inputs, all from anywhere."""
+    whole = normal(rng, (500,), dtype)
+    weights, rows = whole[5:][: 2 * 9].reshape(2, 9), whole[301:][: 9 * 7].reshape(1, 9, 7)
+    expected = whole.copy()
+    exact = weights.astype(np.float64) @ rows[0].astype(np.float64)
+    fused = ws.output(whole)
+    ws.be.weighted_sum(
+        (fused, (9, 1), 5), (fused, (63, 7, 1), 301), (fused, (11, 1), 103), 9, 7, 2, 1, dtype
+    )
+    got = ws.read(fused)
+    sums = np.lib.stride_tricks.as_strided(
+        expected[103:], (2, 7), (11 * whole.itemsize, whole.itemsize)
+    )
+    sums[...] = np.lib.stride_tricks.as_strided(got[103:], sums.shape, sums.strides)
+    magnitudes = abs(weights.astype(np.float64)) @ abs(rows[0].astype(np.float64))
+    bounds.assert_within(sums, exact, bounds.inner_product(magnitudes, 9))
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"weights": ((1, 2), 0)}, r"weights\.strides\[1\] is 2, expected 1"),
+        ({"weights": ((-5, 1), 5)}, r"weights\.strides\[0\] is -5, expected 0 or more"),
+        ({"rows": ((15, -3, 1), 12)}, r"rows\.strides\[1\] is -3, expected 0 or more"),
+        ({"rows": ((15, 4, 1), 0)}, "rows"),
+        ({"rows": ((3, 1), 0)}, "rows has 2 strides, expected 3"),
+        ({"output": ((0, 1), 0)}, "output has strides by which elements share"),
+        ({"output": ((3, 1), -1)}, r"output\.offset is -1, expected 0 or more"),
+        ({"output": ((4, 1), 0)}, "output"),
+    ],
+    ids=str,
+)
+def test_wrong_strides_of_weighted_sums(
+    be: Backend, changed: dict[str, tuple[tuple[int, ...], int]], message: str
+) -> None:
+    sizes = {"weights": (2, 5), "rows": (2, 5, 3), "output": (2, 3)}
+    contents = {name: np.ones(shape, np.float32) for name, shape in sizes.items()}
+    buffers = {name: be.alloc(ones.nbytes) for name, ones in contents.items()}
+    for name, buffer in buffers.items():
+        be.copy_htod(buffer, contents[name])
+    given = [(buffer, *changed[name]) if name in changed else buffer
+             for name, buffer in buffers.items()]  # fmt: skip
+    with pytest.raises(tw.InvalidArgument, match=f"^weighted_sum: {message}"):
+        be.weighted_sum(*given, 5, 3, 2)
+    for name, buffer in buffers.items():
+        np.testing.assert_array_equal(
+            download(be, buffer).view(np.float32), contents[name].reshape(-1)
+        )
+        be.free(buffer)
+
+
 #: of attention on [2, 3, 4, 8] in buffers of 2 * 3 * 4 * 8 elements
 WRONG: dict[str, tuple[dict[str, tuple[tuple[int, ...], int]], str]] = {
     "leaves": ({"k": ((96, 32, 9, 1), 0)}, "k"),
@@ -316,6 +396,14 @@ def test_arrays_of_lower_rank_and_those_that_are_copied(
     scores = be.attention_scores(x[0, :, ::2], turned[:, :, :8], scale=1.0)
     exact = np.einsum("hd,hsd->hs", host[0, :, ::2].astype(np.float64), host_turned[..., :8])
     np.testing.assert_allclose(scores.numpy(), exact, rtol=0, atol=1e-5)
+    sums = be.zeros((4, 20))
+    launched = names(
+        be, lambda: be.weighted_sum(turned[:, 0, 3:8], turned[:, 2:7], out=sums[:, 3:19])
+    )
+    assert launched == {"weighted_sum"}
+    exact = np.einsum("hc,hcd->hd", host_turned[:, 0, 3:8].astype(np.float64), host_turned[:, 2:7])
+    np.testing.assert_allclose(sums.numpy()[:, 3:19], exact, rtol=0, atol=1e-5)
+    assert (sums.numpy()[:, [0, 1, 2, 19]] == 0).all()
     with pytest.raises(tw.InvalidArgument, match="attention: out has rows with gaps"):
         be.attention(turned, turned, turned, out=be.zeros((4, 9, 32))[..., ::2])
     with pytest.raises(tw.InvalidArgument, match="attention: out shares its buffer"):

@@ -281,10 +281,10 @@ class TILEWRIGHT_API Backend {
   /// causal: query i sees keys j <= i + q_offset. All sizes positive, scale finite and positive. No
   /// seq_q x seq_kv matrix is stored.
   ///
-  /// Operands of attention and of attention_scores may lie with strides, one for each dimension, as
-  /// a part of a cache, another order of the axes or a slice of a fused buffer does, and are used
-  /// where they lie. The last stride must be 1, the others 0 or more, and the elements of an output
-  /// apart; strides may leave out dimensions in front that have a single place.
+  /// Operands of attention, attention_scores and weighted_sum may lie with strides, one for each
+  /// dimension, as a part of a cache, another order of the axes or a slice of a fused buffer does,
+  /// and are used where they lie. The last stride must be 1, the others 0 or more, and the elements
+  /// of an output apart; strides may leave out dimensions in front that have a single place.
   void attention(const MapOperand& q, const MapOperand& k, const MapOperand& v, const MapOperand& o,
                  Size batch, Size heads, Size seq_q, Size seq_kv, Size head_dim, double scale,
                  bool causal, Size q_offset = 0, std::optional<Size> kv_heads = std::nullopt,
@@ -296,9 +296,9 @@ class TILEWRIGHT_API Backend {
                         std::optional<Size> kv_heads = std::nullopt, DType dtype = DType::float32);
 
   /// output[heads, dim] = weights[heads, count] * rows[kv_heads, count, dim].
-  void weighted_sum(Buffer weights, Buffer rows, Buffer output, Size count, Size dim,
-                    Size heads = 1, std::optional<Size> kv_heads = std::nullopt,
-                    DType dtype = DType::float32);
+  void weighted_sum(const MapOperand& weights, const MapOperand& rows, const MapOperand& output,
+                    Size count, Size dim, Size heads = 1,
+                    std::optional<Size> kv_heads = std::nullopt, DType dtype = DType::float32);
 
   /// Along one axis (negative counts from the end). output may be input.
   void softmax(Buffer input, Buffer output, std::span<const Size> shape, Size axis,

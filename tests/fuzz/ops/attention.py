@@ -132,10 +132,11 @@ def weighted_sum(draw: Draw, name: str) -> Call:
         exact = np.einsum("hc,hcd->hd", by, wide)
         magnitudes = np.einsum("hc,hcd->hd", abs(by), abs(wide))
         tolerance = bounds.inner_product(magnitudes, count)
-    out = Operand(np.full((heads, dim), np.nan, dtype), draw.integer(0, 40))
+    out, part = laid(draw, np.full((heads, dim), np.nan, dtype))
+    some = laid if count != 0 else lambda draw, array: (operand(draw, array), None)
     values = {
-        "weights": operand(draw, weights),
-        "rows": operand(draw, rows),
+        "weights": some(draw, weights)[0],
+        "rows": some(draw, rows)[0],
         "output": out,
         "count": count,
         "dim": dim,
@@ -143,4 +144,4 @@ def weighted_sum(draw: Draw, name: str) -> Call:
         "kv_heads": None if kv_heads == heads and draw.below(2) else kv_heads,
         "dtype": dtype,
     }
-    return Call(name, values, [Result(out, exact, tolerance)], empty=count == 0)
+    return Call(name, values, [Result(out, exact, tolerance, part)], empty=count == 0)
