@@ -373,6 +373,9 @@ class GpuBackend final : public Backend {
   /// Part of map's walk, in as many launches as bindings and counts of 32 bits ask for.
   void map_piece(const MapRequest& request, const MapPiece& piece);
   void launch_piece(const MapRequest& request, const MapPiece& piece, const MapPlaces& places);
+  /// A map of more operands than a kernel binds: its inputs side by side in scratch, some of its
+  /// outputs at a time.
+  void map_packed(const MapRequest& request, const std::vector<bool>& used);
 
   /// Part of a reduction or scan, in as many launches as bindings and counts of 32 bits ask for.
   void fold_region(const FoldRequest& request, const FoldRegion& region);

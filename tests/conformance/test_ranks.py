@@ -57,19 +57,44 @@ def test_broadcasting_what_merges(ws: Workspace, rng: np.random.Generator) -> No
     np.testing.assert_array_equal(broadcast_add(ws, b, a), a + b)
 
 
-def test_broadcasting_what_does_not(be: tw.Backend, ws: Workspace) -> None:
-    for rank in (8, 9, 16):
-        a_shape = tuple(2 - axis % 2 for axis in range(rank))
-        b_shape = tuple(1 + axis % 2 for axis in range(rank))
-        a = np.arange(np.prod(a_shape), dtype=np.float32).reshape(a_shape)
-        b = np.arange(np.prod(b_shape), dtype=np.float32).reshape(b_shape)
-        if rank > 8 and be.name != "cpu":
-            with pytest.raises(
-                tw.Unsupported, match=rf"come down to {rank} dimensions, .* at most 8"
-            ):
-                broadcast_add(ws, a, b)
-        else:
-            np.testing.assert_array_equal(broadcast_add(ws, a, b), a + b)
+@pytest.mark.parametrize("rank", [8, 9, 16])
+def test_broadcasting_what_does_not(ws: Workspace, rank: int) -> None:
+    a_shape = tuple(2 - axis % 2 for axis in range(rank))
+    b_shape = tuple(1 + axis % 2 for axis in range(rank))
+    a = np.arange(np.prod(a_shape), dtype=np.float32).reshape(a_shape)
+    b = np.arange(np.prod(b_shape), dtype=np.float32).reshape(b_shape)
+    np.testing.assert_array_equal(broadcast_add(ws, a, b), a + b)
+
+
+#: of nine dimensions that do not join, the output's
+MIXED = (2, 3, 2, 2, 3, 2, 2, 3, 2)
+
+
+@pytest.mark.parametrize("in_place", [False, True], ids=["apart", "in place"])
+@pytest.mark.parametrize("op", ["sub", "div", "min", "pow"])
+def test_every_op_of_many_dimensions(
+    ws: Workspace, rng: np.random.Generator, op: str, in_place: bool, dtype: str
+) -> None:
+    """The order of the operands counts; the first may be the output."""
+    b_shape = tuple(size if axis % 2 else 1 for axis, size in enumerate(MIXED))
+    a = rng.uniform(0.5, 2, MIXED).astype(dtype)
+    b = rng.uniform(0.5, 2, b_shape).astype(dtype)
+    if op == "min":
+        a.flat[5], b.flat[3] = np.nan, np.nan
+    strides = [
+        [
+            step // x.itemsize if size > 1 else 0
+            for step, size in zip(x.strides, x.shape, strict=True)
+        ]
+        for x in (a, b)
+    ]
+    out = ws.output(a) if in_place else ws.room(a.shape, dtype)
+    ws.be.binary_broadcast(
+        op, out if in_place else ws.input(a), strides[0], ws.input(b), strides[1], out, MIXED, dtype
+    )
+    function = {"sub": np.subtract, "div": np.divide, "min": np.minimum, "pow": np.power}[op]
+    expected = function(a.astype(np.float64), b.astype(np.float64))
+    np.testing.assert_allclose(ws.read(out), expected, rtol=1e-5 if dtype == "float32" else 2e-3)
 
 
 def test_arrays_of_many_dimensions(be: tw.Backend) -> None:

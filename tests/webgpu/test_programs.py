@@ -137,17 +137,6 @@ def test_two_outputs_in_the_words_of_one_buffer(be: Backend) -> None:
         source.read()
 
 
-def test_more_buffers_than_bindings(be: Backend) -> None:
-    program = Program()
-    total = program.input("float32")
-    for _ in range(7):
-        total = total + program.input("float32")
-    program.output(total)
-    buffers = [be.array(np.ones(4, "f4")) for _ in range(9)]
-    with pytest.raises(Unsupported, match=r"9 buffers, but a kernel of .* takes 8"):
-        be.map(program, (4,), buffers[:8], [], buffers[8:])
-
-
 def test_more_parameters_than_a_launch_takes(be: Backend) -> None:
     program = Program()
     total = program.input("int64")

@@ -55,6 +55,8 @@ ProgramRef cast_input(const ProgramRef& program, DType from);
 /// The first input comes as float32, of which float16 and bfloat16 are a part, and is rounded only
 /// where it is an output as it is.
 ProgramRef widen_input(const ProgramRef& program);
+/// With some of its outputs alone, of the same inputs and numbers.
+ProgramRef some_outputs(const ProgramRef& program, std::size_t first, std::size_t count);
 /// A constant of these bits in place of the first input.
 ProgramRef bind_input(const ProgramRef& program, std::uint64_t bits);
 

@@ -64,6 +64,13 @@ ProgramRef widen_input(const ProgramRef& program) {
   return finished(std::move(data), 300 + static_cast<std::uint64_t>(to));
 }
 
+ProgramRef some_outputs(const ProgramRef& program, std::size_t first, std::size_t count) {
+  ProgramData data = *program;
+  const auto begin = program->outputs.begin() + static_cast<std::ptrdiff_t>(first);
+  data.outputs.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+  return finished(std::move(data), 300 + first * program->outputs.size() + count);
+}
+
 ProgramRef bind_input(const ProgramRef& program, std::uint64_t bits) {
   ProgramData data = *program;
   ProgramNode& node = data.nodes[data.inputs[0]];

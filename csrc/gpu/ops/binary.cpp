@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/program/program_data.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/plan.hpp"
-#include "tilewright/error.hpp"
 
 namespace tilewright::gpu {
 
@@ -16,7 +15,7 @@ namespace {
 enum class Form : std::uint32_t { plain, scalar_a, scalar_b, strided };
 constexpr const char* form_names[] = {"plain", "scalar_a", "scalar_b", "strided"};
 
-/// Dimensions that a launch walks, once those that both inputs walk as one are merged.
+/// Dimensions that its own kernel walks, once those that both inputs walk as one are merged.
 constexpr std::size_t most_walked = 8;
 
 Form form_of(const BinaryRequest& r) {
@@ -25,6 +24,31 @@ Form form_of(const BinaryRequest& r) {
   if (r.a_strides[0] == 0 && r.b_strides[0] == 1) return Form::scalar_a;
   if (r.a_strides[0] == 1 && r.b_strides[0] == 0) return Form::scalar_b;
   return Form::strided;
+}
+
+/// The same as a program, which walks any number of dimensions.
+MapRequest as_program(const BinaryRequest& r) {
+  Program program;
+  const auto a = program.input(r.dtype), b = program.input(r.dtype);
+  program.output(program.apply(to_string(r.op), {a, b}));
+  MapRequest m;
+  m.program = program.data();
+  m.n = r.n;
+  m.rank = r.rank;
+  for (const BufferRange* range : {&r.a, &r.b, &r.output}) {
+    m.operands.push_back({range->allocation, static_cast<Size>(range->offset / size_of(r.dtype))});
+  }
+  for (const BufferRange* input : {&r.a, &r.b}) {
+    m.same_as.push_back(*input == r.output ? 0 : MapRequest::no_output);
+  }
+  for (const auto* list : {&r.shape, &r.a_strides, &r.b_strides}) {
+    m.sizes.insert(m.sizes.end(), list->begin(), list->begin() + r.rank);
+  }
+  std::array<Size, max_rank> dense;
+  Size step = 1;
+  for (std::size_t i = r.rank; i-- > 0; step *= r.shape[i]) dense[i] = step;
+  m.sizes.insert(m.sizes.end(), dense.begin(), dense.begin() + r.rank);
+  return m;
 }
 
 Size reach(const BinaryRequest& r, const std::array<Size, max_rank>& strides) {
@@ -37,11 +61,7 @@ Size reach(const BinaryRequest& r, const std::array<Size, max_rank>& strides) {
 
 void GpuBackend::launch_binary(const BinaryRequest& r) {
   require("binary", r.dtype);
-  if (r.rank > most_walked) {
-    throw Unsupported(text("binary_broadcast: the shape and strides come down to ", r.rank,
-                           " dimensions, and a kernel of this backend walks at most ", most_walked,
-                           "; copy the inputs to the output's shape first"));
-  }
+  if (r.rank > most_walked) return launch_map(as_program(r));
   const Form form = form_of(r);
   const bool a_is_output = r.a == r.output;
   const bool b_is_output = r.b == r.output;

@@ -1,3 +1,5 @@
+#include "gpu/ops/map.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,21 +16,6 @@
 
 // Programs: which kernel form walks what operands lie like, in how many launches.
 namespace tilewright::gpu {
-
-/// A part of the walk that may be one launch.
-struct MapPiece {
-  const std::vector<bool>& used;  // operands that have a binding
-  Size n;
-  std::array<Size, max_rank> shape;
-  std::vector<Size> offsets;  // of each operand, in elements
-  bool tiled = false;         // the last two dimensions are a tile
-};
-
-/// The operands of a piece as a kernel finds them: bindings, and their starts in elements.
-struct MapPlaces {
-  std::vector<Binding> bindings;
-  std::vector<std::uint32_t> starts;
-};
 
 namespace {
 
@@ -78,6 +65,7 @@ class Walks {
       : r_(r), piece_(piece), places_(places), stores_bytes_(stores_bytes) {}
 
   Layout layout() {
+    if (piece_.packed) return Layout::single;
     if (all([&](std::size_t o) { return flat(o); })) return Layout::flat;
     const bool small = any([&](std::size_t o) { return needs_words(o); });
     const bool whole_rows = piece_.shape[r_.rank - 1] % 4 == 0;
@@ -223,16 +211,6 @@ constexpr Size tile = 32;
 /// From here on tiles gain more than their launches cost.
 constexpr Size least_tiled = 1 << 16;
 
-MapRequest part_of(const MapRequest& r, std::size_t d, Size first, Size count) {
-  MapRequest part = r;
-  part.n = r.n / r.shape()[d] * count;
-  part.sizes[d] = count;
-  for (std::size_t o = 0; o < part.operands.size(); ++o) {
-    part.operands[o].offset += first * r.strides(o)[d];
-  }
-  return part;
-}
-
 /// Dimension d and the last one, multiples of tiles, as tiles and what is in them.
 MapRequest in_tiles(const MapRequest& r, std::size_t d) {
   MapRequest tiles = r;
@@ -252,7 +230,31 @@ MapRequest in_tiles(const MapRequest& r, std::size_t d) {
   return tiles;
 }
 
+/// Whether a launch may need its parameters in a buffer, as it does where they are many.
+bool may_need_params_buffer(const MapRequest& r, const DeviceLimits& limits) {
+  const std::size_t words = 2 + r.rank + r.operands.size() * (1 + r.rank) + 2 * r.numbers.size();
+  return words * sizeof(std::uint32_t) > limits.max_params_bytes;
+}
+
 }  // namespace
+
+MapPiece piece_of(const MapRequest& r, const std::vector<bool>& used) {
+  MapPiece piece{used, r.n, {}, {}};
+  std::copy(r.shape().begin(), r.shape().end(), piece.shape.begin());
+  piece.offsets.reserve(r.operands.size());
+  for (const MapRequest::Operand& operand : r.operands) piece.offsets.push_back(operand.offset);
+  return piece;
+}
+
+MapRequest part_of(const MapRequest& r, std::size_t d, Size first, Size count) {
+  MapRequest part = r;
+  part.n = r.n / r.shape()[d] * count;
+  part.sizes[d] = count;
+  for (std::size_t o = 0; o < part.operands.size(); ++o) {
+    part.operands[o].offset += first * r.strides(o)[d];
+  }
+  return part;
+}
 
 void GpuBackend::require_dtypes(std::string_view op, const ProgramData& program,
                                 const std::vector<bool>& needed) const {
@@ -296,12 +298,14 @@ void GpuBackend::launch_map(const MapRequest& r) {
   require_dtypes("map", program, needed);
   std::vector<bool> used(r.operands.size(), true);
   for (std::size_t i = 0; i < program.inputs.size(); ++i) used[i] = needed[program.inputs[i]];
+  std::size_t bound = may_need_params_buffer(r, device_->limits()) ? 1 : 0;
+  for (std::size_t o = 0; o < r.operands.size(); ++o) {
+    bound += used[o] && (o >= r.same_as.size() || r.same_as[o] == MapRequest::no_output);
+  }
+  if (bound > device_->limits().max_bindings) return map_packed(r, used);
   const auto run = [&](const MapRequest& part, bool tiled) {
-    MapPiece piece{used, part.n, {}, {}, tiled};
-    std::copy(part.shape().begin(), part.shape().end(), piece.shape.begin());
-    piece.offsets.reserve(part.operands.size());
-    for (const MapRequest::Operand& operand : part.operands)
-      piece.offsets.push_back(operand.offset);
+    MapPiece piece = piece_of(part, used);
+    piece.tiled = tiled;
     map_piece(part, piece);
   };
   const std::size_t last = r.rank - 1;
@@ -330,8 +334,9 @@ void GpuBackend::map_piece(const MapRequest& r, const MapPiece& piece) {
     const Reach reach = reach_of(r, piece, o);
     const auto first = static_cast<std::uint64_t>(piece.offsets[o] - reach.before) * size;
     const auto past = static_cast<std::uint64_t>(piece.offsets[o] + reach.behind + 1) * size;
-    const std::uint64_t offset = first / alignment * alignment;
-    if (piece.used[o] && past - offset > most - most_quad_bytes) cut = o;
+    const bool packed = piece.packed && o < r.same_as.size();
+    const std::uint64_t offset = packed ? 0 : first / alignment * alignment;
+    if (piece.used[o] && !packed && past - offset > most - most_quad_bytes) cut = o;
     places.bindings.push_back({&buffer, offset, std::min(buffer.bytes() - offset, most)});
     places.starts.push_back(static_cast<std::uint32_t>(
         (static_cast<std::uint64_t>(piece.offsets[o]) * size - offset) / size));
@@ -365,10 +370,14 @@ void GpuBackend::launch_piece(const MapRequest& r, const MapPiece& piece, const 
   bindings.reserve(r.operands.size() + 1);
   form.operands.resize(r.operands.size());
   const auto bind = [&](std::size_t o, bool writable) {
-    form.operands[o] = {walks.walk(form.layout, o), static_cast<std::uint8_t>(bindings.size()),
-                        writable};
+    std::size_t at = bindings.size();
+    if (piece.packed && o < inputs) {
+      const auto same = [&](const Binding& b) { return b.buffer == places.bindings[o].buffer; };
+      at = static_cast<std::size_t>(std::ranges::find_if(bindings, same) - bindings.begin());
+    }
+    if (at == bindings.size()) bindings.push_back(places.bindings[o]);
+    form.operands[o] = {walks.walk(form.layout, o), static_cast<std::uint8_t>(at), writable};
     form.starts |= form.layout == Layout::flat && places.starts[o] != 0;
-    bindings.push_back(places.bindings[o]);
   };
   const auto is_output = [&](std::size_t i) {
     return std::any_of(r.operands.begin() + static_cast<std::ptrdiff_t>(inputs), r.operands.end(),
@@ -376,17 +385,6 @@ void GpuBackend::launch_piece(const MapRequest& r, const MapPiece& piece, const 
                          return &buffer_of(output.allocation) == places.bindings[i].buffer;
                        });
   };
-  std::size_t wanted = 0;
-  for (std::size_t o = 0; o < r.operands.size(); ++o) {
-    wanted += piece.used[o] && (o >= inputs || r.same_as[o] == MapRequest::no_output);
-  }
-  const auto check_bindings = [&](std::size_t count, std::string_view what) {
-    if (count <= limits.max_bindings) return;
-    throw Unsupported(text("map: the program's inputs and outputs are ", wanted, " buffers", what,
-                           ", but a kernel of ", device_->info().name, " takes ",
-                           limits.max_bindings, "; run it in several parts"));
-  };
-  check_bindings(wanted, "");
   for (std::size_t i = 0; i < inputs; ++i) {
     if (piece.used[i] && r.same_as[i] == MapRequest::no_output) bind(i, is_output(i));
   }
@@ -404,7 +402,6 @@ void GpuBackend::launch_piece(const MapRequest& r, const MapPiece& piece, const 
   if (!form.counted) params = params_of(r, piece, form, places, walks.shift());
   AllocationRef params_buffer;
   if (params.size() * sizeof(std::uint32_t) > limits.max_params_bytes) {
-    check_bindings(wanted + 1, ", and its numbers, shape and strides are one more");
     form.params_in_buffer = true;
     const auto bytes = std::as_bytes(std::span(params));
     params_buffer = memory_->written_once("map", bytes.size());
