@@ -139,7 +139,8 @@ void Device::replay(const gpu::CommandList& list, gpu::PreparedCommands* prepare
     encode(pass, next);
     if (gathered_work_ >= enough_work_) submit();
   }
-  if (std::ranges::find(replayed_, &pass) == replayed_.end()) replayed_.push_back(&pass);
+  const bool is_known = std::ranges::find(replayed_, &pass) != replayed_.end();
+  if (!is_known && !pass.commands.empty()) replayed_.push_back(&pass);
   flush_if_worthwhile();
 }
 

@@ -42,6 +42,19 @@ def test_with_waits_and_without(be: Backend, launches: int) -> None:
     be.free(x)
 
 
+def test_of_nothing(be: Backend) -> None:
+    x = floats(be, np.zeros(N))
+    with be.record() as r:
+        pass
+    for _ in range(3):
+        r.replay()
+        be.binary_scalar("add", x, 1.0, x, N)
+        be.synchronize()
+    assert read(be, x) == [3] * N
+    r.drop()
+    be.free(x)
+
+
 @pytest.mark.parametrize("copy_every", [1, 7, 64])
 def test_copies_among_the_launches(be: Backend, copy_every: int) -> None:
     x, y = floats(be, np.zeros(N)), floats(be, np.zeros(N))
