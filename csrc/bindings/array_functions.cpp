@@ -57,14 +57,34 @@ bool is_square(PyObject* a, PyObject* b) {
   return is_float && PyLong_AsLongAndOverflow(b, &overflow) == 2 && overflow == 0;
 }
 
+/// Powers below 0 of integers are no integers; of exponents in memory nobody looks at the sign.
+void check_exponent(PyObject* a, PyObject* b) {
+  const ArrayObject* const array = array_in(a);
+  if (array == nullptr || is_float(array->stored_as) || is_array(b) || !PyIndex_Check(b)) return;
+  const auto exponent = py::reinterpret_steal<py::object>(PyNumber_Index(b));
+  if (!exponent) return PyErr_Clear();  // an array of more than one number
+  int overflow = 0;
+  const long value = PyLong_AsLongAndOverflow(exponent.ptr(), &overflow);
+  if (overflow < 0 || (overflow == 0 && value < 0)) {
+    Argument{"pow", "x2"}.refuse(b, "0 or more as the exponent of integers; floats have others");
+  }
+}
+
 PyObject* power_slot(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  if (is_square(a, b)) return binary_slot<"multiply">(a, a);
-  return binary_slot<"pow">(a, b);
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    if (is_square(a, b)) return binary_slot<"multiply">(a, a);
+    check_exponent(a, b);
+    return binary_slot<"pow">(a, b);
+  });
 }
 
 PyObject* in_place_power_slot(PyObject* a, PyObject* b, PyObject*) {
-  return is_square(a, b) ? in_place_slot<"multiply">(a, a) : in_place_slot<"pow">(a, b);
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    if (is_square(a, b)) return in_place_slot<"multiply">(a, a);
+    check_exponent(a, b);
+    return in_place_slot<"pow">(a, b);
+  });
 }
 
 PyObject* divmod_slot(PyObject* a, PyObject* b) {
@@ -112,6 +132,7 @@ PyObject* call_element_function(const ElementFunction& f, PyObject* const* given
       throw py::type_error(
           text(f.name, "() takes ", int{f.operands}, " operands, and ", number, " are given"));
     }
+    if (f.name == "pow") check_exponent(given[0], given[1]);
     py::object result = evaluate(f, {given, static_cast<std::size_t>(number)}, out);
     if (result.ptr() == Py_NotImplemented) {
       for (std::size_t i = 0; i < f.operands; ++i) {

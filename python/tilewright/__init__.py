@@ -1,6 +1,7 @@
 """One compute backend, any GPU: linear algebra and neural-network ops from Python and C++."""
 
 import logging
+from typing import TYPE_CHECKING
 
 from tilewright import fft, linalg, random, reading, travel  # noqa: F401
 from tilewright._core import (
@@ -179,6 +180,7 @@ from tilewright.namespace.histograms import bincount, digitize, histogram, histo
 from tilewright.namespace.info import (
     __array_namespace_info__,
 )
+from tilewright.namespace.later import LATER
 from tilewright.namespace.linear import matmul
 from tilewright.namespace.manipulation import (
     astype,
@@ -243,6 +245,17 @@ from tilewright.namespace.sets import (
 from tilewright.namespace.sorting import argpartition, argsort, partition, sort, topk
 from tilewright.profile import KernelTotal, Profile
 from tilewright.program import Program, Value
+
+if TYPE_CHECKING:
+    from tilewright.namespace.calculus import *
+    from tilewright.namespace.choosing import *
+    from tilewright.namespace.cutting import *
+    from tilewright.namespace.diagonals import *
+    from tilewright.namespace.joining import *
+    from tilewright.namespace.numeric import *
+    from tilewright.namespace.set_algebra import *
+    from tilewright.namespace.statistics import *
+    from tilewright.namespace.vectors import *
 
 logging.getLogger("tilewright").addHandler(logging.NullHandler())
 travel.register()
@@ -488,8 +501,25 @@ __all__ = [
     "where",
     "zeros",
     "zeros_like",
+    *LATER,
 ]
 
 __array_api_version__ = "2025.12"
 
 read_environment()
+
+
+def __getattr__(name: str) -> object:
+    """NumPy's further functions, whose modules are imported when one of them is asked for."""
+    module = LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+    import importlib
+
+    found: object = getattr(importlib.import_module(f"tilewright.namespace.{module}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
+from tilewright.array_methods import ArrayMethods
 from tilewright.shapes import permuted, rows, to_axes, to_new_shape, to_one_axis
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ KDL_CPU = 1
 NUMPY_KNOWS_DLPACK_VERSIONS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 
 
-class Array(_core.ArrayBase):
+class Array(ArrayMethods):
     """Elements of one dtype in a device buffer, by a shape and strides.
 
     Made by functions of tilewright and of a backend. Slices, transposes and reshapes are views,
@@ -70,12 +71,22 @@ class Array(_core.ArrayBase):
 
         return real(self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
     @property
     def imag(self) -> Array:
         """A view of the imaginary parts; zeros where the Array is real."""
         from tilewright.namespace.complex_functions import imag
 
         return imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError(f"imag: the array is {self.dtype}, which has no imaginary parts")
+        self.imag[...] = value
 
     def conj(self) -> Array:
         """The complex conjugate; the Array itself where it is real."""
@@ -124,8 +135,13 @@ class Array(_core.ArrayBase):
         host = self.numpy()
         return host if dtype is None else host.astype(dtype, copy=False)
 
-    def item(self, *index: int) -> Any:
-        """The only element, or that at an index, as a Python number."""
+    def item(self, *index: Any) -> Any:
+        """The only element, or that at an index, as a Python number: one integer counts the
+        elements row by row, several or a tuple are one for each axis."""
+        if len(index) == 1 and isinstance(index[0], tuple):
+            index = index[0]
+        if len(index) == 1 and self.ndim != 1:
+            index = np.unravel_index(index[0], self.shape)
         one = self[index] if index else self
         if one.size != 1:
             raise _core.InvalidArgument(
@@ -158,7 +174,7 @@ class Array(_core.ArrayBase):
         return int(self.item())
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from tilewright.namespace.protocols import array_ufunc
+        from tilewright.namespace.ufuncs import array_ufunc
 
         return array_ufunc(ufunc, method, inputs, options)
 
@@ -207,10 +223,26 @@ class Array(_core.ArrayBase):
 
     # Shapes and types -----------------------------------------------------------------------------
 
-    def reshape(self, *shape: int | Sequence[int], copy: bool | None = None) -> Array:
+    def copy(self, order: str = "K") -> Array:
+        """A copy whose elements lie row by row; `order` changes none of them."""
+        if order != "K":
+            from tilewright.namespace.mixed import check_layout
+
+            check_layout("copy", order)
+        return super().copy()
+
+    def reshape(
+        self, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None
+    ) -> Array:
         """The same elements in another shape; one size may be -1. A view where strides allow it,
-        else a copy; `copy` asks for a copy or refuses one."""
+        else a copy; `copy` asks for a copy or refuses one. Elements are taken row by row, or with
+        order="F" column by column."""
         sizes: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        if order != "C":
+            if order == "F":
+                new_shape = to_new_shape(self.shape, self.size, sizes)
+                return self.T.reshape(new_shape[::-1], copy=copy).T
+            _check_order("reshape", order)
         view = None if copy else self._reshaped(sizes)
         if view is not None:
             return view
@@ -244,13 +276,13 @@ class Array(_core.ArrayBase):
         order[first], order[second] = second, first
         return permuted("swapaxes", self, order)
 
-    def flatten(self) -> Array:
+    def flatten(self, order: str = "C") -> Array:
         """A copy with one dimension."""
-        return self.reshape(-1, copy=True)
+        return self.reshape(-1, order=order, copy=True)
 
-    def ravel(self) -> Array:
+    def ravel(self, order: str = "C") -> Array:
         """The elements in one dimension: a view where strides allow it, else a copy."""
-        return self.reshape(-1)
+        return self.reshape(-1, order=order)
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Array:
         """A view without axes of one element: these, or all of them."""
@@ -376,67 +408,6 @@ class Array(_core.ArrayBase):
             return f"Array({place})"
         return f"Array({values}, {place})"
 
-    # Reductions: the namespace's functions, with axis and keepdims ------------------------------
-
-    def sum(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("sum", self, axis, options)
-
-    def prod(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("prod", self, axis, options)
-
-    def max(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("max", self, axis, options)
-
-    def min(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("min", self, axis, options)
-
-    def mean(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("mean", self, axis, options)
-
-    def var(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("var", self, axis, options)
-
-    def std(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("std", self, axis, options)
-
-    def any(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("any", self, axis, options)
-
-    def all(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("all", self, axis, options)
-
-    def argmax(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("argmax", self, axis, options)
-
-    def argmin(self, axis: Any = None, **options: Any) -> Array:
-        return _reduced("argmin", self, axis, options)
-
-    def take(self, indices: Any, axis: int | None = None, **options: Any) -> Array:
-        return _selection().take(self, indices, axis, **options)  # type: ignore[no-any-return]
-
-    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        _selection().put(self, indices, values, mode)
-
-    def nonzero(self) -> tuple[Array, ...]:
-        return _selection().nonzero(self)  # type: ignore[no-any-return]
-
-    def searchsorted(self, values: Any, side: str = "left", sorter: Any = None) -> Array:
-        return _selection().searchsorted(self, values, side, sorter)  # type: ignore[no-any-return]
-
-    # Sorts: the namespace's functions -----------------------------------------------------------
-
-    def sort(self, axis: int = -1, kind: str | None = None, **options: Any) -> None:
-        """Puts the elements in order along an axis, in place: tw.sort() with its options."""
-        from tilewright.namespace.sorting import sort_in_place
-
-        sort_in_place(self, axis, kind, **options)
-
-    def argsort(self, axis: int | None = -1, kind: str | None = None, **options: Any) -> Array:
-        """tw.argsort()."""
-        from tilewright.namespace.sorting import argsort
-
-        return argsort(self, axis, kind, **options)
-
     # The other operators are _core's.
 
     def __matmul__(self, other: ArrayLike) -> Array:
@@ -450,17 +421,16 @@ class Array(_core.ArrayBase):
         return self
 
 
-def _selection() -> Any:
-    from tilewright.namespace import selection
+def _check_order(call: str, order: Any) -> None:
+    from tilewright.namespace.mixed import check_order
 
-    return selection
+    check_order(call, order)
 
 
-def _reduced(name: str, x: Array, axis: Any, options: dict[str, Any]) -> Array:
-    from tilewright.namespace import reductions
+def _check_order(call: str, order: Any) -> None:
+    from tilewright.namespace.mixed import check_order
 
-    result: Array = getattr(reductions, name)(x, axis=axis, **options)
-    return result
+    check_order(call, order)
 
 
 def _matmul(a: Any, b: Any) -> Array:

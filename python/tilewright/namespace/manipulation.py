@@ -9,7 +9,8 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.dtypes import result_type
-from tilewright.operands import invalid, shown, to_integer, to_shape
+from tilewright.namespace.mixed import beside
+from tilewright.operands import check_stored, invalid, shown, to_dtype, to_integer, to_shape
 from tilewright.shapes import permuted, to_axes, to_one_axis
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tilewright.namespace.devices import Device
+    from tilewright.operands import ArrayLike
 
 
 def _one(call: str, x: Any, name: str = "x") -> Array:
@@ -31,7 +33,13 @@ def _several(call: str, arrays: Any) -> list[Array]:
         return [_one(call, one) for one in arrays]
     if not isinstance(arrays, (tuple, list)) or not arrays:
         invalid(call, f"arrays is {shown(arrays)}, expected one Array at least")
-    found = [_one(call, one, f"arrays[{i}]") for i, one in enumerate(arrays)]
+    like = next((one for one in arrays if isinstance(one, Array)), None)
+    found = [
+        beside(call, f"arrays[{i}]", one, like)
+        if like is not None and isinstance(one, (np.ndarray, np.generic, list, tuple))
+        else _one(call, one, f"arrays[{i}]")
+        for i, one in enumerate(arrays)
+    ]
     for i, one in enumerate(found):
         if one.backend is not found[0].backend:
             invalid(call, f"arrays[{i}] is an Array of another backend than arrays[0]")
@@ -131,8 +139,17 @@ def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     return tuple(broadcast_to(one, shape) for one in found)
 
 
-def concat(arrays: Sequence[Array], /, *, axis: int | None = 0, out: Array | None = None) -> Array:
-    """One after the other along an axis; None flattens them first."""
+def concat(
+    arrays: Sequence[ArrayLike],
+    /,
+    *,
+    axis: int | None = 0,
+    out: Array | None = None,
+    dtype: npt.DTypeLike | None = None,
+    casting: str = "same_kind",
+) -> Array:
+    """One after the other along an axis; None flattens them first. What the host has is copied to
+    the device of the Arrays among them."""
     parts = _several("concat", arrays)
     if axis is None:
         parts, axis = [one.reshape(-1) for one in parts], 0
@@ -151,7 +168,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0, out: Array | Non
             )
     total = sum(one.shape[along] for one in parts)
     shape = (*first[:along], total, *first[along + 1 :])
-    result = _target("concat", out, parts, shape)
+    result = _target("concat", out, parts, shape, dtype, casting)
     at = 0
     for one in parts:
         size = one.shape[along]
@@ -162,26 +179,49 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0, out: Array | Non
     return result
 
 
-def _target(call: str, out: Array | None, parts: list[Array], shape: tuple[int, ...]) -> Array:
-    dtype = result_type(*parts)
+def _target(
+    call: str, out: Array | None, parts: list[Array], shape: tuple[int, ...], dtype: Any,
+    casting: str,
+) -> Array:  # fmt: skip
+    wanted = result_type(*parts)
+    if dtype is not None:
+        if out is not None:
+            raise TypeError(f"{call}: dtype and out are given, expected one of them")
+        dtype = to_dtype(call, dtype)
+        check_stored(call, parts[0].backend, dtype)
+        for i, one in enumerate(parts):
+            if not np.can_cast(one.dtype, dtype, casting):  # type: ignore[arg-type]
+                raise TypeError(f"{call}: arrays[{i}] is {one.dtype}, no {dtype} by {casting!r}")
+        wanted = dtype
     if out is None:
-        return parts[0].backend._new(shape, dtype)
+        return parts[0].backend._new(shape, wanted)
     parts[0].backend._own(call, "out", _one(call, out, "out"))
-    if out.shape != shape or out.dtype != dtype:
-        invalid(call, f"out is {out.dtype} of shape {out.shape}, expected {dtype} of shape {shape}")
+    if out.shape != shape or out.dtype != wanted:
+        invalid(
+            call, f"out is {out.dtype} of shape {out.shape}, expected {wanted} of shape {shape}"
+        )
     if any(out.overlaps(one) for one in parts):
         invalid(call, "out overlaps one of the arrays, expected another Array")
     return out
 
 
-def stack(arrays: Sequence[Array], /, *, axis: int = 0, out: Array | None = None) -> Array:
+def stack(
+    arrays: Sequence[ArrayLike],
+    /,
+    *,
+    axis: int = 0,
+    out: Array | None = None,
+    dtype: npt.DTypeLike | None = None,
+    casting: str = "same_kind",
+) -> Array:
     """Along a new axis."""
     parts = _several("stack", arrays)
     for i, one in enumerate(parts):
         if one.shape != parts[0].shape:
             invalid("stack", f"arrays[{i}] has shape {one.shape} and arrays[0] {parts[0].shape}")
     at = to_one_axis("stack", axis, parts[0].ndim + 1)
-    return concat([expand_dims(one, at) for one in parts], axis=at, out=out)
+    apart = [expand_dims(one, at) for one in parts]
+    return concat(apart, axis=at, out=out, dtype=dtype, casting=casting)
 
 
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:

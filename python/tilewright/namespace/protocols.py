@@ -6,59 +6,45 @@ What has no form here raises: nothing goes to the host that does not say so.
 from __future__ import annotations
 
 import inspect
+import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from tilewright import _core
+from tilewright.namespace.later import LATER
+from tilewright.namespace.mixed import check_layout
+from tilewright.shapes import to_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tilewright.array import Array
 
-# NumPy's names of what is called otherwise here.
-UFUNCS = {
-    "absolute": "abs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "conjugate": "conj",
-    "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift",
-    "power": "pow",
-    "right_shift": "bitwise_right_shift",
-    "rint": "round",
-}
 # Those that have another name here, and how their arguments are called.
 FUNCTIONS = {
     "concatenate": "concat",
     "transpose": "permute_dims",
-    "around": "round",
 }
-# Ufuncs that take dtype=, which their operands are cast to.
-OF_ONE_DTYPE = ("add", "divide", "maximum", "minimum", "multiply", "subtract", "true_divide")
 NAMES = """
 all angle any argmax argmin argpartition argsort argwhere astype bincount broadcast_arrays
-broadcast_to can_cast clip concat count_nonzero diff digitize dot einsum expand_dims flatnonzero
+broadcast_to can_cast clip concat count_nonzero cumulative_prod cumulative_sum diff digitize dot einsum expand_dims flatnonzero
 flip histogram histogram_bin_edges imag inner isdtype isin kron linspace matmul matrix_transpose
 max mean median meshgrid min moveaxis nanmax nanmean nanmin nanprod nansum nonzero pad partition
-percentile permute_dims prod put put_along_axis quantile ravel_multi_index real repeat reshape
-result_type roll round searchsorted sort squeeze stack std sum take take_along_axis tensordot tile
+percentile permute_dims prod put put_along_axis quantile ravel_multi_index real repeat
+result_type roll searchsorted sort squeeze stack std sum take take_along_axis tensordot tile
 tril triu unique unique_all unique_counts unique_inverse unique_values unravel_index unstack var
-where
+vecdot where
 """
 SAME = frozenset(NAMES.split())
 # What makes arrays of nothing, which like= brings here.
 MADE = ("arange", "empty", "eye", "full", "ones", "zeros")
 # NumPy's parameters that are called otherwise here, and those that change no result.
-PARAMETERS = {"a_max": "max", "a_min": "min", "ddof": "correction"}
+PARAMETERS = {"a_max": "max", "a_min": "min"}
 IDLE = ("assume_unique", "optimize", "overwrite_input", "subok")
+# Functions that write one of their arguments.
+WRITERS = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
 
 
 def _namespace() -> Any:
@@ -67,26 +53,41 @@ def _namespace() -> Any:
     return tilewright
 
 
-def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    name = ufunc.__name__
-    found = getattr(_namespace(), UFUNCS.get(name, name), None)
-    options = dict(options)
-    out = options.pop("out", (None,))
-    dtype = options.pop("dtype", None) if name in OF_ONE_DTYPE else None
-    if method != "__call__" or found is None or options or len(out) != 1 or ufunc.nout != 1:
-        extra = "".join(f", {key}=..." for key in options)
-        form = f"np.{name}" if method == "__call__" else f"np.{name}.{method}"
-        raise _core.Unsupported(
-            f"{form}(...{extra}) of an Array has no form on devices; write "
-            f"{form}(x.numpy(){extra}) to compute it on the host"
-        )
-    if dtype is not None:
-        inputs = tuple(
-            one.astype(dtype, copy=False) if hasattr(one, "astype") else one for one in inputs
-        )
-    if out[0] is None:
-        return found(*inputs)
-    return found(*inputs, out=out[0])
+def refused(
+    form: str, names: Sequence[str], given: Sequence[Any], options: Any, writes: bool = False
+) -> _core.Unsupported:
+    """What says how a function is called on the host, with all of its arguments."""
+    several = sum(isinstance(one, _array_class()) for one in given) > 1
+    parts = []
+    for i, one in enumerate(given):
+        name = names[i] if i < len(names) else f"x{i + 1}"
+        if isinstance(one, _array_class()):
+            parts.append(f"{name if several else 'x'}.numpy()")
+        elif isinstance(one, (list, tuple)) and any(isinstance(i, _array_class()) for i in one):
+            parts.append(f"[one.numpy() for one in {name}]")
+        else:
+            parts.append(name)
+    rest = "".join(f", {name}=..." for name in options)
+    said = f"{form}(...{rest}) of an Array has no form on devices; write "
+    if writes:
+        target = parts[0].removesuffix(".numpy()")
+        others = "".join(f", {one}" for one in parts[1:])
+        steps = f"host = {target}.numpy(); {form}(host{others}{rest}); {target}[...] = host"
+        return _core.Unsupported(f"{said}{steps} to do it on the host")
+    return _core.Unsupported(f"{said}{form}({', '.join(parts)}{rest}) to compute it on the host")
+
+
+def _array_class() -> type[Array]:
+    from tilewright.array import Array
+
+    return Array
+
+
+def refuse_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any) -> NoReturn:
+    """Raises for a ufunc, or a method of one, that has no form on devices."""
+    form = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    names = {"at": ("x", "indices", "values"), "outer": ("a", "b")}.get(method, ("x1", "x2"))
+    raise refused(form, names, inputs, options, method == "at")
 
 
 def _made_like(
@@ -121,34 +122,43 @@ def _like(name: str, value: int | None) -> Callable[..., Array]:
     return make
 
 
-def _cumulative(name: str) -> Callable[..., Array]:
-    def scan(x: Array, axis: int | None = None, dtype: Any = None, out: Any = None) -> Array:
-        if axis is None:
-            x, axis = x.reshape(-1), 0
-        found: Array = getattr(_namespace(), name)(x, axis=axis, dtype=dtype)
-        if out is None:
-            return found
-        out[...] = found
-        return out  # type: ignore[no-any-return]
+def _round(a: Array, decimals: int = 0, out: Array | None = None) -> Array:
+    from tilewright.namespace.numeric import rounded
 
-    return scan
+    return rounded(a, decimals, out)
 
 
-def _outer(a: Any, b: Any, out: None = None) -> Array:
-    tw = _namespace()
-    like = a if hasattr(a, "backend") else b
-    a, b = (tw.asarray(one, device=like.backend).reshape(-1) for one in (a, b))
-    return tw.linalg.outer(a, b)  # type: ignore[no-any-return]
+def _reshape(a: Array, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Array:
+    return a.reshape(shape, order=order, copy=copy)
+
+
+def _squeeze(a: Array, axis: Any = None) -> Array:
+    return a.squeeze(axis)
+
+
+def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
+    kind = _array_class()
+    return isinstance(a, kind) and isinstance(b, kind) and a.overlaps(b)
+
+
+def _size(a: Array, axis: Any = None) -> int:
+    if axis is None:
+        return a.size
+    return math.prod(a.shape[i] for i in to_axes("size", axis, a.ndim))
 
 
 # Functions whose arguments are not those that they have here.
 OWN: dict[str, Callable[..., Any]] = {
-    "cumprod": _cumulative("cumulative_prod"),
-    "cumsum": _cumulative("cumulative_sum"),
+    "around": _round,
     "empty_like": _like("empty_like", None),
     "full_like": _full_like,
     "ones_like": _like("ones_like", 1),
-    "outer": _outer,
+    "may_share_memory": _shares_memory,
+    "reshape": _reshape,
+    "round": _round,
+    "shares_memory": _shares_memory,
+    "size": _size,
+    "squeeze": _squeeze,
     "zeros_like": _like("zeros_like", 0),
 }
 
@@ -158,6 +168,7 @@ def _read_like(
     order: str | None = None, subok: bool = False,
 ) -> Array:  # fmt: skip
     """np.array(given, like=x): on the device of x."""
+    check_layout("np.array", order)
     made: Array = _namespace().asarray(given, dtype=dtype, device=x.backend)
     return made.reshape((1,) * max(0, ndmin - made.ndim) + made.shape)
 
@@ -200,15 +211,13 @@ def _called(
             places.append(value)
         elif name in named:
             names[name] = value
+        elif one.name == "order":
+            check_layout(form, value)
         elif one.name not in IDLE and not _is_default(value, one.default):
             names[one.name] = value
     extra = [name for name in names if name not in named]
     if extra:
-        rest = "".join(f", {name}=..." for name in extra)
-        raise _core.Unsupported(
-            f"{form}(...{rest}) of an Array has no form on devices; write {form}(x.numpy(){rest}) "
-            "to compute it on the host"
-        )
+        raise refused(form, list(theirs.parameters), arguments, extra)
     return known(*places, **names)
 
 
@@ -221,37 +230,40 @@ def array_function(
     x: Array, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
     name = function.__name__
-    if name in ("ndim", "shape", "size") and len(arguments) == 1 and not options:
+    if name in ("ndim", "shape") and len(arguments) == 1 and not options:
         return getattr(arguments[0], name)
     if function.__module__ in ("numpy.linalg", "numpy.fft"):
         form = f"{function.__module__.replace('numpy', 'np')}.{name}"
-        return _called(form, function, _of_module(function, name), arguments, options)
-    own = getattr(np, name, None)
-    if own is function and name in ("array", "asarray", "asanyarray"):
+        known = _of_module(function, form, name, arguments, options)
+        return _called(form, function, known, arguments, options)
+    own = getattr(np, name, None) is function
+    if own and name in ("array", "asarray", "asanyarray"):
         return _read_like(x, *arguments, **options)
-    here = FUNCTIONS.get(name, name if name in SAME else None)
-    known = getattr(_namespace(), here, None) if here is not None else None
-    if name in OWN and own is function:
+    if own and name in OWN:
         return OWN[name](*arguments, **options)
-    if name in MADE and own is function:
+    if own and name in MADE:
         raise _core.Unsupported(
             f"np.{name}(..., like=x) of an Array makes none; write tw.{name}(..., device=x.device)"
         )
-    if known is None or own is not function:
-        raise _core.Unsupported(
-            f"np.{name} of an Array has no form on devices; write np.{name}(x.numpy()) to compute "
-            "it on the host"
-        )
-    return _called(f"np.{name}", function, known, arguments, options)
+    here = FUNCTIONS.get(name, name if name in SAME or name in LATER else None)
+    if here is None or not own:
+        module = function.__module__
+        form = f"np.{name}" if own else f"{module.replace('numpy', 'np', 1)}.{name}"
+        raise refused(form, _parameters(function), arguments, options, name in WRITERS)
+    return _called(f"np.{name}", function, getattr(_namespace(), here), arguments, options)
 
 
-def _of_module(function: Any, name: str) -> Any:
+def _parameters(function: Any) -> list[str]:
+    signature = _signature(function)
+    return [] if signature is None else list(signature.parameters)
+
+
+def _of_module(
+    function: Any, form: str, name: str, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
     """What np.linalg or np.fft has under the same name."""
     module = function.__module__.removeprefix("numpy.")
     here = getattr(_namespace(), module)
     if name not in here.__all__ or getattr(getattr(np, module), name, None) is not function:
-        raise _core.Unsupported(
-            f"np.{module}.{name} of an Array has no form on devices; write "
-            f"np.{module}.{name}(x.numpy()) to compute it on the host"
-        )
+        raise refused(form, _parameters(function), arguments, options)
     return getattr(here, name)

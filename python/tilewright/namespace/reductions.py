@@ -70,6 +70,12 @@ def _root_of_quotient(source: str, to: str) -> Program:
     return program
 
 
+def _masked() -> Any:
+    from tilewright.namespace import masked_reductions
+
+    return masked_reductions
+
+
 def _array(call: str, x: Any) -> Array:
     if not isinstance(x, Array):
         invalid(call, f"x is {shown(x)}, expected an Array; write tw.asarray(x)")
@@ -181,9 +187,13 @@ def sum(
     dtype: npt.DTypeLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
+    initial: Any = None,
+    where: Any = None,
 ) -> Array:
     """Over one axis, several, or all of them. Integers and bool are summed in int64 or uint64 (32
     bits where the device has no 64), unless a dtype is given."""
+    if initial is not None or where is not None:
+        return _masked().accumulating("sum", x, axis, dtype, keepdims, out, initial, where)
     x = _array("sum", x)
     if (pair := complex_reductions.wanted_dtype("sum", x, dtype)) is not None:
         axes = _axes("sum", x, axis)
@@ -203,8 +213,12 @@ def prod(
     dtype: npt.DTypeLike | None = None,
     keepdims: bool = False,
     out: Array | None = None,
+    initial: Any = None,
+    where: Any = None,
 ) -> Array:
     """The product over one axis, several, or all of them, by sum()'s dtypes."""
+    if initial is not None or where is not None:
+        return _masked().accumulating("prod", x, axis, dtype, keepdims, out, initial, where)
     x = _array("prod", x)
     if (pair := complex_reductions.wanted_dtype("prod", x, dtype)) is not None:
         axes = _axes("prod", x, axis)
@@ -230,16 +244,22 @@ def _not_empty(op: str, x: Array, axes: Sequence[int]) -> None:
 
 
 def max(
-    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None
-) -> Array:
+    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
+    initial: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
     """The largest over one axis, several, or all of them; NaN where there is one."""
+    if initial is not None or where is not None:
+        return _masked().extreme("max", x, axis, keepdims, out, initial, where)
     return _extreme("max", x, axis, keepdims, out)
 
 
 def min(
-    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None
-) -> Array:
+    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
+    initial: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
     """The least over one axis, several, or all of them; NaN where there is one."""
+    if initial is not None or where is not None:
+        return _masked().extreme("min", x, axis, keepdims, out, initial, where)
     return _extreme("min", x, axis, keepdims, out)
 
 
@@ -253,9 +273,12 @@ def _averaged(x: Array) -> np.dtype[Any]:
 
 
 def mean(
-    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None
-) -> Array:
+    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
+    dtype: npt.DTypeLike | None = None, where: Any = None,
+) -> Array:  # fmt: skip
     """Over one axis, several, or all of them; of integers and bool in float32, NaN of nothing."""
+    if dtype is not None or where is not None:
+        return _masked().mean(x, axis, dtype, keepdims, out, where)
     x = _array("mean", x)
     axes, shape = _walk("mean", x, axis, keepdims)
     if x.dtype.kind == "c":
@@ -302,9 +325,15 @@ def var(
     correction: float = 0.0,
     keepdims: bool = False,
     out: Array | None = None,
+    dtype: npt.DTypeLike | None = None,
+    ddof: float | None = None,
+    where: Any = None,
 ) -> Array:
     """The variance over axes: squares of what elements are off their mean, summed and divided by
     their count less `correction`."""
+    if dtype is not None or ddof is not None or where is not None:
+        correction = _masked().correction_of("var", correction, ddof)
+        return _masked().spread("var", x, axis, correction, dtype, keepdims, out, where)
     return _spread("var", x, axis, correction, keepdims, out)
 
 
@@ -316,15 +345,24 @@ def std(
     correction: float = 0.0,
     keepdims: bool = False,
     out: Array | None = None,
+    dtype: npt.DTypeLike | None = None,
+    ddof: float | None = None,
+    where: Any = None,
 ) -> Array:
     """The square root of var()."""
+    if dtype is not None or ddof is not None or where is not None:
+        correction = _masked().correction_of("std", correction, ddof)
+        return _masked().spread("std", x, axis, correction, dtype, keepdims, out, where)
     return _spread("std", x, axis, correction, keepdims, out)
 
 
 def any(
-    x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Array | None = None
-) -> Array:
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Array | None = None,
+    where: Any = None,
+) -> Array:  # fmt: skip
     """Whether an element is not 0."""
+    if where is not None:
+        return _masked().truth("any", x, axis, keepdims, out, where)
     x = _truths(_array("any", x))
     axes, shape = _walk("any", x, axis, keepdims)
     front = _cast(x.stored_as, "bool")
@@ -332,9 +370,12 @@ def any(
 
 
 def all(
-    x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Array | None = None
-) -> Array:
+    x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Array | None = None,
+    where: Any = None,
+) -> Array:  # fmt: skip
     """Whether no element is 0."""
+    if where is not None:
+        return _masked().truth("all", x, axis, keepdims, out, where)
     x = _truths(_array("all", x))
     axes, shape = _walk("all", x, axis, keepdims)
     front = _cast(x.stored_as, "bool")

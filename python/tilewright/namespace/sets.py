@@ -9,11 +9,11 @@ from tilewright.namespace.creation import asarray, full, ones
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.elementwise import clip, isnan
 from tilewright.namespace.manipulation import concat, diff
+from tilewright.namespace.mixed import beside
 from tilewright.namespace.reductions import cumulative_sum
 from tilewright.namespace.selection import nonzero, searchsorted, take
 from tilewright.namespace.sorting import argsort, sort, topk
-from tilewright.operands import has_own_dtype, invalid, read_host, shown
-from tilewright.reading import _weak
+from tilewright.operands import invalid, shown
 
 
 class UniqueAll(NamedTuple):
@@ -142,26 +142,13 @@ def unique(
     return tuple(wanted) if len(wanted) > 1 else values
 
 
-def _beside(call: str, name: str, given: Any, like: Array) -> Array:
-    """An operand beside an Array, whose dtype numbers take where that is of their kind."""
-    if isinstance(given, Array):
-        like.backend._own(call, name, given)
-        return given
-    values = read_host(call, name, given)
-    if values.dtype.kind not in "biufc":
-        invalid(call, f"{name} is {shown(given)}, expected an Array or numbers")
-    if not has_own_dtype(given):
-        values = values.astype(_weak(values, like.dtype, like.backend, call, name), copy=False)
-    return asarray(values, device=like.backend)
-
-
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     """Whether each element of x1 is among those of x2, or with `invert` is not. One of both may be
     a number, or what the host has."""
     like = x1 if isinstance(x1, Array) else x2
     if not isinstance(like, Array):
         invalid("isin", f"x1 is {shown(x1)}, expected an Array; write tw.asarray(x1)")
-    x1, x2 = (_beside("isin", name, one, like) for name, one in (("x1", x1), ("x2", x2)))
+    x1, x2 = (beside("isin", name, one, like) for name, one in (("x1", x1), ("x2", x2)))
     flat = x2.reshape(-1)
     if not isinstance(invert, bool):
         invalid("isin", f"invert is {shown(invert)}, expected True or False")
