@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,7 +142,10 @@ class Array(ArrayMethods):
         if len(index) == 1 and isinstance(index[0], tuple):
             index = index[0]
         if len(index) == 1 and self.ndim != 1:
-            index = np.unravel_index(index[0], self.shape)
+            at = operator.index(index[0])
+            if not -self.size <= at < self.size:
+                raise _core.IndexOutOfRange(f"item: index {at} is out of range of {self.size}")
+            index = np.unravel_index(at % self.size, self.shape)
         one = self[index] if index else self
         if one.size != 1:
             raise _core.InvalidArgument(

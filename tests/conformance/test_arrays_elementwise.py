@@ -394,9 +394,7 @@ def test_ufuncs_of_numpy_stay_on_the_device(be: Backend) -> None:
     out = tw.empty_like(x)
     assert np.add(x, 1, out=out) is out
     same(out, host + 1)
-    for call in (lambda: np.modf(x), lambda: np.heaviside(x, 1),
-                 lambda: np.add(x, x, where=host > 0.5), lambda: np.convolve(x, x),
-                 lambda: np.unwrap(x)):  # fmt: skip
+    for call in (lambda: np.frexp(x), lambda: np.spacing(x), lambda: np.i0(x)):
         with pytest.raises(tw.Unsupported, match=r"x\.numpy\(\)"):
             call()
 

@@ -149,23 +149,22 @@ def insert(arr: Array, obj: Any, values: ArrayLike, axis: int | None = None) -> 
         invalid("insert", f"obj has shape {places.shape}, expected one dimension at most")
     source = beside("insert", "values", values, x)
     before = (slice(None),) * at
-    single = places.ndim == 0
-    if single and source.ndim > 0:
-        # One place takes as many values as there are, its axis first.
-        lead = source.reshape((1,) * max(0, x.ndim - source.ndim) + source.shape)
-        source = lead.transpose((*range(1, at + 1), 0, *range(at + 1, lead.ndim)))
-    count = source.shape[at] if single and source.ndim > at else 1 if single else places.size
+    count = places.size
+    if places.size == 1:
+        # One place takes as many values as there are.
+        source = source.reshape((1,) * max(0, x.ndim - source.ndim) + source.shape)
+        if places.ndim == 0:
+            source = source.transpose((*range(1, at + 1), 0, *range(at + 1, source.ndim)))
+        count = source.shape[at]
     found = np.atleast_1d(places).astype(np.intp)
     if ((found < -size) | (found > size)).any():
         invalid("insert", f"obj is {shown(obj)}, beyond axis {at} of {size} elements")
     found = np.where(found < 0, found + size, found)
-    if single or found.size == 1:
-        if not single:
-            count = source.shape[at] if source.ndim > at else 1
+    if found.size == 1:
         found = np.repeat(found, count)
-    order = np.argsort(found, kind="stable")
+    by_place = np.argsort(found, kind="stable")
     new = np.empty_like(found)
-    new[order] = found[order] + np.arange(found.size)
+    new[by_place] = found[by_place] + np.arange(found.size)
     old = np.ones(size + found.size, bool)
     old[new] = False
     shape = (*x.shape[:at], old.size, *x.shape[at + 1 :])

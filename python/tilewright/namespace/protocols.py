@@ -194,6 +194,8 @@ def _called(
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     named = {one.name: one for one in own if one.kind in by_name}
     bound = theirs.bind(*arguments, **options).arguments
+    if any(one.kind is one.VAR_POSITIONAL for one in theirs.parameters.values()) and not first:
+        return known(*arguments, **options)
     places: list[Any] = []
     names: dict[str, Any] = {}
     for at, one in enumerate(theirs.parameters.values()):
