@@ -182,7 +182,7 @@ class ArrayMethods(_core.ArrayBase):
 
 
 class Flat:
-    """An Array's elements row by row, as x.flat: an iterator of them, and the Array by one index."""
+    """x.flat: an iterator of the elements row by row, and the Array by one index."""
 
     def __init__(self, base: Any) -> None:
         self.base = base

@@ -29,7 +29,8 @@ FUNCTIONS = {
 }
 NAMES = """
 all angle any argmax argmin argpartition argsort argwhere astype bincount broadcast_arrays
-broadcast_to can_cast clip concat count_nonzero cumulative_prod cumulative_sum diff digitize dot einsum expand_dims flatnonzero
+broadcast_to can_cast clip concat count_nonzero cumulative_prod cumulative_sum
+diff digitize dot einsum expand_dims flatnonzero
 flip histogram histogram_bin_edges imag inner isdtype isin kron linspace matmul matrix_transpose
 max mean median meshgrid min moveaxis nanmax nanmean nanmin nanprod nansum nonzero pad partition
 percentile permute_dims prod put put_along_axis quantile ravel_multi_index real repeat

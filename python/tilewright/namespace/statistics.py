@@ -272,7 +272,8 @@ def nanstd(
 ) -> Array:
     """The square root of nanvar()."""
     x = an_array("nanstd", a, "a")
-    found = nanvar(x.astype("float32") if x.dtype == np.float16 else x, axis, None, None, ddof, keepdims)
+    wide = x.astype("float32") if x.dtype == np.float16 else x
+    found = nanvar(wide, axis, None, None, ddof, keepdims)
     result = as_float("nanstd", x).real.dtype if dtype is None else np.dtype(dtype)
     return written("nanstd", out, elementwise.sqrt(found).astype(result, copy=False))
 
@@ -317,7 +318,8 @@ def _at_part(ordered: Array, last: Array, part: float) -> Array:
     below = elementwise.floor(at)
     low = below.astype(last.dtype)
     high = elementwise.minimum(low + 1, last)
-    first, second = (take_along_axis(ordered, i, axis=-1).astype(wide, copy=False) for i in (low, high))
+    both = (take_along_axis(ordered, i, axis=-1) for i in (low, high))
+    first, second = (one.astype(wide, copy=False) for one in both)
     step = elementwise.where(first == second, 0.0, second - first)
     return (first + step * (at - below))[..., 0].astype(ordered.dtype, copy=False)
 
