@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import TYPE_CHECKING, Any
 
@@ -403,14 +404,9 @@ class Array(ArrayMethods):
 
     def __repr__(self) -> str:
         place = f"shape={self.shape}, dtype={self.dtype}, backend={self.backend.name!r}"
-        if self.size > 1000 or not self.backend.is_initialized:
+        if not _is_readable(self):
             return f"Array({place})"
-        try:
-            values = np.array2string(self.numpy(), separator=", ", prefix="Array(")
-        except _core.Error:
-            # Freed by close().
-            return f"Array({place})"
-        return f"Array({values}, {place})"
+        return f"Array({_values_text(self)}, {place})"
 
     # The other operators are _core's.
 
@@ -423,6 +419,41 @@ class Array(ArrayMethods):
     def __imatmul__(self, other: ArrayLike) -> Array:
         self[...] = _matmul(self, other)
         return self
+
+
+def _is_readable(x: Array) -> bool:
+    """Not where the memory was freed by close(), or this thread records. What queued work before it
+    failed with is raised, as by any read."""
+    if not x.backend.is_initialized:
+        return False
+    if x.size == 0:
+        return True
+    try:
+        x[(0,) * x.ndim].numpy()
+    except _core.IndexOutOfRange:
+        raise
+    except (_core.InvalidArgument, _core.NotInitialized):
+        return False
+    return True
+
+
+def _values_text(x: Array) -> str:
+    """The elements as NumPy shows them; where it leaves out the middle, only the edges are read."""
+    options: Any = np.get_printoptions()
+    edge, threshold = options["edgeitems"], options["threshold"]
+    if x.size <= threshold:
+        values = x.numpy()
+    else:
+        # One element stands for all that are left out along an axis.
+        sizes = tuple(min(size, 2 * edge + 1) for size in x.shape)
+        shown = x.backend._new(sizes, x.dtype)
+        ends = (slice(0, edge), slice(-edge, None))
+        for corner in itertools.product(
+            *(ends if size > 2 * edge > 0 else (slice(None),) for size in x.shape)
+        ):
+            shown[corner] = x[corner]
+        values, threshold = shown.numpy(), 0
+    return np.array2string(values, separator=", ", prefix="Array(", threshold=threshold)
 
 
 def _check_order(call: str, order: Any) -> None:

@@ -268,6 +268,11 @@ def test_out_of_range(be: Backend) -> None:
         be.synchronize()
         x[...] = on(be, np.arange(15, dtype=np.float32).reshape(5, 3))
         same(x[there[:2]], np.arange(6, dtype=np.float32).reshape(2, 3))
+    for shown in (lambda: x[there], lambda: (x[there], x)[1]):
+        # To print is to read: an error is raised, not lost.
+        with pytest.raises(tw.IndexOutOfRange, match=message.replace("-6", "65535")):
+            repr(shown())
+        be.synchronize()
     pair = on(be, np.array([1, 2])), on(be, np.array([0, 3]))
     with pytest.raises(tw.IndexOutOfRange, match="index 3 is out of range for axis 1 of 3"):
         x[pair].numpy()

@@ -25,7 +25,32 @@ def test_an_array_says_what_it_is(be: tw.Backend) -> None:
         len(be.array(1.0))
     assert "shape=(2, 3), dtype=float16, backend='cpu'" in repr(x)
     assert "0." in repr(x)
-    assert repr(be.zeros(5000)) == "Array(shape=(5000,), dtype=float32, backend='cpu')"
+    assert repr(be.zeros(5000)) == (
+        "Array([0., 0., 0., ..., 0., 0., 0.], shape=(5000,), dtype=float32, backend='cpu')"
+    )
+
+
+@pytest.mark.parametrize(
+    "shape", [(1001,), (7, 6, 90), (2, 501), (6, 6, 6, 6), (40, 1, 40), (7,) * 4, (0, 2000), (1000,)]
+)
+def test_the_middle_of_many_elements_is_left_out_as_numpy_does(
+    be: tw.Backend, shape: tuple[int, ...]
+) -> None:
+    host = np.random.default_rng(1).normal(0, 100, shape).astype(np.float32)
+    x = be.array(host)
+    for array, values in ((x, host), (x.T, host.T), (x[::-1], host[::-1])):
+        expected = np.array2string(values, separator=", ", prefix="Array(")
+        assert repr(array).startswith(f"Array({expected}, shape={values.shape}, ")
+    with np.printoptions(threshold=10, edgeitems=1):
+        expected = np.array2string(host, separator=", ", prefix="Array(")
+        assert repr(x).startswith(f"Array({expected}, ")
+
+
+def test_what_is_recorded_is_shown_without_values(be: tw.Backend) -> None:
+    x = be.zeros(5000)
+    with be.record():
+        y = x + 1.0
+        assert repr(y) == "Array(shape=(5000,), dtype=float32, backend='cpu')"
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0, 2), (2, 3, 4), (1,) * 8])
