@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright import _core
+from tilewright import _core, tracing
 from tilewright.array import Array
 from tilewright.operands import invalid, shown
 
@@ -99,16 +99,17 @@ class _Recorded:
         arguments, options = _put_together(form, self.inputs)
         # What is deferred still at the recording's end is computed there.
         before = _core._set_deferred_here(True)
-        _recording.is_under_way = True
+        # Tables, and what the function uploads: not of the recording, which reads them.
+        self.constants: list[Any] = []
         try:
             with backend.record() as self.recording:
                 _core._set_read_only(self.inputs)
                 try:
-                    result = function(*arguments, **options)
+                    with tracing.traced(self.constants):
+                        result = function(*arguments, **options)
                 finally:
                     _core._set_read_only([])
         finally:
-            _recording.is_under_way = False
             _core._set_deferred_here(before)
         self.results: list[Array] = []
         self.result = _taken_apart("compile: a result", result, self.results)
@@ -129,10 +130,6 @@ class _Recorded:
                 own[...] = x
         self.recording.replay()
         return _put_together(self.result, [x.copy() for x in self.results])
-
-
-# In the thread that records a function.
-_recording = threading.local()
 
 
 def _check_result(form: Any) -> None:
@@ -162,7 +159,7 @@ class Compiled:
         self._lock = threading.RLock()
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        if getattr(_recording, "is_under_way", False):
+        if tracing.is_under_way():
             # A part of what is recorded already.
             return self._function(*arguments, **options)
         given: list[Array] = []
@@ -225,7 +222,8 @@ def compile(function: Callable[..., Any]) -> Compiled:
     others. Also as a decorator.
 
     The function runs as Python only when it is recorded. It may not read elements (`item()`,
-    `if x:`) nor write its arguments, and what it draws from a random generator stays the same. An
+    `if x:`), write its arguments or draw from a random generator. What it makes of the host's
+    numbers stays what it was by then. An
     Array that is the same at each call, as weights are, is read where it lies; what it is then is
     what counts. Those that change are copied to memory of the recording, and results from it.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 
-from tilewright import _core
+from tilewright import _core, tracing
 from tilewright.array import Array
 
 if TYPE_CHECKING:
@@ -190,6 +190,12 @@ class Operands(_core.Backend):
     """What every op of the array tier starts and ends with."""
 
     def _upload(self, values: npt.NDArray[Any]) -> Array:
+        if tracing.is_under_way():
+            # What is written to it must not be there at the next replay.
+            return tracing.apart(lambda: self._uploaded(values)).copy()
+        return self._uploaded(values)
+
+    def _uploaded(self, values: npt.NDArray[Any]) -> Array:
         array = self._new(values.shape, values.dtype)
         self.copy_htod(array, values)
         return array
@@ -298,5 +304,5 @@ class Operands(_core.Backend):
         one = to_host(call, "value", value, wanted)
         # Made before the host's copy, so that a size no device could hold is refused by it.
         array = self._new(sizes, wanted)
-        self.copy_htod(array, np.full(sizes, one))
+        array[...] = one.item()
         return array

@@ -159,8 +159,9 @@ def test_methods(be):
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: x.sum().item(), "record"),
-        (lambda x: x * 2 if (x > 0).all() else x, "record"),
+        (lambda x: x.sum().item(), "^item: "),
+        (lambda x: x * 2 if (x > 0).all() else x, "^bool: "),
+        (lambda x: x.device.synchronize(), "^synchronize: this thread records"),
         (lambda x: tw.add(x, 1, out=x), "read only"),
         (lambda x: x.__iadd__(1), "read only"),
         (lambda x: x.__setitem__(0, 1), "read only"),
@@ -176,6 +177,90 @@ def test_what_a_recording_cannot_hold(be, function, message):
     # Nothing is left of it.
     x += 1
     np.testing.assert_array_equal((x * 2).numpy(), (host + 1) * 2)
+
+
+CONSTANTS = {
+    "arange": lambda x: x + tw.arange(71, device=x.device),
+    "linspace": lambda x: x + tw.linspace(0, 1, 71, device=x.device),
+    "asarray": lambda x: x * tw.asarray([2.0] * 71, device=x.device),
+    "array": lambda x: x * x.device.array([3.0]),
+    "full": lambda x: x * x.device.full((71,), 2.5),
+    "operand": lambda x: x + np.arange(71, dtype=np.float32),
+    "eye": lambda x: x[:, :67] + tw.eye(67, device=x.device),
+    "tril": lambda x: tw.tril(x),
+    "indices": lambda x: x[[3, 0, -1]],
+    "mask": lambda x: tw.where(np.arange(71) % 2 == 0, x, 0),
+    "histogram": lambda x: tw.histogram(x, bins=4, range=(-5, 5))[0],
+    "quantile": lambda x: tw.quantile(x, [0.25, 0.5]),
+    "fft": lambda x: tw.fft.fft(x.astype("complex64")),
+    "rfft of 2 * 67": lambda x: tw.fft.rfft(x, n=134),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_what_is_made_of_the_hosts_numbers_is_of_the_recording(be, name):
+    from tilewright.transforms import kept
+
+    function = CONSTANTS[name]
+    compiled = tw.compile(function)
+    kept.forget()
+    for _ in range(3):
+        host = whole()
+        found = compiled(on(be, host))
+        # Tables, too: the recording has its own.
+        kept.forget()
+        gc.collect()
+        np.testing.assert_array_equal(found.numpy(), function(on(be, host)).numpy())
+
+
+def test_a_constant_that_is_written_is_the_same_at_each_call(be):
+    @tw.compile
+    def f(x):
+        total = tw.asarray([1.0, 2.0, 3.0], device=be)
+        total += x
+        total[0] = 7
+        return total
+
+    for i in range(3):
+        x = tw.full((3,), float(i), device=be)
+        assert f(x).tolist() == [7.0, 2.0 + i, 3.0 + i]
+
+
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [
+        (lambda x: x[0, 0].item(), "item"),
+        (lambda x: x.tolist(), "tolist"),
+        (lambda x: np.asarray(x), r"np\.asarray"),
+        (lambda x: float(x[0, 0]), "float"),
+        (lambda x: x if x[0, 0] else x + 1, "bool"),
+        (lambda x: x[x > 1], r"x\[mask\]"),
+        (lambda x: tw.nonzero(x)[0], "nonzero"),
+        (lambda x: tw.unique_values(x), "unique_values"),
+        (lambda x: tw.histogram(x)[0], "histogram"),
+        (lambda x: tw.linalg.cholesky(x[:, :67]), "cholesky"),
+        (lambda x: tw.linalg.solve(x[:, :67], x[:, 0]), "solve"),
+        (lambda x: tw.linalg.svdvals(x), "svdvals"),
+    ],
+)
+def test_what_reads_is_refused_by_its_own_name(be, function, call):
+    x = on(be, whole())
+    with pytest.raises(tw.InvalidArgument, match=f"^{call}: it reads from the device"):
+        tw.compile(function)(x)
+    be.synchronize()
+
+
+def test_draws_are_refused(be):
+    rng = tw.random.default_rng(3, device=be)
+    x = on(be, whole())
+    for call, function in {
+        "normal": lambda x: x + rng.normal(size=SHAPE),
+        "permutation": lambda x: rng.permutation(x),
+        "poisson": lambda x: x + rng.poisson(3.0, SHAPE),
+    }.items():
+        with pytest.raises(tw.InvalidArgument, match=f"^{call}: it draws from Generator.*before"):
+            tw.compile(function)(x)
+    assert rng.state["place"] == 0
 
 
 def test_errors_of_the_function_come_through(be):

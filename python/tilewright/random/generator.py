@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright import _core
+from tilewright import _core, tracing
 from tilewright.array import Array
 from tilewright.namespace.devices import to_backend
 from tilewright.operands import check_stored, invalid, shown, to_dtype, to_integer
@@ -108,6 +108,11 @@ class Generator(Permutations):
         return to_backend(call, self._device)
 
     def _next(self, blocks: int) -> Stream:
+        if tracing.is_under_way():
+            raise tracing.Refused(
+                f"it draws from {self!r}, and each call of a function that tw.compile recorded "
+                "would have the same numbers; draw before the call, and give it the Array"
+            )
         with self._lock:
             place = self._place
             self._place = (place + blocks) & 0xFFFFFFFFFFFFFFFF

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright import _core
+from tilewright import _core, tracing
 from tilewright.array import Array
 from tilewright.namespace.complex_functions import complex_dtype
 from tilewright.namespace.manipulation import moveaxis
@@ -73,6 +73,12 @@ _kept: weakref.WeakKeyDictionary[Any, OrderedDict[Any, Plan]] = weakref.WeakKeyD
 
 
 def found(backend: Backend, key: Any, make: Callable[[], Plan]) -> Plan:
+    made = _found(backend, key, make)
+    tracing.keep(made)  # also where another length's tables take its place here
+    return made
+
+
+def _found(backend: Backend, key: Any, make: Callable[[], Plan]) -> Plan:
     with _lock:
         plans = _kept.setdefault(backend, OrderedDict())
         kept = plans.get(key)
@@ -81,7 +87,7 @@ def found(backend: Backend, key: Any, make: Callable[[], Plan]) -> Plan:
             return kept
         if kept is not None:
             plans.clear()
-    made = make()  # without the lock: two threads may make the same
+    made = tracing.apart(make)  # without the lock: two threads may make the same
     with _lock:
         plans[key] = made
         while len(plans) > 1 and sum(one.nbytes for one in plans.values()) > MOST_BYTES:
