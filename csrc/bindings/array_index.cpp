@@ -6,6 +6,7 @@
 
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_map.hpp"
+#include "bindings/convert.hpp"
 #include "bindings/method.hpp"
 #include "bindings/python_call.hpp"
 #include "core/text.hpp"
@@ -49,9 +50,9 @@ class Basic {
         ++consumed;
       }
     }
-    if (ellipses > 1) throw py::index_error("an index has one Ellipsis at most");
+    if (ellipses > 1) throw IndexOutOfRange("an index has one Ellipsis at most");
     if (consumed > from_.rank) {
-      throw py::index_error(text("an index of ", consumed, " items, but the Array has ", from_.rank,
+      throw IndexOutOfRange(text("an index of ", consumed, " items, but the Array has ", from_.rank,
                                  " dimensions (shape ", std::string(py::str(array_.shape)), ")"));
     }
     const std::size_t rest = from_.rank - consumed;
@@ -73,7 +74,7 @@ class Basic {
  private:
   void add(Size size, Size stride) {
     if (to_.rank == max_rank) {
-      throw py::index_error(text("an index gives more than ", max_rank, " dimensions"));
+      throw IndexOutOfRange(text("an index gives more than ", max_rank, " dimensions"));
     }
     to_.values[to_.rank++] = size;
     strides_.values[strides_.rank++] = stride;
@@ -98,10 +99,16 @@ class Basic {
   void integer(PyObject* item) {
     const Py_ssize_t index =
         call_python([&] { return PyNumber_AsSsize_t(item, PyExc_IndexError); });
-    if (index == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+    if (index == -1 && PyErr_Occurred() != nullptr) {
+      if (PyErr_ExceptionMatches(PyExc_IndexError) == 0) throw py::error_already_set();
+      PyErr_Clear();
+      throw IndexOutOfRange(text("index ", shown(item),
+                                 " is out of range for axis ", at_, " of ", from_[at_],
+                                 " elements"));
+    }
     const Size size = from_[at_];
     if (index < -size || index >= size) {
-      throw py::index_error(
+      throw IndexOutOfRange(
           text("index ", index, " is out of range for axis ", at_, " of ", size, " elements"));
     }
     offset_ += (index < 0 ? index + size : index) * from_strides_[at_];

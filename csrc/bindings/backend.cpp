@@ -2,7 +2,11 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "bindings/deferred.hpp"
 #include "bindings/host_buffer.hpp"
@@ -19,6 +23,24 @@ namespace {
 constexpr const char* config_keys =
     "adapter_index (or device_id), power_preference, debug_mode, max_buffer_size, "
     "enable_pipeline_cache, preferred_workgroup_size, compute_units, memory_limit, cache_limit";
+
+/// Of the ops of the trait, those that take complex numbers too.
+bool takes_complex(std::string_view op) {
+  constexpr std::array<std::string_view, 8> names{"cholesky", "lu",  "triangular_solve", "fft",
+                                                  "qr",       "eigh", "svd",             "eig"};
+  return std::ranges::find(names, op) != names.end();
+}
+
+/// The dtype of each part of complex numbers, where a dtype is theirs.
+std::optional<DType> parts_of(py::handle dtype) {
+  const bool is_numpys = py::hasattr(dtype, "itemsize") && py::hasattr(dtype, "newbyteorder");
+  const py::object name =
+      is_numpys ? py::object(dtype.attr("name")) : py::reinterpret_borrow<py::object>(dtype);
+  if (PyUnicode_CheckExact(name.ptr()) == 0) return {};
+  if (name.equal(py::str("complex64"))) return DType::float32;
+  if (name.equal(py::str("complex128"))) return DType::float64;
+  return {};
+}
 
 Config to_config(const char* call, const py::kwargs& given) {
   Config config;
@@ -99,16 +121,28 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
          Given<std::optional<std::string>> kind, Given<std::optional<DType>> to) {
         constexpr const char* call = "supports";
         const std::string wanted = to_string(op.object, {call, "op"});
-        const DType stored_as = Convert<DType>::from(dtype.object, {call, "dtype"});
-        const auto of = Convert<std::optional<std::string>>::from(kind.object, {call, "kind"});
+        const std::optional<DType> parts = parts_of(dtype.object);
+        const DType stored_as = parts ? *parts : Convert<DType>::from(dtype.object, {call, "dtype"});
+        auto of = Convert<std::optional<std::string>>::from(kind.object, {call, "kind"});
         const auto written = Convert<std::optional<DType>>::from(to.object, {call, "to"});
         if (of && of->empty()) Argument{call, "kind"}.refuse(kind.object, "a name");
+        if (parts) {
+          if (of.value_or("complex") != "complex") {
+            Argument{call, "kind"}.refuse(kind.object, "'complex', as the dtype is");
+          }
+          if (!takes_complex(wanted)) {
+            without_gil([&] { self->supports(wanted); });  // refuses what is no op
+            return false;
+          }
+          of = "complex";
+        }
         return without_gil(
             [&] { return self->supports(wanted, stored_as, of.value_or(""), written); });
       },
       py::arg("op"), py::arg("dtype") = "float32", py::arg("kind") = py::none(),
       py::arg("to") = py::none(),
-      "Whether a call of the op on buffers of the dtype would run here.");
+      "Whether a call of the op on buffers of the dtype would run here. Of the dtype of each part, "
+      "with the kind 'complex', an op takes complex numbers; 'complex64' says both.");
   cls.def(
       "available_ops",
       [](Self<Backend> self) {

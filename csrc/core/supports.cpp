@@ -45,6 +45,12 @@ struct Question {
   void only(DType own) const {
     if (dtype != own) throw InvalidArgument(text("expected ", to_string(own)));
   }
+  /// Of an op that takes complex numbers, of which the dtype is each part's.
+  bool is_complex() const {
+    constexpr std::array<std::string_view, 2> kinds{"real", "complex"};
+    if (!kind.empty() && std::ranges::find(kinds, kind) == kinds.end()) unknown("kind", kinds);
+    return kind == "complex";
+  }
   [[noreturn]] void unknown(std::string_view what, std::span<const std::string_view> names) const {
     std::string all;
     for (const std::string_view name : names) all += text(all.empty() ? "" : ", ", name);
@@ -245,17 +251,20 @@ constexpr Op ops[] = {
      }},
     {"cholesky",
      [](Backend& be, const Question& q) {
-       be.cholesky(q.x[0], q.x[1], q.x[2], n, 1, false, false, q.dtype);
+       be.cholesky(q.x[0], q.x[1], q.x[2], n, 1, false, q.is_complex(), q.dtype);
      }},
-    {"lu", [](Backend& be,
-              const Question& q) { be.lu(q.x[0], q.x[1], q.x[2], q.x[3], n, 1, false, q.dtype); }},
+    {"lu",
+     [](Backend& be, const Question& q) {
+       be.lu(q.x[0], q.x[1], q.x[2], q.x[3], n, 1, q.is_complex(), q.dtype);
+     }},
     {"triangular_solve",
      [](Backend& be, const Question& q) {
-       be.triangular_solve(q.x[0], q.x[1], q.x[2], n, n, 1, false, as_is, false, false, false,
-                           q.dtype);
+       be.triangular_solve(q.x[0], q.x[1], q.x[2], n, n, 1, false, as_is, false, false,
+                           q.is_complex(), q.dtype);
      }},
     {"fft",
      [](Backend& be, const Question& q) {
+       q.is_complex();  // whatever its kind, it takes complex numbers
        be.fft(q.x[0], q.x[1], q.x[2], 1, n, 1, 1, false, 1, std::nullopt, q.dtype);
      }},
     {"fft_real",
@@ -264,19 +273,20 @@ constexpr Op ops[] = {
      }},
     {"qr",
      [](Backend& be, const Question& q) {
-       be.qr(q.x[0], q.x[1], q.x[2], n, n, 1, false, false, q.dtype);
+       be.qr(q.x[0], q.x[1], q.x[2], n, n, 1, false, q.is_complex(), q.dtype);
      }},
     {"eigh",
      [](Backend& be, const Question& q) {
-       be.eigh(q.x[0], q.x[1], q.x[2], q.x[3], n, 1, false, true, false, q.dtype);
+       be.eigh(q.x[0], q.x[1], q.x[2], q.x[3], n, 1, false, true, q.is_complex(), q.dtype);
      }},
     {"svd",
      [](Backend& be, const Question& q) {
-       be.svd(q.x[0], q.x[1], q.x[2], q.x[3], q.x[4], n, n, 1, false, true, false, q.dtype);
+       be.svd(q.x[0], q.x[1], q.x[2], q.x[3], q.x[4], n, n, 1, false, true, q.is_complex(),
+              q.dtype);
      }},
     {"eig",
      [](Backend& be, const Question& q) {
-       be.eig(q.x[0], q.x[1], q.x[2], q.x[3], n, 1, true, false, q.dtype);
+       be.eig(q.x[0], q.x[1], q.x[2], q.x[3], n, 1, true, q.is_complex(), q.dtype);
      }},
     {"map", ask_map},
     {"map_reduce", ask_map_reduce},

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.namespace import ranges
+from tilewright.namespace.complex_functions import parts_dtype
 from tilewright.namespace.devices import to_backend
 from tilewright.operands import (
     DTYPES,
+    INT32,
     check_stored,
     has_own_dtype,
     invalid,
@@ -264,14 +268,31 @@ def arange(
         past = _number("arange", "stop", stop)
     if by == 0:
         invalid("arange", "step is 0, expected another number")
-    integers = all(isinstance(one, int) for one in (first, past, by))
-    default = default_integer(backend) if integers else FLOAT32
+    are_integers = all(isinstance(one, int) for one in (first, past, by))
+    default = default_integer(backend) if are_integers else FLOAT32
     wanted = _dtype_for("arange", dtype, default, backend)
     try:
-        values = np.arange(first, past, by)
-    except (ValueError, OverflowError, MemoryError) as error:
-        raise _core.InvalidArgument(f"arange: {error}") from error
-    return asarray(values, dtype=wanted, device=backend)
+        if not all(map(math.isfinite, (first, past, by))):
+            invalid("arange", f"start, stop and step are {first}, {past} and {by}, expected finite")
+        steps = -((first - past) // by) if are_integers else math.ceil((past - first) / by)
+        start, delta = float(first), float(first + by) - float(first)
+        count = max(0, steps)
+    except OverflowError as error:
+        raise _core.InvalidArgument(
+            f"arange: start, stop and step are {shown(first)}, {shown(past)} and {shown(by)}, more "
+            "numbers than there may be, or larger ones than floats hold"
+        ) from error
+    if are_integers or ranges.are_whole(first, by):
+        first, by = int(first), int(by)
+    if count:
+        ranges.check_held("arange", wanted, int(first), int(first + (count - 1) * by))
+    made = parts_dtype(wanted) if wanted.kind == "c" else wanted
+    result = backend._new(to_shape("arange", count), made)
+    if count:
+        ranges.fill("arange", result, first, by, delta)
+    if count > 1 and start + delta != first + by:
+        result[1] = first + by
+    return result.astype(wanted, copy=False)
 
 
 def linspace(
@@ -294,9 +315,37 @@ def linspace(
     count = to_integer("linspace", "num", num)
     if count < 0:
         invalid("linspace", f"num is {count}, expected 0 or more")
-    values = np.linspace(first, last, count, endpoint=bool(endpoint))
-    _check_real("linspace", "start or stop", values.dtype, wanted)
-    return backend._upload(values.astype(wanted))
+    if is_complex:
+        _check_real("linspace", "start or stop", np.dtype(np.complex128), wanted)
+    made = np.dtype(COMPLEX64) if is_complex and wanted.kind == "b" else wanted
+    result = backend._new(to_shape("linspace", count), made)
+    if made.kind != "c":
+        _spread(result, first, last, bool(endpoint))
+        return result
+    for part, low, high in ((0, first.real, last.real), (1, first.imag, last.imag)):
+        numbers = backend._new(result.shape, parts_dtype(made))
+        _spread(numbers, low, high, bool(endpoint))
+        result._part(part)[...] = numbers
+    return result.astype(wanted, copy=False)
+
+
+def _spread(result: Array, first: float, last: float, endpoint: bool) -> None:
+    """NumPy's steps, of which the last one is the end itself."""
+    if not result.size:
+        return
+    try:
+        start, end = float(first), float(last)
+        if result.dtype.kind in "iu":
+            ranges.check_held("linspace", result.dtype, int(first), int(last))
+    except (OverflowError, ValueError) as error:
+        raise _core.InvalidArgument(
+            f"linspace: start and stop are {shown(first)} and {shown(last)}: {error}"
+        ) from error
+    steps = result.size - 1 if endpoint else result.size
+    step = (end - start) / steps if steps else 0.0
+    ranges.fill("linspace", result, start, step, step)
+    if endpoint and steps and start + steps * step != end:
+        result[-1] = int(end) if result.dtype.kind in "iu" else end
 
 
 def eye(
@@ -330,8 +379,12 @@ def _triangle(call: str, x: Any, k: Any, upper: bool) -> Array:
     if max(rows, cols) + min(abs(above), rows + cols) >= 2**31:
         raise _core.Unsupported(f"{call}: x has shape {x.shape}; rows are counted to 2**31")
     above = max(-rows - 1, min(above, cols + 1))
-    row = x.backend._upload(np.arange(rows, dtype=np.int32)[:, None] + np.int32(above))
-    col = x.backend._upload(np.arange(cols, dtype=np.int32)[None, :])
+    row = x.backend._new((rows,), INT32)
+    col = x.backend._new((cols,), INT32)
+    if rows and cols:
+        ranges.fill("tril", row, above, 1, 1.0)
+        ranges.fill("tril", col, 0, 1, 1.0)
+    row, col = row.reshape(rows, 1), col.reshape(1, cols)
     kept = greater_equal(col, row) if upper else less_equal(col, row)
     return where(kept, x, False if x.dtype.kind == "b" else 0)
 

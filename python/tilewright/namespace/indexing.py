@@ -86,13 +86,13 @@ def to_indices(call: str, x: Array, given: Any, axis: int, size: int) -> Array:
     if isinstance(given, Array):
         x.backend._own(call, "an index", given)
         if given.dtype.kind not in "iu":
-            raise IndexError(f"{call}: an index is of dtype {given.dtype}, expected integers")
+            raise _core.IndexOutOfRange(f"{call}: an index is of dtype {given.dtype}, expected integers")
         return given
     host = read_host(call, "an index", given)
     if host.size == 0 and not hasattr(given, "dtype"):
         host = host.astype(np.int32)
     if host.dtype.kind not in "iu":
-        raise IndexError(f"{call}: an index is of dtype {host.dtype}, expected integers")
+        raise _core.IndexOutOfRange(f"{call}: an index is of dtype {host.dtype}, expected integers")
     return uploaded(call, x, host, axis, size)
 
 
@@ -241,7 +241,7 @@ class Key:
             self.by_arrays = np.broadcast_shapes(*shapes)
         except ValueError:
             listed = ", ".join(str(shape) for shape in shapes)
-            raise IndexError(
+            raise _core.IndexOutOfRange(
                 f"{call}: arrays of indices have the shapes {listed}, which do not broadcast"
             ) from None
         self.view: Array = x[tuple(basic)]
@@ -281,9 +281,9 @@ class Key:
             elif one is not None and not isinstance(one, bool):
                 consumed += one.ndim if hasattr(one, "dtype") and one.dtype == BOOL else 1
         if ellipses > 1:
-            raise IndexError("an index has one Ellipsis at most")
+            raise _core.IndexOutOfRange("an index has one Ellipsis at most")
         if consumed > x.ndim:
-            raise IndexError(
+            raise _core.IndexOutOfRange(
                 f"an index of {consumed} items, but the Array has {x.ndim} dimensions (shape "
                 f"{x.shape})"
             )
@@ -309,7 +309,7 @@ class Key:
 
 def check_mask(mask: tuple[int, ...], shape: tuple[int, ...]) -> None:
     if mask != shape:
-        raise IndexError(f"a mask of shape {mask} for an Array of shape {shape}")
+        raise _core.IndexOutOfRange(f"a mask of shape {mask} for an Array of shape {shape}")
 
 
 def _read(call: str, item: Any) -> Any:
@@ -327,7 +327,7 @@ def _read(call: str, item: Any) -> Any:
         if host.size == 0 and not hasattr(item, "dtype"):
             host = host.astype(np.int32)
         if host.dtype.kind not in "biu":
-            raise IndexError(
+            raise _core.IndexOutOfRange(
                 f"{call}: an index is of dtype {host.dtype}, expected integers or bool"
             )
         if host.ndim == 0:
@@ -339,7 +339,7 @@ def _read(call: str, item: Any) -> Any:
 
 
 def _refuse(call: str, item: Any) -> NoReturn:
-    raise IndexError(
+    raise _core.IndexOutOfRange(
         f"{call}: an index is {shown(item)}, expected integers, slices, ..., None, masks and "
         "arrays of integers"
     )
@@ -374,7 +374,7 @@ def _one_mask(call: str, x: Array, key: Any) -> Array | None:
     if not hasattr(mask, "dtype") or mask.dtype != BOOL or mask.ndim == 0:
         return None
     if mask.ndim > x.ndim:
-        raise IndexError(
+        raise _core.IndexOutOfRange(
             f"a mask of {mask.ndim} dimensions for an Array of {x.ndim} (shape {x.shape})"
         )
     check_mask(mask.shape, x.shape[: mask.ndim])
