@@ -59,6 +59,7 @@ from tilewright.namespace.complex_functions import (
 )
 from tilewright.namespace.creation import (
     arange,
+    array,
     asarray,
     empty,
     empty_like,
@@ -317,6 +318,7 @@ __all__ = [
     "argpartition",
     "argsort",
     "argwhere",
+    "array",
     "asarray",
     "asin",
     "asinh",
@@ -505,6 +507,13 @@ __all__ = [
 ]
 
 __array_api_version__ = "2025.12"
+
+
+
+def __dir__() -> list[str]:
+    """The public names, without the modules that they come from."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
 
 read_environment()
 

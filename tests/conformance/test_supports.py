@@ -188,3 +188,25 @@ def test_before_init_and_after_close(be: Backend) -> None:
     for call in (lambda: closed.supports("gemm"), closed.available_ops):
         with pytest.raises(tw.NotInitialized):
             call()
+
+
+@pytest.mark.parametrize("op", ["cholesky", "lu", "triangular_solve", "qr", "eigh", "svd", "eig"])
+def test_complex_numbers_by_their_dtype(be: Backend, buffers: list[int], op: str) -> None:
+    for dtype, parts in (("complex64", "float32"), ("complex128", "float64")):
+        values = dict(zip(CALLS[op], positional(CALLS[op], buffers), strict=True))
+        values.update(is_complex=True, dtype=parts)
+        found = runs(lambda values=values: getattr(be, op)(*values.values()))
+        assert be.supports(op, dtype) == be.supports(op, np.dtype(dtype)) == found
+        assert be.supports(op, parts, "complex") == found
+        assert be.supports(op, parts, "real") == be.supports(op, parts)
+
+
+def test_where_complex_numbers_are_no_dtype(be: Backend) -> None:
+    assert be.supports("fft", "complex64") == be.supports("fft")
+    assert not be.supports("map", "complex64") and not be.supports("softmax", tw.complex64)
+    with pytest.raises(tw.InvalidArgument, match="kind is 'real'.*expected 'complex'"):
+        be.supports("qr", "complex64", "real")
+    with pytest.raises(tw.InvalidArgument, match="kind is 'exp', expected .*real, complex"):
+        be.supports("qr", "float32", "exp")
+    with pytest.raises(tw.InvalidArgument, match="op is 'exp'"):
+        be.supports("exp", "complex64")

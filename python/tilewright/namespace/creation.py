@@ -62,6 +62,18 @@ def _check_real(call: str, name: str, dtype: np.dtype[Any], wanted: np.dtype[Any
         invalid(call, f"{name} is {dtype}, which {wanted} does not hold; give its real parts")
 
 
+def array(
+    obj: Any,
+    /,
+    dtype: npt.DTypeLike | None = None,
+    *,
+    copy: bool | None = True,
+    device: Device | None = None,
+) -> Array:
+    """asarray() that copies an Array too, by NumPy's name."""
+    return _to_array("array", obj, dtype, device, copy)
+
+
 def asarray(
     obj: Any,
     /,
@@ -73,45 +85,60 @@ def asarray(
     """obj on a device: an Array that is there already as it is, unless `copy` asks for a copy;
     anything else that reads as an array as a copy. Python's numbers become bool, int64 (int32 where
     the device has no int64), float32 and complex64; other values keep their dtype."""
+    return _to_array("asarray", obj, dtype, device, copy)
+
+
+def _to_array(
+    call: str, obj: Any, dtype: npt.DTypeLike | None, device: Device | None, copy: bool | None
+) -> Array:
     if copy is not None and not isinstance(copy, bool):
-        invalid("asarray", f"copy is {shown(copy)}, expected True, False or None")
+        invalid(call, f"copy is {shown(copy)}, expected True, False or None")
     if isinstance(obj, Array):
-        backend = obj.backend if device is None else to_backend("asarray", device)
-        wanted = obj.dtype if dtype is None else to_dtype("asarray", dtype)
+        backend = obj.backend if device is None else to_backend(call, device)
+        wanted = obj.dtype if dtype is None else to_dtype(call, dtype)
         if backend is obj.backend and wanted == obj.dtype:
             return obj.copy() if copy else obj
         if copy is False:
-            invalid("asarray", "copy is False, but another device or dtype takes a copy")
-        check_stored("asarray", backend, wanted)
+            invalid(call, "copy is False, but another device or dtype takes a copy")
+        check_stored(call, backend, wanted)
         if backend is obj.backend:
             return obj.astype(wanted)
         host = obj.numpy()
-        _check_real("asarray", "obj", host.dtype, wanted)
+        _check_real(call, "obj", host.dtype, wanted)
         return backend._upload(host.astype(wanted, copy=False))
     if copy is False:
-        invalid("asarray", f"copy is False, but obj is {shown(obj)}, which is not on the device")
-    backend = to_backend("asarray", device)
+        invalid(call, f"copy is False, but obj is {shown(obj)}, which is not on the device")
+    backend = to_backend(call, device)
     if isinstance(obj, (list, tuple)):
         obj = _host_items(obj)
-    values = read_host("asarray", "obj", obj)
+    values = read_host(call, "obj", obj)
+    if values.dtype.kind == "O":
+        _refuse_too_large(call, values)
     if values.dtype.kind not in "biufc":
-        invalid("asarray", f"obj is of dtype {values.dtype}, expected bool or numbers")
+        invalid(call, f"obj is of dtype {values.dtype}, expected bool or numbers")
     if dtype is not None:
-        wanted = _dtype_for("asarray", dtype, FLOAT32, backend)
+        wanted = _dtype_for(call, dtype, FLOAT32, backend)
     elif has_own_dtype(obj):
         wanted = values.dtype.newbyteorder("=")
         if wanted not in DTYPES:
-            invalid("asarray", f"obj is of dtype {values.dtype}, expected 64 bits or less a part")
-        check_stored("asarray", backend, wanted)
+            invalid(call, f"obj is of dtype {values.dtype}, expected 64 bits or less a part")
+        check_stored(call, backend, wanted)
     else:
         wanted = _default_for(values, backend)
     if values.dtype.kind in "iu" and wanted.kind in "iu" and values.size:
         limits = np.iinfo(wanted)
         if int(values.min()) < limits.min or int(values.max()) > limits.max:
-            invalid("asarray", f"obj has numbers that {wanted} does not hold")
-    _check_real("asarray", "obj", values.dtype, wanted)
+            invalid(call, f"obj has numbers that {wanted} does not hold")
+    _check_real(call, "obj", values.dtype, wanted)
     with np.errstate(all="ignore"):
         return backend._upload(values.astype(wanted, copy=False))
+
+
+def _refuse_too_large(call: str, values: np.ndarray[Any, Any]) -> None:
+    """Integers beyond 64 bits, of which NumPy makes objects."""
+    for one in values.flat:
+        if isinstance(one, int) and not -(2**63) <= one < 2**64:
+            invalid(call, f"obj has {shown(one)}, which no dtype of integers holds; write a float")
 
 
 def _host_items(items: Any) -> Any:
@@ -179,7 +206,17 @@ def _filled(
         default = np.dtype(value.dtype)
     else:
         invalid(call, f"fill_value is {shown(value)}, expected a number")
-    made = backend._new(sizes, _dtype_for(call, dtype, default, backend))
+    wanted = _dtype_for(call, dtype, default, backend)
+    if isinstance(value, int) and wanted.kind in "iu":
+        limits = np.iinfo(wanted)
+        if not limits.min <= value <= limits.max:
+            invalid(call, f"fill_value is {shown(value)}, which {wanted} does not hold")
+    if isinstance(value, int) and wanted.kind in "fc":
+        try:
+            value = float(value)
+        except OverflowError:
+            invalid(call, f"fill_value is {shown(value)}, which {wanted} does not hold")
+    made = backend._new(sizes, wanted)
     made[...] = value
     return made
 
@@ -361,7 +398,10 @@ def eye(
     rows = to_integer("eye", "n_rows", n_rows)
     cols = rows if n_cols is None else to_integer("eye", "n_cols", n_cols)
     above = to_integer("eye", "k", k)
-    made = zeros((rows, cols), dtype=dtype, device=device)
+    for name, size in (("n_rows", rows), ("n_cols", cols)):
+        if size < 0:
+            invalid("eye", f"{name} is {size}, expected 0 or more")
+    made = _filled("eye", (rows, cols), 0, FLOAT32 if dtype is None else dtype, device)
     length = min(rows + min(above, 0), cols - max(above, 0))
     if length > 0:
         start = above if above >= 0 else -above * cols

@@ -120,7 +120,7 @@ def _floats(backend: Backend, call: str, result: Array, first: float, step: floa
     if FLOAT64 in stored(backend):
         _wide(backend, result, first, step)
     elif result.dtype.kind == "f":
-        if max(abs(first), abs(first + result.size * step)) > np.finfo(FLOAT32).max:
+        if max(abs(first), abs(first + result.size * step)) > float(np.finfo(FLOAT32).max):
             raise _core.Unsupported(
                 f"{call}: {backend.device.name} has no float64, and the numbers go beyond float32"
             )
