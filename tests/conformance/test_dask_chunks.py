@@ -62,9 +62,18 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "map_overlap": lambda x: x.map_overlap(lambda b: b * 2, depth=1, boundary="reflect"),
     "digitize": lambda x: da.digitize(x, np.float32([-4, 0, 5])).astype("int32"),
     "bincount": lambda x: da.bincount(abs(x[0]).astype("int32"), minlength=12).astype("int32"),
+    "fft": lambda x: _parts(da.fft.fft(x.rechunk({1: -1}))),
+    "fft of columns": lambda x: _parts(da.fft.fft(x.rechunk({0: -1}), axis=0)),
+    "rfft": lambda x: _parts(da.fft.rfft(x.rechunk({1: -1}))),
+    "fftn": lambda x: _parts(da.fft.fftn(x.rechunk(-1))),
+    "rfft there and back": lambda x: da.fft.irfft(da.fft.rfft(x.rechunk({1: -1})), n=26),
 }
 # Merged on the host by Dask.
 ON_HOST = {"percentile"}
+
+
+def _parts(z: Any) -> Any:
+    return da.concatenate([da.real(z), da.imag(z)])
 
 
 def _assigned(x: Any) -> Any:

@@ -106,6 +106,20 @@ def test_each_worker_has_its_device(client: Client) -> None:
     assert on_gpu.result(timeout=LONG) == "webgpu:0"
 
 
+def test_transforms(client: Client) -> None:
+    host = np.random.default_rng(3).standard_normal((60, 84)).astype(np.float32)
+    x = da.from_array(host, chunks=(16, -1)).to_backend("tilewright")
+    columns = x.rechunk((-1, 21))
+    for made, exact in [
+        (da.fft.fft(x), np.fft.fft(host.astype(float))),
+        (da.fft.rfft(columns, axis=0), np.fft.rfft(host.astype(float), axis=0)),
+        (da.fft.fftn(x.rechunk(-1)), np.fft.fftn(host.astype(float))),
+    ]:
+        found = client.compute(made).result(timeout=LONG)
+        assert isinstance(found, tw.Array) and found.dtype == np.complex64
+        np.testing.assert_allclose(found.numpy(), exact, rtol=0, atol=2e-6 * abs(exact).max())
+
+
 def test_a_sum_and_a_product(client: Client) -> None:
     host = np.random.default_rng(0).standard_normal((300, 200), np.float32)
     x = da.from_array(host, chunks=100).to_backend("tilewright")
