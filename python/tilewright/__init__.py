@@ -509,7 +509,6 @@ __all__ = [
 __array_api_version__ = "2025.12"
 
 
-
 def __dir__() -> list[str]:
     """The public names, without the modules that they come from."""
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -170,8 +170,8 @@ class Array(ArrayMethods):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise _core.InvalidArgument(
-                f"bool: the truth value of an Array of {self.size} elements (shape {self.shape}) is "
-                "ambiguous; use .any() or .all()"
+                f"bool: the truth value of an Array of {self.size} elements (shape {self.shape}) "
+                "is ambiguous; use .any() or .all()"
             )
         return bool(self.item())
 

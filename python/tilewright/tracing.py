@@ -31,7 +31,7 @@ def is_under_way() -> bool:
 
 @contextlib.contextmanager
 def traced(kept: list[Any]) -> Iterator[None]:
-    """The block runs a function that is recorded: what it is not to make anew is added to `kept`."""
+    """The block runs a function that is recorded; what is made apart() in it goes to `kept`."""
     _here.kept = kept
     try:
         yield

@@ -31,7 +31,8 @@ def test_an_array_says_what_it_is(be: tw.Backend) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [(1001,), (7, 6, 90), (2, 501), (6, 6, 6, 6), (40, 1, 40), (7,) * 4, (0, 2000), (1000,)]
+    "shape",
+    [(1001,), (7, 6, 90), (2, 501), (6, 6, 6, 6), (40, 1, 40), (7,) * 4, (0, 2000), (1000,)],
 )
 def test_the_middle_of_many_elements_is_left_out_as_numpy_does(
     be: tw.Backend, shape: tuple[int, ...]

@@ -76,7 +76,7 @@ def test_array_is_numpys_copying_asarray(be: tw.Backend) -> None:
         assert x.tolist() == [1, 2] and tw.array(x, copy=None) is x
         assert tw.array([1, 2], "int8").dtype == np.int8
         assert tw.array(x, dtype="float32").dtype == np.float32
-        with pytest.raises(tw.InvalidArgument, match="^array: copy is False"):
+        with pytest.raises(tw.InvalidArgument, match=r"^array: copy is False"):
             tw.array([1], copy=False)
 
 

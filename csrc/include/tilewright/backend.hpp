@@ -164,7 +164,8 @@ class TILEWRIGHT_API Backend {
   /// planned, and none of it is run on a GPU. False where the call throws Unsupported, and where
   /// the op takes no such dtype anywhere. `kind` is which of the op's kinds is meant, where it has
   /// several: a UnaryOp, BinaryOp, ReduceOp, Precision, Reduction, ScanOp or, of map, an op of
-  /// programs; its first one unless given. `to` is the dtype that gemm, cast and map write.
+  /// programs; its first one unless given. Of what takes complex numbers it is "real" or "complex",
+  /// and `dtype` that of each part. `to` is the dtype that gemm, cast and map write.
   /// InvalidArgument for names that are not there.
   bool supports(std::string_view op, DType dtype = DType::float32, std::string_view kind = {},
                 std::optional<DType> to = std::nullopt);

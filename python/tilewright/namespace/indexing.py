@@ -86,7 +86,9 @@ def to_indices(call: str, x: Array, given: Any, axis: int, size: int) -> Array:
     if isinstance(given, Array):
         x.backend._own(call, "an index", given)
         if given.dtype.kind not in "iu":
-            raise _core.IndexOutOfRange(f"{call}: an index is of dtype {given.dtype}, expected integers")
+            raise _core.IndexOutOfRange(
+                f"{call}: an index is of dtype {given.dtype}, expected integers"
+            )
         return given
     host = read_host(call, "an index", given)
     if host.size == 0 and not hasattr(given, "dtype"):

@@ -128,7 +128,8 @@ def _floats(backend: Backend, call: str, result: Array, first: float, step: floa
     else:
         raise _core.Unsupported(
             f"{call}: {backend.device.name} has no float64, by which steps that are no integers "
-            f"are counted in {result.dtype}; write dtype='float32' and .astype({result.dtype.name!r})"
+            f"are counted in {result.dtype}; write dtype='float32' and "
+            f".astype({result.dtype.name!r})"
         )
 
 
