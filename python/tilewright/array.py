@@ -467,12 +467,6 @@ def _check_order(call: str, order: Any) -> None:
     check_order(call, order)
 
 
-def _check_order(call: str, order: Any) -> None:
-    from tilewright.namespace.mixed import check_order
-
-    check_order(call, order)
-
-
 def _matmul(a: Any, b: Any) -> Array:
     from tilewright.namespace.linear import matmul
 
