@@ -248,15 +248,15 @@ from tilewright.profile import KernelTotal, Profile
 from tilewright.program import Program, Value
 
 if TYPE_CHECKING:
-    from tilewright.namespace.calculus import *
-    from tilewright.namespace.choosing import *
-    from tilewright.namespace.cutting import *
-    from tilewright.namespace.diagonals import *
-    from tilewright.namespace.joining import *
-    from tilewright.namespace.numeric import *
-    from tilewright.namespace.set_algebra import *
-    from tilewright.namespace.statistics import *
-    from tilewright.namespace.vectors import *
+    from tilewright.namespace.calculus import *  # noqa: F403
+    from tilewright.namespace.choosing import *  # noqa: F403
+    from tilewright.namespace.cutting import *  # noqa: F403
+    from tilewright.namespace.diagonals import *  # noqa: F403
+    from tilewright.namespace.joining import *  # noqa: F403
+    from tilewright.namespace.numeric import *  # noqa: F403
+    from tilewright.namespace.set_algebra import *  # noqa: F403
+    from tilewright.namespace.statistics import *  # noqa: F403
+    from tilewright.namespace.vectors import *  # noqa: F403
 
 logging.getLogger("tilewright").addHandler(logging.NullHandler())
 travel.register()
@@ -527,7 +527,3 @@ def __getattr__(name: str) -> object:
     found: object = getattr(importlib.import_module(f"tilewright.namespace.{module}"), name)
     globals()[name] = found
     return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

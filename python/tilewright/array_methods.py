@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tilewright import _core
 
 if TYPE_CHECKING:
@@ -113,7 +111,9 @@ class ArrayMethods(_core.ArrayBase):
     def cumsum(self, axis: int | None = None, dtype: Any = None, out: Array | None = None) -> Array:
         return _of("statistics").cumsum(self, axis, dtype, out)  # type: ignore[no-any-return]
 
-    def cumprod(self, axis: int | None = None, dtype: Any = None, out: Array | None = None) -> Array:
+    def cumprod(
+        self, axis: int | None = None, dtype: Any = None, out: Array | None = None
+    ) -> Array:
         return _of("statistics").cumprod(self, axis, dtype, out)  # type: ignore[no-any-return]
 
     def ptp(self, axis: Any = None, out: Array | None = None, keepdims: bool = False) -> Array:

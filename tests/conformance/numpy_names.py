@@ -19,7 +19,7 @@ SHAPES: tuple[tuple[int, ...], ...] = ((0, 3), (1,), (7,), (3, 5), (2, 3, 4))
 
 
 def expected_dtype(be: Backend, dtype: np.dtype[Any], given: tuple[Host, ...]) -> np.dtype[Any]:
-    """By the standard's rules: floats of integers are float32, and int32 where there is no int64."""
+    """By the standard's rules: floats of integers are float32; int32 where there is no int64."""
     if dtype.kind == "f" and all(one.dtype.kind in "biu" for one in given):
         return np.dtype(np.float32)
     double = any(one.dtype in (np.float64, np.complex128) for one in given)
@@ -33,9 +33,7 @@ def expected_dtype(be: Backend, dtype: np.dtype[Any], given: tuple[Host, ...]) -
     return dtype
 
 
-def agree(
-    be: Backend, call: Callable[..., Any], *given: Host, tolerance: float = 2e-5
-) -> None:
+def agree(be: Backend, call: Callable[..., Any], *given: Host, tolerance: float = 2e-5) -> None:
     """A call of Arrays gives what it gives of NumPy's arrays, computed in float64, in the dtype of
     the standard, on the device; and raises where that does."""
     wide = [one.astype(np.float64) if one.dtype.kind == "f" else one.copy() for one in given]

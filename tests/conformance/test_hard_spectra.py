@@ -1,5 +1,6 @@
-"""eigh() and svd() of matrices that iterations find hard: values over many orders of magnitude, many
-equal ones or nearly so, and of low rank. What they give is right to a few roundings of the norm."""
+"""eigh() and svd() of matrices that iterations find hard: values over many orders of magnitude,
+many equal ones or nearly so, and of low rank. What they give is right to a few roundings of the
+norm."""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ from .arrays import on, same, values
 from .numpy_names import SHAPES, Host, agree
 
 WRITERS: dict[str, Callable[..., Any]] = {
-    "copyto": lambda x, m, v: np.copyto(x, v[: x.shape[-1]] if x.shape[-1] <= 3 else v[:1], where=m),
+    "copyto": lambda x, m, v: np.copyto(
+        x, v[: x.shape[-1]] if x.shape[-1] <= 3 else v[:1], where=m
+    ),
     "place": np.place,
     "putmask": np.putmask,
 }
@@ -77,7 +79,11 @@ def test_selected(be: Backend, rng: np.random.Generator) -> None:
 
 def test_chosen(be: Backend, rng: np.random.Generator) -> None:
     which = np.int32([[0, 1, 2], [2, 1, 0]])
-    parts = [values(rng, (2, 3), "float32"), values(rng, (3,), "float32"), values(rng, (2, 1), "float32")]
+    parts = [
+        values(rng, (2, 3), "float32"),
+        values(rng, (3,), "float32"),
+        values(rng, (2, 1), "float32"),
+    ]
     agree(be, lambda i, *c: np.choose(i, c), which, *parts)
     agree(be, lambda i, *c: i.choose(list(c)), which, *parts)
     for mode in ("wrap", "clip"):

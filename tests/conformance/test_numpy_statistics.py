@@ -56,7 +56,8 @@ def test_reductions_of_some(be: Backend, rng: np.random.Generator, name: str) ->
                 if name in ("max", "min"):
                     options["initial"] = True if dtype == "bool" else 2
                 call = getattr(np, name)
-                agree(be, lambda x, w, o=options: call(x, where=w, **o), host, mask, tolerance=1e-4)
+                agree(be, lambda x, w, c=call, o=options: c(x, where=w, **o), host, mask,
+                      tolerance=1e-4)  # fmt: skip
                 agree(be, lambda x, w, o=options: getattr(x, name)(where=w, **o), host, mask,
                       tolerance=1e-4)  # fmt: skip
 
@@ -117,7 +118,10 @@ def test_sliding_products(be: Backend, rng: np.random.Generator, name: str) -> N
 
 
 def test_slopes_and_integrals(be: Backend, rng: np.random.Generator) -> None:
-    host, places = values(rng, (6, 7), "float32"), np.cumsum(rng.uniform(0.5, 2, 7)).astype("float32")
+    host, places = (
+        values(rng, (6, 7), "float32"),
+        np.cumsum(rng.uniform(0.5, 2, 7)).astype("float32"),
+    )
     for order in (1, 2):
         agree(be, lambda y, o=order: np.gradient(y, edge_order=o), host)
         agree(be, lambda y, o=order: np.gradient(y, 0.5, 2, edge_order=o), host)

@@ -67,9 +67,7 @@ WITHOUT = {
 
 def names() -> list[str]:
     dispatching = type(np.sum)
-    found = [
-        name for name in np.__all__ if isinstance(getattr(np, name), (np.ufunc, dispatching))
-    ]
+    found = [name for name in np.__all__ if isinstance(getattr(np, name), (np.ufunc, dispatching))]
     assert len(found) > 300
     return sorted(found)
 
@@ -114,7 +112,9 @@ def test_the_namespace_has_numpys_names() -> None:
         "may_share_memory", "ndim", "power", "right_shift", "rint", "shape", "shares_memory",
         "size", "transpose", "true_divide",
     }  # fmt: skip
-    assert [n for n in names() if n not in WITHOUT | dict.fromkeys(others) and not hasattr(tw, n)] == []
+    assert [
+        n for n in names() if n not in WITHOUT | dict.fromkeys(others) and not hasattr(tw, n)
+    ] == []
     assert set(tw.__all__) <= set(dir(tw))
 
 

@@ -164,7 +164,9 @@ def _slid(call: str, a: Array, v: Array, mode: Any) -> Array:
     """The sums of the products of v with what lies beside it, at all places of v along a."""
     for name, one in (("a", a), ("v", v)):
         if one.ndim > 1 or one.size == 0:
-            invalid(call, f"{name} has shape {one.shape}, expected a vector of one element at least")
+            invalid(
+                call, f"{name} has shape {one.shape}, expected a vector of one element at least"
+            )
     a, v = a.reshape(-1), v.reshape(-1)
     dtype = result_type(a, v)
     a, v = a.astype(dtype, copy=False), v.astype(dtype, copy=False)
@@ -207,7 +209,9 @@ def interp(
     them `left` and `right`, or the first and the last of fp."""
     at, places, heights = together("interp", x=x, xp=xp, fp=fp)
     if places.ndim != 1 or places.shape != heights.shape or places.size == 0:
-        invalid("interp", f"xp has shape {places.shape} and fp {heights.shape}, expected one length")
+        invalid(
+            "interp", f"xp has shape {places.shape} and fp {heights.shape}, expected one length"
+        )
     if at.dtype.kind == "c" or places.dtype.kind == "c":
         invalid("interp", "x or xp is complex, expected real numbers, which have an order")
     at, places, heights = (as_float("interp", one) for one in (at, places, heights))

@@ -65,9 +65,7 @@ def select(
     return found if found.is_contiguous else found.copy()
 
 
-def choose(
-    a: ArrayLike, choices: Any, out: Array | None = None, mode: str = "raise"
-) -> Array:
+def choose(a: ArrayLike, choices: Any, out: Array | None = None, mode: str = "raise") -> Array:
     """For each element of a, a number of a choice, the element of that choice; all broadcast."""
     parts = list(choices)
     like = first_array("choose", "choices", [a, *parts])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def _split(call: str, x: Any, given: Any, axis: int, even: bool) -> list[Array]:
     at = to_one_axis(call, axis, x.ndim)
     cuts = _cuts(call, given, x.shape[at], even)
     before = (slice(None),) * at
-    return [x[(*before, slice(a, b))] for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [x[(*before, slice(a, b))] for a, b in pairwise(cuts)]
 
 
 def split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Array]:

@@ -12,7 +12,7 @@ from tilewright.namespace import products, reductions
 from tilewright.namespace.creation import tril, zeros
 from tilewright.namespace.dtypes import promote
 from tilewright.namespace.manipulation import broadcast_to, concat
-from tilewright.namespace.mixed import an_array, beside, written
+from tilewright.namespace.mixed import an_array, beside
 from tilewright.namespace.selection import put
 from tilewright.operands import invalid, to_integer
 from tilewright.reading import default_integer

@@ -8,8 +8,7 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.namespace.cutting import atleast_1d, atleast_2d, atleast_3d
-from tilewright.namespace.dtypes import result_type
-from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to, concat, expand_dims
+from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to, concat
 from tilewright.namespace.mixed import an_array, beside, first_array
 from tilewright.operands import invalid, shown
 from tilewright.shapes import to_one_axis

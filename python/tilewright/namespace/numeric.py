@@ -33,9 +33,9 @@ __all__ = [
     "fmod",
     "gcd",
     "heaviside",
+    "isclose",
     "iscomplex",
     "iscomplexobj",
-    "isclose",
     "isneginf",
     "isposinf",
     "isreal",
@@ -139,7 +139,9 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     if a.dtype.kind == "f":
         # Of numbers of one sign it is exact.
         left = elementwise.remainder(elementwise.abs(a), elementwise.abs(b))
-        left = elementwise.copysign(elementwise.where(elementwise.isinf(b), elementwise.abs(a), left), a)
+        left = elementwise.copysign(
+            elementwise.where(elementwise.isinf(b), elementwise.abs(a), left), a
+        )
         left = elementwise.where(elementwise.isinf(a), math.nan, left)
     else:
         left = elementwise.remainder(_real("fmod", a), b)
@@ -201,7 +203,7 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> 
     return written("logaddexp2", out, elementwise.logaddexp(a * LN2, b * LN2) / LN2)
 
 
-# Divisors: Euclid's steps, as many as the worst numbers of the dtype need --------------------------
+# Divisors: Euclid's steps, as many as the worst numbers of the dtype need -------------------------
 
 STEPS = {1: 12, 2: 24, 4: 48, 8: 96}
 AT_ONCE = 12

@@ -129,9 +129,10 @@ def reduced(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], refuse
         refuse(())
     options = {"axis": 0, **options}
     (out,) = options.pop("out", (None,))
-    if options.get("dtype") is not None and name not in ("sum", "prod"):
-        if np.dtype(options["dtype"]) != (np.bool_ if name in ("any", "all") else inputs[0].dtype):
-            refuse({"dtype": ...})
+    own = np.bool_ if name in ("any", "all") else inputs[0].dtype
+    is_cast = options.get("dtype") is not None and np.dtype(options["dtype"]) != own
+    if is_cast and name not in ("sum", "prod"):
+        refuse({"dtype": ...})
     if options.get("where", True) is True:
         options.pop("where", None)
     if options.get("dtype") is None or name not in ("sum", "prod"):
@@ -144,9 +145,7 @@ def reduced(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], refuse
     axis = options["axis"]
     if axis == 0 and x.ndim == 0:
         options["axis"] = None
-    return written(
-        f"np.{ufunc.__name__}.reduce", out, getattr(_namespace(), name)(x, **options)
-    )
+    return written(f"np.{ufunc.__name__}.reduce", out, getattr(_namespace(), name)(x, **options))
 
 
 def accumulated(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], refuse: Any) -> Any:
@@ -224,9 +223,7 @@ def at(ufunc: Any, inputs: tuple[Any, ...], refuse: Any) -> None:
         change(part, sums.reshape(x.shape).astype(part.dtype, copy=False))
 
 
-def array_ufunc(
-    ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
-) -> Any:
+def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Array.__array_ufunc__."""
     from tilewright.namespace.protocols import refuse_ufunc
 
