@@ -284,7 +284,8 @@ PyMethodDef methods[] = {
      "_permuted(self, axes: tuple) -> Array\n\nA view with all axes in this order."},
     {"_reshaped", reshaped_method, METH_O,
      "_reshaped(self, shape: tuple) -> Array | None\n\nA view of another shape, one size of which "
-     "may be -1; None where it takes a copy, or the shape is no tuple of int with as many elements."},
+     "may be -1; None where it takes a copy, or the shape is no tuple of int with as many "
+     "elements."},
     {"_parts", reinterpret_cast<PyCFunction>(parts_method), METH_NOARGS,
      "_parts(self) -> Array\n\nA view of complex elements as real ones, with a last axis of two."},
     {"_part", reinterpret_cast<PyCFunction>(part_method), METH_O,

@@ -129,9 +129,9 @@ PyObject* call_element_function(const ElementFunction& f, PyObject* const* given
       throw py::type_error(text(f.name, "() takes no keyword but out"));
     }
     if (number != f.operands) {
-      throw py::type_error(
-          text(f.name, "() takes ", int{f.operands}, f.operands == 1 ? " operand" : " operands",
-               ", and ", number, number == 1 ? " is given" : " are given"));
+      throw py::type_error(text(f.name, "() takes ", int{f.operands},
+                                f.operands == 1 ? " operand" : " operands", ", and ", number,
+                                number == 1 ? " is given" : " are given"));
     }
     if (f.name == "pow") check_exponent(given[0], given[1]);
     py::object result = evaluate(f, {given, static_cast<std::size_t>(number)}, out);

@@ -102,9 +102,8 @@ class Basic {
     if (index == -1 && PyErr_Occurred() != nullptr) {
       if (PyErr_ExceptionMatches(PyExc_IndexError) == 0) throw py::error_already_set();
       PyErr_Clear();
-      throw IndexOutOfRange(text("index ", shown(item),
-                                 " is out of range for axis ", at_, " of ", from_[at_],
-                                 " elements"));
+      throw IndexOutOfRange(text("index ", shown(item), " is out of range for axis ", at_, " of ",
+                                 from_[at_], " elements"));
     }
     const Size size = from_[at_];
     if (index < -size || index >= size) {

@@ -120,8 +120,8 @@ PyObject* matrix_transposed_property(PyObject* self, void*) {
     const ArrayObject& array = made(self);
     const std::size_t rank = rank_of(array);
     if (rank < 2) {
-      throw InvalidArgument(text("mT: the array has shape ", shown(array.shape),
-                                 ", expected 2 dimensions at least"));
+      throw InvalidArgument(
+          text("mT: the array has shape ", shown(array.shape), ", expected 2 dimensions at least"));
     }
     Axes order;
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -157,7 +157,8 @@ PyObject* reshaped_method(PyObject* self, PyObject* given) {
     const ArrayObject& array = made(self);
     Steps sizes, steps;
     if (!read(given, sizes)) return Py_NewRef(Py_None);
-    const std::span<Size> shape = std::span(sizes).first(static_cast<std::size_t>(PyTuple_GET_SIZE(given)));
+    const std::span<Size> shape =
+        std::span(sizes).first(static_cast<std::size_t>(PyTuple_GET_SIZE(given)));
     if (!complete(shape, array.size)) return Py_NewRef(Py_None);
     if (array.size == 0) {
       std::fill(steps.begin(), steps.end(), 1);  // which nothing is walked by

@@ -26,8 +26,8 @@ constexpr const char* config_keys =
 
 /// Of the ops of the trait, those that take complex numbers too.
 bool takes_complex(std::string_view op) {
-  constexpr std::array<std::string_view, 8> names{"cholesky", "lu",  "triangular_solve", "fft",
-                                                  "qr",       "eigh", "svd",             "eig"};
+  constexpr std::array<std::string_view, 8> names{
+      "cholesky", "lu", "triangular_solve", "fft", "qr", "eigh", "svd", "eig"};
   return std::ranges::find(names, op) != names.end();
 }
 
@@ -122,7 +122,8 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
         constexpr const char* call = "supports";
         const std::string wanted = to_string(op.object, {call, "op"});
         const std::optional<DType> parts = parts_of(dtype.object);
-        const DType stored_as = parts ? *parts : Convert<DType>::from(dtype.object, {call, "dtype"});
+        const DType stored_as =
+            parts ? *parts : Convert<DType>::from(dtype.object, {call, "dtype"});
         auto of = Convert<std::optional<std::string>>::from(kind.object, {call, "kind"});
         const auto written = Convert<std::optional<DType>>::from(to.object, {call, "to"});
         if (of && of->empty()) Argument{call, "kind"}.refuse(kind.object, "a name");

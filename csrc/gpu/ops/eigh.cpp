@@ -14,10 +14,10 @@ namespace {
 constexpr Size most_size = 4096;
 }  // namespace
 
-// By Jacobi's method, by blocks: in each round of a tournament all blocks of rows are paired, sweeps
-// over the square of each pair make it more diagonal, and its rotations are applied to all that it
-// meets. Each sweep begins by looking which matrices are diagonal; what is launched for those after
-// that returns at once.
+// By Jacobi's method, by blocks: in each round of a tournament all blocks of rows are paired,
+// sweeps over the square of each pair make it more diagonal, and its rotations are applied to all
+// that it meets. Each sweep begins by looking which matrices are diagonal; what is launched for
+// those after that returns at once.
 void GpuBackend::launch_eigh(const EighRequest& r) {
   constexpr std::string_view op = "eigh";
   require_factors(op, r.matrices);
@@ -86,8 +86,8 @@ void GpuBackend::launch_eigh(const EighRequest& r) {
   const auto check = [&] {
     measure(a, 0);
     const std::array<std::uint32_t, 3> params{u32(n), u32(parts), u32(batch)};
-    run(KernelId::jacobi_status, variant_of(matrices), params,
-        std::array{measures, status, limits}, each, of_reals);
+    run(KernelId::jacobi_status, variant_of(matrices), params, std::array{measures, status, limits},
+        each, of_reals);
   };
 
   measure(source, r.upper ? 2 : 1);

@@ -9,8 +9,8 @@
 
 namespace tilewright::gpu {
 
-// By panels of columns: the reflections of a panel, which are one of a factor, then the columns beside
-// it. Q is the product of all of them, from the last panel on.
+// By panels of columns: the reflections of a panel, which are one of a factor, then the columns
+// beside it. Q is the product of all of them, from the last panel on.
 void GpuBackend::launch_qr(const QrRequest& r) {
   constexpr std::string_view op = "qr";
   require_factors(op, r.matrices);
@@ -41,13 +41,13 @@ void GpuBackend::launch_qr(const QrRequest& r) {
     const Size most = device_->limits().max_groups;
     for (Size first = 0; tiles > 0 && first < batch; first += most) {
       const std::uint32_t matrices = u32(std::min(most, batch - first));
-      const std::array<std::uint32_t, 8> of_project{
-          u32(r.m),   u32(columns), u32(at),    u32(size),
-          u32(count), u32(from),    u32(first), adjoint ? 1u : 0u};
+      const std::array<std::uint32_t, 8> of_project{u32(r.m),   u32(columns),     u32(at),
+                                                    u32(size),  u32(count),       u32(from),
+                                                    u32(first), adjoint ? 1u : 0u};
       run(KernelId::qr_project, variant, of_project,
           std::array{reflectors, factors, target, products}, {u32(tiles), matrices, 1}, fill);
-      const std::array<std::uint32_t, 7> of_update{
-          u32(r.m), u32(columns), u32(at), u32(size), u32(count), u32(from), u32(first)};
+      const std::array<std::uint32_t, 7> of_update{u32(r.m),   u32(columns), u32(at),   u32(size),
+                                                   u32(count), u32(from),    u32(first)};
       run(KernelId::qr_update, variant, of_update, std::array{reflectors, products, target},
           {u32(tiles), u32(rows), matrices}, fill);
     }

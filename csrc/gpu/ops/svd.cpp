@@ -15,10 +15,10 @@ namespace {
 constexpr Size most_count = 4096;
 }  // namespace
 
-// By the one-sided Jacobi method, by blocks: the columns of A, or its rows where these are fewer, are
-// turned until all are orthogonal, each two blocks of them at a time, in the rounds of a tournament.
-// Their lengths are the singular values then. Each sweep begins by looking which matrices are done;
-// what is launched for those after that returns at once.
+// By the one-sided Jacobi method, by blocks: the columns of A, or its rows where these are fewer,
+// are turned until all are orthogonal, each two blocks of them at a time, in the rounds of a
+// tournament. Their lengths are the singular values then. Each sweep begins by looking which
+// matrices are done; what is launched for those after that returns at once.
 void GpuBackend::launch_svd(const SvdRequest& r) {
   constexpr std::string_view op = "svd";
   require_factors(op, r.matrices);
@@ -110,8 +110,8 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
     check(sweep == 0);
     for (Size round = 0; round < players - 1; ++round) {
       for_matrices([&](std::uint32_t first, std::uint32_t matrices) {
-        const std::array<std::uint32_t, 7> of_gram{u32(count), u32(players), u32(round), first,
-                                                   u32(length), u32(width),  u32(part)};
+        const std::array<std::uint32_t, 7> of_gram{u32(count),  u32(players), u32(round), first,
+                                                   u32(length), u32(width),   u32(part)};
         run(KernelId::svd_gram, plain, of_gram, std::array{x, status, grams},
             {u32(pairs), u32(parts), matrices}, of_group(group_size));
         const std::array<std::uint32_t, 6> of_solve{u32(players), u32(round), first,
