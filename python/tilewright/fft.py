@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
-from tilewright.namespace.complex_functions import FLOAT64, conj, parts_dtype
+from tilewright.namespace.complex_functions import FLOAT64, conj
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.manipulation import moveaxis, roll
-from tilewright.operands import FLOAT32, invalid, shown, to_integer
+from tilewright.operands import FLOAT32, invalid, parts_dtype, shown, to_integer
 from tilewright.shapes import to_axes
 from tilewright.transforms import kept, plans
 from tilewright.transforms.lengths import smooth_from

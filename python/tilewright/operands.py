@@ -48,6 +48,15 @@ DTYPES = tuple(
 )  # fmt: skip
 
 
+def parts_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What a complex dtype consists of."""
+    return np.dtype(np.float64) if dtype == np.complex128 else FLOAT32
+
+
+def complex_dtype(parts: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.complex128 if parts == np.float64 else np.complex64)
+
+
 def to_dtype(call: str, dtype: npt.DTypeLike, name: str = "dtype") -> np.dtype[Any]:
     """A dtype that Arrays hold, from anything that NumPy takes for one."""
     try:

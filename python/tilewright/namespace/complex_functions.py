@@ -19,7 +19,7 @@ from tilewright.namespace.complex_math import Z
 from tilewright.namespace.dtypes import promote
 from tilewright.namespace.elementwise import _functions as FUNCTIONS
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
-from tilewright.operands import check_stored, invalid, shown
+from tilewright.operands import check_stored, invalid, parts_dtype, shown
 from tilewright.program import Program, Value
 from tilewright.reading import read_operand
 
@@ -35,15 +35,6 @@ PARTS = {"complex64": "float32", "complex128": "float64"}
 # What operands are to a program: their parts' dtype, whether there are two, and whether they are
 # numbers of the call.
 Kind = tuple[str, bool, bool]
-
-
-def parts_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """What a complex dtype consists of."""
-    return FLOAT64 if dtype == COMPLEX128 else FLOAT32
-
-
-def complex_dtype(parts: np.dtype[Any]) -> np.dtype[Any]:
-    return COMPLEX128 if parts == FLOAT64 else COMPLEX64
 
 
 # Functions by name -------------------------------------------------------------------------------

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.array import Array
 from tilewright.namespace import elementwise
-from tilewright.namespace.complex_functions import parts_dtype
 from tilewright.namespace.manipulation import moveaxis
-from tilewright.operands import check_stored, invalid, to_dtype
+from tilewright.operands import check_stored, invalid, parts_dtype, to_dtype
 from tilewright.program import Program
 from tilewright.shapes import permuted
 

@@ -10,7 +10,6 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import ranges
-from tilewright.namespace.complex_functions import parts_dtype
 from tilewright.namespace.devices import to_backend
 from tilewright.operands import (
     DTYPES,
@@ -18,6 +17,7 @@ from tilewright.operands import (
     check_stored,
     has_own_dtype,
     invalid,
+    parts_dtype,
     read_host,
     shown,
     to_dtype,

@@ -10,13 +10,12 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import reductions
-from tilewright.namespace.complex_functions import complex_dtype, parts_dtype
 from tilewright.namespace.creation import arange, eye
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
 from tilewright.namespace.products import diagonal
 from tilewright.namespace.selection import take, take_along_axis
-from tilewright.operands import FLOAT16, FLOAT32, INT32, invalid, shown
+from tilewright.operands import FLOAT16, FLOAT32, INT32, complex_dtype, invalid, parts_dtype, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ import numpy as np
 
 from tilewright import _core, tracing
 from tilewright.array import Array
-from tilewright.namespace.complex_functions import complex_dtype
 from tilewright.namespace.manipulation import moveaxis
+from tilewright.operands import complex_dtype
 from tilewright.transforms import tables
 
 if TYPE_CHECKING:
