@@ -6,7 +6,6 @@ import contextlib
 import contextvars
 import threading
 import traceback
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilewright import _core
@@ -51,6 +50,8 @@ def apart(make: Callable[[], Made]) -> Made:
     tables are made, since another thread's calls are not recorded."""
     if not is_under_way():
         return make()
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as thread:
         made = thread.submit(contextvars.copy_context().run, _at_once, make).result()
     keep(made)

@@ -197,6 +197,7 @@ CONSTANTS = {
 }
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_what_is_made_of_the_hosts_numbers_is_of_the_recording(be, name):
     from tilewright.transforms import kept

@@ -33,9 +33,9 @@ def test_an_op_is_one_record(be: tilewright.Backend, name: str) -> None:
 
 
 def test_copies_and_what_is_refused_are_not_in_it(be: tilewright.Backend) -> None:
-    x = be.array(np.ones(16, np.float32))
+    x, zeros = be.array(np.ones(16, np.float32)), be.zeros(16)
     with be.profile() as p:
-        be.copy_dtod(x, be.zeros(16), 64)
+        be.copy_dtod(x, zeros, 64)
         x.numpy()
         with pytest.raises(tilewright.InvalidArgument):
             be.unary("exp", x, x, 17)

@@ -40,6 +40,8 @@ CALLS: dict[str, Any] = {
     "kernel_info": (1,),
     "launch_kernel": (1, (2,), b"", (1, 1, 1)),
     "supports": ("gemm",),
+    "fft_plan": ((4,),),
+    "optimal_fft_size": (5,),
     "available_ops": (),
     "begin_profile": (),
     "end_profile": (),

@@ -196,7 +196,15 @@ def _called(
     named = {one.name: one for one in own if one.kind in by_name}
     bound = theirs.bind(*arguments, **options).arguments
     if any(one.kind is one.VAR_POSITIONAL for one in theirs.parameters.values()) and not first:
-        return known(*arguments, **options)
+        asked = {
+            name: value
+            for name, value in options.items()
+            if name in named or not _is_default(value, theirs.parameters[name].default)
+        }
+        extra = [name for name in asked if name not in named]
+        if extra:
+            raise refused(form, list(theirs.parameters), arguments, extra)
+        return known(*arguments, **asked)
     places: list[Any] = []
     names: dict[str, Any] = {}
     for at, one in enumerate(theirs.parameters.values()):
