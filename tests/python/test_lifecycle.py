@@ -41,7 +41,6 @@ CALLS: dict[str, Any] = {
     "launch_kernel": (1, (2,), b"", (1, 1, 1)),
     "supports": ("gemm",),
     "fft_plan": ((4,),),
-    "optimal_fft_size": (5,),
     "available_ops": (),
     "begin_profile": (),
     "end_profile": (),
@@ -50,6 +49,7 @@ CALLS: dict[str, Any] = {
 
 def test_every_trait_call_is_listed() -> None:
     lifecycle = {"init", "close", "release", "release_kernel"} | OPENING
+    lifecycle |= {"optimal_fft_size"}  # which asks no device
     core = tw._core.Backend  # type: ignore[attr-defined]
     names = {name for name, value in vars(core).items() if callable(value) and name[0] != "_"}
     assert names - lifecycle == set(CALLS)
