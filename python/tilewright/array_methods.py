@@ -164,7 +164,7 @@ class ArrayMethods(_core.ArrayBase):
                 "view: the array is a part of its memory, of which another dtype has no view; "
                 "write x.copy().view(dtype)"
             )
-        return type(self)(self.backend, self.shape, wanted, self)  # type: ignore[call-arg, return-value]
+        return type(self)(self.backend, self.shape, wanted, self)  # type: ignore[return-value]
 
     def byteswap(self, inplace: bool = False) -> Array:
         raise _core.Unsupported(

@@ -193,7 +193,7 @@ def sum(
     """Over one axis, several, or all of them. Integers and bool are summed in int64 or uint64 (32
     bits where the device has no 64), unless a dtype is given."""
     if initial is not None or where is not None:
-        return _masked().accumulating("sum", x, axis, dtype, keepdims, out, initial, where)
+        return _masked().accumulating("sum", x, axis, dtype, keepdims, out, initial, where)  # type: ignore[no-any-return]
     x = _array("sum", x)
     if (pair := complex_reductions.wanted_dtype("sum", x, dtype)) is not None:
         axes = _axes("sum", x, axis)
@@ -218,7 +218,7 @@ def prod(
 ) -> Array:
     """The product over one axis, several, or all of them, by sum()'s dtypes."""
     if initial is not None or where is not None:
-        return _masked().accumulating("prod", x, axis, dtype, keepdims, out, initial, where)
+        return _masked().accumulating("prod", x, axis, dtype, keepdims, out, initial, where)  # type: ignore[no-any-return]
     x = _array("prod", x)
     if (pair := complex_reductions.wanted_dtype("prod", x, dtype)) is not None:
         axes = _axes("prod", x, axis)
@@ -249,7 +249,7 @@ def max(
 ) -> Array:  # fmt: skip
     """The largest over one axis, several, or all of them; NaN where there is one."""
     if initial is not None or where is not None:
-        return _masked().extreme("max", x, axis, keepdims, out, initial, where)
+        return _masked().extreme("max", x, axis, keepdims, out, initial, where)  # type: ignore[no-any-return]
     return _extreme("max", x, axis, keepdims, out)
 
 
@@ -259,7 +259,7 @@ def min(
 ) -> Array:  # fmt: skip
     """The least over one axis, several, or all of them; NaN where there is one."""
     if initial is not None or where is not None:
-        return _masked().extreme("min", x, axis, keepdims, out, initial, where)
+        return _masked().extreme("min", x, axis, keepdims, out, initial, where)  # type: ignore[no-any-return]
     return _extreme("min", x, axis, keepdims, out)
 
 
@@ -278,7 +278,7 @@ def mean(
 ) -> Array:  # fmt: skip
     """Over one axis, several, or all of them; of integers and bool in float32, NaN of nothing."""
     if dtype is not None or where is not None:
-        return _masked().mean(x, axis, dtype, keepdims, out, where)
+        return _masked().mean(x, axis, dtype, keepdims, out, where)  # type: ignore[no-any-return]
     x = _array("mean", x)
     axes, shape = _walk("mean", x, axis, keepdims)
     if x.dtype.kind == "c":
@@ -333,7 +333,7 @@ def var(
     their count less `correction`."""
     if dtype is not None or ddof is not None or where is not None:
         correction = _masked().correction_of("var", correction, ddof)
-        return _masked().spread("var", x, axis, correction, dtype, keepdims, out, where)
+        return _masked().spread("var", x, axis, correction, dtype, keepdims, out, where)  # type: ignore[no-any-return]
     return _spread("var", x, axis, correction, keepdims, out)
 
 
@@ -352,7 +352,7 @@ def std(
     """The square root of var()."""
     if dtype is not None or ddof is not None or where is not None:
         correction = _masked().correction_of("std", correction, ddof)
-        return _masked().spread("std", x, axis, correction, dtype, keepdims, out, where)
+        return _masked().spread("std", x, axis, correction, dtype, keepdims, out, where)  # type: ignore[no-any-return]
     return _spread("std", x, axis, correction, keepdims, out)
 
 
@@ -362,7 +362,7 @@ def any(
 ) -> Array:  # fmt: skip
     """Whether an element is not 0."""
     if where is not None:
-        return _masked().truth("any", x, axis, keepdims, out, where)
+        return _masked().truth("any", x, axis, keepdims, out, where)  # type: ignore[no-any-return]
     x = _truths(_array("any", x))
     axes, shape = _walk("any", x, axis, keepdims)
     front = _cast(x.stored_as, "bool")
@@ -375,7 +375,7 @@ def all(
 ) -> Array:  # fmt: skip
     """Whether no element is 0."""
     if where is not None:
-        return _masked().truth("all", x, axis, keepdims, out, where)
+        return _masked().truth("all", x, axis, keepdims, out, where)  # type: ignore[no-any-return]
     x = _truths(_array("all", x))
     axes, shape = _walk("all", x, axis, keepdims)
     front = _cast(x.stored_as, "bool")

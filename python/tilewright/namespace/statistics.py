@@ -154,7 +154,7 @@ def cov(
     else:
         factor = elementwise.maximum(factor, 0)
     found = found / factor
-    return found[0, 0] if found.shape == (1, 1) else found
+    return found[0, 0] if found.shape == (1, 1) else found  # type: ignore[no-any-return]
 
 
 def corrcoef(
@@ -163,14 +163,14 @@ def corrcoef(
     """The covariances divided by the standard deviations of both variables, -1 to 1."""
     found = cov(x, y, rowvar, dtype=dtype)
     if found.ndim == 0:
-        return found / found
+        return found / found  # type: ignore[no-any-return]
     spread = elementwise.sqrt(diag(found).real)
     found = found / spread[:, None] / spread[None, :]
     if found.dtype.kind != "c":
         return elementwise.clip(found, -1, 1)
     found.real[...] = elementwise.clip(found.real, -1, 1)
     found.imag[...] = elementwise.clip(found.imag, -1, 1)
-    return found
+    return found  # type: ignore[no-any-return]
 
 
 def _cumulated(
@@ -321,7 +321,7 @@ def _at_part(ordered: Array, last: Array, part: float) -> Array:
     both = (take_along_axis(ordered, i, axis=-1) for i in (low, high))
     first, second = (one.astype(wide, copy=False) for one in both)
     step = elementwise.where(first == second, 0.0, second - first)
-    return (first + step * (at - below))[..., 0].astype(ordered.dtype, copy=False)
+    return (first + step * (at - below))[..., 0].astype(ordered.dtype, copy=False)  # type: ignore[no-any-return]
 
 
 def nanmedian(

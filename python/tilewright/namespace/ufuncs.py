@@ -124,9 +124,7 @@ def _cast(
 
 def reduced(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], refuse: Any) -> Any:
     """np.add.reduce(x, axis=0, ...)."""
-    name = REDUCTIONS.get(ufunc.__name__)
-    if name is None:
-        refuse(())
+    name: str = REDUCTIONS.get(ufunc.__name__) or refuse(())
     options = {"axis": 0, **options}
     (out,) = options.pop("out", (None,))
     own = np.bool_ if name in ("any", "all") else inputs[0].dtype
@@ -211,7 +209,7 @@ def at(ufunc: Any, inputs: tuple[Any, ...], refuse: Any) -> None:
     places = places.reshape(-1)
     if not places.size:
         return
-    change = operator.iadd if name == "add" else operator.isub
+    change: Any = operator.iadd if name == "add" else operator.isub
     if x.dtype.kind == "b":
         x |= tw.bincount(places, weights.astype("int32"), minlength=x.size).reshape(x.shape) != 0
         return
