@@ -39,7 +39,10 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
   const Size players = std::max<Size>(blocks + blocks % 2, 2), pairs = players / 2;
   // Products of few pairs are shared out by their elements.
   const Size wanted = 2 * device_->limits().planned_units / (pairs * batch);
-  const Size part = side * std::max<Size>((length / std::clamp<Size>(wanted, 1, 32)) / side + 1, 4);
+  // No longer than the loops of software devices.
+  constexpr Size most_steps = 8192;
+  const Size steps = (length / std::clamp<Size>(wanted, 1, 32)) / side + 1;
+  const Size part = side * std::clamp<Size>(steps, 4, most_steps);
   const Size parts = (length + part - 1) / part;
   const Size measured = measuring_parts(r.m * r.n);
   const auto [x_room, x] = scratch(numbers(count * width * batch));
