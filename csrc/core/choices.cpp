@@ -146,19 +146,21 @@ void Choices::watch(bool on) {
 std::vector<MadeChoice> Choices::take_made() {
   std::lock_guard lock(mutex_);
   std::vector<MadeChoice> all;
-  for (const auto& [key, made] : made_) {
-    const ChoicePoint& point = *key.point;
-    const ChoiceShape shape(key.shape);
-    MadeChoice choice{std::string(point.name),
-                      sizes_text(shape),
-                      flags_text(point, shape),
-                      std::string(point.candidates[made.rule]),
-                      std::string(point.candidates[made.taken]),
-                      {}};
-    for (std::size_t i = 0; i < point.candidates.size(); ++i) {
-      if ((made.admitted >> i & 1) != 0) choice.candidates.emplace_back(point.candidates[i]);
+  for (const ChoicePoint* const point : points_) {
+    for (const auto& [key, made] : made_) {
+      if (key.point != point) continue;
+      const ChoiceShape shape(key.shape);
+      MadeChoice choice{std::string(point->name),
+                        sizes_text(shape),
+                        flags_text(*point, shape),
+                        std::string(point->candidates[made.rule]),
+                        std::string(point->candidates[made.taken]),
+                        {}};
+      for (std::size_t i = 0; i < point->candidates.size(); ++i) {
+        if ((made.admitted >> i & 1) != 0) choice.candidates.emplace_back(point->candidates[i]);
+      }
+      all.push_back(std::move(choice));
     }
-    all.push_back(std::move(choice));
   }
   made_.clear();
   return all;

@@ -120,7 +120,7 @@ class Choices {
   TILEWRIGHT_API void force(std::string_view point, std::string_view candidate);
   /// Whether choices are remembered.
   TILEWRIGHT_API void watch(bool on);
-  /// The choices made while watched since the last call, each once.
+  /// The choices made while watched since the last call, each once, by the order of the points.
   TILEWRIGHT_API std::vector<MadeChoice> take_made();
 
  private:

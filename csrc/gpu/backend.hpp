@@ -267,11 +267,10 @@ class GpuBackend final : public Backend {
   std::uint64_t window_bytes() const;
 
   /// Whether elementwise kernels see by the length of their output's binding that there are n
-  /// elements: sooner than by a parameter, which only few elements gain by. In SPIR-V a binding is
-  /// a pointer.
+  /// elements: sooner than by a parameter, which only few elements gain by.
   bool counted(Size n) const {
     constexpr Size most_counted = 1 << 18;
-    return device_->language() == KernelLanguage::wgsl && n % 4 == 0 && n <= most_counted;
+    return device_->limits().counts_bindings && n % 4 == 0 && n <= most_counted;
   }
   /// The output of such a kernel, from `offset` bytes of the range on.
   Binding elements(const BufferRange& range, std::uint64_t offset, Size n, DType dtype) const;
@@ -284,7 +283,7 @@ class GpuBackend final : public Backend {
     const Pipeline& pipeline =
         kernel(id, counted(n) ? variant | counted_variant : variant, [&](auto& variables) {
           fill(variables);
-          if (device_->language() == KernelLanguage::wgsl) {
+          if (device_->limits().counts_bindings) {
             variables["COUNTED"] = std::int64_t{counted(n)};
           }
         });

@@ -7,6 +7,7 @@ namespace tilewright::gpu {
 // Where planning has several kernels to choose from; each in the file of its op.
 extern const ChoicePoint gemm_choice;
 extern const ChoicePoint gemm_rows_choice;
+extern const ChoicePoint gemm_pieces_choice;
 extern const ChoicePoint conv2d_forward_choice;
 extern const ChoicePoint attention_choice;
 

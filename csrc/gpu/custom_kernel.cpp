@@ -43,9 +43,7 @@ std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource&
   kernel.entry = source.entry;
   kernel.trusted = source.trusted;
   kernel.constants_by_name = source.constants;
-  // A pipeline from WGSL that fails can take its device with it, and every buffer and queued launch
-  // there.
-  if (device_->language() == KernelLanguage::wgsl) try_kernel(kernel);
+  if (device_->limits().tries_kernels) try_kernel(kernel);
   return std::make_shared<GpuKernel>(
       memory_->with_room([&] { return device_->create_pipeline(kernel); }), device_->limits());
 }

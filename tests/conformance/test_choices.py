@@ -35,6 +35,14 @@ LOOSE_PRODUCTS = [
     Product(257, 133, 128, "none", "none", 1.0, 0.0, "float16", "float32", count=2, gap=5),
 ]
 
+DEEP_PRODUCTS = [
+    Product(37, 65, 4099, pad_c=3),
+    Product(64, 36, 4096, "transpose", "none", 0.5, -0.75),
+    Product(3, 70, 4101, "none", "transpose", 1.0, 1.0, pad_b=2),
+    Product(41, 33, 4100, "transpose", "transpose", 1.0, 0.0, "float16", "float32"),
+    Product(34, 35, 300, "none", "none", 1.0, 0.0, "float16", "float16", count=2, gap=5),
+]
+
 WINDOWS = [
     Conv((1, 33, 1, 1), (1, 33, 3, 3), pad=(1, 1)),
     Conv((1, 35, 7, 9), (6, 35, 3, 3)),
@@ -86,6 +94,7 @@ NEEDS = {("attention", "64x64"): 28672, ("attention", "128x64"): 42240}
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm": partial(check_products, PRODUCTS),
     "gemm_rows": partial(check_products, LOOSE_PRODUCTS),
+    "gemm_pieces": partial(check_products, DEEP_PRODUCTS),
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
 }

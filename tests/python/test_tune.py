@@ -6,12 +6,14 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tilewright.cli import main
 from tilewright.cli.tuning import results
 from tilewright.cli.tuning.process import WorkerFailed, WorkerProcess
-from tilewright.cli.tuning.search import Finding, clearly_best
+from tilewright.cli.tuning.search import Finding, Search, clearly_best
+from tilewright.cli.tuning.shapes import Shape
 
 HEAD = "tilewright tuning 1\ndevice GPU\n"
 
@@ -48,6 +50,49 @@ def test_a_small_gain_does_not_replace_the_rule() -> None:
 
 def test_a_gain_in_half_of_the_rounds_does_not_replace_the_rule() -> None:
     assert best_of(rule=[1.0, 9.0, 1.0, 9.0, 9.0], quick=[1.1, 1.1, 1.1, 1.1, 1.1]) == "rule"
+
+
+# What is measured beside what -----------------------------------------------------------------
+
+
+class Answers:
+    """In place of a worker: one product that chooses a tile and pieces, both quickest as "b"."""
+
+    def __init__(self, *_: object) -> None:
+        self.asked: list[dict[str, str]] = []
+
+    def ask(self, what: str, **given: Any) -> dict[str, Any]:
+        if what == "prepare":
+            candidates = {"rule": "a", "taken": "a", "candidates": ["a", "b", "c"]}
+            return {
+                "shape": "64^3",
+                "choices": [
+                    {"point": point, "sizes": "64x64x64x1", "flags": "-", **candidates}
+                    for point in ("gemm", "gemm_pieces")
+                ],
+            }
+        self.asked.append(given["taken"])
+        return {"seconds": 1.0 - 0.25 * list(given["taken"].values()).count("b")}
+
+    def end(self) -> None:
+        pass
+
+
+def test_a_point_is_searched_beside_the_best_of_those_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tilewright.cli.tuning.search.WorkerProcess", Answers)
+    monkeypatch.setattr("tilewright.cli.tuning.search._WARM_UP", 0)
+    search = Search("webgpu:0", 1.0, lambda *_: None)
+    found = list(search.findings([Shape("gemm", (64, 64, 64), "float32")] * 2))
+    assert [(one.point, one.best) for one in found] == [("gemm", "b"), ("gemm_pieces", "b")]
+    assert isinstance(search._worker, Answers)
+    asked = search._worker.asked
+    beside_rules = [{"gemm": c, "gemm_pieces": "a"} for c in "abc"]
+    beside_the_best = [{"gemm": "b", "gemm_pieces": c} for c in "abc"]
+    assert asked[:3] == beside_rules
+    assert asked[-3:] == beside_the_best
+    assert all(one in beside_rules + beside_the_best for one in asked)
 
 
 # The file -------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ namespace {
 constexpr auto tile_names = names_of(gemm_tiles);
 /// Matrices whose rows are no whole vec4: read one by one as they are, or packed first.
 constexpr std::string_view row_names[] = {"loose", "packed"};
+/// Pieces that k is cut into (split-K): as planned, or so many, each twice as many as the one before.
+constexpr std::string_view piece_names[] = {"planned", "1", "2", "4", "8", "16", "32"};
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
@@ -188,6 +190,23 @@ constinit const ChoicePoint gemm_choice{
     "gemm", tile_names, {"trans_a", "trans_b", "float16", "to_float16"}};
 constinit const ChoicePoint gemm_rows_choice{
     "gemm_rows", row_names, {"trans_a", "trans_b", "float16"}};
+constinit const ChoicePoint gemm_pieces_choice{
+    "gemm_pieces", piece_names, {"trans_a", "trans_b", "float16"}};
+
+namespace {
+
+/// What a table or a tool says; nothing where it is as planned.
+std::optional<Size> picked_pieces(Choices& choices, const GemmRequest& r) {
+  const auto pieces_of = [](std::size_t candidate) { return Size{1} << (candidate - 1); };
+  const std::size_t picked = choices.pick(
+      gemm_pieces_choice, {r.m, r.n, r.k, r.batch_count},
+      {r.trans_a, r.trans_b, r.dtype == DType::float16}, 0, [&](std::size_t candidate) {
+        return candidate == 0 || r.k >= std::max<Size>(pieces_of(candidate), 2) * least_piece;
+      });
+  return picked == 0 ? std::nullopt : std::optional(pieces_of(picked));
+}
+
+}  // namespace
 
 GemmForm GpuBackend::gemm_form(const GemmRequest& r, bool vectors, Size lda,
                                const GemmRequest& asked, std::size_t rule) const {
@@ -204,6 +223,10 @@ GemmForm GpuBackend::gemm_form(const GemmRequest& r, bool vectors, Size lda,
   if ((passed_a | passed_c) % device_->limits().binding_alignment != 0) form.ahead = 0;
   if (form.ahead > 0) form.pieces_ahead = tile_pieces(work, tile, form.ahead);
   form.pieces = tile_pieces(work, tile, r.m - form.ahead);
+  if (const std::optional<Size> pieces = picked_pieces(*choices_, asked)) {
+    form.ahead = 0;
+    form.pieces = *pieces;
+  }
   return form;
 }
 
@@ -212,7 +235,7 @@ GemmPlan GpuBackend::plan_gemm(const GemmRequest& r) const {
   const DeviceLimits& limits = device_->limits();
   const Size units = limits.planned_units;
   if (is_thin(r)) {
-    plan.loose.pieces = thin_pieces(r, units);
+    plan.loose.pieces = picked_pieces(*choices_, r).value_or(thin_pieces(r, units));
     return plan;
   }
   const bool vectors = vectors_of_a(r) && vectors_of_b(r);

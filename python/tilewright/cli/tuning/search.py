@@ -77,18 +77,24 @@ class Search:
             self._worker = None
 
     def findings(self, shapes: Sequence[Shape]) -> Iterator[Finding]:
-        """What is best at each point that the shapes come by, once for each line of the file."""
-        seen: set[Key] = set()
+        """What is best at each point that the shapes come by, once for each line of the file. A
+        point is searched beside what was best at those before it, and the rule of those after."""
+        best: dict[Key, str] = {}
         for self._number, shape in enumerate(shapes):
             self._step(shape)
-            for choice in self._choices(shape):
-                key = (choice["point"], choice["sizes"], choice["flags"])
-                if key in seen or len(choice["candidates"]) < 2:
-                    continue
-                seen.add(key)
-                finding = self._best(shape, choice)
-                if finding is not None:
-                    yield finding
+            choices = self._choices(shape)
+            taken = {choice["point"]: choice["rule"] for choice in choices}
+            for choice in choices:
+                point = choice["point"]
+                key = (point, choice["sizes"], choice["flags"])
+                if key not in best and len(choice["candidates"]) > 1:
+                    best[key] = taken[point]
+                    finding = self._best(shape, choice, taken)
+                    if finding is not None:
+                        best[key] = finding.best
+                        yield finding
+                if best.get(key) in choice["candidates"]:
+                    taken[point] = best[key]
 
     def _step(self, shape: Shape, what: str = "opening") -> None:
         self.on_step(self._number, f"{shape}: {what}")
@@ -114,14 +120,17 @@ class Search:
     def _prepare(self, shape: Shape) -> dict[str, Any]:
         return self._ask("prepare", case=shape.case, sizes=shape.sizes, dtype=shape.dtype)
 
-    def _best(self, shape: Shape, choice: dict[str, Any]) -> Finding | None:
+    def _best(
+        self, shape: Shape, choice: dict[str, Any], others: dict[str, str]
+    ) -> Finding | None:
         point, rule = choice["point"], choice["rule"]
         bad = {r.candidate for r in self.rejected if r.point == point}
         right = [c for c in choice["candidates"] if c not in bad]
         for candidate in tuple(right):
             self._step(shape, candidate)
-            self._attempt(shape, right, "check", point=point, candidate=candidate)
-        samples = self._samples(shape, point, right)
+            taken = {**others, point: candidate}
+            self._attempt(shape, right, candidate, "check", point=point, taken=taken)
+        samples = self._samples(shape, point, right, others)
         if rule not in samples:
             return None
         return Finding(
@@ -137,7 +146,7 @@ class Search:
         )
 
     def _attempt(
-        self, shape: Shape, right: list[str], what: str, *, point: str, candidate: str, **more: Any
+        self, shape: Shape, right: list[str], candidate: str, what: str, *, point: str, **more: Any
     ) -> dict[str, Any] | None:
         """What the worker answers; None where the candidate failed, which is then left out of
         `right`."""
@@ -149,19 +158,22 @@ class Search:
             right.clear()
             return None
         try:
-            return self._ask(what, point=point, candidate=candidate, **more)
+            return self._ask(what, **more)
         except WorkerFailed as failure:
             self.rejected.append(Rejected(point, candidate, str(shape), str(failure)))
             right.remove(candidate)
             return None
 
-    def _samples(self, shape: Shape, point: str, right: list[str]) -> dict[str, list[float]]:
+    def _samples(
+        self, shape: Shape, point: str, right: list[str], others: dict[str, str]
+    ) -> dict[str, list[float]]:
         """Seconds of one call by candidate, taken in turns, so that what the machine does
         besides meets all of them."""
 
         def take(candidate: str) -> float | None:
+            taken = {**others, point: candidate}
             answer = self._attempt(
-                shape, right, "sample", point=point, candidate=candidate, calls=calls[candidate]
+                shape, right, candidate, "sample", point=point, taken=taken, calls=calls[candidate]
             )
             return None if answer is None else float(answer["seconds"])
 

@@ -12,12 +12,14 @@ CASES_BY_NAME = {case.name: case for case in CASES}
 
 _SQUARES = [(n, n, n) for n in (1024, 256, 512, 2048, 4096, 1023, 2047)]
 _LAYERS = [(m, n, k) for m in (128, 512, 2048) for n, k in ((4096, 4096), (11008, 4096))]
+# Whose tiles of C are too few to fill a GPU, but by pieces of k.
+_DEEP = [(256, 256, 8192), (4, 4096, 4096), (64, 1024, 11008)]
 _HEADS = [(1, 32, 2048, 128), (1, 8, 1024, 64), (1, 16, 512, 64), (1, 32, 4096, 128)]
 
 # By the name of a case in the catalog, as the arguments that it is built from. The first is the
 # one that --quick takes.
 _USUAL: dict[str, Sequence[tuple[int, ...]]] = {
-    "gemm": [*_SQUARES, *_LAYERS],
+    "gemm": [*_SQUARES, *_LAYERS, *_DEEP],
     "gemm.transposed": [*_SQUARES, *_LAYERS],
     "batched_gemm": [(32, 1024, 1024, 64), (32, 1024, 64, 1024), (64, 128, 128, 128)],
     "attention": _HEADS,

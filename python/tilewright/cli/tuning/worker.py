@@ -55,17 +55,17 @@ class Worker:
         self._run = self._prepared.enter_context(OnDevice(self._backend, self._problem))
         self._run.call()
         made = self._choices.take_made()
-        with ExitStack() as rules:
-            for choice in made:
-                rules.enter_context(self._forced(choice["point"], choice["rule"]))
+        with self._forced({choice["point"]: choice["rule"] for choice in made}):
             self._run.call()
             self._expected = self._run.result().astype(np.float64)
         self._choices.take_made()
         return {"shape": self._problem.shape, "choices": made}
 
-    def check(self, point: str, candidate: str) -> dict[str, Any]:
-        """Whether the candidate gives what the rule's choice gave, and writes nothing else."""
-        with self._forced(point, candidate):
+    def check(self, point: str, taken: dict[str, str]) -> dict[str, Any]:
+        """Whether the candidate taken at the point, beside those at others, gives what the rules'
+        choices gave, and writes nothing else."""
+        candidate = taken[point]
+        with self._forced(taken):
             self._run.forget_result()
             self._run.call()
             error = largest_error(self._run.result().astype(np.float64), self._expected)
@@ -79,9 +79,9 @@ class Worker:
             return {"failed": "it wrote beyond its output"}
         return {}
 
-    def sample(self, point: str, candidate: str, calls: int) -> dict[str, Any]:
+    def sample(self, taken: dict[str, str], calls: int) -> dict[str, Any]:
         """Seconds of one call, of several in a row."""
-        with self._forced(point, candidate):
+        with self._forced(taken):
             start = time.perf_counter()
             for _ in range(calls):
                 self._run.call()
@@ -89,12 +89,14 @@ class Worker:
             return {"seconds": (time.perf_counter() - start) / calls}
 
     @contextmanager
-    def _forced(self, point: str, candidate: str) -> Iterator[None]:
-        self._choices.force(point, candidate)
+    def _forced(self, taken: dict[str, str]) -> Iterator[None]:
         try:
+            for point, candidate in taken.items():
+                self._choices.force(point, candidate)
             yield
         finally:
-            self._choices.force(point, "")
+            for point in taken:
+                self._choices.force(point, "")
 
 
 def main() -> None:
