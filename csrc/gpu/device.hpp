@@ -126,6 +126,9 @@ struct DeviceLimits {
   std::uint32_t binding_alignment = 256;  ///< a power of two; vec4 of float32 lie on it
   /// A buffer that a launch writes to can be bound in it for nothing else, not even another part.
   bool one_use_of_buffer = false;
+  /// Kernels are made of templates with whatever values a plan sets; elsewhere the build has compiled
+  /// some of them.
+  bool compiles_templates = false;
   /// Kernels can ask how many elements a binding holds, where others get no more than a pointer.
   bool counts_bindings = false;
   /// A kernel that the driver's compiler does not take can cost the device, its buffers and all that

@@ -105,6 +105,7 @@ void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
   limits_.max_binding_bytes = gpu::counted_binding_bytes(raw_limits_.maxStorageBufferBindingSize);
   limits_.binding_alignment = binding_alignment(raw_limits_);
   limits_.one_use_of_buffer = true;
+  limits_.compiles_templates = true;
   limits_.counts_bindings = true;
   limits_.tries_kernels = true;
   limits_.max_groups = raw_limits_.maxComputeWorkgroupsPerDimension;

@@ -87,6 +87,27 @@ def test_long(be: Backend, rng: np.random.Generator, n: int) -> None:
         check(be, draw(rng, (1, n, n), dtype))
 
 
+# Rows that a workgroup's registers hold, and twice as many, by dtype.
+HELD = {"float32": 1024, "float64": 512, "complex64": 512, "complex128": 256}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "n"),
+    [
+        ("complex128", HELD["complex128"] + 33),
+        *(
+            pytest.param(dtype, times * held + more, marks=pytest.mark.exhaustive)
+            for dtype, held in HELD.items()
+            for times, more in ((1, 0), (1, 35), (2, 1), (2, 35))
+        ),
+        pytest.param("complex128", 4 * 256 + 37, marks=pytest.mark.exhaustive),
+        pytest.param("complex64", 4 * 512 + 37, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_tall_panels(be: Backend, rng: np.random.Generator, dtype: str, n: int) -> None:
+    check(be, draw(rng, (2 if n < 600 else 1, n, n), dtype))
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_many_small(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     check(be, draw(rng, (1000, 4, 4), dtype))

@@ -8,6 +8,31 @@
 
 namespace tilewright::gpu {
 
+namespace {
+
+/// How the rows of a panel lie in a workgroup's registers.
+struct HeldRows {
+  std::uint32_t group;  ///< work-items
+  Size each;            ///< rows of one; 0 where registers do not hold as many
+
+  HeldRows(Size height, const Matrices& m, const DeviceLimits& limits) : group(group_size) {
+    const Size least = 4 / (m.dtype == DType::float64 ? 2 : 1) / (m.is_complex ? 2 : 1);
+    constexpr std::uint32_t larger_group = 512;
+    each = height <= group_size * least ? least : 0;
+    if (each > 0 || !limits.compiles_templates || limits.max_group_size < larger_group) return;
+    group = larger_group;
+    for (const Size rows : {least, 2 * least}) {
+      if (each == 0 && height <= group * rows) each = rows;
+    }
+  }
+};
+
+/// Rows from which on a panel is brought to where it lies by columns, and back, by launches of their
+/// own: all workgroups are quicker at that than the panel's.
+constexpr Size least_turned = 257;
+
+}  // namespace
+
 // By panels of columns: a panel is factored, its exchanges of rows follow beside it, then the rows
 // of U to its right, and the update of what is left.
 void GpuBackend::launch_lu(const LuRequest& r) {
@@ -30,27 +55,49 @@ void GpuBackend::launch_lu(const LuRequest& r) {
   }
   const BoundMatrices x{factors, n * n};
   const MatrixPart whole{0, n, 1};
-  const auto fill = [&](std::uint32_t group) {
-    return [&, group](TemplateVariables& v) {
-      set_numbers(v, r.matrices);
-      v["GROUP"] = std::int64_t{group};
-    };
+  const auto fill = [&](TemplateVariables& v) {
+    set_numbers(v, r.matrices);
+    v["GROUP"] = std::int64_t{group_size};
   };
+  const Binding panels = of_panel.back();
   for (Size k = 0; k < n; k += block) {
     const Size size = std::min(block, n - k), next = k + size;
-    const std::array<std::uint32_t, 4> params{u32(n), u32(k), u32(size), u32(batch)};
-    run(KernelId::lu_panel, variant_of(r.matrices), params, of_panel,
-        cover(static_cast<std::uint64_t>(batch), 1), fill(group_size));
-    if (size == n) break;
-    constexpr std::uint32_t group = 64;
-    const Size most = device_->limits().max_groups;
-    for (Size first = 0; first < batch; first += most) {
-      const std::array<std::uint32_t, 4> of_swaps{u32(n), u32(k), u32(size), u32(first)};
-      const std::array<Binding, 2> both{factors, pivots};
-      const std::array<std::uint32_t, 3> grid{u32((n - size + group - 1) / group),
-                                              u32(std::min(most, batch - first)), 1};
-      run(KernelId::lu_swaps, variant_of(r.matrices), of_swaps, both, grid, fill(group));
+    const auto beside = [&](KernelId id, std::uint32_t form, const Binding& other, Size groups,
+                            const auto& set) {
+      const Size most = device_->limits().max_groups;
+      for (Size first = 0; first < batch; first += most) {
+        const std::array<std::uint32_t, 4> params{u32(n), u32(k), u32(size), u32(first)};
+        run(id, variant_of(r.matrices, form), params, std::array{factors, other},
+            {u32(groups), u32(std::min(most, batch - first)), 1}, set);
+      }
+    };
+    const bool turns = n - k >= least_turned;
+    const auto turn = [&](bool back) {
+      beside(KernelId::lu_turn, back ? 1 : 0, panels, (n - k + block - 1) / block,
+             [&](TemplateVariables& v) {
+               fill(v);
+               v["BACK"] = std::int64_t{back};
+             });
+    };
+    if (turns) turn(false);
+    const std::array<std::uint32_t, 5> params{u32(n), u32(k), u32(size), u32(batch),
+                                              turns ? 1u : 0u};
+    const HeldRows held(n - k, r.matrices, device_->limits());
+    const std::array<std::uint32_t, 3> groups = cover(static_cast<std::uint64_t>(batch), 1);
+    if (held.each == 0) {
+      run(KernelId::lu_panel, variant_of(r.matrices), params, of_panel, groups, fill);
+    } else {
+      run(KernelId::lu_held, variant_of(r.matrices, u32(held.group + held.each)), params, of_panel,
+          groups, [&](TemplateVariables& v) {
+            fill(v);
+            v["GROUP"] = std::int64_t{held.group};
+            v["ROWS"] = std::int64_t{held.each};
+          });
     }
+    if (turns) turn(true);
+    if (size == n) break;
+    constexpr Size columns = 32;  // of a workgroup
+    beside(KernelId::lu_swaps, 0, pivots, (n - size + columns - 1) / columns, fill);
     if (next == n) break;
     solve_block(nullptr, whole.from(k, k), x, whole.from(k, next), size, n - next, true, false,
                 r.matrices);

@@ -1,7 +1,8 @@
 // Factors a panel of at most BLOCK columns of each matrix by partial pivoting, from its diagonal
 // down: a workgroup for each matrix. Rows are exchanged within the panel alone. The work is on a
-// copy by columns, so that neighbours read what lies side by side: each column is made of those
-// before it, and its pivot row as soon as the pivot is known.
+// copy by columns, so that neighbours read what lies side by side, brought there and back here where
+// `turns` is 0: each column is made of those before it, and its pivot row as soon as the pivot is
+// known.
 // 0 x, 1 permutation, 2 status, 3 pivots, 4 panels.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64
@@ -9,7 +10,7 @@
 //! GROUP: 256
 #include "numbers.wgsl"
 
-struct Params { n: u32, at: u32, size: u32, batch: u32 }
+struct Params { n: u32, at: u32, size: u32, batch: u32, turns: u32 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read_write> x: array<${NUMBER}>;
 @group(0) @binding(1) var<storage, read_write> permutation: array<u32>;
@@ -36,7 +37,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     for (var i = local; i < n; i += ${GROUP}u) { permutation[matrix * n + i] = i; }
   }
   let lane = local % ${BLOCK}u;
-  if (lane < size) {
+  if (params.turns == 0u && lane < size) {
     for (var row = local / ${BLOCK}u; row < height; row += ${GROUP / BLOCK}u) {
       panels[panel + lane * height + row] = x[base + row * n + lane];
     }
@@ -125,7 +126,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
   storageBarrier();
   workgroupBarrier();
-  if (lane < size) {
+  if (params.turns == 0u && lane < size) {
     for (var row = local / ${BLOCK}u; row < height; row += ${GROUP / BLOCK}u) {
       x[base + row * n + lane] = panels[panel + lane * height + row];
     }
