@@ -19,6 +19,9 @@ var<immediate> params: Params;
 @group(0) @binding(3) var<storage, read_write> pivots: array<u32>;
 @group(0) @binding(4) var<storage, read_write> panels: array<${NUMBER}>;
 #let AT_ONCE = 8
+#if T == "f64" && COMPLEX
+#let AT_ONCE = 4
+#end
 // Values of the panel's other columns that a work-item has in hand as rows are exchanged.
 #let HELD = ((BLOCK - AT_ONCE) * 2 * AT_ONCE + GROUP - 1) / GROUP
 var<workgroup> largest: array<${T}, ${GROUP}>;
