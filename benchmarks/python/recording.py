@@ -3,11 +3,12 @@
     python benchmarks/python/recording.py [--device webgpu:0] [--launches N] [--elements N]
         [--times N]
 
-The sides take turns. "queued" is the host's time until the calls return, "done" until the work is;
-where the device is slower than the host the second says little. Between two waits all is done
-`--times` times: some devices make the next replay ready while they are waited for, and then the
-first of several is quicker than the others. Shown are medians, and the medians of the ratios turn
-by turn: what a replay takes of the time of the calls.
+The sides take turns. "queued" is the host's time until the calls return, "thread" what of it the
+calling thread had a processor for, "done" the time until the work is; where the device is slower
+than the host the last says little, and where it is the host's processor the first too. Between two
+waits all is done `--times` times: some devices make the next replay ready while they are waited
+for, and then the first of several is quicker than the others. Shown are medians, and the medians of
+the ratios turn by turn: what a replay takes of the time of the calls.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ import numpy as np
 import tilewright
 
 
-def seconds(call: Callable[[], object], wait: Callable[[], object]) -> tuple[float, float]:
-    start = time.perf_counter()
+def seconds(call: Callable[[], object], wait: Callable[[], object]) -> tuple[float, ...]:
+    start, start_of_thread = time.perf_counter(), time.thread_time()
     call()
     queued = time.perf_counter() - start
+    thread = time.thread_time() - start_of_thread
     wait()
-    return queued, time.perf_counter() - start
+    return queued, thread, time.perf_counter() - start
 
 
 def repeated(call: Callable[[], object], times: int) -> Callable[[], None]:
@@ -57,7 +59,7 @@ def main() -> None:
             "add of arrays": lambda: be.add(x, y, out=y),
             f"matmul of arrays, {side} x {side}": lambda: be.matmul(square, square, out=product),
         }
-        print(f"{'':34}{'queued':>26}{'':6}{'done':>26}")
+        print(f"{'':34}{'queued':>26}{'':6}{'thread':>26}{'':6}{'done':>26}")
         for name, op in rows.items():
 
             def issue(op: Callable[[], object] = op) -> None:
@@ -74,7 +76,7 @@ def main() -> None:
                     turns.append((calls, replay))
             cells = ""
             launches = options.launches * options.times
-            for i in range(2):
+            for i in range(3):
                 calls_us = median(c[i] for c, _ in turns) * 1e6 / launches
                 replay_us = median(r[i] for _, r in turns) * 1e6 / launches
                 share = median(r[i] / c[i] for c, r in turns)

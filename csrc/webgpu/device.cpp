@@ -39,11 +39,11 @@ Device::~Device() {
     (void)layouts_.release();
     (void)uniforms_.release();
     (void)timestamps_.release();
+    (void)helper_.release();
     return;
   }
   if (device_ == nullptr) return;
-  end_pass();
-  if (commands_.encoder != nullptr) api().CommandEncoderRelease(commands_.encoder);
+  encoding_.drop();
   for (WGPUCommandBuffer closed : closed_) api().CommandBufferRelease(closed);
   await_submissions();
   for (Staging& staging : uploads_) staging.release();
@@ -99,6 +99,7 @@ void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
     throw BackendUnavailable(text(info_.id, ": ", info_.name, " gave no device: ", answer.message));
   }
   device_ = answer.device;
+  encoding_ = Encoding(device_);
   queue_ = api().DeviceGetQueue(device_);
   api().DeviceGetLimits(device_, &raw_limits_);
   limits_.max_buffer_bytes = raw_limits_.maxBufferSize / 4 * 4;

@@ -19,7 +19,9 @@
 #include "webgpu/adapters.hpp"
 #include "webgpu/api.hpp"
 #include "webgpu/bind_groups.hpp"
+#include "webgpu/encoding.hpp"
 #include "webgpu/failures.hpp"
+#include "webgpu/helper.hpp"
 #include "webgpu/layouts.hpp"
 #include "webgpu/progress.hpp"
 #include "webgpu/staging.hpp"
@@ -69,15 +71,6 @@ class Device final : public gpu::Device {
 
   using Clock = std::chrono::steady_clock;
   using DownloadBlocks = gpu::DownloadQueue<std::unique_ptr<Staging>>;
-  /// Commands that are being encoded, and what their pass has set.
-  struct Commands {
-    WGPUCommandEncoder encoder = nullptr;
-    WGPUComputePassEncoder pass = nullptr;
-    const void* pipeline = nullptr;
-    std::uint64_t group = 0;  // its number, 0 for none
-    std::size_t params_bytes = 0;
-    std::array<std::byte, Uniforms::slot_bytes> params;
-  };
   /// A submission that the library refused, by its place.
   struct Refusal {
     std::uint64_t place;
@@ -104,20 +97,16 @@ class Device final : public gpu::Device {
 
   // What follows is called with the lock held.
   void check_usable() const;
-  WGPUCommandEncoder encoder();
-  WGPUComputePassEncoder pass();
-  WGPUComputePassEncoder timed_pass(const gpu::Launch& launch);
-  void end_pass();
-  void use(WGPUComputePassEncoder pass, const ComputePipeline& pipeline, const BindGroup& group);
-  void set_params(WGPUComputePassEncoder pass, std::span<const std::byte> params);
-  void dispatch(WGPUComputePassEncoder pass, const std::array<std::uint32_t, 3>& grid);
+  void begin_timed_pass(const gpu::Launch& launch);
   /// Whether anything waits for the next submission.
-  bool gathers() const { return commands_.encoder != nullptr || !closed_.empty(); }
+  bool gathers() const { return encoding_.is_open() || !closed_.empty(); }
   /// Has the open encoder's commands go out in front of others that are encoded already.
   void close_encoder();
   void submit();
   void flush_if_worthwhile();
-  void encode(const PreparedPass& pass, std::size_t command);
+  /// Whether this thread and another one encode so many commands sooner than this one.
+  bool shares(std::size_t commands);
+  void replay_shared(PreparedPass& pass, std::size_t first);
   std::uint64_t mark_here();
   void note_refusal(std::uint64_t place, std::string message);
   /// Throws what was refused at these places.
@@ -147,16 +136,16 @@ class Device final : public gpu::Device {
   std::unique_ptr<BindGroups> bind_groups_;
   std::unique_ptr<Uniforms> uniforms_;      // from the first kernel on whose parameters need them
   std::unique_ptr<Timestamps> timestamps_;  // while launches are timed
-  Commands commands_;
-  std::vector<WGPUCommandBuffer> closed_;  // go out in front of them
+  Encoding encoding_;
+  std::vector<WGPUCommandBuffer> closed_;  // go out in front of its commands
   std::optional<std::string> refused_;     // why what was closed did not become a command buffer
   std::vector<PreparedPass*> replayed_;    // and not encoded for the next time
 
-  static constexpr std::uint32_t work_of_a_copy = 32, work_of_a_launch = 32;
-  /// A few launches, or one with many workgroups.
-  static constexpr std::uint32_t enough_for_idle_gpu = 128;
+  std::unique_ptr<Helper> helper_;  // from the first long replay on that nobody has prepared
+  bool may_have_helper_ = true;
+
   std::uint32_t gathered_work_ = 0;  // what the open encoder may keep the GPU busy with
-  std::uint32_t enough_work_ = enough_for_idle_gpu;  // so much goes out
+  std::uint32_t enough_work_ = Encoding::enough_for_idle_gpu;  // so much goes out
   Clock::time_point quiet_since_;  // when work last went out, or a wait for everything ended
   WGPUSubmissionIndex last_submission_ = 0;
   std::uint64_t submissions_ = 0;  // those refused too: their numbers are the places in the queue

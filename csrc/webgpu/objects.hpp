@@ -44,7 +44,7 @@ class ComputePipeline final : public gpu::Pipeline {
   ~ComputePipeline() override {
     if (device_.fork_generation_ != fork_generation()) return;
     std::lock_guard lock(device_.mutex_);
-    if (device_.commands_.pipeline == this) device_.commands_.pipeline = nullptr;
+    device_.encoding_.forget(this);
     api().ComputePipelineRelease(handle);
   }
 

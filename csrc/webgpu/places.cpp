@@ -114,15 +114,13 @@ std::uint64_t Device::start_download(HostRead read, gpu::DeviceBuffer& src, std:
       DownloadBlocks::Block& block = download_room(lock, words.bytes);
       auto piece = reads_.piece(block, words.skip, read.dst.first(words.count), read, number);
       if (block.used == 0) gathering_.push_back(&block);
-      end_pass();
-      api().CommandEncoderCopyBufferToBuffer(encoder(), of(src).handle, words.offset,
-                                             block.staging->buffer(), block.used, words.bytes);
+      gathered_work_ += encoding_.copy(of(src).handle, words.offset, block.staging->buffer(),
+                                       block.used, words.bytes);
       const std::uint64_t place = submissions_ + 1;
       if (first == 0) first = place;
       reads_.add(std::move(piece), words.bytes, place);
       offset += words.count;
       read.dst = read.dst.subspan(words.count);
-      gathered_work_ += work_of_a_copy;
       // A long one is on its way while the next is queued.
       if (block.used >= DownloadBlocks::most_block) submit();
     }

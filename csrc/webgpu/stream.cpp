@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <thread>
@@ -33,24 +32,9 @@ std::mutex& look_or_submit() {
 
 }  // namespace
 
-WGPUCommandEncoder Device::encoder() {
-  if (commands_.encoder == nullptr) {
-    commands_.encoder = api().DeviceCreateCommandEncoder(device_, nullptr);
-  }
-  return commands_.encoder;
-}
-
-WGPUComputePassEncoder Device::pass() {
-  if (commands_.pass == nullptr) {
-    commands_.pass = api().CommandEncoderBeginComputePass(encoder(), nullptr);
-    commands_.pipeline = nullptr;
-  }
-  return commands_.pass;
-}
-
 /// A pass for one launch, with its times.
-WGPUComputePassEncoder Device::timed_pass(const gpu::Launch& launch) {
-  end_pass();
+void Device::begin_timed_pass(const gpu::Launch& launch) {
+  encoding_.end_pass();
   if (timestamps_->full()) submit();
   if (timestamps_->needs_buffer()) {
     const std::uint64_t bytes = Timestamps::buffer_bytes;
@@ -59,30 +43,19 @@ WGPUComputePassEncoder Device::timed_pass(const gpu::Launch& launch) {
     timestamps_->add_buffer(std::make_unique<Buffer>(*this, bytes, handle, ++last_buffer_id_),
                             handle);
   }
-  commands_.pass = timestamps_->begin_pass(encoder(), launch.pipeline->info().name, launch.grid);
-  commands_.pipeline = nullptr;
-  return commands_.pass;
-}
-
-void Device::end_pass() {
-  if (commands_.pass == nullptr) return;
-  api().ComputePassEncoderEnd(commands_.pass);
-  api().ComputePassEncoderRelease(commands_.pass);
-  commands_.pass = nullptr;
+  encoding_.begin(
+      timestamps_->begin_pass(encoding_.encoder(), launch.pipeline->info().name, launch.grid));
 }
 
 void Device::close_encoder() {
-  end_pass();
-  if (commands_.encoder == nullptr) return;
-  if (timestamps_) timestamps_->resolve(commands_.encoder);
-  WGPUCommandEncoder finished = std::exchange(commands_.encoder, nullptr);
-  closed_.push_back(api().CommandEncoderFinish(finished, nullptr));
-  api().CommandEncoderRelease(finished);
+  if (!encoding_.is_open()) return;
+  encoding_.end_pass();
+  if (timestamps_) timestamps_->resolve(encoding_.encoder());
+  closed_.push_back(encoding_.finish());
   if (const auto failure = failures_->take(); failure && !refused_) refused_ = failure->message;
 }
 
 void Device::submit() {
-  end_pass();
   if (!gathers()) return;
   gathered_work_ = 0;
   const std::uint64_t uploaded = std::exchange(upload_used_, 0);
@@ -90,7 +63,7 @@ void Device::submit() {
   // the library of a loss, and what is asked of the device then tells us.
   std::unique_lock alone(look_or_submit());
   api().InstanceProcessEvents(instance_);
-  (void)encoder();
+  (void)encoding_.encoder();
   close_encoder();
   const std::vector<WGPUCommandBuffer> commands = std::exchange(closed_, {});
   if (const auto refusal = std::exchange(refused_, std::nullopt)) {
@@ -130,7 +103,7 @@ void Device::flush_if_worthwhile() {
 }
 
 void Device::queue_is_empty() {
-  enough_work_ = enough_for_idle_gpu;
+  enough_work_ = Encoding::enough_for_idle_gpu;
   quiet_since_ = Clock::now();
 }
 
@@ -203,40 +176,6 @@ void Device::check_launch(const gpu::Launch& launch) const {
   }
 }
 
-/// Sets what the pass has not set already.
-void Device::use(WGPUComputePassEncoder pass, const ComputePipeline& pipeline,
-                 const BindGroup& group) {
-  if (commands_.pipeline != &pipeline) {
-    api().ComputePassEncoderSetPipeline(pass, pipeline.handle);
-    commands_.pipeline = &pipeline;
-    commands_.group = 0;
-    commands_.params_bytes = 0;
-  }
-  if (commands_.group != group.number) {
-    api().ComputePassEncoderSetBindGroup(pass, 0, group.handle, 0, nullptr);
-    commands_.group = group.number;
-  }
-}
-
-void Device::set_params(WGPUComputePassEncoder pass, std::span<const std::byte> params) {
-  if (params.empty()) return;
-  std::byte* const set = commands_.params.data();
-  if (params.size() == commands_.params_bytes &&
-      std::memcmp(params.data(), set, params.size()) == 0) {
-    return;
-  }
-  api().ComputePassEncoderSetImmediates(pass, 0, params.data(), params.size());
-  std::memcpy(set, params.data(), params.size());
-  commands_.params_bytes = params.size();
-}
-
-void Device::dispatch(WGPUComputePassEncoder pass, const std::array<std::uint32_t, 3>& grid) {
-  api().ComputePassEncoderDispatchWorkgroups(pass, grid[0], grid[1], grid[2]);
-  const std::uint64_t groups = std::uint64_t{grid[0]} * grid[1] * grid[2];
-  gathered_work_ += work_of_a_launch + static_cast<std::uint32_t>(
-                                           std::min<std::uint64_t>(groups, enough_for_idle_gpu));
-}
-
 void Device::launch(const gpu::Launch& launch) {
   std::unique_lock lock(mutex_);
   check_usable();
@@ -257,16 +196,15 @@ void Device::launch(const gpu::Launch& launch) {
         text("webgpu: ", pipeline.info().name, ": its buffers do not fit: ", failure->message));
   }
   if (pipeline.params_in_uniforms && uniforms_->full()) submit();
-  WGPUComputePassEncoder p = timestamps_ ? timed_pass(launch) : pass();
-  use(p, pipeline, group);
+  if (timestamps_) begin_timed_pass(launch);
+  encoding_.use(&pipeline, pipeline.handle, group);
   if (pipeline.params_in_uniforms) {
-    const std::uint32_t offset = uniforms_->add(launch.params);
-    api().ComputePassEncoderSetBindGroup(p, 1, uniforms_->group(), 1, &offset);
-  } else if (!launch.params.empty()) {
-    set_params(p, launch.params);
+    encoding_.set_params(*uniforms_, uniforms_->add(launch.params));
+  } else {
+    encoding_.set_params(launch.params);
   }
-  dispatch(p, launch.grid);
-  if (timestamps_) end_pass();
+  gathered_work_ += encoding_.dispatch(launch.grid);
+  if (timestamps_) encoding_.end_pass();
   if (debug_) {
     submit();
     lock.unlock();
@@ -282,10 +220,7 @@ void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceB
                   std::uint64_t src_offset, std::uint64_t bytes) {
   std::lock_guard lock(mutex_);
   check_usable();
-  end_pass();
-  api().CommandEncoderCopyBufferToBuffer(encoder(), of(src).handle, src_offset, of(dst).handle,
-                                         dst_offset, bytes);
-  gathered_work_ += work_of_a_copy;
+  gathered_work_ += encoding_.copy(of(src).handle, src_offset, of(dst).handle, dst_offset, bytes);
   flush_if_worthwhile();
 }
 

@@ -28,13 +28,10 @@ void Device::upload(gpu::DeviceBuffer& dst, std::uint64_t offset, std::span<cons
     Staging& staging = upload_room(lock, src.size());
     const std::uint64_t now = std::min<std::uint64_t>(src.size(), staging.bytes() - upload_used_);
     std::memcpy(staging.data() + upload_used_, src.data(), now);
-    end_pass();
-    api().CommandEncoderCopyBufferToBuffer(encoder(), staging.buffer(), upload_used_,
-                                           of(dst).handle, offset, now);
+    gathered_work_ += encoding_.copy(staging.buffer(), upload_used_, of(dst).handle, offset, now);
     upload_used_ += now;
     offset += now;
     src = src.subspan(now);
-    gathered_work_ += work_of_a_copy;
     // What took long to write is worth a submission of its own.
     if (now >= least_staging || upload_used_ == staging.bytes()) submit();
   }
@@ -76,8 +73,7 @@ void Device::start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset,
       throw;
     }
   }
-  end_pass();
-  api().CommandEncoderCopyBufferToBuffer(encoder(), src, offset, staging.buffer(), 0, bytes);
+  (void)encoding_.copy(src, offset, staging.buffer(), 0, bytes);
   submit();
   staging.map(bytes, last_submission_);
 }

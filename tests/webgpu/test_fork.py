@@ -20,11 +20,15 @@ queue()
 with be.record() as recording: queue()
 recording.replay()
 be.synchronize()  # the next one is ready
+with be.record() as long:
+    for _ in range(100): queue()
+for _ in range(2): long.replay()  # with a second thread
 event = be.event()
 def parent_goes_on():
     assert event.wait()
     queue()
     recording.replay()
+    for _ in range(2): long.replay()
     assert works(be) and (x.numpy() == np.arange(1000)).all()
     be.copy_dtoh(host, handle)
 """
@@ -37,7 +41,7 @@ def body():
         lambda: be.copy_dtoh(host, handle), lambda: be.alloc(1 << 20), lambda: be.zeros(3),
         lambda: be.softmax(x), lambda: be.copy_dtod(handle, x.handle, 32),
         be.event, be.flush, lambda: be.copy_dtoh_async(host, handle), event.wait, event.done,
-        recording.replay,
+        recording.replay, long.replay,
     ):
         message = raised(tw.DeviceError, call)
         assert "forked" in message and "spawn" in message, message

@@ -81,6 +81,13 @@ def replay_and_wait():
     recording.replay()
     be.synchronize()
 lost(replay_and_wait)""",
+    "while two threads encode a replay": """
+with be.record() as long:
+    for _ in range(2000): be.unary("neg", recorded, recorded, 16)
+long.replay()
+driver.set("device_is_lost")
+lost(long.replay)
+long.drop()""",
     "at an upload": """
 driver.set("device_is_lost")
 def upload_much():
