@@ -50,11 +50,6 @@ Weak weak_kind(PyObject* given) {
   return Weak::no;
 }
 
-bool stores(PyObject* backend, DType dtype) {
-  const std::vector<DType> all = backend_of(backend).capabilities().storage_dtypes;
-  return std::ranges::find(all, dtype) != all.end();
-}
-
 DType default_of(Weak kind, PyObject* backend) {
   if (kind == Weak::boolean) return DType::boolean;
   if (kind == Weak::real) return default_float;
@@ -238,6 +233,23 @@ const char* operand_name(const ElementFunction& f, std::size_t i) {
   if (f.operands == 1) return one[i];
   if (f.operands == 2) return two[i];
   return f.rule == Rule::choice ? where[i] : clip[i];
+}
+
+bool stores(PyObject* backend, DType dtype) {
+  // Of the backend that was asked last, since nearly all calls are for one.
+  static std::weak_ptr<Backend> last;
+  static std::uint32_t stored = 0;
+  const std::shared_ptr<Backend>* const owner = holder_of<Backend>(backend);
+  if (owner == nullptr) throw py::type_error("the backend was never initialised");
+  if (last.owner_before(*owner) || owner->owner_before(last)) {
+    std::uint32_t all = 0;
+    for (const DType one : (*owner)->capabilities().storage_dtypes) {
+      all |= 1U << static_cast<unsigned>(one);
+    }
+    last = *owner;
+    stored = all;
+  }
+  return (stored >> static_cast<unsigned>(dtype) & 1) != 0;
 }
 
 bool is_number(PyObject* given) { return weak_kind(given) != Weak::no; }

@@ -23,6 +23,9 @@ const char* operand_name(const ElementFunction& function, std::size_t i);
 /// Whether it is a number of Python's.
 bool is_number(PyObject* given);
 
+/// Whether the device of a backend has a dtype.
+bool stores(PyObject* backend, DType dtype);
+
 /// The slots of operators for the class of Arrays, up to one without a slot.
 std::span<PyType_Slot> operator_slots();
 

@@ -379,6 +379,42 @@ void abandon_all(const Backend& backend) {
   }
 }
 
+bool reduce_waiting(const ArrayObject& array, const Program& front, Reduction op,
+                    std::span<const Size> axes, const ArrayObject& to, const Program* behind,
+                    std::span<const Number> numbers) {
+  const ChainRules rules = rules_on(backend_in(array));
+  for (;;) {
+    if (array.deferred == nullptr || !is_own(*array.deferred)) return false;
+    const Chain chain(array, rules);
+    if (chain.blocked_by() != nullptr) {
+      if (chain.blocked_by() == &array) return false;
+      compute(*chain.blocked_by());
+      continue;
+    }
+    const std::optional<Program> program = chain.program(array.stored_as, &front);
+    if (!program) return false;
+    const std::vector<const ArrayObject*> inputs = chain.inputs();
+    if (std::ranges::any_of(inputs, [&](const ArrayObject* one) { return overlap(*one, to); })) {
+      return false;
+    }
+    const std::vector<Computing> computing = chain.begin();
+    const Sizes shape(array.shape);
+    std::vector<Sizes> strides;
+    for (const ArrayObject* one : inputs) strides.push_back(strides_as(*one, shape));
+    std::vector<MapOperand> operands;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      operands.emplace_back(inputs[i]->filled->buffer(), strides[i].span(), inputs[i]->offset);
+    }
+    const MapOperand target(to.buffer());
+    Backend& backend = *to.filled->backend();
+    without_gil([&] {
+      backend.map_reduce(*program, op, shape.span(), axes, operands, chain.numbers(), {&target, 1},
+                         behind, {}, numbers);
+    });
+    return true;
+  }
+}
+
 namespace {
 
 /// _reduce_deferred(x, front, op, axes, out, behind, numbers): x, which waits, reduced without
@@ -393,39 +429,9 @@ bool reduce_deferred(py::handle x, const Program& front, Given<Reduction> op,
   if (array->deferred == nullptr) return false;
   const auto reduction = Convert<Reduction>::from(op.object, {call, "op"});
   const std::vector<Size> gone = to_sizes(axes.object, {call, "axes"});
-  const ChainRules rules = rules_on(backend_in(*array));
   make_writable(*to, call);
-  for (;;) {
-    if (array->deferred == nullptr || !is_own(*array->deferred)) return false;
-    const Chain chain(*array, rules);
-    if (chain.blocked_by() != nullptr) {
-      if (chain.blocked_by() == array) return false;
-      compute(*chain.blocked_by());
-      continue;
-    }
-    const std::optional<Program> program = chain.program(array->stored_as, &front);
-    if (!program) return false;
-    const std::vector<const ArrayObject*> inputs = chain.inputs();
-    if (std::ranges::any_of(inputs, [&](const ArrayObject* one) { return overlap(*one, *to); })) {
-      return false;
-    }
-    const std::vector<Computing> computing = chain.begin();
-    const Sizes shape(array->shape);
-    std::vector<Sizes> strides;
-    for (const ArrayObject* one : inputs) strides.push_back(strides_as(*one, shape));
-    std::vector<MapOperand> operands;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      operands.emplace_back(inputs[i]->filled->buffer(), strides[i].span(), inputs[i]->offset);
-    }
-    const std::vector<Number> last(numbers.begin(), numbers.end());
-    const MapOperand target(to->buffer());
-    Backend& backend = *to->filled->backend();
-    without_gil([&] {
-      backend.map_reduce(*program, reduction, shape.span(), gone, operands, chain.numbers(),
-                         {&target, 1}, behind ? &*behind : nullptr, {}, last);
-    });
-    return true;
-  }
+  const std::vector<Number> last(numbers.begin(), numbers.end());
+  return reduce_waiting(*array, front, reduction, gone, *to, behind ? &*behind : nullptr, last);
 }
 
 }  // namespace

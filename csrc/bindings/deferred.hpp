@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <thread>
 
 #include "bindings/element_call.hpp"
@@ -72,6 +73,11 @@ void compute(const ArrayObject& array);
 /// Runs a call into an Array that its caller has, with what its operands wait for in one program
 /// where that is worth it.
 void compute_into(const ElementCall& call, const ArrayObject& out);
+/// Reduces what `array` waits for into `to`, a buffer of its own, in one program with it: the
+/// arguments of map_reduce(). False where that is not to be done, and nothing is done.
+bool reduce_waiting(const ArrayObject& array, const Program& front, Reduction op,
+                    std::span<const Size> axes, const ArrayObject& to, const Program* behind,
+                    std::span<const Number> numbers);
 /// Before elements of `array` are written: refuses an argument of a function that this thread
 /// records for compile(), and computes what waits for elements of the memory.
 void make_writable(const ArrayObject& array, const char* call);

@@ -2,8 +2,10 @@
 
 #include "bindings/array.hpp"
 #include "bindings/array_complex.hpp"
+#include "bindings/array_create.hpp"
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_ops.hpp"
+#include "bindings/array_reduce.hpp"
 #include "bindings/backend.hpp"
 #include "bindings/choices.hpp"
 #include "bindings/deferred.hpp"
@@ -37,10 +39,12 @@ PYBIND11_MODULE(_core, m) {
   bind_array_complex(m);
   bind_array_elementwise(m);
   bind_array_functions(m);
+  bind_array_create(m);
   bind_operands(backend);
   bind_array_ops(backend);
   bind_choices(m);
   bind_deferred(m);
+  bind_array_reduce(m);
   bind_kernel(m, backend);
   bind_program(m, backend);
   bind_indexing(backend);

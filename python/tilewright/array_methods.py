@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
@@ -220,22 +221,31 @@ class Flat:
             self.base[...] = line.reshape(self.base.shape)
 
 
+@cache
 def _of(module: str) -> Any:
     return importlib.import_module(f"tilewright.namespace.{module}")
 
 
+@cache
 def _of_package(module: str) -> Any:
     return importlib.import_module(f"tilewright.{module}")
+
+
+_COMMON = _core._reductions()
+_KEEPDIMS = {"keepdims"}
 
 
 def _reduced(
     name: str, x: Any, axis: Any, options: dict[str, Any], dtype: Any = None, out: Any = None
 ) -> Array:
-    from tilewright.namespace import reductions
-
+    common = _COMMON.get(name)
+    if common and dtype is None and out is None and (not options or options.keys() == _KEEPDIMS):
+        found: Array | None = common(x, axis, options.get("keepdims", False))
+        if found is not None:
+            return found
     if dtype is not None:
         options["dtype"] = dtype
     if out is not None:
         options["out"] = out
-    result: Array = getattr(reductions, name)(x, axis=axis, **options)
+    result: Array = getattr(_of("reductions"), name)(x, axis=axis, **options)
     return result

@@ -48,6 +48,18 @@ DTYPES = tuple(
 )  # fmt: skip
 
 
+_NAMES = {one: one.name for one in DTYPES}
+# The least and the largest number of each dtype of integers.
+LIMITS = {
+    one: (int(np.iinfo(one).min), int(np.iinfo(one).max)) for one in DTYPES if one.kind in "iu"
+}
+
+
+def name_of(dtype: np.dtype[Any]) -> str:
+    """dtype.name, which NumPy puts together each time it is asked."""
+    return _NAMES[dtype]
+
+
 def parts_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """What a complex dtype consists of."""
     return np.dtype(np.float64) if dtype == np.complex128 else FLOAT32
@@ -57,8 +69,16 @@ def complex_dtype(parts: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.complex128 if parts == np.float64 else np.complex64)
 
 
+# What was given for them before: a class or a dtype of NumPy's, or a name.
+_KNOWN: dict[Any, np.dtype[Any]] = {one: one for one in DTYPES}
+
+
 def to_dtype(call: str, dtype: npt.DTypeLike, name: str = "dtype") -> np.dtype[Any]:
     """A dtype that Arrays hold, from anything that NumPy takes for one."""
+    try:
+        return _KNOWN[dtype]
+    except (KeyError, TypeError):
+        pass
     try:
         wanted = None if dtype is None else np.dtype(dtype)
     except Exception:
@@ -68,6 +88,8 @@ def to_dtype(call: str, dtype: npt.DTypeLike, name: str = "dtype") -> np.dtype[A
             call, f"{name} is {shown(dtype)}, expected bool, an integer or float of 64 bits or "
             "less, complex64 or complex128"
         )  # fmt: skip
+    if isinstance(dtype, (str, type)):
+        _KNOWN[dtype] = wanted
     return cast("np.dtype[Any]", wanted)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def to_axes(call: str, axis: Any, rank: int, name: str = "axis") -> tuple[int, ...]:
     """Axes counted from the front, none of them twice; one integer is one axis."""
+    if type(axis) is int and -rank <= axis < rank:
+        return (axis % rank,)
     given = tuple(axis) if isinstance(axis, (tuple, list, range)) else (axis,)
     axes: list[int] = []
     for one in given:

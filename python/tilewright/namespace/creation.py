@@ -14,12 +14,14 @@ from tilewright.namespace.devices import to_backend
 from tilewright.operands import (
     DTYPES,
     INT32,
+    LIMITS,
     check_stored,
     has_own_dtype,
     invalid,
     parts_dtype,
     read_host,
     shown,
+    stored,
     to_dtype,
     to_integer,
     to_shape,
@@ -109,6 +111,8 @@ def _to_array(
     if copy is False:
         invalid(call, f"copy is False, but obj is {shown(obj)}, which is not on the device")
     backend = to_backend(call, device)
+    if type(obj) is np.ndarray and dtype is None and obj.dtype in stored(backend):
+        return backend._upload(obj)
     if isinstance(obj, (list, tuple)):
         obj = _host_items(obj)
     values = read_host(call, "obj", obj)
@@ -167,6 +171,13 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     return asarray(values, device=device)
 
 
+def _common(
+    backend: Backend, call: str, shape: Any, dtype: npt.DTypeLike | None, value: Any
+) -> Array | None:
+    """What nothing has to be said about; None where there is, or where something is wrong."""
+    return _core._filled(backend, shape, None if dtype is None else to_dtype(call, dtype), value)
+
+
 def empty(
     shape: int | Sequence[int],
     *,
@@ -175,6 +186,9 @@ def empty(
 ) -> Array:
     """An Array whose contents are undefined; float32 unless a dtype is given."""
     backend = to_backend("empty", device)
+    found = _common(backend, "empty", shape, dtype, None)
+    if found is not None:
+        return found
     sizes = to_shape("empty", shape)
     return backend._new(sizes, _dtype_for("empty", dtype, FLOAT32, backend))
 
@@ -198,6 +212,10 @@ def _filled(
     device: Device | None,
 ) -> Array:
     backend = to_backend(call, device)
+    if dtype is not None or type(value) is float:
+        found = _common(backend, call, shape, dtype, value)
+        if found is not None:
+            return found
     sizes = to_shape(call, shape)
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         kinds = {bool: "b", int: "i", float: "f", complex: "c"}
@@ -208,8 +226,8 @@ def _filled(
         invalid(call, f"fill_value is {shown(value)}, expected a number")
     wanted = _dtype_for(call, dtype, default, backend)
     if isinstance(value, int) and wanted.kind in "iu":
-        limits = np.iinfo(wanted)
-        if not limits.min <= value <= limits.max:
+        least, most = LIMITS[wanted]
+        if not least <= value <= most:
             invalid(call, f"fill_value is {shown(value)}, which {wanted} does not hold")
     if isinstance(value, int) and wanted.kind in "fc":
         try:

@@ -70,10 +70,10 @@ def default_backend() -> Backend:
 
 def to_backend(call: str, device: Device | None) -> Backend:
     """The backend of a `device=` argument: a name that init_backend() takes, a backend, or None."""
-    from tilewright.backend import Backend
-
     if device is None:
         return default_backend()
+    from tilewright.backend import Backend
+
     if isinstance(device, Backend):
         return device
     if not isinstance(device, str):

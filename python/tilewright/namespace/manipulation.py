@@ -183,7 +183,8 @@ def _target(
     call: str, out: Array | None, parts: list[Array], shape: tuple[int, ...], dtype: Any,
     casting: str,
 ) -> Array:  # fmt: skip
-    wanted = result_type(*parts)
+    alike = all(one.dtype is parts[0].dtype for one in parts)
+    wanted = parts[0].dtype if alike else result_type(*parts)
     if dtype is not None:
         if out is not None:
             raise TypeError(f"{call}: dtype and out are given, expected one of them")

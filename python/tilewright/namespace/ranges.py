@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.operands import invalid, stored
+from tilewright.operands import LIMITS, invalid, name_of, stored
 from tilewright.program import Program
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ FLOAT64 = np.dtype(np.float64)
 
 # Elements are counted by a row and a column, both from one table of so many.
 SIDE = 4096
+# What integers are counted in, the first that holds them.
+COUNTERS = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64"))
 # Up to which float64 has every integer.
 EXACT = 2**53
 
@@ -95,18 +97,16 @@ def _integers(backend: Backend, result: Array, first: int, step: int) -> bool:
     integers that hold these."""
     last = first + (result.size - 1) * step
     low, high = min(first, last), max(first, last)
-    kept = [
-        name
-        for name in ("int32", "uint32", "int64", "uint64")
-        if np.iinfo(name).min <= low and high <= np.iinfo(name).max
-        and np.dtype(name) in stored(backend)
-    ]  # fmt: skip
-    if not kept:
+    there = stored(backend)
+    for kept in COUNTERS:
+        if LIMITS[kept][0] <= low and high <= LIMITS[kept][1] and kept in there:
+            break
+    else:
         return False
     # Words wrap around, and so are right where a product is beyond them.
-    words = "uint32" if kept[0].endswith("32") else "uint64"
-    past = 1 << (32 if words == "uint32" else 64)
-    program = _of_integers(words, kept[0], result.dtype.name)
+    words = "uint32" if kept.itemsize == 4 else "uint64"
+    past = 1 << (8 * kept.itemsize)
+    program = _of_integers(words, name_of(kept), name_of(result.dtype))
     inputs = _table(backend, result.size)
     for rows, columns, done in _parts(result.size):
         numbers = [(first + done * step) % past, step % past]
@@ -168,7 +168,7 @@ def are_whole(*numbers: float) -> bool:
 def check_held(call: str, dtype: np.dtype[Any], first: int, last: int) -> None:
     if dtype.kind not in "iu":
         return
-    limits = np.iinfo(dtype)
+    least, most = LIMITS[dtype]
     for one in (first, last):
-        if not limits.min <= one <= limits.max:
+        if not least <= one <= most:
             invalid(call, f"the numbers go from {first} to {last}, which {dtype} does not hold")

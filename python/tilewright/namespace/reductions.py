@@ -12,7 +12,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import complex_reductions
-from tilewright.operands import check_stored, invalid, shown, to_dtype, to_integer
+from tilewright.operands import check_stored, invalid, name_of, shown, to_dtype, to_integer
 from tilewright.program import Program
 from tilewright.reading import default_integer
 from tilewright.shapes import to_axes
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 BOOL = np.dtype(np.bool_)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
+
+# Reductions in their common form, by (x, axis, keepdims): a real Array that has elements, one axis
+# or all. None for any other, which is done below, and for what is wrong, which is refused there.
+common = _core._reductions()
+_all, _any, _max, _mean, _min, _prod, _sum = (
+    common[name] for name in ("all", "any", "max", "mean", "min", "prod", "sum")
+)
 
 
 @cache
@@ -192,6 +199,10 @@ def sum(
 ) -> Array:
     """Over one axis, several, or all of them. Integers and bool are summed in int64 or uint64 (32
     bits where the device has no 64), unless a dtype is given."""
+    if dtype is None and out is None and initial is None and where is None:
+        found: Array | None = _sum(x, axis, keepdims)
+        if found is not None:
+            return found
     if initial is not None or where is not None:
         return _masked().accumulating("sum", x, axis, dtype, keepdims, out, initial, where)  # type: ignore[no-any-return]
     x = _array("sum", x)
@@ -201,7 +212,7 @@ def sum(
     wanted = _summed_in("sum", x, dtype)
     axes, shape = _walk("sum", x, axis, keepdims)
     return _reduced(
-        "sum", "sum", _cast(x.stored_as, wanted.name), [x], axes, shape, wanted, out=out
+        "sum", "sum", _cast(x.stored_as, name_of(wanted)), [x], axes, shape, wanted, out=out
     )
 
 
@@ -217,6 +228,10 @@ def prod(
     where: Any = None,
 ) -> Array:
     """The product over one axis, several, or all of them, by sum()'s dtypes."""
+    if dtype is None and out is None and initial is None and where is None:
+        found: Array | None = _prod(x, axis, keepdims)
+        if found is not None:
+            return found
     if initial is not None or where is not None:
         return _masked().accumulating("prod", x, axis, dtype, keepdims, out, initial, where)  # type: ignore[no-any-return]
     x = _array("prod", x)
@@ -226,7 +241,7 @@ def prod(
         return complex_reductions.prod(x, axes, keepdims, out, pair)
     wanted = _summed_in("prod", x, dtype)
     axes, shape = _walk("prod", x, axis, keepdims)
-    front = _cast(x.stored_as, wanted.name)
+    front = _cast(x.stored_as, name_of(wanted))
     return _reduced("prod", "prod", front, [x], axes, shape, wanted, out=out)
 
 
@@ -248,6 +263,10 @@ def max(
     initial: Any = None, where: Any = None,
 ) -> Array:  # fmt: skip
     """The largest over one axis, several, or all of them; NaN where there is one."""
+    if out is None and initial is None and where is None:
+        found: Array | None = _max(x, axis, keepdims)
+        if found is not None:
+            return found
     if initial is not None or where is not None:
         return _masked().extreme("max", x, axis, keepdims, out, initial, where)  # type: ignore[no-any-return]
     return _extreme("max", x, axis, keepdims, out)
@@ -258,6 +277,10 @@ def min(
     initial: Any = None, where: Any = None,
 ) -> Array:  # fmt: skip
     """The least over one axis, several, or all of them; NaN where there is one."""
+    if out is None and initial is None and where is None:
+        found: Array | None = _min(x, axis, keepdims)
+        if found is not None:
+            return found
     if initial is not None or where is not None:
         return _masked().extreme("min", x, axis, keepdims, out, initial, where)  # type: ignore[no-any-return]
     return _extreme("min", x, axis, keepdims, out)
@@ -277,6 +300,10 @@ def mean(
     dtype: npt.DTypeLike | None = None, where: Any = None,
 ) -> Array:  # fmt: skip
     """Over one axis, several, or all of them; of integers and bool in float32, NaN of nothing."""
+    if dtype is None and out is None and where is None:
+        found: Array | None = _mean(x, axis, keepdims)
+        if found is not None:
+            return found
     if dtype is not None or where is not None:
         return _masked().mean(x, axis, dtype, keepdims, out, where)  # type: ignore[no-any-return]
     x = _array("mean", x)
@@ -286,8 +313,8 @@ def mean(
     within, result = _within(x), _averaged(x)
     count = math.prod(x.shape[i] for i in axes)
     return _reduced(
-        "mean", "sum", _cast(x.stored_as, within.name), [x], axes, shape, result,
-        _quotient(within.name, result.name), [float(count)], out,
+        "mean", "sum", _cast(x.stored_as, name_of(within)), [x], axes, shape, result,
+        _quotient(name_of(within), name_of(result)), [float(count)], out,
     )  # fmt: skip
 
 
@@ -305,14 +332,14 @@ def _spread(
     within, result = _within(x), _averaged(x)
     count = math.prod(x.shape[i] for i in axes)
     middle = _reduced(
-        call, "sum", _cast(x.stored_as, within.name), [x], axes, _left(call, x.shape, axes, True),
+        call, "sum", _cast(x.stored_as, name_of(within)), [x], axes, _left(call, x.shape, axes, True),
         within,
-        _quotient(within.name, within.name), [float(count)], again=True,
+        _quotient(name_of(within), name_of(within)), [float(count)], again=True,
     )  # fmt: skip
-    finish = (_root_of_quotient if call == "std" else _quotient)(within.name, result.name)
+    finish = (_root_of_quotient if call == "std" else _quotient)(name_of(within), name_of(result))
     left = [float(count - correction if count > correction else 0)]
     return _reduced(
-        call, "sum", _deviation(x.stored_as, within.name), [x, broadcast_to(middle, x.shape)], axes,
+        call, "sum", _deviation(x.stored_as, name_of(within)), [x, broadcast_to(middle, x.shape)], axes,
         shape, result, finish, left, out,
     )  # fmt: skip
 
@@ -361,6 +388,10 @@ def any(
     where: Any = None,
 ) -> Array:  # fmt: skip
     """Whether an element is not 0."""
+    if out is None and where is None:
+        found: Array | None = _any(x, axis, keepdims)
+        if found is not None:
+            return found
     if where is not None:
         return _masked().truth("any", x, axis, keepdims, out, where)  # type: ignore[no-any-return]
     x = _truths(_array("any", x))
@@ -374,6 +405,10 @@ def all(
     where: Any = None,
 ) -> Array:  # fmt: skip
     """Whether no element is 0."""
+    if out is None and where is None:
+        found: Array | None = _all(x, axis, keepdims)
+        if found is not None:
+            return found
     if where is not None:
         return _masked().truth("all", x, axis, keepdims, out, where)  # type: ignore[no-any-return]
     x = _truths(_array("all", x))
@@ -384,10 +419,13 @@ def all(
 
 def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements are not 0."""
+    found: Array | None = common["count_nonzero"](x, axis, keepdims)
+    if found is not None:
+        return found
     x = _truths(_array("count_nonzero", x))
     wanted = default_integer(x.backend)
     axes, shape = _walk("count_nonzero", x, axis, keepdims)
-    front = _truth_as(x.stored_as, wanted.name)
+    front = _truth_as(x.stored_as, name_of(wanted))
     return _reduced("count_nonzero", "sum", front, [x], axes, shape, wanted)
 
 
@@ -399,18 +437,20 @@ def _place(call: str, x: Any, axis: Any, keepdims: bool) -> Array:
     axes, shape = _walk(call, x, axis, keepdims)
     _not_empty(call, x, axes)
     front = _cast(x.stored_as, x.stored_as)
-    behind = _cast(wanted.name, wanted.name)
+    behind = _cast(name_of(wanted), name_of(wanted))
     return _reduced(call, call, front, [x], axes, shape, wanted, behind)
 
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Where the first of the largest elements is along an axis, or among all; NaN is largest."""
-    return _place("argmax", x, axis, keepdims)
+    found: Array | None = common["argmax"](x, axis, keepdims)
+    return _place("argmax", x, axis, keepdims) if found is None else found
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Where the first of the least elements is along an axis, or among all; NaN is least."""
-    return _place("argmin", x, axis, keepdims)
+    found: Array | None = common["argmin"](x, axis, keepdims)
+    return _place("argmin", x, axis, keepdims) if found is None else found
 
 
 def _cumulative(
@@ -428,14 +468,15 @@ def _cumulative(
     wanted = _summed_in(call, x, dtype) if pair is None else pair
     longer = x.shape[along] + int(include_initial)
     result: Array = x.backend._new((*x.shape[:along], longer, *x.shape[along + 1 :]), wanted)
-    before = (slice(None),) * along
+    rest = result
     if include_initial:
+        before = (slice(None),) * along
         result[(*before, slice(0, 1))] = 0 if op == "sum" else 1
-    rest = result[(*before, slice(int(include_initial), None))]
+        rest = result[(*before, slice(1, None))]
     if rest.size and pair is not None:
         _cumulated(op, x, along, rest)
     elif rest.size:
-        front = _cast(x.stored_as, wanted.name)
+        front = _cast(x.stored_as, name_of(wanted))
         x.backend.scan(front, op, x.shape, along, [x], [], rest)
     return result
 

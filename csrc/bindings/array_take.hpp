@@ -1,0 +1,17 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "bindings/array.hpp"
+
+// Elements by one array of indices or one mask on the device. namespace/indexing.py has all other
+// keys, and the words for what is wrong.
+namespace tilewright::bindings {
+
+/// x[key]; none where the key is more than one array of integers, or something is wrong.
+pybind11::object take_by_one(const ArrayObject& x, PyObject* key);
+/// x[key] = value; false, with nothing done, where the key is more than one array of integers or a
+/// mask of all elements, or the value more than a number or an Array that fits as it is.
+bool put_by_one(const ArrayObject& x, PyObject* key, PyObject* value);
+
+}  // namespace tilewright::bindings
