@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.array_methods import ArrayMethods
+from tilewright.array_methods import ArrayMethods, _of
 from tilewright.shapes import permuted, rows, to_axes, to_new_shape, to_one_axis
 
 if TYPE_CHECKING:
@@ -184,16 +184,17 @@ class Array(ArrayMethods):
         return int(self.item())
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from tilewright.namespace.ufuncs import array_ufunc
-
-        return array_ufunc(ufunc, method, inputs, options)
+        ufuncs = _of("ufuncs")
+        if method == "__call__" and not options:
+            found = ufuncs.plain(ufunc)
+            if found is not None:
+                return found(*inputs)
+        return ufuncs.array_ufunc(ufunc, method, inputs, options)
 
     def __array_function__(
         self, function: Any, types: Any, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> Any:
-        from tilewright.namespace.protocols import array_function
-
-        return array_function(self, function, arguments, options)
+        return _of("protocols").array_function(self, function, arguments, options)
 
     # DLPack ---------------------------------------------------------------------------------------
 
@@ -392,15 +393,11 @@ class Array(ArrayMethods):
     # Elements by arrays ---------------------------------------------------------------------------
 
     def _take_by(self, key: Any) -> Array:
-        from tilewright.namespace import indexing
-
-        return indexing.take_by(self, key)
+        return _of("indexing").take_by(self, key)  # type: ignore[no-any-return]
 
     def _put_by(self, key: Any, value: Any) -> None:
-        from tilewright.namespace import indexing
-
         _core._make_writable(self, "assignment")
-        indexing.put_by(self, key, value)
+        _of("indexing").put_by(self, key, value)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -468,9 +465,7 @@ def _check_order(call: str, order: Any) -> None:
 
 
 def _matmul(a: Any, b: Any) -> Array:
-    from tilewright.namespace.linear import matmul
-
-    return matmul(a, b)
+    return _of("linear").matmul(a, b)  # type: ignore[no-any-return]
 
 
 async def _filled(event: _core.Event, host: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from tilewright.operands import ArrayLike
 
 
+# What Backend.matmul() takes as it is.
+_OF_KERNELS = (FLOAT32, FLOAT16)
+
+
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     """x1 @ x2 with NumPy's rules for vectors, matrices and batches; float16 is summed in float32.
 
     Floats and complex numbers have kernels for it. Other dtypes are summed element by element,
     right but far slower.
     """
+    dtype = getattr(x1, "dtype", None)
+    are_arrays = isinstance(x1, Array) and isinstance(x2, Array)
+    if are_arrays and dtype in _OF_KERNELS and dtype is getattr(x2, "dtype", None):
+        return x1.backend.matmul(x1, x2, out=out)
     like = x1 if isinstance(x1, Array) else x2
     if not isinstance(like, Array):
         invalid("matmul", f"x1 is {shown(x1)}, expected an Array")

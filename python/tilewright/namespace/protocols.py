@@ -232,6 +232,77 @@ def _called(
     return known(*places, **names)
 
 
+class _Plan:
+    """How a call with so many arguments and these options, whatever they are, becomes one of ours.
+    An argument is named by its place or its name in the call."""
+
+    def __init__(self, form: str, function: Any, known: Any, count: int, options: Any) -> None:
+        self.form, self.function, self.known = form, function, known
+        self.places: list[Any] = []
+        self.names: list[tuple[str, Any]] = []
+        self.fixed: dict[str, Any] = {}
+        self.layouts: list[Any] = []
+        self.defaults: list[tuple[Any, Any]] = []
+        # Whether there is one: else each call is looked at by itself.
+        self.holds = self._make(count, options)
+        self.is_straight = self.places == [*range(count)] and not (
+            options or self.fixed or self.names or self.layouts or self.defaults
+        )
+
+    def _make(self, count: int, options: Any) -> bool:
+        theirs, ours = _signature(self.function), _signature(self.known)
+        if theirs is None or ours is None:
+            return False
+        parameters = theirs.parameters.values()
+        own = ours.parameters.values()
+        first = sum(one.kind is inspect.Parameter.POSITIONAL_ONLY for one in own)
+        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        named = {one.name: one for one in own if one.kind in by_name}
+        if any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters):
+            return False
+        bound = theirs.bind(*range(count), **{name: name for name in options}).arguments
+        for at, one in enumerate(parameters):
+            name = PARAMETERS.get(one.name, one.name)
+            if one.name not in bound:
+                if name in named and named[name].default is inspect.Parameter.empty:
+                    self.fixed[name] = one.default
+            elif at < first:
+                self.places.append(bound[one.name])
+            elif name in named:
+                self.names.append((name, bound[one.name]))
+            elif one.name == "order":
+                self.layouts.append(bound[one.name])
+            elif one.name not in IDLE:
+                self.defaults.append((bound[one.name], one.default))
+        return True
+
+    def __call__(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        if self.is_straight:
+            return self.known(*arguments)
+        if not self.holds:
+            return _called(self.form, self.function, self.known, arguments, options)
+        given: dict[Any, Any] = {**dict(enumerate(arguments)), **options}
+        for source, default in self.defaults:
+            if not _is_default(given[source], default):  # to be refused
+                return _called(self.form, self.function, self.known, arguments, options)
+        for source in self.layouts:
+            check_layout(self.form, given[source])
+        names = {name: given[source] for name, source in self.names}
+        return self.known(*(given[source] for source in self.places), **names, **self.fixed)
+
+
+# By the function, how many arguments it is given, and the names of options.
+_plans: dict[tuple[Any, ...], _Plan] = {}
+
+
+def _planned(
+    form: str, function: Any, known: Any, arguments: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    plan = _Plan(form, function, known, len(arguments), options)
+    _plans[(function, len(arguments), *options)] = plan
+    return plan(arguments, options)
+
+
 def _is_default(value: Any, default: Any) -> bool:
     plain = isinstance(value, (bool, int, str))
     return value is default or (plain and type(value) is type(default) and value == default)
@@ -240,13 +311,16 @@ def _is_default(value: Any, default: Any) -> bool:
 def array_function(
     x: Array, function: Any, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
+    plan = _plans.get((function, len(arguments), *options))
+    if plan is not None:
+        return plan(arguments, options)
     name = function.__name__
     if name in ("ndim", "shape") and len(arguments) == 1 and not options:
         return getattr(arguments[0], name)
     if function.__module__ in ("numpy.linalg", "numpy.fft"):
         form = f"{function.__module__.replace('numpy', 'np')}.{name}"
         known = _of_module(function, form, name, arguments, options)
-        return _called(form, function, known, arguments, options)
+        return _planned(form, function, known, arguments, options)
     own = getattr(np, name, None) is function
     if own and name in ("array", "asarray", "asanyarray"):
         return _read_like(x, *arguments, **options)
@@ -261,7 +335,7 @@ def array_function(
         module = function.__module__
         form = f"np.{name}" if own else f"{module.replace('numpy', 'np', 1)}.{name}"
         raise refused(form, _parameters(function), arguments, options, name in WRITERS)
-    return _called(f"np.{name}", function, getattr(_namespace(), here), arguments, options)
+    return _planned(f"np.{name}", function, getattr(_namespace(), here), arguments, options)
 
 
 def _parameters(function: Any) -> list[str]:

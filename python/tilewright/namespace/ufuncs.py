@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,6 +67,14 @@ def function_of(ufunc: Any) -> Callable[..., Any] | None:
         return None
     found: Callable[..., Any] | None = getattr(_namespace(), NAMES.get(name, name), None)
     return found
+
+
+@lru_cache(maxsize=256)
+def plain(ufunc: Any) -> Callable[..., Any] | None:
+    """What np.add(x, y) without options calls; None where more is to be looked at."""
+    if ufunc.nout > 1 or ufunc in (np.conjugate, np.vecdot):
+        return None
+    return function_of(ufunc)
 
 
 def called(
