@@ -1,0 +1,230 @@
+"""What calls on small Arrays cost the host, form by form, until they return.
+
+    python benchmarks/python/calls.py [--device webgpu:0] [--elements N] [--only WORDS]
+        [--against FOLDER] [--instructions]
+
+Each sample is 200 calls, after which the device is waited for untimed; shown are the medians and
+the least in microseconds. With --against the package in another folder, an install of another
+version, is timed in a process of its own, in turns with this one. --instructions counts, in place
+of time, what the thread of the calls runs of the processor's instructions, by valgrind's callgrind:
+that is the same from run to run, whatever else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+FORMS = """
+x + y
+x + 1
+-x
+x > 0
+tw.exp(x)
+tw.where(b, x, y)
+x.astype('int32')
+z * z
+x.T
+x.reshape(8, -1)
+x[2:5]
+m[1:, ::2]
+x[i]
+x[b]
+x[i] = 1
+x[i] = v
+x[b] = 0
+x[2:5] = 1
+x.sum()
+m.sum(axis=0)
+x.mean()
+x.max()
+x.any()
+x.argmax()
+n.sum()
+x.sum(dtype='float32')
+m.sum(axis=(0, 1))
+tw.sum(x)
+x.std()
+(x * y + 1).sum()
+tw.cumulative_sum(x)
+tw.sort(x)
+m @ m
+n @ n
+tw.empty(64)
+tw.zeros(64)
+tw.ones((8, 8), dtype='int32')
+tw.full(64, 2.5)
+tw.zeros_like(x)
+tw.arange(64)
+tw.asarray(h)
+tw.concat([x, y])
+tw.stack([x, y])
+np.exp(x)
+np.add(x, y)
+np.sum(x)
+np.mean(m, axis=0)
+np.concatenate([x, y])
+np.where(b, x, y)
+x.copy()
+""".strip().splitlines()
+
+SAMPLE = 200  # calls
+COUNTED = 50  # calls whose instructions are counted
+# Functions of the C library that nothing else calls: callgrind sets its counters to 0 where the
+# first is entered, and writes them where the second is.
+START, END = "getloadavg", "nice"  # behind os.getloadavg() and os.nice()
+
+
+def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], Any]:
+    """The forms as functions, and the backend that they work on."""
+    import numpy as np
+    import tilewright as tw
+
+    be = tw.init_backend(device)
+    tw.set_default_device(be)
+    host = np.arange(elements, dtype=np.float32)
+    side = 8
+    names = {
+        "np": np,
+        "tw": tw,
+        "h": host,
+        "x": tw.asarray(host),
+        "y": tw.asarray(host + 1),
+        "z": tw.asarray(host.astype(np.complex64)),
+        "b": tw.asarray(host % 2 == 0),
+        "i": tw.asarray(np.arange(0, elements, 2)),
+        "n": tw.asarray(np.arange(side * side).reshape(side, side).astype(np.int32)),
+        "m": tw.asarray(np.ones((side, side), np.float32)),
+        "v": tw.asarray(host[: (elements + 1) // 2].copy()),
+    }
+    made: dict[str, Callable[[], object]] = {}
+    for form in FORMS:
+        scope: dict[str, Any] = dict(names)
+        exec(f"def call():\n    {form}\n", scope)
+        made[form] = scope["call"]
+    return made, be
+
+
+def sample(call: Callable[[], object], be: Any) -> float:
+    """Microseconds of a call."""
+    start = time.perf_counter()
+    for _ in range(SAMPLE):
+        call()
+    passed = time.perf_counter() - start
+    be.synchronize()
+    return passed / SAMPLE * 1e6
+
+
+def serve(options: argparse.Namespace) -> None:
+    """Times each form that stands on a line of the input."""
+    made, be = calls(options.device, options.elements)
+    for line in sys.stdin:
+        print(json.dumps(sample(made[line.strip()], be)), flush=True)
+
+
+class Side:
+    """A process that times the forms with one package."""
+
+    def __init__(self, options: argparse.Namespace, package: Path | None) -> None:
+        environment = dict(os.environ)
+        if package is not None:
+            environment["PYTHONPATH"] = str(package)
+        command = [sys.executable, __file__, "--serve", f"--device={options.device}"]
+        command.append(f"--elements={options.elements}")
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, env=environment
+        )
+
+    def sample(self, form: str) -> float:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(form, file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+
+def show_times(forms: list[str], options: argparse.Namespace) -> None:
+    sides = [Side(options, None)]
+    if options.against is not None:
+        sides.append(Side(options, options.against))
+    against = f"{'against':>11}{'least':>9}" if len(sides) > 1 else ""
+    print(f"{'µs a call':28}{'median':>9}{'least':>9}{against}")
+    for form in forms:
+        times: list[list[float]] = [[] for _ in sides]
+        for turn in range(options.turns + 1):
+            for side, all_times in zip(sides, times, strict=True):
+                one = side.sample(form)
+                if turn:  # the first one warms up
+                    all_times.append(one)
+        cells = "  ".join(f"{median(one):9.2f}{min(one):9.2f}" for one in times)
+        print(f"{form:28}{cells}", flush=True)
+
+
+def count(forms: list[str], options: argparse.Namespace) -> None:
+    """What runs under callgrind."""
+    made, be = calls(options.device, options.elements)
+    for form in forms:
+        call = made[form]
+        for _ in range(10):
+            call()
+        be.synchronize()
+        os.getloadavg()
+        for _ in range(COUNTED):
+            call()
+        os.nice(0)
+        be.synchronize()
+
+
+def show_instructions(forms: list[str], options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ)
+        if options.against is not None:
+            environment["PYTHONPATH"] = str(options.against)
+        command = [
+            "valgrind", "--tool=callgrind", f"--zero-before={START}", f"--dump-before={END}",
+            "--separate-threads=yes", f"--callgrind-out-file={folder}/out", sys.executable,
+            __file__, "--count", f"--device={options.device}", f"--elements={options.elements}",
+            f"--only={options.only}",
+        ]  # fmt: skip
+        subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
+        print("instructions of a call")
+        for at, form in enumerate(forms, 1):
+            # The first thread is the one that calls.
+            text = Path(folder, f"out.{at}-01").read_text(errors="replace")
+            found = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
+            print(f"{form:28}{int(found[1]) // COUNTED if found else 0:9d}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--device", default="cpu", help="default: %(default)s")
+    parser.add_argument("--elements", type=int, default=64, help="default: %(default)s")
+    parser.add_argument("--turns", type=int, default=15, help="default: %(default)s")
+    parser.add_argument("--only", default="", help="forms that have one of these, split by '|'")
+    parser.add_argument("--against", type=Path, help="a folder that has another version")
+    parser.add_argument("--instructions", action="store_true", help="count them (valgrind)")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--count", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    forms = [one for one in FORMS if any(part in one for part in options.only.split("|"))]
+    if options.serve:
+        serve(options)
+    elif options.count:
+        count(forms, options)
+    elif options.instructions:
+        show_instructions(forms, options)
+    else:
+        show_times(forms, options)
+
+
+if __name__ == "__main__":
+    main()
