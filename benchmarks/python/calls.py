@@ -7,7 +7,9 @@ Each sample is 200 calls, after which the device is waited for untimed; shown ar
 the least in microseconds. With --against the package in another folder, an install of another
 version, is timed in a process of its own, in turns with this one. --instructions counts, in place
 of time, what the thread of the calls runs of the processor's instructions, by valgrind's callgrind:
-that is the same from run to run, whatever else the machine does.
+that is the same from run to run, whatever else the machine does. "ours" are those of Python, NumPy
+and tilewright, without the GPU's driver, wgpu-native and the C library; with --against they are
+those of that version alone.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -80,9 +81,11 @@ x.copy()
 
 SAMPLE = 200  # calls
 COUNTED = 50  # calls whose instructions are counted
-# Functions of the C library that nothing else calls: callgrind sets its counters to 0 where the
-# first is entered, and writes them where the second is.
-START, END = "getloadavg", "nice"  # behind os.getloadavg() and os.nice()
+# In the paths of libraries.
+OURS, OTHERS = ("tilewright", "python", "numpy"), ("wgpu", "openblas")
+# Functions of the C library, called by os.getloadavg() and os.nice() alone: callgrind sets its
+# counters to 0 where the first is entered, and writes them where the second is.
+START, END = "getloadavg", "nice"
 
 
 def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], Any]:
@@ -172,6 +175,8 @@ def show_times(forms: list[str], options: argparse.Namespace) -> None:
 def count(forms: list[str], options: argparse.Namespace) -> None:
     """What runs under callgrind."""
     made, be = calls(options.device, options.elements)
+    os.getloadavg()  # the first time that they are called takes longer, and gives a dump
+    os.nice(0)
     for form in forms:
         call = made[form]
         for _ in range(10):
@@ -182,6 +187,31 @@ def count(forms: list[str], options: argparse.Namespace) -> None:
             call()
         os.nice(0)
         be.synchronize()
+
+
+def instructions(dump: Path) -> tuple[int, int]:
+    """All that a dump of callgrind counted, and what of that is neither a driver's nor the C
+    library's."""
+    names: dict[str, str] = {}
+    total = ours = 0
+    is_ours = is_call = False
+    for line in dump.read_text(errors="replace").splitlines():
+        if line.startswith("ob="):
+            number, _, name = line[3:].partition(" ")
+            path = names.setdefault(number, name)
+            is_ours = any(one in path for one in OURS) and not any(one in path for one in OTHERS)
+        elif line.startswith("cob="):
+            number, _, name = line[4:].partition(" ")
+            names.setdefault(number, name)
+        elif line.startswith("calls="):
+            is_call = True  # what the next line counts, others count too
+        elif line and line[0] in "0123456789+-*":
+            if not is_call:
+                count = int(line.split()[1])
+                total += count
+                ours += count if is_ours else 0
+            is_call = False
+    return total, ours
 
 
 def show_instructions(forms: list[str], options: argparse.Namespace) -> None:
@@ -196,12 +226,11 @@ def show_instructions(forms: list[str], options: argparse.Namespace) -> None:
             f"--only={options.only}",
         ]  # fmt: skip
         subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
-        print("instructions of a call")
-        for at, form in enumerate(forms, 1):
+        print(f"{'instructions of a call':28}{'all':>9}{'ours':>9}")
+        for at, form in enumerate(forms, 2):
             # The first thread is the one that calls.
-            text = Path(folder, f"out.{at}-01").read_text(errors="replace")
-            found = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
-            print(f"{form:28}{int(found[1]) // COUNTED if found else 0:9d}", flush=True)
+            found = instructions(Path(folder, f"out.{at}-01"))
+            print(f"{form:28}" + "".join(f"{one // COUNTED:9d}" for one in found), flush=True)
 
 
 def main() -> None:

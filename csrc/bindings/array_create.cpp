@@ -22,7 +22,8 @@ bool is_size(PyObject* given) {
 /// A tuple of sizes; none for what is to be looked at more closely.
 py::object shape_of(PyObject* given) {
   if (is_size(given)) return py::make_tuple(py::handle(given));
-  if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) > static_cast<Py_ssize_t>(max_rank)) return {};
+  if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) > static_cast<Py_ssize_t>(max_rank))
+    return {};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given); ++i) {
     if (!is_size(PyTuple_GET_ITEM(given, i))) return {};
   }

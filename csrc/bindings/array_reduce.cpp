@@ -32,16 +32,11 @@ struct ArrayReduction {
 };
 
 constexpr ArrayReduction reductions[] = {
-    {"sum", Reduction::sum, Gives::total},
-    {"prod", Reduction::prod, Gives::total},
-    {"max", Reduction::max, Gives::extreme},
-    {"min", Reduction::min, Gives::extreme},
-    {"mean", Reduction::sum, Gives::mean},
-    {"any", Reduction::any, Gives::truth},
-    {"all", Reduction::all, Gives::truth},
-    {"argmax", Reduction::argmax, Gives::place},
-    {"argmin", Reduction::argmin, Gives::place},
-    {"count_nonzero", Reduction::sum, Gives::count},
+    {"sum", Reduction::sum, Gives::total},       {"prod", Reduction::prod, Gives::total},
+    {"max", Reduction::max, Gives::extreme},     {"min", Reduction::min, Gives::extreme},
+    {"mean", Reduction::sum, Gives::mean},       {"any", Reduction::any, Gives::truth},
+    {"all", Reduction::all, Gives::truth},       {"argmax", Reduction::argmax, Gives::place},
+    {"argmin", Reduction::argmin, Gives::place}, {"count_nonzero", Reduction::sum, Gives::count},
 };
 
 bool is_unsigned(DType dtype) {
@@ -72,9 +67,8 @@ const Program& quotient(DType from, DType to) {
 
 const Program& truth_as(DType from, DType to) {
   static auto& kept = *new std::unordered_map<unsigned, Program>();
-  return kept_program(kept, from, to, [&](Program& p) {
-    p.output(p.cast(p.cast(p.input(from), boolean), to));
-  });
+  return kept_program(kept, from, to,
+                      [&](Program& p) { p.output(p.cast(p.cast(p.input(from), boolean), to)); });
 }
 
 /// The programs in front and behind, and the dtype of the results.
@@ -162,8 +156,8 @@ void reduce(const ArrayObject& x, Reduction op, const Programs& programs,
   }
   const Memory from = x.memory();
   const Sizes shape(x.shape), strides = strides_of(x);
-  const MapOperand input{from->buffer(), x.is_contiguous() ? std::span<const Size>() : strides.span(),
-                         x.offset};
+  const MapOperand input{from->buffer(),
+                         x.is_contiguous() ? std::span<const Size>() : strides.span(), x.offset};
   const MapOperand output(to.filled->buffer());
   Backend& backend = *from->backend();
   without_gil([&] {

@@ -1,3 +1,4 @@
+#include <array>
 #include <utility>
 
 #include "core/program/program_data.hpp"
@@ -24,9 +25,16 @@ ProgramRef finished(ProgramData data, std::uint64_t salt) {
 }  // namespace
 
 ProgramRef identity_program(DType dtype) {
-  Program program;
-  program.output(program.input(dtype));
-  return program.data();
+  static const auto& kept = *[] {
+    auto* all = new std::array<ProgramRef, EnumNames<DType>::values.size()>();
+    for (std::size_t i = 0; i < all->size(); ++i) {
+      Program program;
+      program.output(program.input(static_cast<DType>(i)));
+      (*all)[i] = program.data();
+    }
+    return all;
+  }();
+  return kept[static_cast<std::size_t>(dtype)];
 }
 
 ProgramRef cast_output(const ProgramRef& program, DType dtype) {

@@ -331,15 +331,15 @@ def _spread(
         return complex_reductions.spread(call, x, axes, correction, keepdims, out)
     within, result = _within(x), _averaged(x)
     count = math.prod(x.shape[i] for i in axes)
+    computed_in = name_of(within)
     middle = _reduced(
-        call, "sum", _cast(x.stored_as, name_of(within)), [x], axes, _left(call, x.shape, axes, True),
-        within,
-        _quotient(name_of(within), name_of(within)), [float(count)], again=True,
+        call, "sum", _cast(x.stored_as, computed_in), [x], axes, _left(call, x.shape, axes, True),
+        within, _quotient(computed_in, computed_in), [float(count)], again=True,
     )  # fmt: skip
-    finish = (_root_of_quotient if call == "std" else _quotient)(name_of(within), name_of(result))
+    finish = (_root_of_quotient if call == "std" else _quotient)(computed_in, name_of(result))
     left = [float(count - correction if count > correction else 0)]
     return _reduced(
-        call, "sum", _deviation(x.stored_as, name_of(within)), [x, broadcast_to(middle, x.shape)], axes,
+        call, "sum", _deviation(x.stored_as, computed_in), [x, broadcast_to(middle, x.shape)], axes,
         shape, result, finish, left, out,
     )  # fmt: skip
 
