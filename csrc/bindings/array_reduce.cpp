@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -123,27 +122,34 @@ struct Walk {
   Sizes axes, left;
 };
 
+/// Marks an axis as one that is reduced; false for what is none, or is marked already.
+bool mark(PyObject* axis, const Sizes& shape, std::array<bool, max_rank>& gone) {
+  if (!PyLong_CheckExact(axis)) return false;
+  const auto rank = static_cast<long>(shape.rank);
+  int overflow = 0;
+  const long at = PyLong_AsLongAndOverflow(axis, &overflow);
+  if (overflow != 0 || at < -rank || at >= rank) return false;
+  return !std::exchange(gone[static_cast<std::size_t>(at < 0 ? at + rank : at)], true);
+}
+
 /// False where the arguments are to be looked at more closely.
 bool walk_of(const ArrayObject& x, PyObject* axis, PyObject* keepdims, Walk& walk) {
   if (!PyBool_Check(keepdims)) return false;
   const bool keeps = keepdims == Py_True;
   const Sizes shape(x.shape);
-  const auto rank = static_cast<long>(shape.rank);
+  std::array<bool, max_rank> gone{};
   if (axis == Py_None) {
-    walk.axes.rank = shape.rank;
-    std::iota(walk.axes.values.begin(), walk.axes.values.begin() + rank, 0);
-  } else {
-    if (!PyLong_CheckExact(axis)) return false;
-    int overflow = 0;
-    const long at = PyLong_AsLongAndOverflow(axis, &overflow);
-    if (overflow != 0 || at < -rank || at >= rank) return false;
-    walk.axes.rank = 1;
-    walk.axes.values[0] = at < 0 ? at + rank : at;
+    gone.fill(true);
+  } else if (PyTuple_CheckExact(axis)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(axis); ++i) {
+      if (!mark(PyTuple_GET_ITEM(axis, i), shape, gone)) return false;
+    }
+  } else if (!mark(axis, shape, gone)) {
+    return false;
   }
-  for (std::size_t i = 0, gone = 0; i < shape.rank; ++i) {
-    const bool is_gone = gone < walk.axes.rank && walk.axes[gone] == static_cast<Size>(i);
-    if (is_gone) ++gone;
-    if (!is_gone || keeps) walk.left.values[walk.left.rank++] = is_gone ? 1 : shape[i];
+  for (std::size_t i = 0; i < shape.rank; ++i) {
+    if (gone[i]) walk.axes.values[walk.axes.rank++] = static_cast<Size>(i);
+    if (!gone[i] || keeps) walk.left.values[walk.left.rank++] = gone[i] ? 1 : shape[i];
   }
   return true;
 }
@@ -171,6 +177,7 @@ py::object reduced(const ArrayReduction& how, std::span<PyObject* const> given) 
   const ArrayObject* const x = array_in(given[0]);
   Walk walk;
   Programs programs{};
+  if (how.gives == Gives::place && PyTuple_Check(given[1])) return py::none();
   if (x == nullptr || x->size == 0 || !walk_of(*x, given[1], given[2], walk) ||
       !choose(how, *x, programs)) {
     return py::none();

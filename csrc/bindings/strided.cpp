@@ -7,7 +7,6 @@
 #include "bindings/array_map.hpp"
 #include "bindings/deferred.hpp"
 #include "bindings/self.hpp"
-#include "core/text.hpp"
 
 namespace py = pybind11;
 
@@ -46,7 +45,9 @@ StridedOperand::StridedOperand(py::handle given, const Argument& argument, Py_ss
   } else {
     buffer_ = to_buffer(first, argument);
   }
-  const std::string name = at < 0 ? std::string(argument.name) : text(argument.name, "[", at, "]");
+  // Not by a stream, which takes longer to make than all else here.
+  std::string name = argument.name;
+  if (at >= 0) name += "[" + std::to_string(at) + "]";
   const std::string strides_name = name + ".strides";
   const std::vector<Size> strides =
       to_sizes(PyTuple_GET_ITEM(given.ptr(), 1), {argument.call, strides_name.c_str()});

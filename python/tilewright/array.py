@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.array_methods import ArrayMethods, _of
+from tilewright.array_methods import ArrayMethods, _of, _of_package
 from tilewright.shapes import permuted, rows, to_axes, to_new_shape, to_one_axis
 
 if TYPE_CHECKING:
@@ -312,12 +312,11 @@ class Array(ArrayMethods):
         """Converted to any dtype: floats to integers by leaving out the fraction, what is not 0 to
         True. Complex numbers do not become real. A copy, unless `copy` is False and the dtype is
         this one."""
-        from tilewright.operands import check_stored, to_dtype
-
-        wanted = to_dtype("astype", dtype)
+        operands = _of_package("operands")
+        wanted: np.dtype[Any] = operands.to_dtype("astype", dtype)
         if wanted == self.dtype:
             return self.copy() if copy else self
-        check_stored("astype", self.backend, wanted)
+        operands.check_stored("astype", self.backend, wanted)
         if self.dtype.kind == "c" and wanted.kind != "c":
             if wanted.kind == "b":
                 return self != 0  # type: ignore[no-any-return]

@@ -30,7 +30,7 @@ def stored(be: Backend, *dtypes: str) -> list[str]:
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint16", "int32", "uint64", "float16", "float32"]
 )
-def test_one_axis_is_as_a_tuple_of_one(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+def test_axes_are_as_lists_of_them(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     if dtype not in stored(be, dtype):
         pytest.skip(f"{be.device.name} has no {dtype}")
     host = values(rng, (3, 4, 5), dtype, -2, 2)
@@ -41,10 +41,13 @@ def test_one_axis_is_as_a_tuple_of_one(be: Backend, rng: np.random.Generator, dt
             for axis in (0, 2, -1, -3):
                 for keepdims in (False, True):
                     found = function(x, axis=axis, keepdims=keepdims)
+                    same(found, function(x, axis=[axis], keepdims=keepdims).numpy())
                     same(found, function(x, axis=(axis,), keepdims=keepdims).numpy())
             for keepdims in (False, True):
+                found = function(x, axis=(2, -3), keepdims=keepdims)
+                same(found, function(x, axis=[0, 2], keepdims=keepdims).numpy())
                 found = function(x, keepdims=keepdims)
-                same(found, function(x, axis=(0, 1, 2), keepdims=keepdims).numpy())
+                same(found, function(x, axis=[0, 1, 2], keepdims=keepdims).numpy())
                 if name != "count_nonzero":
                     same(getattr(x, name)(keepdims=keepdims), found.numpy())
                     same(getattr(np, name)(x, keepdims=keepdims), found.numpy())
@@ -114,6 +117,8 @@ def test_reductions_of_no_elements(be: Backend) -> None:
     same(x.all(axis=0), np.ones(0, "bool"))
     same(x.max(axis=0), np.ones(0, "float32"))
     assert np.isnan(x.mean(axis=1).numpy()).all()
+    with pytest.raises(InvalidArgument, match=r"argmax: axis is \(0,\) .*expected one axis or None"):
+        tw.argmax(x, axis=(0,))
     for call in (x.max, x.argmin):
         with pytest.raises(InvalidArgument, match="of no elements is not defined"):
             call()
