@@ -117,7 +117,9 @@ def test_reductions_of_no_elements(be: Backend) -> None:
     same(x.all(axis=0), np.ones(0, "bool"))
     same(x.max(axis=0), np.ones(0, "float32"))
     assert np.isnan(x.mean(axis=1).numpy()).all()
-    with pytest.raises(InvalidArgument, match=r"argmax: axis is \(0,\) .*expected one axis or None"):
+    with pytest.raises(
+        InvalidArgument, match=r"argmax: axis is \(0,\) .*expected one axis or None"
+    ):
         tw.argmax(x, axis=(0,))
     for call in (x.max, x.argmin):
         with pytest.raises(InvalidArgument, match="of no elements is not defined"):
