@@ -10,6 +10,7 @@
 #include "cpu/backend.hpp"
 #include "cpu/block_walk.hpp"
 #include "cpu/elements.hpp"
+#include "cpu/kernels/random_table.hpp"
 #include "cpu/program_steps.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
@@ -113,14 +114,14 @@ void scatter(const T* from, T* to, const BlockPlace& place, std::size_t rows, st
   }
 }
 
-/// Whether an operand's elements lie behind those of another one by one, as the imaginary parts of
-/// complex numbers behind the real ones.
-bool follows(const MapRequest& r, std::uint32_t first, std::uint32_t second) {
+/// Whether an operand's elements lie behind those of another one by one, `step` apart, as the
+/// imaginary parts of complex numbers behind the real ones.
+bool follows(const MapRequest& r, std::uint32_t first, std::uint32_t second, Size step) {
   const MapRequest::Operand& one = r.operands[first];
   const MapRequest::Operand& other = r.operands[second];
   return one.allocation == other.allocation && other.offset == one.offset + 1 &&
          std::ranges::equal(r.strides(first), r.strides(second)) &&
-         r.strides(first)[r.rank - 1] == 2;
+         r.strides(first)[r.rank - 1] == step;
 }
 
 /// The real parts of two complex operands, where a program is their product and all lie densely.
@@ -152,7 +153,7 @@ std::optional<std::array<std::uint32_t, 2>> complex_product(const MapRequest& r)
     };
     const bool is_crossed =
         (is_of(2, x, y_im) && is_of(3, x_im, y)) || (is_of(2, x_im, y) && is_of(3, x, y_im));
-    if (is_crossed && follows(r, x, x_im) && follows(r, y, y_im) && follows(r, 4, 5)) {
+    if (is_crossed && follows(r, x, x_im, 2) && follows(r, y, y_im, 2) && follows(r, 4, 5, 2)) {
       return std::array{x, y};
     }
   }
@@ -186,14 +187,27 @@ template <class Ends>
 std::vector<std::size_t> second_parts(const MapRequest& r, const Ends& ends) {
   std::vector<std::size_t> found(ends.size(), ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    if (ends[i].dtype != DType::float32 && ends[i].dtype != DType::float64) continue;
+    const bool is_copied = program_kernels().loads[index(ends[i].dtype)] == nullptr &&
+                           size_of(ends[i].dtype) >= 4;
+    if (!is_copied) continue;
     for (std::size_t j = 0; j < ends.size(); ++j) {
       const bool is_second =
-          ends[j].dtype == ends[i].dtype && follows(r, ends[i].operand, ends[j].operand);
+          ends[j].dtype == ends[i].dtype && follows(r, ends[i].operand, ends[j].operand, 2);
       if (is_second) found[i] = j;
     }
   }
   return found;
+}
+
+/// Whether there are four outputs of 4 bytes, whose elements lie one of each in turn.
+bool are_in_turn(const MapRequest& r, const ProgramSteps& steps) {
+  const auto& all = steps.outputs;
+  if (all.size() != 4) return false;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const bool is_next = i == 0 || follows(r, all[i - 1].operand, all[i].operand, 4);
+    if (!is_next || all[i].dtype != all[0].dtype) return false;
+  }
+  return size_of(all[0].dtype) == 4 && program_kernels().stores[index(all[0].dtype)] == nullptr;
 }
 
 /// One thread's part of the work.
@@ -207,6 +221,7 @@ class Piece {
         streaming_(streaming),
         second_inputs_(second_parts(r, steps.inputs)),
         second_outputs_(second_parts(r, steps.outputs)),
+        in_turn_(are_in_turn(r, steps)),
         at_(steps.registers),
         held_(steps.inputs.size()) {
     for (std::uint32_t i = 0; i < steps.registers; ++i) at_[i] = memory + i * register_bytes;
@@ -235,6 +250,14 @@ class Piece {
         (streamed ? step.streamed : step.loop)(operand(0), operand(1), operand(2), result, n_);
         if (step.wrap) step.wrap(result, nullptr, nullptr, result, n_);
         at_[step.result] = result;
+        for (std::uint32_t i = 1; i < step.results; ++i) {
+          at_[step.result + i] = registers_[step.result + i];
+        }
+      }
+      if (in_turn_ && cols_ > 1) {
+        write_in_turn(walk);
+        walk.next();
+        continue;
       }
       for (std::size_t i = 0; i < steps_.outputs.size(); ++i) {
         const ProgramSteps::Output& output = steps_.outputs[i];
@@ -333,6 +356,29 @@ class Piece {
     return true;
   }
 
+  /// Writes outputs of which are_in_turn().
+  void write_in_turn(const BlockWalk& walk) {
+    const ProgramSteps::Output& output = steps_.outputs[0];
+    const BlockPlace place = walk.place(output.operand);
+    std::array<const void*, 4> parts;
+    // What goes past the caches is joined here first, as much as there is room for.
+    const std::size_t size = size_of(output.dtype);
+    const std::size_t at_once = streaming_ ? register_bytes / (4 * size) : cols_;
+    for (std::size_t row = 0; row < rows_; ++row) {
+      std::byte* const memory = memory_of(output.operand, output.dtype,
+                                          place.start + static_cast<Size>(row) * place.row_step);
+      for (std::size_t col = 0; col < cols_; col += at_once) {
+        const std::size_t n = std::min(at_once, cols_ - col);
+        for (std::size_t i = 0; i < 4; ++i) {
+          parts[i] = at_[steps_.outputs[i].from] + (row * cols_ + col) * size;
+        }
+        std::byte* const to = memory + 4 * col * size;
+        random_table().join_four(parts.data(), streaming_ ? spare_ : to, n);
+        if (streaming_) program_kernels().stream(spare_, nullptr, nullptr, to, 4 * n * size);
+      }
+    }
+  }
+
   void read(const ProgramSteps::Input& input, const BlockPlace& place, Held& held) {
     const Held now{place, rows_, cols_};
     if (held == now) return;
@@ -394,6 +440,7 @@ class Piece {
   const ProgramSteps& steps_;
   const bool streaming_;
   const std::vector<std::size_t> second_inputs_, second_outputs_;
+  const bool in_turn_;  // whether outputs are four whose elements lie one of each in turn
   std::size_t rows_ = 0, cols_ = 0, n_ = 0;  // of the block
   std::vector<std::byte*> at_;               // where each register's elements are now
   std::vector<std::byte*> registers_;

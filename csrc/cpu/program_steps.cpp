@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+
+#include "cpu/kernels/random_table.hpp"
+#include "cpu/philox.hpp"
 
 namespace tilewright::cpu {
 
@@ -10,7 +14,9 @@ namespace {
 /// Registers of nodes, given back after their last use.
 class Registers {
  public:
-  Registers(const ProgramData& data, const std::vector<bool>& needed)
+  /// `kept` are nodes whose registers are never given back.
+  Registers(const ProgramData& data, const std::vector<bool>& needed,
+            std::span<const std::uint32_t> kept)
       : last_use_(data.nodes.size(), ProgramSteps::nothing),
         of_(data.nodes.size(), ProgramSteps::nothing) {
     for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
@@ -23,6 +29,7 @@ class Registers {
       }
     }
     for (const std::uint32_t output : data.outputs) last_use_[output] = ProgramSteps::nothing;
+    for (const std::uint32_t node : kept) last_use_[node] = ProgramSteps::nothing;
   }
   std::uint32_t take(std::uint32_t node) {
     std::uint32_t taken = count_;
@@ -34,6 +41,12 @@ class Registers {
     }
     return of_[node] = taken;
   }
+  /// So many, one behind the other.
+  std::uint32_t take_row(std::uint32_t length) {
+    count_ += length;
+    return count_ - length;
+  }
+  void set(std::uint32_t node, std::uint32_t taken) { of_[node] = taken; }
   void let_go(std::uint32_t operand, std::uint32_t user) {
     if (last_use_[operand] != user) return;
     last_use_[operand] = ProgramSteps::nothing;
@@ -47,6 +60,44 @@ class Registers {
   std::uint32_t count_ = 0;
 };
 
+/// What outputs need, where the words of a block of Philox are made at once of its counter.
+std::vector<bool> needed_around(const ProgramData& data, const PhiloxNodes& philox) {
+  std::vector<bool> all(data.nodes.size());
+  for (const std::uint32_t output : data.outputs) all[output] = true;
+  for (std::size_t i = data.nodes.size(); i-- > 0;) {
+    if (!all[i]) continue;
+    if (philox.has_word(static_cast<std::uint32_t>(i))) {
+      all[philox.counter[0]] = all[philox.counter[1]] = true;
+      continue;
+    }
+    const ProgramNode& node = data.nodes[i];
+    for (std::uint32_t o = 0; o < node.operand_count(); ++o) all[node.operands[o]] = true;
+  }
+  return all;
+}
+
+/// The step that makes a block's words, of a second half of the counter and a key that are filled
+/// into registers of their own.
+ProgramSteps::Step philox_step(const ProgramData& data, std::span<const std::uint64_t> numbers,
+                               const PhiloxNodes& philox, Registers& registers,
+                               ProgramSteps& steps) {
+  const std::uint32_t rest = registers.take_row(4), words = registers.take_row(4);
+  const std::array<std::uint32_t, 4> fixed{philox.counter[2], philox.counter[3], philox.key[0],
+                                           philox.key[1]};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const ProgramNode& node = data.nodes[fixed[i]];
+    const std::uint64_t bits = node.kind == NodeKind::number ? numbers[node.bits] : node.bits;
+    steps.fixed.push_back({rest + i, node.dtype, bits});
+    registers.set(philox.words[i], words + i);
+  }
+  return {.loop = random_table().philox,
+          .operands = {registers.of(philox.counter[0]), registers.of(philox.counter[1]), rest},
+          .node = ProgramSteps::nothing,
+          .result = words,
+          .output = ProgramSteps::nothing,
+          .results = 4};
+}
+
 }  // namespace
 
 std::size_t bytes_of(ComputeClass kind) {
@@ -59,8 +110,10 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
   using Step = ProgramSteps::Step;
   constexpr std::uint32_t nothing = ProgramSteps::nothing;
   const ProgramKernels& kernels = program_kernels();
-  const std::vector<bool> needed = data.needed();
-  Registers registers(data, needed);
+  const std::optional<PhiloxNodes> philox = find_philox(data);
+  const std::vector<bool> needed = philox ? needed_around(data, *philox) : data.needed();
+  Registers registers(data, needed,
+                      philox ? std::span(philox->counter) : std::span<const std::uint32_t>());
   ProgramSteps steps;
   // First what is there before the first step.
   for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
@@ -89,6 +142,12 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
   for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
     const ProgramNode& node = data.nodes[i];
     if (!needed[i] || node.operand_count() == 0) continue;
+    if (philox && philox->has_word(i)) {
+      if (registers.of(i) == nothing) {
+        steps.steps.push_back(philox_step(data, numbers, *philox, registers, steps));
+      }
+      continue;
+    }
     Step step{
         .operands = {nothing, nothing, nothing}, .node = i, .result = nothing, .output = nothing};
     for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
@@ -144,8 +203,18 @@ void ProgramSteps::Fixed::fill(std::byte* to) const {
   } else {
     computed = stored;
   }
-  const std::size_t size = bytes_of(kind);
-  for (std::size_t i = 0; i < program_block; ++i) std::memcpy(to + i * size, computed.data(), size);
+  const auto fill = [&]<class Word>(Word word) {
+    std::memcpy(&word, computed.data(), sizeof word);
+    std::fill_n(reinterpret_cast<Word*>(to), program_block, word);
+  };
+  switch (bytes_of(kind)) {
+    case 1:
+      return fill(std::uint8_t{});
+    case 4:
+      return fill(std::uint32_t{});
+    default:
+      return fill(std::uint64_t{});
+  }
 }
 
 }  // namespace tilewright::cpu

@@ -9,13 +9,9 @@
 #include "core/program/program_data.hpp"
 #include "core/requests.hpp"
 #include "cpu/kernels/program_table.hpp"
+#include "cpu/kernels/registers.hpp"
 
 namespace tilewright::cpu {
-
-/// Elements that all of a program is done for before the next: registers stay in the nearest cache.
-inline constexpr std::size_t program_block = 512;
-/// From one register to the next: not a power of two, by which they would meet in a cache.
-inline constexpr std::size_t register_bytes = program_block * 8 + 320;
 
 constexpr std::size_t index(DType dtype) { return static_cast<std::size_t>(dtype); }
 constexpr std::size_t index(ComputeClass kind) { return static_cast<std::size_t>(kind); }
@@ -33,6 +29,7 @@ struct ProgramSteps {
     std::array<std::uint32_t, 3> operands;
     std::uint32_t node, result;
     std::uint32_t output;  ///< that the result can be written to at once, or nothing
+    std::uint32_t results = 1;  ///< registers, one behind the other
   };
   struct Input {
     std::uint32_t operand, result;

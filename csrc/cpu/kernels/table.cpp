@@ -1,6 +1,7 @@
 #include "cpu/kernels/table.hpp"
 
 #include "cpu/kernels/program_table.hpp"
+#include "cpu/kernels/random_table.hpp"
 #include "cpu/kernels/sort_table.hpp"
 #include "cpu/processor.hpp"
 
@@ -9,17 +10,20 @@ namespace tilewright::cpu {
 namespace baseline {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const RandomTable randoms;
 extern const SortTable sorts;
 }  // namespace baseline
 #if defined(TILEWRIGHT_X86_KERNELS)
 namespace avx2 {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const RandomTable randoms;
 extern const SortTable sorts;
 }  // namespace avx2
 namespace avx512 {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const RandomTable randoms;
 extern const SortTable sorts;
 }  // namespace avx512
 #endif
@@ -40,6 +44,15 @@ const ProgramKernels& program_kernels() {
   if (isa == Isa::avx2) return avx2::program_kernels;
 #endif
   return baseline::program_kernels;
+}
+
+const RandomTable& random_table() {
+#if defined(TILEWRIGHT_X86_KERNELS)
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::randoms;
+  if (isa == Isa::avx2) return avx2::randoms;
+#endif
+  return baseline::randoms;
 }
 
 const SortTable& sort_table() {

@@ -66,7 +66,9 @@ def product(x: Value, factor: Value | int, wide: bool) -> tuple[Value, Value]:
 def _rounds(block: Words, key: tuple[Value, Value], wide: bool) -> Words:
     a, b, c, d = block
     for i in range(ROUNDS):
-        first, second = (one + (i * step & MASK) for one, step in zip(key, STEPS, strict=True))
+        first, second = (
+            one + (i * step & MASK) if i else one for one, step in zip(key, STEPS, strict=True)
+        )
         high_a, low_a = product(a, FACTORS[0], wide)
         high_c, low_c = product(c, FACTORS[1], wide)
         a, b, c, d = high_c ^ b ^ first, low_c, high_a ^ d ^ second, low_a
