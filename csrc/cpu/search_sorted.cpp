@@ -1,4 +1,6 @@
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -39,28 +41,43 @@ template <class T, class Key>
 void search(const SearchRequest& r, const Key& key) {
   const T* const sorted = data<T>(r.sorted);
   const T* const values = data<T>(r.values);
-  const auto find = [&](auto* output, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto wanted = key(values[i]);
-      const T* first = sorted;
-      for (Size left = r.n; left > 0;) {
-        const Size half = left / 2;
-        const auto at = key(first[half]);
-        const bool behind = r.right ? !(wanted < at) : at < wanted;
-        first = behind ? first + half + 1 : first;
-        left = behind ? left - half - 1 : half;
-      }
-      output[i] = static_cast<std::remove_pointer_t<decltype(output)>>(first - sorted);
+  // Halves are left out without branches, which nothing would foresee, and for some values in turn,
+  // of which none waits for the reads of another.
+  constexpr std::size_t at_once = 16;
+  const auto find = [&]<std::size_t count>(auto* output, std::size_t begin,
+                                           std::integral_constant<std::size_t, count>) {
+    std::array<decltype(key(values[0])), count> wanted;
+    std::array<std::size_t, count> first{};
+    for (std::size_t i = 0; i < count; ++i) wanted[i] = key(values[begin + i]);
+    const auto skip = [&](std::size_t i, std::size_t step) {
+      const auto at = key(sorted[first[i] + step - 1]);
+      const bool behind = r.right ? !(wanted[i] < at) : at < wanted[i];
+      first[i] += step * static_cast<std::size_t>(behind);
+    };
+    std::size_t left = static_cast<std::size_t>(r.n);
+    while (left > 1) {
+      const std::size_t half = left / 2;
+      for (std::size_t i = 0; i < count; ++i) skip(i, half);
+      left -= half;
     }
+    for (std::size_t i = 0; left == 1 && i < count; ++i) skip(i, 1);
+    using Place = std::remove_pointer_t<decltype(output)>;
+    for (std::size_t i = 0; i < count; ++i) output[begin + i] = static_cast<Place>(first[i]);
+  };
+  const auto find_all = [&](auto* output, std::size_t begin, std::size_t end) {
+    for (; begin + at_once <= end; begin += at_once) {
+      find(output, begin, std::integral_constant<std::size_t, at_once>());
+    }
+    for (; begin < end; ++begin) find(output, begin, std::integral_constant<std::size_t, 1>());
   };
   const std::size_t steps =
       static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(r.n))) + 1;
   parallel_for(static_cast<std::size_t>(r.count), element_grain / steps,
                [&](std::size_t begin, std::size_t end) {
                  if (r.index_dtype == DType::int32) {
-                   find(data<std::int32_t>(r.output), begin, end);
+                   find_all(data<std::int32_t>(r.output), begin, end);
                  } else {
-                   find(data<std::int64_t>(r.output), begin, end);
+                   find_all(data<std::int64_t>(r.output), begin, end);
                  }
                });
 }
