@@ -55,12 +55,13 @@ def to_parameter(call: str, name: str, given: Any, backend: Backend) -> Any:
 
 
 def size_of_result(
-    call: str, size: Size, out: Array | None, arrays: Sequence[Array]
+    call: str, size: Size, out: Array | None, parameters: Sequence[Any]
 ) -> tuple[int, ...]:
-    """The shape of a result: the one that is given, or that of what it is made of."""
+    """The shape of a result: the one that is given, or that of the Arrays among its parameters."""
     from tilewright.namespace.manipulation import broadcast_shapes
 
-    met = broadcast_shapes(*(one.shape for one in arrays))
+    arrays = [one for one in parameters if isinstance(one, Array)]
+    met = broadcast_shapes(*(one.shape for one in arrays)) if arrays else ()
     if out is not None and not isinstance(out, Array):
         invalid(call, f"out is {shown(out)}, expected an Array")
     if size is None:

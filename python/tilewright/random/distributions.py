@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tilewright.program import Value
+    from tilewright.random.philox import Finish
 
 DOUBLE = "float64"
 
@@ -96,11 +97,12 @@ SHAPED = ("weibull", "pareto", "power")
 
 
 @cache
-def continuous(name: str, dtype: str) -> Draw:
-    """loc + scale * a distribution; its numbers are loc, scale and its shape."""
+def continuous(name: str, dtype: str, plain: bool) -> Draw:
+    """loc + scale * a distribution; its numbers are loc, scale and its shape. A `plain` one is the
+    distribution alone, and has no numbers but its shape."""
 
     def finish(words: Words, numbers: list[Value], _: bool) -> list[Value]:
-        loc, scale, *shape = numbers
+        shape = numbers if plain else numbers[2:]
         if name in ("normal", "lognormal"):
             found = _pairs(words, dtype)
         elif name in OF_HALF_OPEN:
@@ -110,10 +112,11 @@ def continuous(name: str, dtype: str) -> Draw:
             found = [OF_OPEN[name](u + step) for u in _half_open(words, dtype)]
         else:
             found = [OF_POSITIVE[name](u, shape) for u in _positive(words, dtype)]
-        found = [one * scale + loc for one in found]
+        if not plain:
+            found = [one * numbers[1] + numbers[0] for one in found]
         return [one.exp() for one in found] if name == "lognormal" else found
 
-    numbers = (dtype,) * (3 if name in SHAPED else 2)
+    numbers = (dtype,) * ((0 if plain else 2) + (name in SHAPED))
     return Draw(2 if dtype == DOUBLE else 4, finish, numbers)
 
 
@@ -126,6 +129,13 @@ def integers(dtype: str, whole: bool) -> Draw:
         low, span = numbers
         if whole:
             found = list(words)
+        elif wide:
+            # The product of the first word and what is carried from the second fit 64 bits.
+            times = span.cast("uint64")
+            found = [
+                (high.cast("uint64") * times + (rest.cast("uint64") * times >> 32)) >> 32
+                for high, rest in ((words.a, words.b), (words.c, words.d))
+            ]
         else:
             found = []
             for high, rest in ((words.a, words.b), (words.c, words.d)):
@@ -167,27 +177,79 @@ def long_integers(dtype: str, whole: bool) -> Draw:
     return Draw(2 if whole else 1, finish, (dtype, "uint64"))
 
 
+def _tries(words: Words, own: Value, ninth: Value, dtype: str) -> tuple[Value, Value, Value]:
+    """What a try of Marsaglia and Tsang's method gives, whether it is taken, and a number that is
+    left. `own` is the shape less a third, `ninth` 1 / sqrt(9 own)."""
+    normal = _pairs(Words(words.a, words.b, words.a, words.b), "float32")[0].cast(dtype)
+    cube = normal * ninth + 1
+    cube = cube * cube * cube
+    chance, left = (one.cast(dtype) for one in _positive(words, "float32")[2:])
+    bound = normal * normal * 0.5 + own - own * cube + own * cube.log()
+    return own * cube, (cube > 0) & (chance.log() < bound), left
+
+
 @cache
-def gamma(dtype: str) -> Draw:
-    """Marsaglia and Tsang's method: a try for each element that is still NaN. What it reads is the
-    result so far and the shape; -1 where that is none."""
+def gamma(dtype: str, small: bool) -> Draw:
+    """A try for each element, NaN where it is not taken. Its numbers are `own` and `ninth` of
+    _tries(), and where the shape is `small`, less than 1, its reciprocal: then it is as of one
+    more, times a power."""
+
+    def finish(words: Words, numbers: list[Value], _: bool) -> list[Value]:
+        found, taken, left = _tries(words, numbers[0], numbers[1], dtype)
+        if small:
+            found = found * left.pow(numbers[2])
+        return [_where(taken, found, found.program.constant(math.nan, dtype))]
+
+    return Draw(1, finish, (dtype,) * (3 if small else 2))
+
+
+@cache
+def gamma_of_shapes(dtype: str) -> Draw:
+    """The same of a shape for each element; -1 where that is none."""
 
     def finish(words: Words, values: list[Value], _: bool) -> list[Value]:
-        so_far, shape = values
-        normal = _pairs(Words(words.a, words.b, words.a, words.b), "float32")[0].cast(dtype)
-        # Of less than 1, as of one more, times a power.
+        shape = values[0]
         small = shape < 1
         own = _where(small, shape + 1, shape) - 1 / 3
-        cube = normal * (own * 9).rsqrt() + 1
-        cube = cube * cube * cube
-        draws = [one.cast(dtype) for one in _positive(words, "float32")]
-        bound = normal * normal * 0.5 + own - own * cube + own * cube.log()
-        taken = (cube > 0) & (draws[2].log() < bound)
-        found = own * cube * _where(small, draws[3].pow(1 / shape), shape * 0 + 1)
-        refused = shape.program.constant(math.nan, dtype)
-        tried = _where(taken, found, refused)
-        tried = _where(shape == 0, shape, tried)
-        tried = _where(shape >= 0, tried, shape.program.constant(-1.0, dtype))
-        return [_where(so_far.isnan(), tried, so_far)]
+        found, taken, left = _tries(words, own, (own * 9).rsqrt(), dtype)
+        found = found * _where(small, left.pow(1 / shape), shape * 0 + 1)
+        tried = _where(taken, found, shape.program.constant(math.nan, dtype))
+        tried = _where((shape == 0) | shape.isinf(), shape, tried)
+        return [_where(shape >= 0, tried, shape.program.constant(-1.0, dtype))]
 
-    return Draw(1, finish, (), (dtype, dtype))
+    return Draw(1, finish, (), (dtype,))
+
+
+@cache
+def von_mises(arrays: tuple[bool, ...]) -> Draw:
+    """A try of Best and Fisher's method (1979) for each element: an angle, NaN where it is not
+    taken. Of kappa, and of the s of their envelope less 1, which may be any."""
+
+    def finish(words: Words, values: list[Value], _: bool) -> list[Value]:
+        kappa, more = of_parameters(values, arrays)
+        turn, chance, side, _rest = _half_open(words, "float32")
+        z = (turn * math.pi).cos()
+        # 1 - w, of which the angle's cosine is w.
+        rest = more * (1 - z) / (more + 1 + z)
+        y = kappa * (more + rest)
+        v = chance + 2.0**-25
+        taken = (y * (2 - y) >= v) | ((y / v).log() + 1 - y >= 0)
+        angle = (rest * 0.5).sqrt()
+        angle = _where(angle < 1, angle, angle * 0 + 1).asin() * 2
+        angle = _where(side < 0.5, angle, -angle)
+        found = _where(taken, angle, angle.program.constant(math.nan, "float32"))
+        return [_where(kappa >= 0, found, kappa.program.constant(-9.0, "float32"))]
+
+    return draw_of_parameters(finish, arrays)
+
+
+def of_parameters(values: list[Value], arrays: tuple[bool, ...]) -> list[Value]:
+    """Parameters in their order, of which some are numbers and some inputs, which come behind."""
+    numbers = iter(values[: arrays.count(False)])
+    inputs = iter(values[arrays.count(False) :])
+    return [next(inputs if is_array else numbers) for is_array in arrays]
+
+
+def draw_of_parameters(finish: Finish, arrays: tuple[bool, ...]) -> Draw:
+    kinds = ("float32",) * len(arrays)
+    return Draw(1, finish, kinds[: arrays.count(False)], kinds[: arrays.count(True)])

@@ -9,6 +9,8 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.operands import invalid, shown, stored, to_integer, to_shape
+from tilewright.random.arguments import put
+from tilewright.random.draws import Draws
 from tilewright.reading import default_integer
 from tilewright.shapes import to_one_axis
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 UINT64 = np.dtype(np.uint64)
 
 
-class Permutations:
+class Permutations(Draws):
     """Permutations, by sorting random keys, and choices."""
 
     def permutation(self, x: int | Array, axis: int = 0) -> Array:
@@ -42,6 +44,29 @@ class Permutations:
         if not isinstance(x, Array):
             invalid("shuffle", f"x is {shown(x)}, expected an Array; permutation() takes integers")
         x[...] = self._permuted("shuffle", x, axis)
+
+    def permuted(
+        self, x: npt.ArrayLike | Array, *, axis: int | None = None, out: Array | None = None
+    ) -> Array:
+        """A copy in which the elements along an axis come in random order, in another one for each
+        place of the other axes; without an axis all elements."""
+        from tilewright.namespace.creation import asarray
+        from tilewright.namespace.selection import take, take_along_axis
+        from tilewright.namespace.sorting import argsort
+
+        call = "permuted"
+        given = x if isinstance(x, Array) else asarray(x, device=self._backend(call))
+        if out is not None and (not isinstance(out, Array) or out.shape != given.shape):
+            what = f"of shape {out.shape}" if isinstance(out, Array) else shown(out)
+            invalid(call, f"out is {what}, expected an Array of shape {given.shape}")
+        if axis is None:
+            flat = given.reshape(-1)
+            found = take(flat, self._order(given.backend, flat.size), axis=0).reshape(given.shape)
+        else:
+            at = to_one_axis(call, axis, given.ndim)
+            keys = self._keys(given.backend, given.shape)
+            found = take_along_axis(given, argsort(keys, axis=at), axis=at)
+        return found if out is None else put(call, out, found)
 
     def choice(
         self,
@@ -88,9 +113,12 @@ class Permutations:
         the device has no others, equal ones keep their order."""
         from tilewright.namespace.sorting import argsort
 
+        return argsort(self._keys(backend, (count,)))
+
+    def _keys(self, backend: Backend, shape: tuple[int, ...]) -> Array:
         wide = UINT64 in stored(backend)
         past, dtype = (2**64, "uint64") if wide else (2**32, "uint32")
-        return argsort(self._on(backend).integers(0, past, (count,), dtype))
+        return self._on(backend).integers(0, past, shape, dtype)
 
     def _permuted(self, call: str, x: Array, axis: int) -> Array:
         from tilewright.namespace.selection import take
@@ -128,11 +156,3 @@ class Permutations:
             invalid(call, f"size is {wanted}, but p has fewer elements that are not 0")
         # The least of waiting times that are as much shorter as an element is likelier.
         return argsort(rng.standard_exponential((count,), dtype) / weights)[:wanted]
-
-    # What a Generator has.
-
-    def _backend(self, call: str) -> Backend:
-        raise NotImplementedError
-
-    def _on(self, backend: Backend) -> Any:
-        raise NotImplementedError

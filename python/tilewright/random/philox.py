@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.program import Program, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tilewright.array import Array
     from tilewright.backend import Backend
@@ -75,11 +75,12 @@ def _rounds(block: Words, key: tuple[Value, Value], wide: bool) -> Words:
     return Words(a, b, c, d)
 
 
-def _words(program: Program, wide: bool) -> Words:
-    """The block of a place: a row and a column of a grid, and where the stream is."""
-    row, column = program.input("uint32"), program.input("uint32")
+def _words(program: Program, wide: bool, listed: bool) -> Words:
+    """The block of a place, and where the stream is: a row and a column of a grid, or `listed` as
+    an input."""
+    places = [program.input("uint32") for _ in range(1 if listed else 2)]
     low, high, c, d, first, second = (program.number("uint32") for _ in range(6))
-    place = row * SIDE + column + low
+    place = (places[0] if listed else places[0] * SIDE + places[1]) + low
     return _rounds(Words(place, high + (place < low).cast("uint32"), c, d), (first, second), wide)
 
 
@@ -98,9 +99,9 @@ class Draw(NamedTuple):
 
 
 @cache
-def _program(draw: Draw, wide: bool) -> Program:
+def _program(draw: Draw, wide: bool, listed: bool) -> Program:
     program = Program()
-    words = _words(program, wide)
+    words = _words(program, wide, listed)
     numbers = [program.number(dtype) for dtype in draw.numbers]
     inputs = [program.input(dtype) for dtype in draw.inputs]
     program.output(*draw.finish(words, [*numbers, *inputs], wide))
@@ -113,20 +114,22 @@ def run(
     draw: Draw,
     numbers: list[Any],
     result: Array,
-    inputs: list[Array] | None = None,
+    inputs: Sequence[Array] = (),
 ) -> None:
     """Fills a result of one dimension, of a whole number of blocks, with its part of a stream.
     Inputs lie as the result does, row by row."""
-    blocks = result.size // draw.results
-    program = _program(draw, is_wide(backend))
+    apart = draw.results
+    blocks = result.size // apart
+    if blocks == 0:
+        return
+    program = _program(draw, is_wide(backend), False)
     side = min(blocks, SIDE)
-    count = backend._upload(np.arange(max(side, 1), dtype=np.uint32))
+    count = backend._upload(np.arange(side, dtype=np.uint32))
     done = 0
     while done < blocks:
         rows, columns = min((blocks - done) // side, side), side
         if rows == 0:
             rows, columns = 1, blocks - done
-        apart = draw.results
         strides = (columns * apart, apart)
         start = done * apart
         backend.map(
@@ -135,9 +138,24 @@ def run(
             [
                 (count, (1, 0)),
                 (count, (0, 1)),
-                *((one, strides, start) for one in inputs or []),
+                *((one, strides, start) for one in inputs),
             ],
             [*stream.words(done), *numbers],
             [(result, strides, start + i) for i in range(apart)],
         )
         done += rows * columns
+
+
+def run_at(
+    backend: Backend,
+    stream: Stream,
+    draw: Draw,
+    numbers: list[Any],
+    places: Array,
+    result: Array,
+    inputs: Sequence[Array] = (),
+) -> None:
+    """The same of some places of the stream alone, of a draw that gives one result a block."""
+    program = _program(draw, is_wide(backend), True)
+    numbers = [*stream.words(0), *numbers]
+    backend.map(program, (result.size,), [places, *inputs], numbers, [result])
