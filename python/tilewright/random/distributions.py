@@ -238,7 +238,7 @@ def von_mises(arrays: tuple[bool, ...]) -> Draw:
         angle = _where(angle < 1, angle, angle * 0 + 1).asin() * 2
         angle = _where(side < 0.5, angle, -angle)
         found = _where(taken, angle, angle.program.constant(math.nan, "float32"))
-        return [_where(kappa >= 0, found, kappa.program.constant(-9.0, "float32"))]
+        return [found]
 
     return draw_of_parameters(finish, arrays)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tilewright.array import Array
 from tilewright.namespace import elementwise
-from tilewright.operands import check_stored, invalid
+from tilewright.operands import check_stored, invalid, shown
 from tilewright.random import distributions
 from tilewright.random.arguments import float_dtype, size_of_result, to_parameter
 from tilewright.random.draws import Draws
@@ -76,9 +76,16 @@ class Floats(Draws):
         return self._continuous("lognormal", "lognormal", first, second, size, dtype)
 
     def standard_exponential(
-        self, size: Size = None, dtype: npt.DTypeLike = "float32", out: Array | None = None
+        self,
+        size: Size = None,
+        dtype: npt.DTypeLike = "float32",
+        method: Literal["zig", "inv"] = "zig",
+        out: Array | None = None,
     ) -> Array:
+        """Minus the logarithm of a uniform number, whatever `method` says."""
         call = "standard_exponential"
+        if method not in ("zig", "inv"):
+            invalid(call, f"method is {shown(method)}, expected 'zig' or 'inv'")
         return self._continuous(call, "exponential", 0.0, 1.0, size, dtype, None, out)
 
     def exponential(
@@ -211,17 +218,26 @@ class Floats(Draws):
         if not isinstance(given, Array) and not 0 <= given < math.inf:
             invalid(call, f"kappa is {given}, expected a finite number of 0 or more")
         sizes = size_of_result(call, size, None, [middle, given])
-        # The envelope that Best and Fisher found takes most; any is right.
-        k = elementwise.maximum(given, 1e-3) if isinstance(given, Array) else max(given, 1e-3)
-        sqrt = elementwise.sqrt if isinstance(given, Array) else math.sqrt
-        r = 1 + sqrt(1 + 4 * (k * k))
-        rho = (r - sqrt(2 * r)) / (2 * k)
-        more = (1 - rho) * (1 - rho) / (2 * rho)
+        # The s of Best and Fisher's envelope, less 1; of little as it goes to, which any is right
+        # for. Floats know no such turn from none below the least.
+        least, little = 1e-6, 0.02
+        if isinstance(given, Array):
+            k = elementwise.maximum(given, least)
+            more = elementwise.where(k < little, 1 / k + (k - 1), _envelope(k, elementwise.sqrt))
+        else:
+            k = max(given, least)
+            more = 1 / k + (k - 1) if k < little else _envelope(k, math.sqrt)
         found = self._tried(
-            self._backend(call), distributions.von_mises, [given, more], sizes, np.dtype("float32")
+            self._backend(call), distributions.von_mises, [k, more], sizes, np.dtype("float32")
         )
         if isinstance(given, Array):
-            found = elementwise.where(found < -4, math.nan, found)
+            found = elementwise.where(given >= 0, found, math.nan)
         found = found.astype(wanted) + middle
         turns = elementwise.floor((found + math.pi) * (1 / (2 * math.pi)))
         return (found - turns * (2 * math.pi)).astype(wanted)
+
+
+def _envelope(kappa: Any, sqrt: Callable[[Any], Any]) -> Any:
+    r = 1 + sqrt(1 + 4 * (kappa * kappa))
+    rho = (r - sqrt(2 * r)) / (2 * kappa)
+    return (1 - rho) * (1 - rho) / (2 * rho)
