@@ -187,8 +187,8 @@ template <class Ends>
 std::vector<std::size_t> second_parts(const MapRequest& r, const Ends& ends) {
   std::vector<std::size_t> found(ends.size(), ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) {
-    const bool is_copied = program_kernels().loads[index(ends[i].dtype)] == nullptr &&
-                           size_of(ends[i].dtype) >= 4;
+    const bool is_copied =
+        program_kernels().loads[index(ends[i].dtype)] == nullptr && size_of(ends[i].dtype) >= 4;
     if (!is_copied) continue;
     for (std::size_t j = 0; j < ends.size(); ++j) {
       const bool is_second =

@@ -40,8 +40,9 @@ class Reader {
       words = Words{third->factor, first->beside, first->factor, third->beside};
     }
     found.counter = *words;
-    const auto is_fixed = [&](Node node) { return nodes_[node].operand_count() == 0 &&
-                                                  nodes_[node].kind != NodeKind::input; };
+    const auto is_fixed = [&](Node node) {
+      return nodes_[node].operand_count() == 0 && nodes_[node].kind != NodeKind::input;
+    };
     const bool all_fixed = is_fixed(found.counter[2]) && is_fixed(found.counter[3]) &&
                            is_fixed(found.key[0]) && is_fixed(found.key[1]);
     return all_fixed ? std::optional(found) : std::nullopt;

@@ -398,7 +398,9 @@ def test_errors(be: Backend) -> None:
             [1, 2], 9
         ),
         "multivariate_hypergeometric: method is 'x'": lambda: rng.multivariate_hypergeometric(
-            [1], 1, method="x"  # type: ignore[arg-type]
+            [1],
+            1,
+            method="x",  # type: ignore[arg-type]
         ),
         "multivariate_normal: mean has shape": lambda: rng.multivariate_normal(0, cov),
         "multivariate_normal: cov has shape": lambda: rng.multivariate_normal([0], cov),
@@ -412,10 +414,13 @@ def test_errors(be: Backend) -> None:
             [0, 0], -cov, method="cholesky"
         ),
         "multivariate_normal: method is 'lu'": lambda: rng.multivariate_normal(
-            [0, 0], cov, method="lu"  # type: ignore[arg-type]
+            [0, 0],
+            cov,
+            method="lu",  # type: ignore[arg-type]
         ),
         "standard_exponential: method is 'x'": lambda: rng.standard_exponential(
-            3, method="x"  # type: ignore[arg-type]
+            3,
+            method="x",  # type: ignore[arg-type]
         ),
         "permuted: axis": lambda: rng.permuted(np.zeros((2, 2)), axis=2),
         "permuted: out is": lambda: rng.permuted(np.zeros(3), out=3),  # type: ignore[arg-type]
@@ -424,5 +429,3 @@ def test_errors(be: Backend) -> None:
     for message, call in cases.items():
         with pytest.raises(tw.InvalidArgument, match=message):
             call()
-
-

@@ -77,17 +77,15 @@ struct Spelled {
       for (std::size_t side = 0; side < 2; ++side) {
         const std::uint32_t factor = side == 0 ? 0xD2511F53 : 0xCD9E8D57;
         const std::uint32_t step = side == 0 ? 0x9E3779B9 : 0xBB67AE85;
-        const Program::Value whole =
-            op("mul", program.cast(x[2 * side], DType::uint64),
-               program.constant(std::uint64_t{factor}, DType::uint64));
+        const Program::Value whole = op("mul", program.cast(x[2 * side], DType::uint64),
+                                        program.constant(std::uint64_t{factor}, DType::uint64));
         high[side] = program.cast(
             op("right_shift", whole, program.constant(std::uint64_t{32}, DType::uint64)),
             DType::uint32);
         low[side] = program.cast(whole, DType::uint32);
         const std::uint32_t by = step * static_cast<std::uint32_t>(round) + (round == odd_round);
         if (round > 0) {
-          now[side] =
-              op("add", key[side], program.constant(std::uint64_t{by}, DType::uint32));
+          now[side] = op("add", key[side], program.constant(std::uint64_t{by}, DType::uint32));
         }
       }
       x = {op("bitwise_xor", op("bitwise_xor", high[1], x[1]), now[0]), low[1],
@@ -133,7 +131,8 @@ TEST_CASE("cpu: blocks of Philox are the same by each instruction set") {
       std::vector<std::uint32_t> joined(4 * n + 1, 9);
       const std::array<const void*, 4> parts{at(6), at(7), at(8), at(9)};
       table.join_four(parts.data(), joined.data(), n);
-      for (std::size_t i = 0; i < 4 * n; ++i) all_are = all_are && joined[i] == at(6 + i % 4)[i / 4];
+      for (std::size_t i = 0; i < 4 * n; ++i)
+        all_are = all_are && joined[i] == at(6 + i % 4)[i / 4];
       CHECK(all_are);
       CHECK(joined.back() == 9);
     }

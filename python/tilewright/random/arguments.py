@@ -54,14 +54,18 @@ def to_parameter(call: str, name: str, given: Any, backend: Backend) -> Any:
     return number
 
 
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    from tilewright.namespace.manipulation import broadcast_shapes
+
+    return broadcast_shapes(*shapes)
+
+
 def size_of_result(
     call: str, size: Size, out: Array | None, parameters: Sequence[Any]
 ) -> tuple[int, ...]:
     """The shape of a result: the one that is given, or that of the Arrays among its parameters."""
-    from tilewright.namespace.manipulation import broadcast_shapes
-
     arrays = [one for one in parameters if isinstance(one, Array)]
-    met = broadcast_shapes(*(one.shape for one in arrays)) if arrays else ()
+    met = _broadcast(*(one.shape for one in arrays)) if arrays else ()
     if out is not None and not isinstance(out, Array):
         invalid(call, f"out is {shown(out)}, expected an Array")
     if size is None:
@@ -69,7 +73,7 @@ def size_of_result(
     sizes = to_shape(call, size)
     if out is not None and out.shape != sizes:
         invalid(call, f"out has shape {out.shape}, expected {sizes}")
-    if broadcast_shapes(sizes, met) != sizes:
+    if arrays and _broadcast(sizes, met) != sizes:
         invalid(call, f"size is {sizes}, but the parameters have shape {met}")
     return sizes
 

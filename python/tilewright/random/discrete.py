@@ -132,7 +132,7 @@ class Discrete(Gammas):
         result = self._tried(backend, lambda _: counts.zipf(), numbers, sizes, FLOATS[0])
         return result.astype(integer)
 
-    # How --------------------------------------------------------------------------------------------
+    # How ------------------------------------------------------------------------------------------
 
     def _scalar(self, call: str, name: str, given: Any) -> float:
         (one,) = self._parameters(call, {name: given})

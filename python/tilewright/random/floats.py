@@ -167,19 +167,19 @@ class Floats(Draws):
         in another order in Arrays."""
         call = "triangular"
         first, top, last = self._parameters(call, {"left": left, "mode": mode, "right": right})
-        if not any(isinstance(one, Array) for one in (first, top, last)):
-            if not first <= top <= last or first == last:
-                invalid(
-                    call,
-                    f"left is {first}, mode {top} and right {last}, expected left <= mode <= right "
-                    "and left < right",
-                )
+        are_numbers = not any(isinstance(one, Array) for one in (first, top, last))
+        if are_numbers and (not first <= top <= last or first == last):
+            invalid(
+                call,
+                f"left is {first}, mode {top} and right {last}, expected left <= mode <= right "
+                "and left < right",
+            )
         u = self.random(size_of_result(call, size, None, [first, top, last]), dtype)
         base = last - first
         rising = first + elementwise.sqrt(u * (base * (top - first)))
         falling = last - elementwise.sqrt((1 - u) * (base * (last - top)))
         found = elementwise.where(u * base < top - first, rising, falling)
-        if isinstance(base, Array) or isinstance(top, Array):
+        if not are_numbers:
             is_right = (first <= top) & (top <= last) & (base > 0)
             found = elementwise.where(is_right, found, math.nan)
         return found.astype(u.dtype)
@@ -234,7 +234,8 @@ class Floats(Draws):
             found = elementwise.where(given >= 0, found, math.nan)
         found = found.astype(wanted) + middle
         turns = elementwise.floor((found + math.pi) * (1 / (2 * math.pi)))
-        return (found - turns * (2 * math.pi)).astype(wanted)
+        angles: Array = (found - turns * (2 * math.pi)).astype(wanted)
+        return angles
 
 
 def _envelope(kappa: Any, sqrt: Callable[[Any], Any]) -> Any:

@@ -79,7 +79,8 @@ class Gammas(Floats):
         sizes = size_of_result("f", size, None, [above, below])
         x = self._chisquare("f", "dfnum", above, sizes, dtype)
         y = self._chisquare("f", "dfden", below, sizes, dtype)
-        return (x * below / (y * above)).astype(x.dtype)
+        found: Array = (x * below / (y * above)).astype(x.dtype)
+        return found
 
     def noncentral_f(
         self,
@@ -95,7 +96,8 @@ class Gammas(Floats):
         sizes = size_of_result(call, size, None, given)
         x = self._noncentral(call, "dfnum", above, apart, sizes, dtype)
         y = self._chisquare(call, "dfden", below, sizes, dtype)
-        return (x * below / (y * above)).astype(x.dtype)
+        found: Array = (x * below / (y * above)).astype(x.dtype)
+        return found
 
     def beta(
         self,
@@ -114,8 +116,8 @@ class Gammas(Floats):
             return x
         x = self._log_gamma("beta", "a", first, sizes, dtype)
         y = self._log_gamma("beta", "b", second, sizes, dtype)
-        found = 1 / (1 + elementwise.exp(y - x))
-        return found.astype(x.dtype)
+        found: Array = (1 / (1 + elementwise.exp(y - x))).astype(x.dtype)
+        return found
 
     def standard_t(
         self, df: Parameter, size: Size = None, dtype: npt.DTypeLike = "float32"
@@ -128,7 +130,7 @@ class Gammas(Floats):
         above *= elementwise.sqrt(half / below)
         return above
 
-    # How --------------------------------------------------------------------------------------------
+    # How ------------------------------------------------------------------------------------------
 
     def _gamma(
         self, call: str, name: str, given: Any, sizes: tuple[int, ...], dtype: npt.DTypeLike
@@ -174,9 +176,7 @@ class Gammas(Floats):
         result *= 2
         return result
 
-    def _noncentral_parameters(
-        self, call: str, degrees: dict[str, Any], nonc: Any
-    ) -> list[Any]:
+    def _noncentral_parameters(self, call: str, degrees: dict[str, Any], nonc: Any) -> list[Any]:
         found = self._parameters(call, degrees, above=0)
         (apart,) = self._parameters(call, {"nonc": nonc})
         if not isinstance(apart, Array) and not apart >= 0:
@@ -198,7 +198,8 @@ class Gammas(Floats):
             wanted = beside.dtype
             beside += elementwise.sqrt(nonc) if isinstance(nonc, Array) else math.sqrt(nonc)
             rest = self._chisquare(call, name, df - 1, sizes, dtype)
-            return (rest + elementwise.square(beside)).astype(wanted)
+            found: Array = (rest + elementwise.square(beside)).astype(wanted)
+            return found
         more = self._poisson(call, nonc / 2, sizes).astype(float_dtype(call, dtype))
         return self._chisquare(call, name, more * 2 + df, sizes, dtype)
 

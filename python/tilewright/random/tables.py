@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-# Deviations from the mean beyond which lies less than a word tells apart, and counts for small ones.
+# Deviations from the mean, and counts more, beyond which lies less than a word tells apart.
 FAR, FEW = 8.0, 60.0
 
 

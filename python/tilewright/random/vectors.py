@@ -62,9 +62,7 @@ class Vectors(Discrete):
         found /= found.sum(axis=-1, keepdims=True)
         return found
 
-    def multinomial(
-        self, n: Parameter, pvals: npt.ArrayLike | Array, size: Size = None
-    ) -> Array:
+    def multinomial(self, n: Parameter, pvals: npt.ArrayLike | Array, size: Size = None) -> Array:
         """How often each of some results comes in n tries: a binomial number for each but the
         last, of those that are left."""
         call = "multinomial"
@@ -152,7 +150,9 @@ class Vectors(Discrete):
         if method not in ("svd", "eigh", "cholesky"):
             invalid(call, f"method is {shown(method)}, expected 'svd', 'eigh' or 'cholesky'")
         if check_valid not in ("warn", "raise", "ignore"):
-            invalid(call, f"check_valid is {shown(check_valid)}, expected 'warn', 'raise' or 'ignore'")
+            invalid(
+                call, f"check_valid is {shown(check_valid)}, expected 'warn', 'raise' or 'ignore'"
+            )
         middle, spread = _on_host(call, "mean", mean), _on_host(call, "cov", cov)
         if middle.ndim != 1:
             invalid(call, f"mean has shape {middle.shape}, expected one dimension")
@@ -184,10 +184,13 @@ def _factor(
         return cov, True
     try:
         if method == "cholesky":
-            return np.linalg.cholesky(cov).T, bool(np.allclose(cov, cov.T, rtol=tol, atol=tol))
+            lower = np.linalg.cholesky(cov).astype(np.float64)
+            return lower.T, bool(np.allclose(cov, cov.T, rtol=tol, atol=tol))
         if method == "eigh":
             values, vectors = np.linalg.eigh(cov)
-            is_right = bool(np.allclose(cov, cov.T, rtol=tol, atol=tol)) and not (values < -tol).any()
+            is_right = (
+                bool(np.allclose(cov, cov.T, rtol=tol, atol=tol)) and not (values < -tol).any()
+            )
             return (vectors * np.sqrt(np.abs(values))).T, is_right
         _, values, rows = np.linalg.svd(cov)
     except np.linalg.LinAlgError as error:
