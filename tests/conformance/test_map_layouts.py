@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -244,3 +245,24 @@ def test_operands_among_each_other(be: Backend, dtype: str) -> None:
             both = [(memory, strides, start), (memory, strides, start + second)]
             be.map(program, shape, both, [], both)
             assert (ws.read(memory) == expected).all(), (dtype, shape, strides)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "float32", "int64", "int8"])
+@pytest.mark.parametrize("parts", [2, 4])
+def test_outputs_one_of_each_in_turn(be: Backend, dtype: str, parts: int) -> None:
+    """As random numbers lie that a block of words becomes; what is behind them stays."""
+    if not has(be, dtype):
+        return
+    program = Program()
+    value = program.input(dtype)
+    program.output(*(value + i for i in range(parts)))
+    for shape in ((1,), (2,), (513,), (5003,), (3, 5), (40, 7), (7, 600)):
+        count = math.prod(shape)
+        x = np.random.default_rng(4).integers(0, 100, count).astype(dtype)
+        strides = tuple(math.prod(shape[d + 1 :]) * parts for d in range(len(shape)))
+        with Workspace(be) as ws:
+            out = ws.output(np.full(count * parts + 1, 77, dtype))
+            places = [(out, strides, i) for i in range(parts)]
+            be.map(program, shape, [ws.input(x)], [], places)
+            added = x[:, None] + np.arange(parts).astype(dtype)
+            assert (ws.read(out) == np.append(added, np.array(77, dtype))).all()
