@@ -458,6 +458,14 @@ bool streams(const MapRequest& r, const ProgramSteps& steps) {
   return store_for(bytes * static_cast<std::size_t>(r.n), in_place) == Store::streaming;
 }
 
+/// Elements that are worth a thread: fewer where each is a block of random words.
+std::size_t grain_of(const ProgramSteps& steps) {
+  const bool has_words =
+      std::any_of(steps.steps.begin(), steps.steps.end(),
+                  [](const ProgramSteps::Step& step) { return step.results > 1; });
+  return has_words ? element_grain / 8 : element_grain;
+}
+
 /// Elements of a block: as many as a register holds, more where none is used, since a single loop
 /// goes from memory to memory.
 std::size_t block_of(const MapRequest& r, const ProgramSteps& steps, bool streaming) {
@@ -486,7 +494,7 @@ void CpuBackend::do_map(const MapRequest& r) {
   const bool on_stack = steps.registers <= few_registers;
   const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);
   const std::size_t pieces =
-      std::min(grid.count, piece_count(grid.count * grid.elements(), element_grain));
+      std::min(grid.count, piece_count(grid.count * grid.elements(), grain_of(steps)));
   OpScratch scratch(*memory_, "map", on_stack ? 0 : floats, pieces);
   parallel_tasks(pieces, [&](std::size_t i) {
     const std::size_t begin = grid.count * i / pieces, end = grid.count * (i + 1) / pieces;
