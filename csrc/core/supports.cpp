@@ -2,7 +2,9 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "core/all_requests.hpp"
 #include "core/call.hpp"
 #include "core/rehearsal.hpp"
 #include "core/text.hpp"
@@ -112,12 +114,13 @@ std::array<IndexOperand, 1> index_of(const Question& q) {
   return {{{{q.x[1]}, DType::uint8, 256, 1, 0}}};
 }
 
-/// How each op is asked for. A backend that lacks an op, or a dtype of it, says so itself.
+/// How an op is asked for. A backend that lacks it, or a dtype of it, says so itself.
 struct Op {
   std::string_view name;
   void (*ask)(Backend& be, const Question& q);
 };
-constexpr Op ops[] = {
+/// Those whose request does not say how.
+constexpr Op common_ops[] = {
     {"gemm",
      [](Backend& be, const Question& q) {
        be.gemm(as_is, as_is, n, n, n, 1, q.x[0], n, q.x[1], n, 0, q.x[2], n, q.dtype, q.to);
@@ -180,10 +183,6 @@ constexpr Op ops[] = {
      }},
     {"silu", [](Backend& be, const Question& q) { be.silu(q.x[0], q.x[1], n, q.dtype); }},
     {"gelu", [](Backend& be, const Question& q) { be.gelu(q.x[0], q.x[1], n, q.dtype); }},
-    {"rope",
-     [](Backend& be, const Question& q) {
-       be.rope(q.x[0], q.x[1], q.x[2], q.x[3], 1, 1, n, n, n, 0, q.dtype);
-     }},
     {"gather",
      [](Backend& be, const Question& q) { be.gather(q.x[0], q.x[1], q.x[2], n, n, n, q.dtype); }},
     {"scatter",
@@ -293,6 +292,28 @@ constexpr Op ops[] = {
     {"scan", ask_scan},
 };
 
+/// A request with ask(backend, question), the small call of its op.
+template <class Request>
+concept says_how = requires(Backend& be, const Question& q) { Request::ask(be, q); };
+
+template <class Request>
+void add(std::vector<Op>& all, std::string_view name) {
+  if constexpr (says_how<Request>) {
+    all.push_back({name, [](Backend& be, const Question& q) { Request::ask(be, q); }});
+  }
+}
+
+const std::vector<Op>& ops() {
+  static const std::vector<Op> all = [] {
+    std::vector<Op> made(std::begin(common_ops), std::end(common_ops));
+#define TILEWRIGHT_ASK(name, Request) add<Request>(made, #name);
+    TILEWRIGHT_OPS(TILEWRIGHT_ASK)
+#undef TILEWRIGHT_ASK
+    return made;
+  }();
+  return all;
+}
+
 /// Operands of a rehearsal behind handles that no count knows of.
 class Handles {
  public:
@@ -346,13 +367,13 @@ bool RehearsingThreads::is_here() const noexcept { return rehearsing_here == thi
 
 bool Backend::supports(std::string_view op, DType dtype, std::string_view kind,
                        std::optional<DType> to) {
-  const auto found = std::ranges::find(ops, op, &Op::name);
+  const auto found = std::ranges::find(ops(), op, &Op::name);
   std::unique_ptr<Rehearsal> rehearsal;
   {
     Call call(*state_, "supports", not_recorded);
-    if (found == std::end(ops)) {
+    if (found == ops().end()) {
       std::string names;
-      for (const Op& known : ops) names += text(names.empty() ? "" : ", ", known.name);
+      for (const Op& known : ops()) names += text(names.empty() ? "" : ", ", known.name);
       call.invalid(text("op is '", op, "', expected one of ", names));
     }
     call.known("dtype", dtype);
@@ -377,7 +398,7 @@ std::vector<std::string_view> Backend::available_ops() {
   }
   const Handles operands(*state_, "available_ops", *rehearsal);
   std::vector<std::string_view> names;
-  for (const Op& op : ops) {
+  for (const Op& op : ops()) {
     bool some = false;
     for (std::size_t i = 0; i < EnumNames<DType>::values.size() && !some; ++i) {
       some = runs(*this, op, {static_cast<DType>(i), {}, std::nullopt, operands.all()});

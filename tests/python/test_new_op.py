@@ -13,13 +13,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ["csrc/core/program/elementwise.def", "tests/conformance/map_references.py"]
 HEADER, STUB = "csrc/include/tilewright/backend.hpp", "python/tilewright/_core.pyi"
-SUPPORTS = "csrc/core/supports.cpp"
 FOLDERS = ["csrc/cpu/kernels", "csrc/kernels/opencl", "csrc/kernels/wgsl"]
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for file in [*FILES, HEADER, STUB, SUPPORTS]:
+    for file in [*FILES, HEADER, STUB]:
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, tmp_path / file)
     for folder in FOLDERS:
@@ -98,14 +97,13 @@ def test_the_files_of_an_op_with_a_kernel(tree: Path) -> None:
     written = [file for file in after if after[file] != before.get(file)]
     assert set(written) == set(done.stdout.splitlines()) & set(after)
     # Those that are written by hand: the stub says what the header says.
-    assert len(set(written) - {STUB}) == 8
+    assert len(set(written) - {STUB}) == 7
     for file in written:
         if file.endswith(".py"):
             compile(after[file], file, "exec")
         assert b"@name@" not in after[file] and b"@Request@" not in after[file]
     header = (tree / HEADER).read_text()
     assert " \\\n  X(twice_over, TwiceOverRequest)\n// clang-format on" in header
-    assert '    {"twice_over",\n' in (tree / SUPPORTS).read_text()
     assert "    def twice_over(\n" in (tree / STUB).read_text()
 
 

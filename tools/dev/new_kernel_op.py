@@ -9,7 +9,6 @@ from shell import Failed
 
 HEADER = Path("csrc/include/tilewright/backend.hpp")
 STUB = Path("python/tilewright/_core.pyi")
-SUPPORTS = Path("csrc/core/supports.cpp")
 TEMPLATES = Path(__file__).parent / "new_op"
 # What each template becomes.
 FILES = {
@@ -34,11 +33,6 @@ STUBBED = """\
         dtype: str = "float32",
     ) -> None: ...
 """
-ASKED = """\
-    {{"{name}",
-     [](Backend& be, const Question& q) {{ be.{name}(q.x[0], q.x[1], n, q.dtype); }}}},
-"""
-LAST_ASKED = '    {"map", ask_map},\n'
 SECTION = "  // Kernels of one's own ---"
 LIST = re.compile(r"(#define TILEWRIGHT_OPS\(X\).*?)(\n// clang-format on)", re.DOTALL)
 
@@ -59,7 +53,6 @@ def write(root: Path, name: str) -> None:
         if (root / path).exists():
             raise Failed(f"there is a file {path} already; take another name")
     texts[str(HEADER)] = declared(header, name)
-    texts[str(SUPPORTS)] = asked((root / SUPPORTS).read_text(), name)
     texts[str(STUB)] = stub.replace(
         "    def map(\n", STUBBED.format(name=name) + "    def map(\n", 1
     )
@@ -88,10 +81,3 @@ def declared(header: str, name: str) -> str:
     before = listed[1].rstrip().rstrip("\\").rstrip()
     header = header.replace(listed[0], f"{before} \\\n{line}{listed[2]}", 1)
     return header.replace(SECTION, DECLARED.format(name=name) + SECTION, 1)
-
-
-def asked(supports: str, name: str) -> str:
-    """With the small call by which supports() asks."""
-    if LAST_ASKED not in supports:
-        raise Failed(f"{SUPPORTS} has no line {LAST_ASKED.strip()} to write in front of")
-    return supports.replace(LAST_ASKED, ASKED.format(name=name) + LAST_ASKED, 1)

@@ -20,6 +20,10 @@ struct RopeRequest {
     visit(r.sin, Access::read);
     visit(r.output, Access::write);
   }
+  /// By this supports() asks, of small buffers x.
+  static void ask(auto& be, const auto& q) {
+    be.rope(q.x[0], q.x[1], q.x[2], q.x[3], 1, 1, 8, 8, 8, 0, q.dtype);
+  }
 };
 
 inline std::optional<RopeRequest> checked_rope(const Call& call, Buffer x, Buffer cos, Buffer sin,
