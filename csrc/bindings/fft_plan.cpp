@@ -1,5 +1,8 @@
 #include "bindings/fft_plan.hpp"
 
+#include <pybind11/numpy.h>
+
+#include <complex>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -65,6 +68,16 @@ void bind_fft_plan(py::module_& m, BackendClass& cls) {
   cls.def("fft_plan", &make, py::arg("shape"), py::arg("batch") = 1, py::arg("kind") = "complex",
           py::arg("dtype") = "float32",
           "A plan of Fourier transforms along all axes of a shape, of any lengths.");
+  cls.def(
+      "fft_roots",
+      [](Self<Backend>, Given<Size> n, Given<bool> real) {
+        const Size length = to_size(n.object, {"fft_roots", "n"});
+        const bool is_real = to_bool(real.object, {"fft_roots", "real"});
+        const auto roots = without_gil([&] { return fft_roots(length, is_real); });
+        return py::array_t<std::complex<double>>(std::ssize(roots), roots.data());
+      },
+      py::arg("n"), py::arg("real") = false,
+      "The roots of fft(), or of fft_real(), and behind them what a length is convolved with.");
   cls.def(
       "optimal_fft_size",
       [](Self<Backend>, Given<Size> n) {

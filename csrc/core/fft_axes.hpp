@@ -23,7 +23,9 @@
 // What plans of Fourier transforms are made of: complex transforms along one axis, of any length.
 namespace tilewright::fft_axes {
 
-inline bool takes_steps(Size n) { return fft_tables::without(n, fft_primes) == 1; }
+inline bool takes_steps(Size n) { return has_fft_primes_alone(n); }
+/// Whether one step takes lengths of other factors, however long they are.
+inline bool takes_any(const Backend& be) { return be.name() == "cpu"; }
 
 /// What one step takes, of rows or along another axis.
 inline Size longest_step(Backend& be, DType dtype, bool is_row) {
@@ -122,8 +124,11 @@ class Device {
     table_bytes_ += table.bytes();
     return tables_.emplace(key, std::move(table)).first->second;
   }
-  Buffer roots(Size n) {
-    return table(text("roots ", n), [&] { return fft_tables::roots(n); });
+  /// Of fft, or of fft_real.
+  Buffer roots(Size n, bool real = false) {
+    const bool is_half = real && n % 2 == 0 && !takes_steps(n);
+    return table(text(is_half ? "real roots " : "roots ", n),
+                 [&] { return fft_tables::roots(n, real); });
   }
 
  private:
@@ -133,13 +138,16 @@ class Device {
   std::map<std::string, OwnedBuffer> tables_;
 };
 
-/// Complex transforms along one axis of a length of small factors.
+/// Complex transforms along one axis by Backend::fft.
 class Steps {
  public:
   Steps(Device& device, Size n, bool is_row) : n_(n) {
     Size rest = n;
-    for (const Size size :
-         fft_tables::steps(n, longest_step(device.be(), device.dtype(), is_row))) {
+    std::vector<Size> sizes{n};
+    if (takes_steps(n)) {
+      sizes = fft_tables::steps(n, longest_step(device.be(), device.dtype(), is_row));
+    }
+    for (const Size size : sizes) {
       const Size whole = std::exchange(rest, rest / size);
       std::optional<Buffer> turns;
       if (rest > 1) {
@@ -238,7 +246,7 @@ class Chirp {
 class Axis {
  public:
   Axis(Device& device, Size n, bool is_row) {
-    if (takes_steps(n)) {
+    if (takes_steps(n) || takes_any(device.be())) {
       steps_.emplace(device, n, is_row);
     } else {
       chirp_.emplace(device, n, is_row);

@@ -21,6 +21,7 @@ using fft_axes::Axis;
 using fft_axes::Device;
 using fft_axes::longest_step;
 using fft_axes::Parts;
+using fft_axes::takes_any;
 using fft_axes::takes_steps;
 using Value = Program::Value;
 
@@ -196,8 +197,9 @@ class RealRows {
  public:
   RealRows(Device& device, Size n) : n_(n) {
     const bool is_even = n % 2 == 0;
-    if (takes_steps(n) && (is_even ? n / 2 : n) <= longest(device, is_even)) {
-      roots_ = device.roots(n);
+    const Size length = is_even ? n / 2 : n;
+    if (takes_steps(n) ? length <= longest(device, is_even) : takes_any(device.be())) {
+      roots_ = device.roots(n, true);
     } else if (is_even) {
       halved_.emplace(device, n);
     } else {
@@ -228,11 +230,22 @@ class RealRows {
 
 }  // namespace
 
-Size optimal_fft_size(Size n) {
+namespace {
+void check_length(std::string_view call, Size n) {
   constexpr Size most = Size{1} << 40;
   if (n < 1 || n > most) {
-    throw InvalidArgument(text("optimal_fft_size: n is ", n, ", expected 1 to ", most));
+    throw InvalidArgument(text(call, ": n is ", n, ", expected 1 to ", most));
   }
+}
+}  // namespace
+
+std::vector<std::complex<double>> fft_roots(Size n, bool real) {
+  check_length("fft_roots", n);
+  return fft_tables::roots(n, real);
+}
+
+Size optimal_fft_size(Size n) {
+  check_length("optimal_fft_size", n);
   Size best = 1;
   while (best < n) best *= 2;
   for (Size sevens = 1; sevens < best; sevens *= 7) {

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "cpu/backend.hpp"
-#include "cpu/fft_rows.hpp"
+#include "cpu/fft_long.hpp"
 
 namespace tilewright::cpu {
 
@@ -15,19 +15,19 @@ void transform(MemoryPool& pool, const FftRequest& r) {
   const auto n = static_cast<std::size_t>(r.n), outer = static_cast<std::size_t>(r.outer);
   const auto middle = static_cast<std::size_t>(r.middle), inner = static_cast<std::size_t>(r.inner);
   const std::size_t width = fft_width<T>();
-  if (middle * inner == 1 && by_parts<T>(outer, n)) {
-    LongRows<T>(pool, {.input = data<T>(r.input),
-                       .output = data<T>(r.output),
-                       .roots = data<T>(r.roots),
-                       .rows = outer,
-                       .n = n,
-                       .scale = static_cast<T>(r.scale),
-                       .inverse = r.inverse,
-                       .real = false})
+  const FftLength<T> length(data<T>(r.roots), n, 1);
+  if (middle * inner == 1 && by_parts<T>(outer, length)) {
+    LongRows<T>(pool,
+                {.input = data<T>(r.input),
+                 .output = data<T>(r.output),
+                 .rows = outer,
+                 .scale = static_cast<T>(r.scale),
+                 .inverse = r.inverse,
+                 .kind = FftRowKind::complex},
+                length)
         .run();
     return;
   }
-  const FftRadices radices(n);
   FftLines<T> lines{};
   lines.input = data<T>(r.input);
   lines.output = data<T>(r.output);
@@ -55,9 +55,10 @@ void transform(MemoryPool& pool, const FftRequest& r) {
     lines.input_at = lines.output_at = {.x = 0, .y = 0, .z = n};
   }
   lines.across = lines.nz % width != 0 && lines.nz < 4 * width;
-  lines.radices = radices.values.data();
-  lines.passes = radices.count;
-  lines.roots = data<T>(r.roots);
+  lines.convolution = length.convolution();
+  lines.radices = length.radices().values.data();
+  lines.passes = length.radices().count;
+  lines.roots = length.roots();
   lines.root_step = 1;
   lines.scale = static_cast<T>(r.scale);
   lines.inverse = r.inverse;

@@ -17,6 +17,7 @@ from .arrays import Host, on, same
 LENGTHS = [
     *(1, 2, 3, 4, 5, 7, 8, 16, 31, 60, 64, 127, 128, 135, 251, 256, 300, 509, 521, 768, 997, 1024),
     *(2000, 2047, 4096, 6561, 10007, 16384, 49152),
+    *(17, 97, 101, 202, 1507, 1616, 1617, 2018, 9409, 23264, 46337),
 ]
 PARTS = ("float32", "float64")
 NORMS = ("backward", "ortho", "forward")
@@ -125,6 +126,15 @@ def test_several_axes(be: Backend, rng: np.random.Generator, options: dict[str, 
     for name in ("irfftn", "irfft2"):
         exact = getattr(np.fft, name)(wide, **options)
         close(getattr(tw.fft, name)(x, **options), exact, "float32", "float32")
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("n", [17, 97, 101, 1616, 4099, 4242])
+def test_other_factors_along_an_axis(be: Backend, rng: np.random.Generator, n: int) -> None:
+    host = drawn(rng, (2, n, 3), "complex64")
+    wide = host.astype("complex128")
+    close(tw.fft.fft(on(be, host), axis=1), np.fft.fft(wide, axis=1), "float32", "complex64")
+    close(tw.fft.ifft(on(be, host), axis=1), np.fft.ifft(wide, axis=1), "float32", "complex64")
 
 
 def test_views(be: Backend, rng: np.random.Generator) -> None:

@@ -96,7 +96,7 @@ def run(
 ) -> Array | None:
     """The output, of complex numbers [outer, n, middle, inner]; none where it is refused."""
     outer, n, middle, inner = x.shape
-    roots = ws.input(parts(steps_of(n)[0], dtype))
+    roots = ws.input(parts(ws.be.fft_roots(n), dtype))
     turns = ws.input(parts(steps_of(n * middle)[1], dtype)) if turned else None
     out = ws.room((outer, middle, n, inner, 2), dtype)
     source = ws.input(parts(x, dtype))
@@ -200,11 +200,60 @@ def test_special_values_stay_in_their_line(ws: Workspace) -> None:
     assert np.argwhere(bad).tolist() == [[1, 2, 0], [2, 0, 1]]
 
 
-def test_a_length_that_is_refused(be: Backend) -> None:
+#: sums of 17 to 97 numbers, alone and between other passes; what is convolved alone, beside fewer
+#: and as many lines as a vector has, as a square, and as a whole; lengths on both sides of each
+OTHER = [17, 34, 89, 97, 17 * 19, 4 * 97, 97 * 97, 101, 103, 2 * 101, 15 * 101, 16 * 101, 17 * 101]
+OTHER += [211, 1009, 2 * 1009, 32 * 1009, 101 * 103, 16 * 4093, 16 * 4099, 4099, 131 * 131]
+
+
+@pytest.mark.essential
+@pytest.mark.parametrize("n", OTHER)
+def test_other_factors(be: Backend, rng: np.random.Generator, n: int) -> None:
+    """The CPU backend takes any length."""
     with Workspace(be) as ws:
-        x = ws.room((17, 2))
-        with pytest.raises(tw.InvalidArgument, match="n is 17, expected a product of 2, 3, 5"):
-            be.fft(x, x, ws.room((17, 2)), 1, 17)
+        if be.name != "cpu":
+            x = ws.room((n, 2))
+            roots = ws.input(parts(be.fft_roots(n), "float32"))
+            with pytest.raises(tw.Unsupported, match=f"^fft: n is {n}, and kernels of .* take"):
+                be.fft(x, roots, ws.room((n, 2)), 1, n)
+            return
+        most = 40 if n < 5000 else 3
+        for outer, middle, inner in [(1, 1, 1), (3, 1, 1), (most, 1, 1), (1, 5, 1), (2, 2, 5)]:
+            check(ws, rng, (outer, n, middle, inner), outer == 3, turned=middle > 1)
+        for outer in (1, 19 if n < 5000 else 2):
+            check(ws, rng, (outer, n, 1, 1), True, False, "float64")
+
+
+def test_special_values_of_other_factors(be: Backend) -> None:
+    if be.name != "cpu":
+        pytest.skip("test_other_factors: refused")
+    for n in (97, 101, 1616):
+        x = np.ones((40, n, 1, 1), complex)
+        x[3, n - 1] = np.nan
+        x[37, 0] = np.inf
+        with Workspace(be) as ws:
+            got = run(ws, x, False, 1.0, False, "float32")
+            assert got is not None
+            finite = np.isfinite(got).all(axis=-1)[:, 0, :, 0]
+            assert np.flatnonzero(~finite.all(axis=1)).tolist() == [3, 37]
+            assert not finite[3].any()
+
+
+def test_roots_of_a_length(be: Backend) -> None:
+    for n in (1, 12, 97):
+        assert np.abs(be.fft_roots(n) - steps_of(n)[0]).max() < 1e-15
+    assert be.fft_roots(101).size > 3 * 101
+    assert be.fft_roots(2 * 101, real=True).size == be.fft_roots(101).size + 101
+    for wrong in (0, -1, 2**40 + 1):
+        with pytest.raises(tw.InvalidArgument, match=r"fft_roots: n is .*expected 1 to"):
+            be.fft_roots(wrong)
+
+
+def test_roots_that_are_too_few(be: Backend) -> None:
+    with Workspace(be) as ws:
+        x = ws.room((101, 2))
+        with pytest.raises(tw.InvalidArgument, match="^fft: roots "):
+            be.fft(x, ws.room((101, 2)), ws.room((101, 2)), 1, 101)
 
 
 @pytest.mark.essential

@@ -58,7 +58,7 @@ def check(
     wide = joined(x) if inverse else x.astype("float64")
     exact = reference(wide, n, inverse, scale)
     out = ws.room((rows, n) if inverse else (rows, half, 2), dtype)
-    roots = ws.input(parts(steps_of(n)[0], dtype))
+    roots = ws.input(parts(ws.be.fft_roots(n, real=True), dtype))
     ws.be.fft_real(ws.input(x), roots, out, rows, n, inverse, scale, dtype)
     got = ws.read(out).astype("float64") if inverse else joined(ws.read(out))
     off, eps = np.abs(got - exact), float(np.finfo(dtype).eps)
@@ -152,11 +152,32 @@ def test_special_values_stay_in_their_row(ws: Workspace) -> None:
         assert np.flatnonzero(bad).tolist() == [3, 17]
 
 
-def test_a_length_that_is_refused(be: Backend) -> None:
+@pytest.mark.essential
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize(
+    "n",
+    [17, 34, 51, 97, 101, 202, 303, 404, 16 * 101, 32 * 101, 33 * 101, 1009, 2 * 1009, 97 * 97]
+    + [101 * 103, 20011, 2 * 20011],
+)
+def test_other_factors(be: Backend, rng: np.random.Generator, n: int, inverse: bool) -> None:
+    """The CPU backend takes any length."""
     with Workspace(be) as ws:
-        x = ws.room((34, 2))
-        with pytest.raises(tw.InvalidArgument, match="n is 34, expected a product of 2, 3, 5"):
-            be.fft_real(x, x, ws.room((34, 2)), 1, 34)
+        if be.name != "cpu":
+            x = ws.room((n + 2, 2))
+            roots = ws.input(parts(be.fft_roots(n, real=True), "float32"))
+            with pytest.raises(tw.Unsupported, match=f"^fft_real: n is {n}, and kernels of"):
+                be.fft_real(x, roots, ws.room((n + 2, 2)), 1, n, inverse)
+            return
+        for rows in (1, 3, 33 if n < 5000 else 2):
+            check(ws, rng, rows, n, inverse, "float32")
+            check(ws, rng, rows, n, inverse, "float64")
+
+
+def test_roots_that_are_too_few(be: Backend) -> None:
+    with Workspace(be) as ws:
+        x = ws.room((202, 2))
+        with pytest.raises(tw.InvalidArgument, match="^fft_real: roots "):
+            be.fft_real(x, ws.room((202, 2)), ws.room((202, 2)), 1, 202)
 
 
 def generate(draw: Draw, name: str) -> fuzz.Call:

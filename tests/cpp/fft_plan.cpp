@@ -65,6 +65,29 @@ TEST_CASE("fft tables: what a chirp is convolved with") {
   CHECK(distance(fft_tables::chirp_answer(n, longer), transform(wrapped)) < 1e-15);
 }
 
+TEST_CASE("fft tables: what of a length is convolved") {
+  for (const Size n : {1, 2, 97, 97 * 97, 1024, 30030}) {
+    CHECK(fft_tables::convolution_of(n).n == 0);
+    CHECK(fft_tables::roots_size(n, false) == n);
+  }
+  // All of it, but for many short ones.
+  const std::array<std::array<Size, 2>, 6> lengths{{{101, 101},
+                                                    {15 * 101, 15 * 101},
+                                                    {16 * 101, 101},
+                                                    {16 * 101 * 103, 16 * 101 * 103},
+                                                    {16 * 4093, 4093},
+                                                    {16 * 4099, 16 * 4099}}};
+  for (const auto& [n, part] : lengths) {
+    const fft_tables::Convolution found = fft_tables::convolution_of(n);
+    CHECK(found.n == part);
+    CHECK(found.longer >= 2 * part - 1);
+    CHECK(found.longer <= 4 * part);
+    CHECK(fft_tables::without(found.longer, std::array<Size, 4>{2, 3, 5, 7}) == 1);
+    CHECK(std::ssize(fft_tables::roots(n, false)) == fft_tables::roots_size(n, false));
+    CHECK(std::ssize(fft_roots(2 * n, true)) == 2 * n + found.numbers());
+  }
+}
+
 TEST_CASE("fft tables: steps are as few and as even as can be") {
   CHECK(fft_tables::steps(1, 256) == std::vector<Size>{1});
   CHECK(fft_tables::steps(256, 256) == std::vector<Size>{256});

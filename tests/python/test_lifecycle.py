@@ -49,7 +49,7 @@ CALLS: dict[str, Any] = {
 
 def test_every_trait_call_is_listed() -> None:
     lifecycle = {"init", "close", "release", "release_kernel"} | OPENING
-    lifecycle |= {"optimal_fft_size"}  # which asks no device
+    lifecycle |= {"fft_roots", "optimal_fft_size"}  # which ask no device
     core = tw._core.Backend  # type: ignore[attr-defined]
     names = {name for name, value in vars(core).items() if callable(value) and name[0] != "_"}
     assert names - lifecycle == set(CALLS)

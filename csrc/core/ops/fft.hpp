@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/call.hpp"
+#include "core/fft_tables.hpp"
 #include "core/requests.hpp"
 #include "core/text.hpp"
 
@@ -36,20 +37,14 @@ struct FftRequest {
   }
 };
 
-/// The primes that kernels have transforms of.
+/// The primes that kernels of GPUs have transforms of.
 inline constexpr std::array<Size, 6> fft_primes{2, 3, 5, 7, 11, 13};
 
-inline void check_fft_length(const Call& call, Size n) {
-  call.positive("n", n);
-  Size rest = n;
+inline bool has_fft_primes_alone(Size n) {
   for (const Size prime : fft_primes) {
-    while (rest % prime == 0) rest /= prime;
+    while (n % prime == 0) n /= prime;
   }
-  if (rest != 1) {
-    call.invalid(text("n is ", n,
-                      ", expected a product of 2, 3, 5, 7, 11 and 13; fill up to one, or "
-                      "call tw.fft of Python, which takes any length"));
-  }
+  return n == 1;
 }
 
 inline void check_fft_numbers(const Call& call, double scale, DType dtype) {
@@ -71,12 +66,12 @@ inline std::optional<FftRequest> checked_fft(const Call& call, Buffer input, Buf
   call.not_negative("outer", outer);
   call.not_negative("middle", middle);
   call.not_negative("inner", inner);
-  check_fft_length(call, n);
+  call.positive("n", n);
   check_fft_numbers(call, scale, dtype);
   FftRequest r;
   const Size elements = call.product({2, outer, n, middle, inner});
   r.input = call.buffer("input", input, elements, dtype);
-  r.roots = call.buffer("roots", roots, call.mul(2, n), dtype);
+  r.roots = call.buffer("roots", roots, call.mul(2, fft_tables::roots_size(n, false)), dtype);
   r.output = call.buffer("output", output, elements, dtype);
   r.turn_step = 0;
   if (turns && elements != 0) {

@@ -32,12 +32,12 @@ inline std::optional<FftRealRequest> checked_fft_real(const Call& call, Buffer i
                                                       Buffer output, Size rows, Size n,
                                                       bool inverse, double scale, DType dtype) {
   call.not_negative("rows", rows);
-  check_fft_length(call, n);
+  call.positive("n", n);
   check_fft_numbers(call, scale, dtype);
   FftRealRequest r;
   const Size real = call.mul(rows, n), halves = call.product({2, rows, n / 2 + 1});
   r.input = call.buffer("input", input, inverse ? halves : real, dtype);
-  r.roots = call.buffer("roots", roots, call.mul(2, n), dtype);
+  r.roots = call.buffer("roots", roots, call.mul(2, fft_tables::roots_size(n, true)), dtype);
   r.output = call.buffer("output", output, inverse ? real : halves, dtype);
   call.apart("output", r.output, "input", r.input);
   call.apart("output", r.output, "roots", r.roots);

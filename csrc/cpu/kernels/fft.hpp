@@ -1,112 +1,10 @@
 #pragma once
 
-#include "cpu/kernels/fft_lanes.hpp"
+#include "cpu/kernels/fft_convolve.hpp"
 
-/// Blocks of lines go through passes of one radix each, between two buffers, in the order in which
-/// the numbers end up sorted (Stockham's). The first pass reads the input and the last one writes
-/// the output itself where lines are neighbours there.
+/// Blocks of lines go through passes. The first one reads the input and the last one writes the
+/// output itself where lines are neighbours there.
 namespace tilewright::cpu::TILEWRIGHT_ISA {
-
-template <class V, class T>
-struct FromNeighbours {
-  static constexpr bool first = true;
-  const T* input;
-  std::size_t step, count;
-  [[gnu::always_inline]] Complex<V> operator()(std::size_t k) const {
-    return split(load_neighbours<V>(input + k * step, count));
-  }
-};
-
-template <class V>
-struct FromBuffer {
-  static constexpr bool first = false;
-  const Complex<V>* buffer;
-  [[gnu::always_inline]] Complex<V> operator()(std::size_t k) const { return get(buffer[k]); }
-};
-
-template <class V>
-struct ToBuffer {
-  Complex<V>* buffer;
-  [[gnu::always_inline]] void operator()(std::size_t k, Complex<V> x) const { put(buffer[k], x); }
-};
-
-/// The inverse is the transform with its results in the opposite order.
-static inline std::size_t place_of(std::size_t k, std::size_t n, bool inverse) {
-  return inverse && k != 0 ? n - k : k;
-}
-
-template <class V, class T>
-struct ToNeighbours {
-  T* output;
-  std::size_t step, count, n;
-  T scale;
-  bool inverse;
-  [[gnu::always_inline]] void operator()(std::size_t k, Complex<V> x) const {
-    x.re *= scale;
-    x.im *= scale;
-    store_neighbours(output + place_of(k, n, inverse) * step, join(x), count);
-  }
-};
-
-/// `from` has `done` transforms of n / (R * done) * R neighbours each, `to` gets R times as many.
-template <std::size_t R, class V, class T, class From, class To>
-[[gnu::noinline]] static void pass(From from, To to, const T* roots, std::size_t root_step,
-                                   std::size_t done, std::size_t rest) {
-  for (std::size_t j = 0; j < rest; ++j) {
-    Complex<V> x[R];
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < R; ++i) x[i] = from(j + i * rest);
-    transform<R>(x);
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < R; ++i) to(j + i * done * rest, x[i]);
-  }
-  if constexpr (From::first) return;
-  for (std::size_t k = 1; k < done; ++k) {
-    V cos[R], sin[R];
-#pragma GCC unroll 16
-    for (std::size_t i = 1; i < R; ++i) {
-      const T* const root = roots + 2 * i * k * root_step;
-      cos[i] = root[0] - V{};
-      sin[i] = root[1] - V{};
-    }
-    for (std::size_t j = 0; j < rest; ++j) {
-      Complex<V> x[R];
-      x[0] = from(k * R * rest + j);
-#pragma GCC unroll 16
-      for (std::size_t i = 1; i < R; ++i) {
-        x[i] = from(k * R * rest + j + i * rest) * Complex<V>{cos[i], sin[i]};
-      }
-      transform<R>(x);
-#pragma GCC unroll 16
-      for (std::size_t i = 0; i < R; ++i) to((k + i * done) * rest + j, x[i]);
-    }
-  }
-}
-
-template <class V, class T, class From, class To>
-static void run_pass(std::size_t radix, From from, To to, const T* roots, std::size_t root_step,
-                     std::size_t done, std::size_t rest) {
-  switch (radix) {
-    case 2:
-      return pass<2, V>(from, to, roots, root_step, done, rest);
-    case 3:
-      return pass<3, V>(from, to, roots, root_step, done, rest);
-    case 4:
-      return pass<4, V>(from, to, roots, root_step, done, rest);
-    case 5:
-      return pass<5, V>(from, to, roots, root_step, done, rest);
-    case 7:
-      return pass<7, V>(from, to, roots, root_step, done, rest);
-    case 8:
-      return pass<8, V>(from, to, roots, root_step, done, rest);
-    case 9:
-      return pass<9, V>(from, to, roots, root_step, done, rest);
-    case 11:
-      return pass<11, V>(from, to, roots, root_step, done, rest);
-    default:
-      return pass<13, V>(from, to, roots, root_step, done, rest);
-  }
-}
 
 /// The lines of a block. Those that there are fewer of than a vector holds repeat the first.
 template <class V, class T>
@@ -284,7 +182,9 @@ static void transform_block(const FftLines<T>& l, std::size_t number, T* scratch
   const FftBlock<V, T> block(l, number);
   auto* from = reinterpret_cast<Complex<V>*>(scratch);
   auto* to = from + l.n;
-  auto* const parts = to + l.n;
+  auto* const room = to + l.n;
+  auto* const parts = room + 2 * l.convolution.longer;
+  const bool is_convolved = l.convolution.n != 0;
   std::size_t done = 1, next = 0, step = l.n * l.root_step;
   const std::size_t in_step = 2 * l.input_step;
 
@@ -294,7 +194,7 @@ static void transform_block(const FftLines<T>& l, std::size_t number, T* scratch
     run_pass<V>(radix, source, target, l.roots, step, done, l.n / done / radix);
     done *= radix;
   };
-  if (block.from_neighbours && l.passes > 1) {
+  if (block.from_neighbours && l.passes > 1 && !is_convolved) {
     run(FromNeighbours<V, T>{block.from[0], in_step, block.count}, ToBuffer<V>{from});
   } else if (block.from_neighbours) {
     const FromNeighbours<V, T> input{block.from[0], in_step, block.count};
@@ -304,12 +204,21 @@ static void transform_block(const FftLines<T>& l, std::size_t number, T* scratch
   } else {
     for (std::size_t k = 0; k < l.n; ++k) put(from[k], split(gather<V>(block.from, k * in_step)));
   }
-  const bool fused = block.to_neighbours && l.turns == nullptr && l.passes > 0;
-  while (next + fused < l.passes) {
-    run(FromBuffer<V>{from}, ToBuffer<V>{to});
+  const auto swap = [&] {
     auto* const swapped = from;
     from = to;
     to = swapped;
+  };
+  if (is_convolved) {
+    convolve<V>(l.convolution, from, to, l.n / l.convolution.n, room);
+    done = l.convolution.n;
+    step /= done;
+    swap();
+  }
+  const bool fused = block.to_neighbours && l.turns == nullptr && l.passes > 0;
+  while (next + fused < l.passes) {
+    run(FromBuffer<V>{from}, ToBuffer<V>{to});
+    swap();
   }
   if (fused) {
     run(FromBuffer<V>{from},

@@ -145,11 +145,31 @@ static void pack_row(const T* from, std::size_t h, const T* roots, T* to) {
   }
 }
 
-/// All passes over the numbers in `from`; gives where they end, there or in `to`.
+template <class T>
+static void mirror_row(const T* from, std::size_t n, T* to) {
+  to[0] = from[0];
+  to[1] = 0;
+  for (std::size_t k = 1; k <= n / 2; ++k) {
+    to[2 * k] = to[2 * (n - k)] = from[2 * k];
+    to[2 * k + 1] = from[2 * k + 1];
+    to[2 * (n - k) + 1] = -from[2 * k + 1];
+  }
+}
+
+/// All passes over the numbers in `from`; gives where they end, there or in `to`, behind which there
+/// is room for a convolution.
 template <class V, class T>
 static Complex<V>* run_passes(const FftRealRows<T>& l, std::size_t n, std::size_t root_step,
                               Complex<V>* from, Complex<V>* to) {
   std::size_t done = 1, step = n * root_step;
+  if (l.convolution.n != 0) {
+    convolve<V>(l.convolution, from, to, n / l.convolution.n, to + n + 1);
+    done = l.convolution.n;
+    step /= done;
+    Complex<V>* const swapped = from;
+    from = to;
+    to = swapped;
+  }
   for (std::size_t i = 0; i < l.passes; ++i) {
     const std::size_t radix = l.radices[i];
     step /= radix;

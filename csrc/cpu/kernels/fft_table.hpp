@@ -10,6 +10,21 @@ struct FftStrides {
   std::size_t x, y, z;
 };
 
+/// The longest prime that a pass of sums is of; what is left of a length is convolved.
+inline constexpr std::size_t fft_longest_radix = 97;
+
+/// Transforms of n numbers as a convolution with a chirp.
+template <class T>
+struct FftConvolution {
+  std::size_t n;                ///< 0: of none
+  std::size_t longer;           ///< 2 n - 1 or more
+  const std::uint8_t* radices;  ///< 2 to 9; two at least, whose product is `longer`
+  std::size_t passes;
+  const T* chirp;   ///< exp(-pi i j j / n)
+  const T* answer;  ///< by what the transform of a row times the chirp is multiplied
+  const T* roots;   ///< exp(-2 pi i j / longer)
+};
+
 /// Fourier transforms of lines of n complex numbers, the real part of each first. Line (x, y, z) is
 /// number (x * ny + y) * nz + z, and `simd_width` lines (half as many in float64) make a block that
 /// is transformed at once. Where `across`, blocks are of lines whose numbers follow each other,
@@ -24,7 +39,8 @@ struct FftLines {
   FftStrides input_at, output_at;
   bool across;
 
-  const std::uint8_t* radices;  ///< their product is n
+  FftConvolution<T> convolution;  ///< the first pass
+  const std::uint8_t* radices;    ///< of the others; with what is convolved their product is n
   std::size_t passes;
   const T* roots;  ///< each root_step-th is one of exp(-2 pi i j / n)
   std::size_t root_step;
@@ -46,7 +62,8 @@ struct FftRealRows {
   const T* input;
   T* output;
   std::size_t rows, n;
-  const std::uint8_t* radices;  ///< their product is n / 2, or n where that is odd
+  FftConvolution<T> convolution;  ///< the first pass
+  const std::uint8_t* radices;  ///< of the others; their product is n / 2, or n where that is odd
   std::size_t passes;
   const T* roots;  ///< exp(-2 pi i j / n)
   T scale;
@@ -67,6 +84,13 @@ struct FftKernels {
   /// to as the first h + 1 of theirs, and the way back. roots are exp(-2 pi i j / 2h).
   void (*unpack_row)(const T* from, std::size_t h, const T* roots, T scale, T* to);
   void (*pack_row)(const T* from, std::size_t h, const T* roots, T* to);
+  /// The n numbers, which are odd many, of the first half of a real row's transform.
+  void (*mirror_row)(const T* from, std::size_t n, T* to);
+
+  /// n complex numbers times as many; of the conjugates of x, and to those of the products, where
+  /// that is asked. `to` may be x.
+  void (*multiply_row)(const T* x, const T* by, std::size_t n, bool of_conjugates,
+                       bool to_conjugates, T* to);
 };
 
 /// The power of two by which turns of a line are tabled in two parts.
@@ -76,14 +100,15 @@ constexpr unsigned fft_turn_bits(std::size_t n) {
   return bits;
 }
 
-/// Elements of T that a block works in: two lines, and the two parts of its turns.
-constexpr std::size_t fft_scratch(std::size_t n, std::size_t width) {
+/// Elements of T that a block works in: two lines, two convolved ones of `longer` numbers, and the
+/// two parts of its turns.
+constexpr std::size_t fft_scratch(std::size_t n, std::size_t longer, std::size_t width) {
   const unsigned bits = fft_turn_bits(n);
-  return 2 * width * (2 * n + (std::size_t{1} << bits) + (n >> bits) + 1);
+  return 2 * width * (2 * n + 2 * longer + (std::size_t{1} << bits) + (n >> bits) + 1);
 }
 
-constexpr std::size_t fft_real_scratch(std::size_t n, std::size_t width) {
-  return 4 * width * ((n % 2 == 0 ? n / 2 : n) + 1);
+constexpr std::size_t fft_real_scratch(std::size_t n, std::size_t longer, std::size_t width) {
+  return 4 * width * ((n % 2 == 0 ? n / 2 : n) + 1 + longer);
 }
 
 }  // namespace tilewright::cpu

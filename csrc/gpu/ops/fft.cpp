@@ -110,6 +110,12 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
                            " has no float64 in kernels; cast to float32, or compute it on the cpu "
                            "backend"));
   }
+  if (!has_fft_primes_alone(r.n)) {
+    throw Unsupported(text(launch.op, ": n is ", launch.whole, ", and kernels of ",
+                           device_->info().name,
+                           " take products of 2, 3, 5, 7, 11 and 13; fill up to one, or have "
+                           "fft_plan or tw.fft convolve it"));
+  }
   const bool is_wgsl = device_->language() == KernelLanguage::wgsl;
   const bool is_double = r.dtype == DType::float64;
   const auto bytes_of_number = static_cast<Size>(2 * size_of(r.dtype));

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <array>
+#include <complex>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tilewright/backend.hpp"
 #include "tilewright/export.hpp"
@@ -16,6 +18,11 @@ namespace tilewright {
 /// itself does not matter, since every backend transforms such lengths by its kernels alone.
 /// InvalidArgument where n is below 1 or above 2^40.
 TILEWRIGHT_API Size optimal_fft_size(Size n);
+
+/// The `roots` of Backend::fft, or where `real` of fft_real, for lengths of any factors: exp(-2 pi i
+/// j / n), n of them, and behind these the tables of the convolution by which factors above 97 are
+/// transformed. InvalidArgument where n is below 1 or above 2^40.
+TILEWRIGHT_API std::vector<std::complex<double>> fft_roots(Size n, bool real = false);
 
 /// What a plan transforms: complex numbers, or real ones to the first half of their transforms and
 /// back.
@@ -37,8 +44,8 @@ struct EnumNames<FftKind> {
 /// - Complex numbers have the real part first. Where arrays are real, their transforms have the
 ///   first n / 2 + 1 along the last axis, of which the others are the conjugates.
 /// - Lengths of the factors 2, 3, 5, 7, 11 and 13 are transformed by Backend::fft and fft_real, in
-///   several steps where they are long; others as a convolution (Bluestein's), of
-///   optimal_fft_size() at least 2 n - 1.
+///   several steps where they are long. So are all others on the cpu backend; on GPUs these are
+///   convolutions (Bluestein's), of optimal_fft_size() at least 2 n - 1.
 /// - Tables are made once, on the host in float64. A plan keeps them on the device, and its backend
 ///   alive, until it goes. What run() needs besides it takes and gives back at each call.
 /// - An owner, movable. run() may be called from any thread, and while one records; the plan must

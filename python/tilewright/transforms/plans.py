@@ -17,7 +17,7 @@ from tilewright.program import Program
 from tilewright.transforms import tables
 from tilewright.transforms.kept import Plan, found
 from tilewright.transforms.lengths import smooth_from, takes_steps, without_small_factors
-from tilewright.transforms.steps import InSteps, RealRows, takes_real_rows
+from tilewright.transforms.steps import InSteps, RealRows, takes, takes_real_rows
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
@@ -236,7 +236,7 @@ def plan(backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float
     """Of complex rows: sign is -1 for the transform, 1 for its inverse."""
 
     def make() -> Plan:
-        if takes_steps(n):
+        if takes(backend, n):
             return InSteps(backend, parts, n, sign, scale)
         if n <= LONGEST_PRODUCT:
             return Direct(backend, parts, n, sign, scale)

@@ -1,5 +1,6 @@
-"""Lengths of small factors, by the kernels of the trait's fft(): in one step, or in Stockham's
-steps of shorter ones, each of which reads and writes all elements once."""
+"""Lengths that the trait's fft() transforms: those of small factors, in one step or in Stockham's
+steps of shorter ones, each of which reads and writes all elements once; on the CPU all others too,
+in one step."""
 
 from __future__ import annotations
 
@@ -40,6 +41,20 @@ def longest_step_across(backend: Backend) -> int:
     return LONGEST_ACROSS_ON_CPU if backend.name == "cpu" else LONGEST_ACROSS
 
 
+def takes(backend: Backend, n: int) -> bool:
+    """Whether the trait's fft() transforms such a length."""
+    return takes_steps(n) or backend.name == "cpu"
+
+
+def _steps(n: int, longest: int) -> tuple[int, ...]:
+    return steps(n, longest) if takes_steps(n) else (n,)
+
+
+def roots_of(backend: Backend, n: int, real: bool = False) -> tables.Host:
+    """What the trait's fft() or fft_real() takes as roots."""
+    return tables.roots(np.arange(n), n, -1) if takes_steps(n) else backend.fft_roots(n, real)
+
+
 class Tables(Plan):
     """The roots of the steps of a length, for transforms and inverses of any scale."""
 
@@ -47,9 +62,9 @@ class Tables(Plan):
         super().__init__(backend, parts)
         self.steps: list[tuple[int, int, Array, Array | None]] = []
         rest = n
-        for size in steps(n, longest):
+        for size in _steps(n, longest):
             whole, rest = rest, rest // size
-            roots = self.complex_table(tables.roots(np.arange(size), size, -1))
+            roots = self.complex_table(roots_of(backend, size))
             turns = self.complex_table(tables.turns(whole)) if rest > 1 else None
             self.steps.append((size, rest, roots, turns))
 
@@ -66,10 +81,12 @@ class InSteps(Plan):
         self.across = self._tables(longest_step_across(backend))
         longest = longest_step(backend, parts)
         self.of_rows = self._tables(longest) if n <= longest else self.across
+        #: one step along another axis would leave the caches
+        self.is_moved = not takes_steps(n) and n > longest_step_across(backend)
         self.within = list({id(one): one for one in (self.of_rows, self.across)}.values())
 
     def _tables(self, longest: int) -> Tables:
-        key = (self.parts.name, "steps", *steps(self.n, longest))
+        key = (self.parts.name, "steps", *_steps(self.n, longest))
         made = found(self.backend, key, lambda: Tables(self.backend, self.parts, self.n, longest))
         assert isinstance(made, Tables)
         return made
@@ -78,6 +95,8 @@ class InSteps(Plan):
         return self.along(x, x.ndim - 1)
 
     def along(self, x: Array, axis: int) -> Array:
+        if self.is_moved and axis < x.ndim - 1:
+            return super().along(x, axis)
         now = x._contiguous()
         outer, done = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
         taken = self.of_rows if done == 1 else self.across
@@ -98,18 +117,20 @@ class InSteps(Plan):
 def takes_real_rows(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
     """Whether the trait's fft_real() transforms such rows: even ones are complex ones of half the
     length."""
+    if not takes_steps(n):
+        return takes(backend, n)
     if n % 2 == 0 and backend.name == "cpu":
-        return takes_steps(n) and n <= LONGEST_REAL_ON_CPU
+        return n <= LONGEST_REAL_ON_CPU
     length = n // 2 if n % 2 == 0 else n
-    return takes_steps(n) and length <= longest_step(backend, parts)
+    return length <= longest_step(backend, parts)
 
 
 class Roots(Plan):
-    """Those of one length."""
+    """Those of rows of one length."""
 
     def __init__(self, backend: Backend, parts: np.dtype[Any], n: int) -> None:
         super().__init__(backend, parts)
-        self.all = self.complex_table(tables.roots(np.arange(n), n, -1))
+        self.all = self.complex_table(roots_of(backend, n, real=True))
 
 
 class RealRows(Plan):
