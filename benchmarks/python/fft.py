@@ -55,7 +55,7 @@ def drawn(random: Any, count: int) -> dict[int, str]:
 
 
 def ratios_of(text: str) -> dict[str, float]:
-    """"0.90 of NumPy, ..." as numbers."""
+    """ "0.90 of NumPy, ..." as numbers."""
     return {name: float(ratio) for ratio, name in (one.split(" of ") for one in text.split(", "))}
 
 

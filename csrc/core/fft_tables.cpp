@@ -184,8 +184,8 @@ Numbers roots(Size n, bool real) {
   Numbers all = roots(n);
   const Convolution part = convolution_of(real && n % 2 == 0 ? n / 2 : n);
   if (part.n == 0) return all;
-  for (const Numbers& table : {chirp(part.n), chirp_answer(part.n, part.longer),
-                               roots(part.longer)}) {
+  for (const Numbers& table :
+       {chirp(part.n), chirp_answer(part.n, part.longer), roots(part.longer)}) {
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;

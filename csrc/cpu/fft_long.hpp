@@ -83,9 +83,8 @@ class FftMatrix {
   }
   /// By all threads, each with its own of the scratch.
   void shared(const T* input, T* between, T* output, OpScratch& scratch) const {
-    each(input, between, output, [&](const FftLines<T>& lines) {
-      run_lines(scratch, LineBlocks<T>(lines), lines);
-    });
+    each(input, between, output,
+         [&](const FftLines<T>& lines) { run_lines(scratch, LineBlocks<T>(lines), lines); });
   }
 
  private:

@@ -77,7 +77,8 @@ struct FftRadices {
 template <class T>
 class FftLength {
  public:
-  /// `roots` are each root_step-th of those of n, and behind them there is what n is convolved with.
+  /// `roots` are each root_step-th of those of n, and behind them there is what n is convolved
+  /// with.
   FftLength(const T* roots, std::size_t n, std::size_t root_step)
       : n_(n), roots_(roots), root_step_(root_step) {
     static_assert(fft_longest_radix == fft_tables::longest_prime_pass);
@@ -146,8 +147,8 @@ std::size_t first_part(std::size_t n, std::size_t part) {
   return best;
 }
 
-/// Whether rows are better transformed one by one than in blocks of as many as a vector has. What is
-/// convolved as a whole is by its longer rows.
+/// Whether rows are better transformed one by one than in blocks of as many as a vector has. What
+/// is convolved as a whole is by its longer rows.
 template <class T>
 bool by_parts(std::size_t rows, const FftLength<T>& length) {
   const std::size_t width = fft_width<T>();

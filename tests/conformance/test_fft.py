@@ -252,7 +252,7 @@ def test_roots_of_a_length(be: Backend) -> None:
 def test_roots_that_are_too_few(be: Backend) -> None:
     with Workspace(be) as ws:
         x = ws.room((101, 2))
-        with pytest.raises(tw.InvalidArgument, match="^fft: roots "):
+        with pytest.raises(tw.InvalidArgument, match=r"^fft: roots "):
             be.fft(x, ws.room((101, 2)), ws.room((101, 2)), 1, 101)
 
 

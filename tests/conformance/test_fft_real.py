@@ -156,8 +156,7 @@ def test_special_values_stay_in_their_row(ws: Workspace) -> None:
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize(
     "n",
-    [17, 34, 51, 97, 101, 202, 303, 404, 16 * 101, 32 * 101, 33 * 101, 1009, 2 * 1009, 97 * 97]
-    + [101 * 103, 20011, 2 * 20011],
+    [17, 34, 51, 97, 101, 202, 303, 404, 1616, 3232, 3333, 1009, 2018, 9409, 10403, 20011, 40022],
 )
 def test_other_factors(be: Backend, rng: np.random.Generator, n: int, inverse: bool) -> None:
     """The CPU backend takes any length."""
@@ -176,7 +175,7 @@ def test_other_factors(be: Backend, rng: np.random.Generator, n: int, inverse: b
 def test_roots_that_are_too_few(be: Backend) -> None:
     with Workspace(be) as ws:
         x = ws.room((202, 2))
-        with pytest.raises(tw.InvalidArgument, match="^fft_real: roots "):
+        with pytest.raises(tw.InvalidArgument, match=r"^fft_real: roots "):
             be.fft_real(x, ws.room((202, 2)), ws.room((202, 2)), 1, 202)
 
 

@@ -70,9 +70,8 @@ template <class V, class T>
     };
     transform(FromChirped<V, T>{from + j, rest, c.n, c.chirp},
               [&](Complex<V>* buffer) { return ToProduct<V, T>{buffer, c.answer}; });
-    transform(FromBuffer<V>{now}, [&](Complex<V>*) {
-      return ToChirped<V, T>{to + j, rest, c.n, c.longer, c.chirp};
-    });
+    transform(FromBuffer<V>{now},
+              [&](Complex<V>*) { return ToChirped<V, T>{to + j, rest, c.n, c.longer, c.chirp}; });
   }
 }
 

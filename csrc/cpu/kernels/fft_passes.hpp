@@ -120,8 +120,7 @@ FFT_INLINE void sums_of(std::size_t radix, std::size_t q, Complex<V> first, cons
 /// As pass(), of any odd radix up to fft_longest_radix.
 template <class V, class T, class From, class To>
 [[gnu::noinline]] static void sums_pass(std::size_t radix, From from, To to, const T* roots,
-                                        std::size_t root_step, std::size_t done,
-                                        std::size_t rest) {
+                                        std::size_t root_step, std::size_t done, std::size_t rest) {
   constexpr std::size_t at_once = sizeof(V) == 64 ? 4 : 2;  // what registers hold
   Complex<V> sum[fft_longest_radix / 2], difference[fft_longest_radix / 2];
   const std::size_t half = radix / 2;
@@ -144,9 +143,8 @@ template <class V, class T, class From, class To>
         total = total + both;
       }
       to(k * rest + j, total);
-      const auto store = [&](std::size_t q, Complex<V> x) __attribute__((always_inline)) {
-        to((k + q * done) * rest + j, x);
-      };
+      const auto store = [&](std::size_t q, Complex<V> x)
+                             __attribute__((always_inline)) { to((k + q * done) * rest + j, x); };
       std::size_t q = 1;
       for (; q + at_once <= half + 1; q += at_once) {
         sums_of<at_once, V>(radix, q, first, sum, difference, roots, done * root_step, store);

@@ -156,8 +156,8 @@ static void mirror_row(const T* from, std::size_t n, T* to) {
   }
 }
 
-/// All passes over the numbers in `from`; gives where they end, there or in `to`, behind which there
-/// is room for a convolution.
+/// All passes over the numbers in `from`; gives where they end, there or in `to`, behind which
+/// there is room for a convolution.
 template <class V, class T>
 static Complex<V>* run_passes(const FftRealRows<T>& l, std::size_t n, std::size_t root_step,
                               Complex<V>* from, Complex<V>* to) {

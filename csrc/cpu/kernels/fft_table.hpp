@@ -63,7 +63,7 @@ struct FftRealRows {
   T* output;
   std::size_t rows, n;
   FftConvolution<T> convolution;  ///< the first pass
-  const std::uint8_t* radices;  ///< of the others; their product is n / 2, or n where that is odd
+  const std::uint8_t* radices;    ///< of the others; their product is n / 2, or n where that is odd
   std::size_t passes;
   const T* roots;  ///< exp(-2 pi i j / n)
   T scale;

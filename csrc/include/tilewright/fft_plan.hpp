@@ -19,9 +19,9 @@ namespace tilewright {
 /// InvalidArgument where n is below 1 or above 2^40.
 TILEWRIGHT_API Size optimal_fft_size(Size n);
 
-/// The `roots` of Backend::fft, or where `real` of fft_real, for lengths of any factors: exp(-2 pi i
-/// j / n), n of them, and behind these the tables of the convolution by which factors above 97 are
-/// transformed. InvalidArgument where n is below 1 or above 2^40.
+/// The `roots` of Backend::fft, or where `real` of fft_real, for lengths of any factors: exp(-2 pi
+/// i j / n), n of them, and behind these the tables of the convolution by which factors above 97
+/// are transformed. InvalidArgument where n is below 1 or above 2^40.
 TILEWRIGHT_API std::vector<std::complex<double>> fft_roots(Size n, bool real = false);
 
 /// What a plan transforms: complex numbers, or real ones to the first half of their transforms and
