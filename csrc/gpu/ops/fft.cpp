@@ -19,8 +19,8 @@ namespace {
 /// Of SPIR-V: the work-items of a workgroup, each of which has one butterfly in a pass, and for how
 /// many numbers there is memory, the second size for complex lines of float32 alone. WGSL is made
 /// for what there is.
-constexpr Size spirv_group = 256;
-constexpr std::array<Size, 2> spirv_sizes{1089, 2178};
+constexpr Size compiled_group = 256;
+constexpr std::array<Size, 2> compiled_sizes{1089, 2178};
 /// What the lines of a workgroup have together where there are enough of them.
 constexpr Size wanted_bytes = 8192;
 /// Neighbouring lines that are read together, so that memory accesses are not in vain; of long ones
@@ -116,24 +116,25 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
                            " take products of 2, 3, 5, 7, 11 and 13; fill up to one, or have "
                            "fft_plan or tw.fft convolve it"));
   }
-  const bool is_wgsl = device_->language() == KernelLanguage::wgsl;
+  // Elsewhere kernels are there for some sizes, and take all lengths up to those.
+  const bool for_each_length = device_->limits().compiles_templates;
   const bool is_double = r.dtype == DType::float64;
   const auto bytes_of_number = static_cast<Size>(2 * size_of(r.dtype));
   const Size width = r.middle * r.inner, lines = r.outer * width;
   const bool from_lines = width > 1, to_lines = r.inner > 1;
-  const Radices radices(r.n, width == 1, !is_wgsl, is_double);
+  const Radices radices(r.n, width == 1, !for_each_length, is_double);
   // Kernels hold 32 numbers a work-item at most.
   Size room = std::min(Size{device_->limits().local_memory_bytes} / bytes_of_number, Size{4353});
   Size most = longest(room);
-  if (!is_wgsl) {
+  if (!for_each_length) {
     // Passes write to a second half.
     const Size halved = room / 2;
     room = 0;
-    for (const Size size : spirv_sizes) {
-      const bool is_compiled = size == spirv_sizes.front() || (!is_double && launch.kind == 0);
+    for (const Size size : compiled_sizes) {
+      const bool is_compiled = size == compiled_sizes.front() || (!is_double && launch.kind == 0);
       if (size <= halved && is_compiled) room = size;
     }
-    most = std::min(longest(room), spirv_group * radices.least());
+    most = std::min(longest(room), compiled_group * radices.least());
   }
   if (r.n > most) {
     throw Unsupported(text(launch.op, ": n is ", launch.whole, ", and the workgroups of ",
@@ -144,15 +145,15 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
       from_lines || to_lines ? std::max(bytes_of_access(r.n) / bytes_of_number, Size{1}) : 1;
   Size together = std::min({std::max(wanted_bytes / bytes_of_number / r.n, least),
                             room / pitch(r.n), lines, most_lines});
-  if (!is_wgsl) together = std::min(together, spirv_group * radices.least() / r.n);
+  if (!for_each_length) together = std::min(together, compiled_group * radices.least() / r.n);
   // As little memory as will do, so that more workgroups run at a time.
-  Size size = together * pitch(r.n), group = spirv_group;
-  if (is_wgsl) {
+  Size size = together * pitch(r.n), group = compiled_group;
+  if (for_each_length) {
     const Size each = r.n > 16 && radices.most() > 5 ? 8 : 4;
     const auto items = static_cast<std::size_t>((together * r.n + each - 1) / each);
     group = std::clamp(static_cast<Size>(std::bit_ceil(items)), Size{64}, Size{256});
   } else {
-    size = *std::ranges::find_if(spirv_sizes, [&](Size one) { return size <= one; });
+    size = *std::ranges::find_if(compiled_sizes, [&](Size one) { return size <= one; });
   }
   const bool several = together * r.n > group * radices.least();
   const bool turned = static_cast<bool>(r.turns);
@@ -187,7 +188,7 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
       turned ? bind(launch.op, r.turns, r.turns.bytes) : roots,
       bind(launch.op, r.output, bytes_of(launch.output, r.dtype))};
   std::uint32_t form = u32(launch.kind) * 2 + (is_double ? 1 : 0);
-  if (is_wgsl) {
+  if (for_each_length) {
     form = ((form * 8192 + u32(r.n)) * 512 + u32(together)) * 8 + (from_lines ? 4 : 0) +
            (to_lines ? 2 : 0) + (turned ? 1 : 0);
   } else {
