@@ -3,9 +3,8 @@
 namespace tilewright::gpu {
 
 Choices::Points choice_points() {
-  static constexpr const ChoicePoint* all[] = {&gemm_choice, &gemm_rows_choice,
-                                               &gemm_pieces_choice, &conv2d_forward_choice,
-                                               &attention_choice};
+  static constexpr const ChoicePoint* all[] = {&gemm_choice, &gemm_rows_choice, &gemm_pieces_choice,
+                                               &conv2d_forward_choice, &attention_choice};
   return all;
 }
 

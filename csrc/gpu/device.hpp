@@ -126,13 +126,13 @@ struct DeviceLimits {
   std::uint32_t binding_alignment = 256;  ///< a power of two; vec4 of float32 lie on it
   /// A buffer that a launch writes to can be bound in it for nothing else, not even another part.
   bool one_use_of_buffer = false;
-  /// Kernels are made of templates with whatever values a plan sets; elsewhere the build has compiled
-  /// some of them.
+  /// Kernels are made of templates with whatever values a plan sets; elsewhere the build has
+  /// compiled some of them.
   bool compiles_templates = false;
   /// Kernels can ask how many elements a binding holds, where others get no more than a pointer.
   bool counts_bindings = false;
-  /// A kernel that the driver's compiler does not take can cost the device, its buffers and all that
-  /// is queued: code from outside is tried on another one first.
+  /// A kernel that the driver's compiler does not take can cost the device, its buffers and all
+  /// that is queued: code from outside is tried on another one first.
   bool tries_kernels = false;
   std::uint32_t max_groups = 65535;    ///< workgroups in a dimension
   std::uint32_t max_group_size = 256;  ///< work-items of a workgroup

@@ -51,6 +51,7 @@ class AskedDevice final : public Device {
   explicit AskedDevice(Asked& asked) : asked_(asked) {
     limits_.max_buffer_bytes = limits_.max_binding_bytes = 1 << 30;
     limits_.max_group_size = 1024;
+    limits_.compiles_templates = limits_.counts_bindings = limits_.tries_kernels = true;
   }
   DeviceInfo info() const override {
     DeviceInfo info;

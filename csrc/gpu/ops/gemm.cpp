@@ -19,7 +19,8 @@ namespace {
 constexpr auto tile_names = names_of(gemm_tiles);
 /// Matrices whose rows are no whole vec4: read one by one as they are, or packed first.
 constexpr std::string_view row_names[] = {"loose", "packed"};
-/// Pieces that k is cut into (split-K): as planned, or so many, each twice as many as the one before.
+/// Pieces that k is cut into (split-K): as planned, or so many, each twice as many as the one
+/// before.
 constexpr std::string_view piece_names[] = {"planned", "1", "2", "4", "8", "16", "32"};
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }

@@ -27,8 +27,8 @@ struct HeldRows {
   }
 };
 
-/// Rows from which on a panel is brought to where it lies by columns, and back, by launches of their
-/// own: all workgroups are quicker at that than the panel's.
+/// Rows from which on a panel is brought to where it lies by columns, and back, by launches of
+/// their own: all workgroups are quicker at that than the panel's.
 constexpr Size least_turned = 257;
 
 }  // namespace

@@ -120,9 +120,7 @@ class Search:
     def _prepare(self, shape: Shape) -> dict[str, Any]:
         return self._ask("prepare", case=shape.case, sizes=shape.sizes, dtype=shape.dtype)
 
-    def _best(
-        self, shape: Shape, choice: dict[str, Any], others: dict[str, str]
-    ) -> Finding | None:
+    def _best(self, shape: Shape, choice: dict[str, Any], others: dict[str, str]) -> Finding | None:
         point, rule = choice["point"], choice["rule"]
         bad = {r.candidate for r in self.rejected if r.point == point}
         right = [c for c in choice["candidates"] if c not in bad]
