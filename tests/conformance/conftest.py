@@ -46,9 +46,6 @@ left_out: dict[str, str] = {}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "essential: the part that also runs with each processor setting"
-    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_ALLOW_SOFTWARE", "1")
         for device in wanted:

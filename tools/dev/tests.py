@@ -12,7 +12,7 @@ import intel_gpu
 import system
 import ze_cpu
 from project import BUILD_FOLDER, Environment
-from shell import BUILD, Failed, say, succeeds
+from shell import BUILD, ROOT, Failed, say, succeeds
 
 # CMake presets with sanitizers, and what each looks for.
 SANITIZERS = {
@@ -164,9 +164,11 @@ def pytest(
     every = [f"--numprocesses={WORKERS}", "--dist=worksteal"]
     # Software GPUs keep what they have compiled, gigabytes of it for all of the conformance suite:
     # the compilers that other tests start get the memory that ends with it.
+    first = ROOT / "tests" / "conformance"
+    others = sorted({file.parent for file in (ROOT / "tests").glob("*/test_*.py")} - {first})
     exhaustively = {
-        "pytest-conformance.xml": ["tests/conformance", *every],
-        "pytest.xml": ["--ignore=tests/conformance", *every],
+        "pytest-conformance.xml": [first, *every],
+        "pytest.xml": [*others, *every],
     }
     once = {"pytest.xml": rest or [*every, "-m", "not exhaustive"]}
     variables = env | WATCHED | intel_gpu.variables()

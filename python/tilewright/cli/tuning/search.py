@@ -127,7 +127,7 @@ class Search:
         for candidate in tuple(right):
             self._step(shape, candidate)
             taken = {**others, point: candidate}
-            self._attempt(shape, right, candidate, "check", point=point, taken=taken)
+            self._attempt(shape, right, candidate, "check", at=point, point=point, taken=taken)
         samples = self._samples(shape, point, right, others)
         if rule not in samples:
             return None
@@ -144,7 +144,7 @@ class Search:
         )
 
     def _attempt(
-        self, shape: Shape, right: list[str], candidate: str, what: str, *, point: str, **more: Any
+        self, shape: Shape, right: list[str], candidate: str, what: str, *, at: str, **more: Any
     ) -> dict[str, Any] | None:
         """What the worker answers; None where the candidate failed, which is then left out of
         `right`."""
@@ -158,7 +158,7 @@ class Search:
         try:
             return self._ask(what, **more)
         except WorkerFailed as failure:
-            self.rejected.append(Rejected(point, candidate, str(shape), str(failure)))
+            self.rejected.append(Rejected(at, candidate, str(shape), str(failure)))
             right.remove(candidate)
             return None
 
@@ -171,7 +171,7 @@ class Search:
         def take(candidate: str) -> float | None:
             taken = {**others, point: candidate}
             answer = self._attempt(
-                shape, right, candidate, "sample", point=point, taken=taken, calls=calls[candidate]
+                shape, right, candidate, "sample", at=point, taken=taken, calls=calls[candidate]
             )
             return None if answer is None else float(answer["seconds"])
 
