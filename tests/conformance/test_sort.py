@@ -96,6 +96,13 @@ def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
             check_sorts(ws, draw(rng, shape, dtype, kind), dtype)
 
 
+@pytest.mark.exhaustive
+def test_blocks_of_several_rounds(be: Backend, rng: np.random.Generator) -> None:
+    """So long that a workgroup moves more elements than its memory holds."""
+    with Workspace(be) as ws:
+        check_sorts(ws, rng.integers(-1000, 100_000, (1, 9_000_001)).astype("int32"), "int32")
+
+
 def test_one_digit_alone(be: Backend, rng: np.random.Generator) -> None:
     """Keys that differ in one place only, wherever it is."""
     for shift in (0, 8, 16, 24):

@@ -56,7 +56,7 @@ struct Blocks {
   Size tile, of_row, all;
 
   Blocks(Size rows, Size length) {
-    constexpr Size enough_groups = 2048, least = 1024, most = 8192;
+    constexpr Size enough_groups = 2048, least = 1024, most = 16384;
     const Size wanted = rows * length / enough_groups;
     tile = std::clamp(static_cast<Size>(std::bit_ceil(static_cast<std::uint64_t>(wanted))), least,
                       most);
@@ -75,6 +75,18 @@ Placed placed(const BufferRange& range, std::uint64_t element, const DeviceLimit
   const std::uint64_t begin = range.offset / limits.binding_alignment * limits.binding_alignment;
   return {{&buffer, begin, std::min(buffer.bytes() - begin, limits.max_binding_bytes)},
           static_cast<std::uint32_t>((range.offset - begin) / element)};
+}
+
+/// How many times a workgroup's work-items sort_scatter has in its memory; SPIR-V has it with 4 alone.
+int rounds_of(const SortRows& s, const DeviceLimits& limits) {
+  constexpr std::uint64_t beside = (2048 + 3 * digit_values) * 4;
+  int rounds = limits.compiles_templates ? (s.wide() ? 8 : 16) : 4;
+  while (rounds > 1 && limits.compiles_templates &&
+         beside + static_cast<std::uint64_t>(rounds * group_size) * s.bytes() >
+             limits.local_memory_bytes) {
+    rounds /= 2;
+  }
+  return rounds;
 }
 
 /// The operands of a launch that moves rows.
@@ -292,7 +304,10 @@ void GpuBackend::sort_by_digits(const SortRows& s) {
     } params{operands.start,  u32(s.length), u32(blocks.tile),      u32(blocks.of_row),
              u32(blocks.all), keys,          operands.values_start, operands.indices_start};
     run(KernelId::sort_scatter, operands.variant, params, operands.bindings, grid,
-        [&](TemplateVariables& v) { operands.fill(step, v); });
+        [&](TemplateVariables& v) {
+          operands.fill(step, v);
+          v["ROUNDS"] = std::int64_t{rounds_of(step, device_->limits())};
+        });
     step.source = step.values;
     if (s.indices) step.places = step.indices;
   }
