@@ -35,6 +35,8 @@ class Recorder final : public gpu::Device {
       : recorded_(recorded), language_(language), read_(std::move(read)) {
     limits_.max_buffer_bytes = limits_.max_binding_bytes = std::uint64_t{1} << 30;
     limits_.local_memory_bytes = 48 << 10;
+    const bool has_wgsl = language == gpu::KernelLanguage::wgsl;
+    limits_.compiles_templates = limits_.counts_bindings = has_wgsl;
   }
   DeviceInfo info() const override { return {}; }
   const gpu::DeviceLimits& limits() const override { return limits_; }
