@@ -158,11 +158,9 @@ void GpuBackend::plans_by_room() const {
 
 std::uint64_t GpuBackend::do_cached_bytes() const { return memory_->cached_bytes(); }
 
-void GpuBackend::require(std::string_view op, DType dtype) const {
-  if (dtype == DType::float16 && !device_->limits().float16) {
-    throw Unsupported(text(op, ": ", device_->info().name,
-                           " has no float16 in kernels (shader-f16); use float32"));
-  }
+void GpuBackend::lacks_float16(std::string_view op) const {
+  throw Unsupported(
+      text(op, ": ", device_->info().name, " has no float16 in kernels (shader-f16); use float32"));
 }
 
 std::string_view GpuBackend::lacking_feature(DType dtype) const {
@@ -182,27 +180,6 @@ Binding GpuBackend::bind(std::string_view op, const BufferRange& range,
                            "; split the work into smaller calls"));
   }
   return window(range, 0);
-}
-
-std::uint64_t GpuBackend::window_bytes() const {
-  constexpr std::uint64_t coarse = 1024;
-  return device_->limits().max_binding_bytes / coarse * coarse;
-}
-
-Binding GpuBackend::window(const BufferRange& range, std::uint64_t offset) const {
-  DeviceBuffer& buffer = buffer_of(range);
-  const std::uint64_t start = range.offset + offset;
-  return {&buffer, start, std::min(buffer.bytes() - start, device_->limits().max_binding_bytes)};
-}
-
-Binding GpuBackend::elements(const BufferRange& range, std::uint64_t offset, Size n,
-                             DType dtype) const {
-  if (!counted(n)) return window(range, offset);
-  return {&buffer_of(range), range.offset + offset, bytes_of(n, dtype)};
-}
-
-std::array<std::uint32_t, 3> GpuBackend::cover(std::uint64_t items, std::uint64_t per_group) const {
-  return row_grid((items + per_group - 1) / per_group, device_->limits().max_groups);
 }
 
 std::uint64_t GpuBackend::do_cache_limit() const { return memory_->cache_limit(); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "gpu/launch_plan.hpp"
 #include "gpu/operands.hpp"
 #include "gpu/ops/gemm.hpp"
+#include "gpu/plan.hpp"
 #include "gpu/plan_cache.hpp"
 #include "gpu/program_library.hpp"
 #include "gpu/recorder.hpp"
@@ -226,12 +228,18 @@ class GpuBackend final : public Backend {
   void copy_back(std::span<const StandIn> stand_ins);
 
   /// Throws Unsupported where the device cannot store this type in kernels.
-  void require(std::string_view op, DType dtype) const;
+  void require(std::string_view op, DType dtype) const {
+    if (dtype == DType::float16 && !device_->limits().float16) [[unlikely]]
+      lacks_float16(op);
+  }
+  [[noreturn]] void lacks_float16(std::string_view op) const;
   /// The buffer from the range on, or as much of it as one binding holds; Unsupported with both
   /// numbers where that is less than `needed`.
   Binding bind(std::string_view op, const BufferRange& range, std::uint64_t needed) const;
   /// The grid of workgroups that cover `items`, `per_group` each.
-  std::array<std::uint32_t, 3> cover(std::uint64_t items, std::uint64_t per_group) const;
+  std::array<std::uint32_t, 3> cover(std::uint64_t items, std::uint64_t per_group) const {
+    return row_grid((items + per_group - 1) / per_group, device_->limits().max_groups);
+  }
 
   template <class Fill>
   const Pipeline& kernel(KernelId id, std::uint32_t variant, const Fill& fill) {
@@ -255,16 +263,23 @@ class GpuBackend final : public Backend {
 
   /// The buffer from `offset` bytes of the range on, a multiple of the window size, or as much of
   /// it as one binding holds.
-  Binding window(const BufferRange& range, std::uint64_t offset) const;
+  Binding window(const BufferRange& range, std::uint64_t offset) const {
+    DeviceBuffer& buffer = buffer_of(range);
+    const std::uint64_t start = range.offset + offset;
+    return {&buffer, start, std::min(buffer.bytes() - start, device_->limits().max_binding_bytes)};
+  }
   /// Calls body(offset in bytes, elements) for ranges that one binding holds.
   template <class Body>
   void for_windows(Size n, DType dtype, const Body& body) const {
-    const Size most = static_cast<Size>(window_bytes() / size_of(dtype));
+    const auto most = static_cast<Size>(window_bytes() >> std::countr_zero(size_of(dtype)));
     for (Size first = 0; first < n; first += most) {
       body(static_cast<std::uint64_t>(first) * size_of(dtype), n - first < most ? n - first : most);
     }
   }
-  std::uint64_t window_bytes() const;
+  std::uint64_t window_bytes() const {
+    constexpr std::uint64_t coarse = 1024;
+    return device_->limits().max_binding_bytes / coarse * coarse;
+  }
 
   /// Whether elementwise kernels see by the length of their output's binding that there are n
   /// elements: sooner than by a parameter, which only few elements gain by.
@@ -273,21 +288,23 @@ class GpuBackend final : public Backend {
     return device_->limits().counts_bindings && n % 4 == 0 && n <= most_counted;
   }
   /// The output of such a kernel, from `offset` bytes of the range on.
-  Binding elements(const BufferRange& range, std::uint64_t offset, Size n, DType dtype) const;
+  Binding elements(const BufferRange& range, std::uint64_t offset, Size n, DType dtype) const {
+    if (!counted(n)) return window(range, offset);
+    return {&buffer_of(range), range.offset + offset, bytes_of(n, dtype)};
+  }
   template <class Fill>
   void run_elements(KernelId id, std::uint32_t variant, Size n, std::span<const Binding> bindings,
                     std::uint32_t per_item, const Fill& fill) {
     constexpr std::uint32_t counted_variant = std::uint32_t{1} << 31;
     const std::array<std::uint32_t, 2> params{static_cast<std::uint32_t>(n), 0};
     const auto bytes = std::as_bytes(std::span(params));
+    const bool is_counted = counted(n);
     const Pipeline& pipeline =
-        kernel(id, counted(n) ? variant | counted_variant : variant, [&](auto& variables) {
+        kernel(id, is_counted ? variant | counted_variant : variant, [&](auto& variables) {
           fill(variables);
-          if (device_->limits().counts_bindings) {
-            variables["COUNTED"] = std::int64_t{counted(n)};
-          }
+          if (device_->limits().counts_bindings) variables["COUNTED"] = std::int64_t{is_counted};
         });
-    device_->launch({&pipeline, bindings, counted(n) ? bytes.first(0) : bytes,
+    device_->launch({&pipeline, bindings, is_counted ? bytes.first(0) : bytes,
                      cover(static_cast<std::uint64_t>(n), per_item * elementwise_group_)});
   }
 

@@ -83,6 +83,7 @@ struct Binding {
   DeviceBuffer* buffer;
   std::uint64_t offset;  ///< a multiple of limits().binding_alignment
   std::uint64_t bytes;   ///< a multiple of 4
+  bool operator==(const Binding&) const = default;
 };
 
 struct Launch {

@@ -36,13 +36,18 @@ class KernelLibrary {
     const std::uint64_t wanted = key(id, variant);
     const Kept* kept = shortcut(wanted).load(std::memory_order_acquire);
     if (kept != nullptr && kept->key == wanted) return *kept->ready.load(std::memory_order_relaxed);
-    if (const Pipeline* found = keep_ ? find(wanted) : nullptr) return *found;
+    return find_or_compile(id, variant, fill);
+  }
+
+ private:
+  template <class Fill>
+  [[gnu::noinline]] const Pipeline& find_or_compile(KernelId id, std::uint32_t variant,
+                                                    const Fill& fill) {
+    if (const Pipeline* found = keep_ ? find(key(id, variant)) : nullptr) return *found;
     TemplateVariables variables;
     fill(variables);
     return compile(id, variant, std::move(variables));
   }
-
- private:
   static std::uint64_t key(KernelId id, std::uint32_t variant) {
     return (std::uint64_t{static_cast<std::uint8_t>(id)} << 32) | variant;
   }

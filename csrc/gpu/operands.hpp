@@ -45,8 +45,10 @@ struct CopiedRange {
 std::vector<CopiedRange> copies_to_bind(std::span<const Operand> operands,
                                         const DeviceLimits& limits);
 
-/// Whether nothing has to be.
-inline bool can_bind(std::span<const Operand> operands, const DeviceLimits& limits) {
+/// Whether nothing has to be. In line, where the number of operands is known and few comparisons
+/// are left of the loops.
+[[gnu::always_inline]] inline bool can_bind(std::span<const Operand> operands,
+                                            const DeviceLimits& limits) {
   for (const Operand& operand : operands) {
     if ((operand.range->offset & (limits.binding_alignment - 1)) != 0) return false;
     if (!limits.one_use_of_buffer || operand.access == Access::read) continue;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+
+#include "webgpu/objects.hpp"
 
 namespace tilewright::webgpu {
 
@@ -9,15 +12,13 @@ namespace {
 std::atomic<std::uint64_t> last_number{0};
 }  // namespace
 
-bool BindGroups::Key::operator==(const Key& other) const {
-  return layout == other.layout && count == other.count &&
-         std::equal(ranges.begin(), ranges.begin() + count, other.ranges.begin());
-}
-
 std::size_t BindGroups::Hash::operator()(const Key& key) const {
   std::uint64_t h = key.layout;
-  for (std::uint32_t i = 0; i < key.count; ++i) {
-    for (std::uint64_t part : key.ranges[i]) h = (h ^ part) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
+  const auto mix = [&](std::uint64_t part) { h = (h ^ part) * 0x9e3779b97f4a7c15u, h ^= h >> 32; };
+  for (const gpu::Binding& binding : key.bound()) {
+    mix(reinterpret_cast<std::uintptr_t>(binding.buffer));
+    mix(binding.offset);
+    mix(binding.bytes);
   }
   return static_cast<std::size_t>(h);
 }
@@ -26,67 +27,50 @@ BindGroups::~BindGroups() {
   for (const Entry& entry : order_) api().BindGroupRelease(entry.group.handle);
 }
 
-bool BindGroups::Entry::is_for(const Layout& layout, std::span<const BoundRange> ranges) const {
-  return key.layout == layout.number() && key.count == ranges.size() &&
-         std::equal(ranges.begin(), ranges.end(), key.ranges.begin(),
-                    [](const BoundRange& range, const auto& kept) {
-                      return range.buffer_id == kept[0] && range.offset == kept[1] &&
-                             range.bytes == kept[2];
-                    });
+const BindGroup* BindGroups::find_kept(const Layout& layout,
+                                       std::span<const gpu::Binding> bindings) {
+  if (bindings.size() > max_bindings) return nullptr;
+  const auto found = groups_.find(Key(layout, bindings));
+  if (found == groups_.end()) return nullptr;
+  Entry& entry = *found->second;
+  entry.was_used = true;
+  recent(layout, bindings) = &entry;
+  return &entry.group;
 }
 
-BindGroups::Entry*& BindGroups::recent(const Layout& layout, std::span<const BoundRange> ranges) {
-  std::uint64_t mixed = layout.number();
-  for (const BoundRange& range : ranges) {
-    mixed = 5 * mixed + range.buffer_id + (range.offset >> 8);
-  }
-  return recent_[(mixed ^ mixed >> 6) % most_recent];
-}
-
-BindGroup BindGroups::get(const Layout& layout, std::span<const BoundRange> ranges) {
-  Entry*& latest = recent(layout, ranges);
-  if (latest != nullptr && latest->is_for(layout, ranges)) {
-    if (latest != &order_.front()) order_.splice(order_.begin(), order_, latest->place);
-    return latest->group;
-  }
-  Key key;
-  key.layout = layout.number();
-  key.count = static_cast<std::uint32_t>(ranges.size());
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    key.ranges[i] = {ranges[i].buffer_id, ranges[i].offset, ranges[i].bytes};
-  }
-  if (const auto found = groups_.find(key); found != groups_.end()) {
-    order_.splice(order_.begin(), order_, found->second);
-    latest = &*found->second;
-    return latest->group;
-  }
-  std::array<WGPUBindGroupEntry, max_ranges> entries{};
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
+const BindGroup& BindGroups::make(const Layout& layout, std::span<const gpu::Binding> bindings) {
+  std::array<WGPUBindGroupEntry, max_bindings> entries{};
+  for (std::size_t i = 0; i < bindings.size(); ++i) {
     entries[i].binding = static_cast<std::uint32_t>(i);
-    entries[i].buffer = ranges[i].buffer;
-    entries[i].offset = ranges[i].offset;
-    entries[i].size = ranges[i].bytes;
+    entries[i].buffer = of(*bindings[i].buffer).handle;
+    entries[i].offset = bindings[i].offset;
+    entries[i].size = bindings[i].bytes;
   }
   WGPUBindGroupDescriptor descriptor{};
   descriptor.layout = layout.group();
-  descriptor.entryCount = ranges.size();
+  descriptor.entryCount = bindings.size();
   descriptor.entries = entries.data();
-  if (order_.size() >= capacity_) drop(std::prev(order_.end()));
-  order_.push_front({key, {api().DeviceCreateBindGroup(device_, &descriptor), ++last_number}, {}});
-  latest = &order_.front();
-  latest->place = order_.begin();
+  make_room();
+  const Key key(layout, bindings);
+  order_.push_front({key, {api().DeviceCreateBindGroup(device_, &descriptor), ++last_number}});
   groups_.emplace(key, order_.begin());
-  return latest->group;
+  recent(layout, bindings) = &order_.front();
+  return order_.front().group;
 }
 
-void BindGroups::forget(std::uint64_t buffer_id) {
+void BindGroups::make_room() {
+  while (!order_.empty() && order_.size() >= capacity_) {
+    const auto last = std::prev(order_.end());
+    if (!last->was_used) return drop(last);
+    last->was_used = false;
+    order_.splice(order_.begin(), order_, last);
+  }
+}
+
+void BindGroups::forget(const gpu::DeviceBuffer& buffer) {
   for (auto entry = order_.begin(); entry != order_.end();) {
     const auto next = std::next(entry);
-    const auto begin = entry->key.ranges.begin();
-    if (std::any_of(begin, begin + entry->key.count,
-                    [&](const auto& range) { return range[0] == buffer_id; })) {
-      drop(entry);
-    }
+    if (std::ranges::count(entry->key.bound(), &buffer, &gpu::Binding::buffer) > 0) drop(entry);
     entry = next;
   }
 }

@@ -1,23 +1,17 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <list>
 #include <span>
 #include <unordered_map>
 
+#include "gpu/device.hpp"
 #include "webgpu/api.hpp"
 #include "webgpu/layouts.hpp"
 
 namespace tilewright::webgpu {
-
-/// One bound range, by the buffer's number: numbers are never reused, handles may be.
-struct BoundRange {
-  std::uint64_t buffer_id;
-  WGPUBuffer buffer;
-  std::uint64_t offset;
-  std::uint64_t bytes;
-};
 
 /// A kept group, by a number that no other of the process has: a handle that was released may come
 /// again.
@@ -26,45 +20,78 @@ struct BindGroup {
   std::uint64_t number;
 };
 
-/// Keeps bind groups by layout and ranges, the most recently used `capacity` of them. Not
+/// Keeps bind groups by layout and bindings, `capacity` of those that were used lately. Not
 /// synchronised: the device holds its lock.
 class BindGroups {
  public:
-  static constexpr std::size_t max_ranges = 8;
+  static constexpr std::size_t max_bindings = 8;
 
   BindGroups(WGPUDevice device, std::size_t capacity) : device_(device), capacity_(capacity) {}
   ~BindGroups();
   BindGroups(const BindGroups&) = delete;
   BindGroups& operator=(const BindGroups&) = delete;
 
-  BindGroup get(const Layout& layout, std::span<const BoundRange> ranges);
-  /// Lets go of every group with this buffer, so that its memory can be given back.
-  void forget(std::uint64_t buffer_id);
-  /// Lets go of the group that was just got.
+  /// The kept one, or null.
+  const BindGroup* find(const Layout& layout, std::span<const gpu::Binding> bindings) {
+    Entry* const entry = recent(layout, bindings);
+    if (entry == nullptr || !entry->key.is_of(layout, bindings)) [[unlikely]] {
+      return find_kept(layout, bindings);
+    }
+    entry->was_used = true;
+    return &entry->group;
+  }
+  /// One that is not kept yet.
+  const BindGroup& make(const Layout& layout, std::span<const gpu::Binding> bindings);
+  /// Lets go of every group with this buffer, so that its memory can be given back, and before
+  /// another buffer comes to lie where it was.
+  void forget(const gpu::DeviceBuffer& buffer);
+  /// Lets go of the group that was just made.
   void drop_newest() { drop(order_.begin()); }
 
  private:
   struct Key {
     std::uint64_t layout = 0;  // its number
-    std::uint32_t count = 0;
-    std::array<std::array<std::uint64_t, 3>, max_ranges> ranges{};
-    bool operator==(const Key& other) const;
+    std::size_t count = 0;
+    std::array<gpu::Binding, max_bindings> bindings{};
+
+    Key(const Layout& of, std::span<const gpu::Binding> bound)
+        : layout(of.number()), count(bound.size()) {
+      std::ranges::copy(bound, bindings.begin());
+    }
+    std::span<const gpu::Binding> bound() const { return std::span(bindings).first(count); }
+    bool is_of(const Layout& of, std::span<const gpu::Binding> others) const {
+      if (layout != of.number() || count != others.size()) return false;
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        if (!(bindings[i] == others[i])) return false;
+      }
+      return true;
+    }
+    bool operator==(const Key& other) const {
+      return layout == other.layout && std::ranges::equal(bound(), other.bound());
+    }
   };
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  struct Entry;
-  using Order = std::list<Entry>;  // most recent first
   struct Entry {
     Key key;
     BindGroup group;
-    Order::iterator place;
-    bool is_for(const Layout& layout, std::span<const BoundRange> ranges) const;
+    bool was_used = false;  // since it last came to the front
   };
+  using Order = std::list<Entry>;  // those at the end go first, but for what was used meanwhile
 
-  /// One for each of many places: where a group that is got again and again is found first.
-  Entry*& recent(const Layout& layout, std::span<const BoundRange> ranges);
+  /// One for each of many places: where a group that is used again and again is found first.
+  Entry*& recent(const Layout& layout, std::span<const gpu::Binding> bindings) {
+    std::uint64_t mixed = layout.number();
+    for (const gpu::Binding& binding : bindings) {
+      mixed = 5 * mixed + (reinterpret_cast<std::uintptr_t>(binding.buffer) >> 4) +
+              (binding.offset >> 8);
+    }
+    return recent_[(mixed ^ mixed >> 6) % most_recent];
+  }
+  const BindGroup* find_kept(const Layout& layout, std::span<const gpu::Binding> bindings);
   void drop(Order::iterator entry);
+  void make_room();
 
   WGPUDevice device_;
   std::size_t capacity_;

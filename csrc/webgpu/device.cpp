@@ -113,8 +113,8 @@ void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
   limits_.max_group_size =
       std::min(raw_limits_.maxComputeInvocationsPerWorkgroup, raw_limits_.maxComputeWorkgroupSizeX);
   limits_.local_memory_bytes = raw_limits_.maxComputeWorkgroupStorageSize;
-  limits_.max_bindings =
-      std::min<std::uint32_t>(raw_limits_.maxStorageBuffersPerShaderStage, BindGroups::max_ranges);
+  limits_.max_bindings = std::min<std::uint32_t>(raw_limits_.maxStorageBuffersPerShaderStage,
+                                                 BindGroups::max_bindings);
   limits_.max_params_bytes = Uniforms::slot_bytes;
   if (may_use_immediates &&
       api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=
@@ -136,14 +136,13 @@ void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
 
 // Failures --------------------------------------------------------------------------------------
 
-void Device::check_usable() const {
+void Device::refuse_use() const {
   if (fork_generation_ != fork_generation()) {
     throw DeviceError(
         "webgpu: this process was forked from the one that opened the device, which cannot be used "
         "here; start the process anew (multiprocessing: spawn), or fork before the first use of "
         "webgpu");
   }
-  if (!failures_->lost()) return;
   throw DeviceLost(
       text("webgpu: ", info_.name,
            " was lost: its driver gave it up, as after a kernel without end or a reset; "
@@ -184,7 +183,7 @@ std::unique_ptr<gpu::DeviceBuffer> Device::create_buffer(std::uint64_t bytes) {
   check_usable();
   WGPUBuffer handle = raw_buffer(
       bytes, WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst, "buffer");
-  return std::make_unique<Buffer>(*this, bytes, handle, ++last_buffer_id_);
+  return std::make_unique<Buffer>(*this, bytes, handle);
 }
 
 }  // namespace tilewright::webgpu

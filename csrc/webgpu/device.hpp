@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/fork.hpp"
 #include "gpu/device.hpp"
 #include "gpu/download_queue.hpp"
 #include "tilewright/backend.hpp"
@@ -96,7 +98,11 @@ class Device final : public gpu::Device {
   void fill_downloads();
 
   // What follows is called with the lock held.
-  void check_usable() const;
+  void check_usable() const {
+    if (fork_generation_ != fork_generation() || failures_->lost()) [[unlikely]]
+      refuse_use();
+  }
+  [[noreturn]] void refuse_use() const;
   void begin_timed_pass(const gpu::Launch& launch);
   /// Whether anything waits for the next submission.
   bool gathers() const { return encoding_.is_open() || !closed_.empty(); }
@@ -115,7 +121,18 @@ class Device final : public gpu::Device {
   void map_downloads();
   void queue_is_empty();
   void throw_failure(std::string_view during);
-  void check_launch(const gpu::Launch& launch) const;
+  // What the library would find only when all that is queued goes out, and refuse with it.
+  void check_bindings(const gpu::Launch& launch) const;
+  void check_size(const gpu::Launch& launch) const {
+    const auto& [x, y, z] = launch.grid;
+    if (launch.params.size() != launch.pipeline->info().params_bytes ||
+        std::max(std::max(x, y), z) > limits_.max_groups) [[unlikely]] {
+      refuse_size(launch);
+    }
+  }
+  [[noreturn]] void refuse_size(const gpu::Launch& launch) const;
+  /// Makes a bind group, once for all launches of a layout on the same bindings.
+  const BindGroup& bind(const gpu::Launch& launch);
   Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
   void start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset, std::uint64_t bytes);
 
@@ -146,6 +163,8 @@ class Device final : public gpu::Device {
 
   std::uint32_t gathered_work_ = 0;  // what the open encoder may keep the GPU busy with
   std::uint32_t enough_work_ = Encoding::enough_for_idle_gpu;  // so much goes out
+  std::uint32_t looks_after_ = 0;  // so many launches more it is looked how long work has gathered
+  Clock::time_point looked_;
   Clock::time_point quiet_since_;  // when work last went out, or a wait for everything ended
   WGPUSubmissionIndex last_submission_ = 0;
   std::uint64_t submissions_ = 0;  // those refused too: their numbers are the places in the queue
@@ -153,7 +172,6 @@ class Device final : public gpu::Device {
   std::deque<Refusal> refusals_;
   std::unique_ptr<Progress> progress_ = std::make_unique<Progress>();
 
-  std::uint64_t last_buffer_id_ = 0;
   std::array<Staging, 4> uploads_{{Staging(WGPUMapMode_Write), Staging(WGPUMapMode_Write),
                                    Staging(WGPUMapMode_Write), Staging(WGPUMapMode_Write)}};
   std::size_t upload_turn_ = 0;

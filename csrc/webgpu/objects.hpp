@@ -13,12 +13,12 @@ namespace tilewright::webgpu {
 
 class Buffer final : public gpu::DeviceBuffer {
  public:
-  Buffer(Device& device, std::uint64_t bytes, WGPUBuffer handle, std::uint64_t id)
-      : DeviceBuffer(bytes), device_(device), handle(handle), id(id) {}
+  Buffer(Device& device, std::uint64_t bytes, WGPUBuffer handle)
+      : DeviceBuffer(bytes), device_(device), handle(handle) {}
   ~Buffer() override {
     if (device_.fork_generation_ != fork_generation()) return;
     std::lock_guard lock(device_.mutex_);
-    if (was_bound) device_.bind_groups_->forget(id);
+    if (was_bound) device_.bind_groups_->forget(*this);
     // Released, not destroyed: queued work that uses it keeps it alive.
     api().BufferRelease(handle);
   }
@@ -28,7 +28,6 @@ class Buffer final : public gpu::DeviceBuffer {
 
  public:
   const WGPUBuffer handle;
-  const std::uint64_t id;
   bool was_bound = false;  ///< bind groups may know it
 };
 

@@ -105,9 +105,9 @@ void Device::check_fits(const KernelInfo& info) const {
                              " has at most ", most));
     }
   };
-  check(
-      info.bindings.size(), "storage buffers",
-      std::min<std::uint64_t>(raw_limits_.maxStorageBuffersPerShaderStage, BindGroups::max_ranges));
+  check(info.bindings.size(), "storage buffers",
+        std::min<std::uint64_t>(raw_limits_.maxStorageBuffersPerShaderStage,
+                                BindGroups::max_bindings));
   check(info.params_bytes, "bytes of parameters", std::max(immediate_bytes_, Uniforms::slot_bytes));
   check(info.workgroup_bytes, "bytes of workgroup memory",
         raw_limits_.maxComputeWorkgroupStorageSize);

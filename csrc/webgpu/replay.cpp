@@ -78,7 +78,8 @@ std::unique_ptr<gpu::PreparedCommands> Device::prepare(const gpu::CommandList& l
   std::uint32_t in_uniforms = 0;
   list.for_each(
       [&](const gpu::Launch& launch) {
-        check_launch(launch);
+        check_bindings(launch);
+        check_size(launch);
         if (static_cast<const ComputePipeline&>(*launch.pipeline).params_in_uniforms) ++in_uniforms;
       },
       [](const gpu::Binding&, const gpu::Binding&) {});
@@ -95,14 +96,9 @@ std::unique_ptr<gpu::PreparedCommands> Device::prepare(const gpu::CommandList& l
   list.for_each(
       [&](const gpu::Launch& launch) {
         const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
-        std::array<BoundRange, BindGroups::max_ranges> ranges;
-        for (std::size_t i = 0; i < launch.bindings.size(); ++i) {
-          const Buffer& buffer = of(*launch.bindings[i].buffer);
-          ranges[i] = {buffer.id, buffer.handle, launch.bindings[i].offset,
-                       launch.bindings[i].bytes};
-        }
-        const BindGroup group = prepared->groups->get(
-            *pipeline.layout, std::span(ranges).first(launch.bindings.size()));
+        const BindGroup* const kept = prepared->groups->find(*pipeline.layout, launch.bindings);
+        const BindGroup group =
+            kept != nullptr ? *kept : prepared->groups->make(*pipeline.layout, launch.bindings);
         const bool uniform = pipeline.params_in_uniforms;
         prepared->commands.push_back({&pipeline,
                                       group,

@@ -20,6 +20,9 @@ namespace {
 constexpr std::uint32_t most_gathered_work = 8192;
 /// The longest that a launch waits for another one to go out with.
 constexpr std::chrono::microseconds longest_gathering{100};
+/// Launches that come in so quick succession look at the clock once for these too.
+constexpr std::chrono::microseconds quick_succession{10};
+constexpr std::uint32_t launches_between_looks = 3;
 /// Short waits end without a pause, long ones leave the processor to others.
 constexpr std::chrono::microseconds longest_spin{2000}, longest_sleep{1000};
 
@@ -40,8 +43,7 @@ void Device::begin_timed_pass(const gpu::Launch& launch) {
     const std::uint64_t bytes = Timestamps::buffer_bytes;
     WGPUBuffer handle =
         raw_buffer(bytes, WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc, "launch times");
-    timestamps_->add_buffer(std::make_unique<Buffer>(*this, bytes, handle, ++last_buffer_id_),
-                            handle);
+    timestamps_->add_buffer(std::make_unique<Buffer>(*this, bytes, handle), handle);
   }
   encoding_.begin(
       timestamps_->begin_pass(encoding_.encoder(), launch.pipeline->info().name, launch.grid));
@@ -89,6 +91,7 @@ void Device::submit() {
   ++submissions_;
   enough_work_ = std::min(2 * enough_work_, most_gathered_work);
   quiet_since_ = Clock::now();
+  looks_after_ = 0;
   for (WGPUCommandBuffer one : commands) api().CommandBufferRelease(one);
   if (uploaded > 0) {
     upload.map(upload.bytes(), last_submission_);
@@ -99,10 +102,20 @@ void Device::submit() {
 }
 
 void Device::flush_if_worthwhile() {
-  if (gathered_work_ >= enough_work_ || Clock::now() - quiet_since_ >= longest_gathering) submit();
+  if (gathered_work_ >= enough_work_) return submit();
+  // The clock takes longer than the rest of this.
+  if (looks_after_ > 0) {
+    --looks_after_;
+    return;
+  }
+  const Clock::time_point now = Clock::now();
+  if (now - quiet_since_ >= longest_gathering) return submit();
+  if (now - looked_ < quick_succession) looks_after_ = launches_between_looks;
+  looked_ = now;
 }
 
 void Device::queue_is_empty() {
+  looks_after_ = 0;
   enough_work_ = Encoding::enough_for_idle_gpu;
   quiet_since_ = Clock::now();
 }
@@ -150,20 +163,11 @@ void Device::await_submissions() {
   if (!done->load()) (void)done.release();
 }
 
-/// What the library would find only when all that is queued goes out, and refuse with it.
-void Device::check_launch(const gpu::Launch& launch) const {
+void Device::check_bindings(const gpu::Launch& launch) const {
   const KernelInfo& info = launch.pipeline->info();
-  if (launch.bindings.size() != info.bindings.size() || launch.params.size() != info.params_bytes) {
+  if (launch.bindings.size() != info.bindings.size()) {
     throw DeviceError(text("webgpu: ", info.name, ": launched with ", launch.bindings.size(),
-                           " buffers and ", launch.params.size(), " bytes of parameters, it has ",
-                           info.bindings.size(), " and ", info.params_bytes));
-  }
-  for (std::uint32_t groups : launch.grid) {
-    if (groups > limits_.max_groups) {
-      throw DeviceError(text("webgpu: ", info.name, ": launched with ", groups,
-                             " workgroups in a dimension, which holds at most ",
-                             limits_.max_groups));
-    }
+                           " buffers, it has ", info.bindings.size()));
   }
   for (std::size_t i = 1; i < launch.bindings.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -176,25 +180,37 @@ void Device::check_launch(const gpu::Launch& launch) const {
   }
 }
 
-void Device::launch(const gpu::Launch& launch) {
-  std::unique_lock lock(mutex_);
-  check_usable();
-  const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
-  if (!launch.is_checked) check_launch(launch);
-  std::array<BoundRange, BindGroups::max_ranges> ranges;
-  for (std::size_t i = 0; i < launch.bindings.size(); ++i) {
-    Buffer& buffer = of(*launch.bindings[i].buffer);
-    buffer.was_bound = true;
-    ranges[i] = {buffer.id, buffer.handle, launch.bindings[i].offset, launch.bindings[i].bytes};
+void Device::refuse_size(const gpu::Launch& launch) const {
+  const KernelInfo& info = launch.pipeline->info();
+  if (launch.params.size() != info.params_bytes) {
+    throw DeviceError(text("webgpu: ", info.name, ": launched with ", launch.params.size(),
+                           " bytes of parameters, it has ", info.params_bytes));
   }
-  const BindGroup group =
-      bind_groups_->get(*pipeline.layout, std::span(ranges).first(launch.bindings.size()));
+  throw DeviceError(text("webgpu: ", info.name, ": launched with ", std::ranges::max(launch.grid),
+                         " workgroups in a dimension, which holds at most ", limits_.max_groups));
+}
+
+const BindGroup& Device::bind(const gpu::Launch& launch) {
+  const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
+  check_bindings(launch);
+  const BindGroup& group = bind_groups_->make(*pipeline.layout, launch.bindings);
+  for (const gpu::Binding& binding : launch.bindings) of(*binding.buffer).was_bound = true;
   if (const auto failure = failures_->take()) {
     bind_groups_->drop_newest();
     check_usable();
     throw DeviceError(
         text("webgpu: ", pipeline.info().name, ": its buffers do not fit: ", failure->message));
   }
+  return group;
+}
+
+void Device::launch(const gpu::Launch& launch) {
+  std::unique_lock lock(mutex_);
+  check_usable();
+  const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
+  check_size(launch);
+  const BindGroup* const kept = bind_groups_->find(*pipeline.layout, launch.bindings);
+  const BindGroup& group = kept != nullptr ? *kept : bind(launch);
   if (pipeline.params_in_uniforms && uniforms_->full()) submit();
   if (timestamps_) begin_timed_pass(launch);
   encoding_.use(&pipeline, pipeline.handle, group);

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "core/program/program_data.hpp"
 #include "gpu/backend.hpp"
@@ -80,32 +80,32 @@ void GpuBackend::launch_binary(const BinaryRequest& r) {
     v["A_IS_OUTPUT"] = std::int64_t{a_is_output};
     v["B_IS_OUTPUT"] = std::int64_t{b_is_output};
   };
-  std::vector<Binding> bindings;
-  bindings.reserve(3);
+  std::array<Binding, 3> bindings;
+  std::size_t count = 0;
+  const auto add = [&](const Binding& binding) { bindings[count++] = binding; };
+  const auto all = [&] { return std::span<const Binding>(bindings).first(count); };
   if (form == Form::strided) {
     std::array<std::uint32_t, 2 + 3 * most_walked> values;
-    std::size_t count = 0;
-    values[count++] = u32(r.n);
-    values[count++] = 0;
+    std::size_t words = 0;
+    values[words++] = u32(r.n);
+    values[words++] = 0;
     for (const auto* list : {&r.shape, &r.a_strides, &r.b_strides}) {
-      for (std::size_t i = 0; i < r.rank; ++i) values[count++] = u32((*list)[i]);
+      for (std::size_t i = 0; i < r.rank; ++i) values[words++] = u32((*list)[i]);
     }
-    if (!a_is_output)
-      bindings.push_back(bind("binary", r.a, bytes_of(reach(r, r.a_strides), r.dtype)));
-    if (!b_is_output)
-      bindings.push_back(bind("binary", r.b, bytes_of(reach(r, r.b_strides), r.dtype)));
-    bindings.push_back(bind("binary", r.output, bytes_of(r.n, r.dtype)));
+    if (!a_is_output) add(bind("binary", r.a, bytes_of(reach(r, r.a_strides), r.dtype)));
+    if (!b_is_output) add(bind("binary", r.b, bytes_of(reach(r, r.b_strides), r.dtype)));
+    add(bind("binary", r.output, bytes_of(r.n, r.dtype)));
     const Pipeline& pipeline = kernel(KernelId::binary, variant, fill);
-    device_->launch({&pipeline, bindings, std::as_bytes(std::span(values).first(count)),
+    device_->launch({&pipeline, all(), std::as_bytes(std::span(values).first(words)),
                      cover(static_cast<std::uint64_t>(r.n), elementwise_group_)});
     return;
   }
   for_windows(r.n, r.dtype, [&](std::uint64_t offset, Size n) {
-    bindings.clear();
-    if (!a_is_output) bindings.push_back(window(r.a, form == Form::scalar_a ? 0 : offset));
-    if (!b_is_output) bindings.push_back(window(r.b, form == Form::scalar_b ? 0 : offset));
-    bindings.push_back(elements(r.output, offset, n, r.dtype));
-    run_elements(KernelId::binary, variant, n, bindings, 4 * vectors_of_item(r.dtype), fill);
+    count = 0;
+    if (!a_is_output) add(window(r.a, form == Form::scalar_a ? 0 : offset));
+    if (!b_is_output) add(window(r.b, form == Form::scalar_b ? 0 : offset));
+    add(elements(r.output, offset, n, r.dtype));
+    run_elements(KernelId::binary, variant, n, all(), 4 * vectors_of_item(r.dtype), fill);
   });
 }
 
