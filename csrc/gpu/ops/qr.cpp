@@ -5,9 +5,40 @@
 #include <utility>
 
 #include "gpu/backend.hpp"
+#include "gpu/choice_points.hpp"
 #include "gpu/ops/factor.hpp"
 
 namespace tilewright::gpu {
+
+namespace {
+
+constexpr std::array<std::string_view, 2> panel_ways{"one-workgroup", "all-workgroups"};
+
+/// Rows from which on a column of a panel is one launch of all workgroups: reading it several times
+/// takes one workgroup longer than the launch, which is some microseconds.
+constexpr Size least_shared = 257;
+
+/// The rows of a panel in chunks, each of a workgroup: of no fewer rows than a workgroup has in its
+/// registers, and no more chunks than fill the GPU, since each workgroup reads what all have left.
+struct RowChunks {
+  static constexpr Size least_rows = 64;
+  Size rows;
+
+  static Size most(Size height, Size batch, Size units) {
+    constexpr Size filled = 128;
+    return std::min(std::max<Size>(filling(filled, units) / batch, 1), count(height, least_rows));
+  }
+  RowChunks(Size height, Size batch, Size units)
+      : rows(least_rows * count(height, least_rows * most(height, batch, units))) {}
+  Size count(Size height) const { return count(height, rows); }
+
+ private:
+  static Size count(Size height, Size rows) { return (height + rows - 1) / rows; }
+};
+
+}  // namespace
+
+constinit const ChoicePoint qr_panel_choice{"qr_panel", panel_ways, {"complex", "float64"}};
 
 // By panels of columns: the reflections of a panel, which are one of a factor, then the columns
 // beside it. Q is the product of all of them, from the last panel on.
@@ -52,8 +83,29 @@ void GpuBackend::launch_qr(const QrRequest& r) {
           {u32(tiles), u32(rows), matrices}, fill);
     }
   };
-  for (Size at = 0; at < count; at += block) {
-    const Size size = std::min(block, count - at);
+  AllocationRef sum_room;
+  const auto by_all = [&](Size at, Size size) {
+    const Size units = device_->limits().planned_units;
+    const RowChunks chunks(r.m - at, batch, units);
+    const Size lines = RowChunks::most(r.m, batch, units) + 1;
+    const Size of_sums = 2 * lines * (block + 1);
+    if (!sum_room) sum_room = memory_->scratch(op, bytes(of_sums));
+    const Binding sums = bind(op, BufferRange(sum_room), bytes(of_sums));
+    const Size most = device_->limits().max_groups;
+    for (Size first = 0; first < batch; first += most) {
+      Size given = 0;
+      for (Size step = 0; step <= size; ++step) {
+        const Size groups = chunks.count(r.m - at - step);
+        const std::array<std::uint32_t, 10> params{
+            u32(r.m),   u32(r.n),  u32(at),          u32(size),  u32(count),
+            u32(first), u32(step), u32(chunks.rows), u32(given), u32(lines)};
+        run(KernelId::qr_column, variant, params, std::array{x, reflectors, factors, sums},
+            {u32(groups + 1), u32(std::min(most, batch - first)), 1}, fill);
+        given = groups;
+      }
+    }
+  };
+  const auto by_one = [&](Size at, Size size) {
     // A software device ends loops of more than 65,535 turns, those within others counted.
     const Size turns = 2 * (r.m - at) * block / group_size + 4 * (r.m - at) / group_size + 64;
     const Size at_once = std::clamp<Size>(40000 / turns, 1, size);
@@ -64,6 +116,14 @@ void GpuBackend::launch_qr(const QrRequest& r) {
       run(KernelId::qr_panel, variant, params, std::array{x, reflectors, factors},
           cover(static_cast<std::uint64_t>(batch), 1), fill);
     }
+  };
+  for (Size at = 0; at < count; at += block) {
+    const Size size = std::min(block, count - at), height = r.m - at;
+    const std::size_t way =
+        choices_->pick(qr_panel_choice, {height, batch},
+                       {r.matrices.is_complex, r.matrices.dtype == DType::float64},
+                       height >= least_shared ? 1 : 0);
+    way == 0 ? by_one(at, size) : by_all(at, size);
     reflect(x, at, at + size, r.n, true);
   }
   const std::array<std::uint32_t, 5> params{u32(r.m), u32(r.n), u32(r.columns), u32(of_q),
