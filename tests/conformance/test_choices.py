@@ -11,10 +11,12 @@ from tilewright import Backend, _core
 
 from .conftest import opened
 from .convolutions import Conv, check_forward
+from .factorisations import TYPES, draw, runs
 from .products import Product
 from .test_attention import Attention
 from .test_attention import check as check_attention
 from .test_batched_gemm import batched_gemm
+from .test_qr import check as check_qr
 from .workspace import Workspace, integers
 
 # Few, since a large kernel takes a software GPU seconds to compile.
@@ -87,6 +89,14 @@ def check_heads(be: Backend, rng: np.random.Generator) -> Iterator[None]:
                 yield
 
 
+def check_panels(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    for m, n in ((70, 33), (300, 20)):
+        for dtype in TYPES:
+            if runs(be, "qr", dtype):
+                check_qr(be, draw(rng, (2, m, n), dtype), False)
+                yield
+
+
 # What does not fit into the workgroup memory of every device, in bytes.
 NEEDS = {("attention", "64x64"): 28672, ("attention", "128x64"): 42240}
 
@@ -97,6 +107,7 @@ CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm_pieces": partial(check_products, DEEP_PRODUCTS),
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
+    "qr_panel": check_panels,
 }
 
 

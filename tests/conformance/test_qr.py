@@ -80,6 +80,42 @@ def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     check(be, draw(rng, (1, 9000, 35), dtype), False)
 
 
+# On both sides of the rows from which on GPUs make a column by all workgroups, and of the chunks
+# that these take; m, n, batch.
+TALL = [(256, 20, 2), (257, 33, 2), (290, 35, 3), (321, 1, 1), (261, 300, 1), (1100, 50, 2)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", TALL)
+def test_tall(be: Backend, rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> None:
+    m, n, batch = shape
+    check(be, draw(rng, (batch, m, n), dtype), False)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_tall_and_hard(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    """No full rank, columns and ends of columns of 0, and rows and columns of all scales."""
+    m, n = 330, 40
+    power = 30 if kind_of(dtype)[1] == "float32" else 250
+    a = draw(rng, (5, m, 4), dtype) @ draw(rng, (5, 4, n), dtype)
+    a[1] = 0
+    a[1, 7] = 1
+    a[2, 20:] = 0
+    a[3] = draw(rng, (m, n), dtype) * np.logspace(power / 1.5, -power / 1.5, m)[:, None]
+    a[4] = draw(rng, (m, n), dtype) * np.logspace(-power / 1.5, power / 1.5, m)[:, None]
+    check(be, a, False)
+    for scale in (10.0**power, 10.0**-power, np.logspace(-power / 2, power / 2, n)):
+        check(be, (draw(rng, (1, m, n), dtype) * scale).astype(dtype), False)
+    # Products of two columns are out of range.
+    large = float(np.finfo(kind_of(dtype)[1]).max) / 300
+    check(be, (draw(rng, (1, m, n), dtype) * large / 5).astype(dtype), False)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_tall_and_complete(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    check(be, draw(rng, (2, 270, 37), dtype), True)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_without_full_rank(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     a = draw(rng, (3, 40, 4), dtype) @ draw(rng, (3, 4, 20), dtype)
@@ -107,11 +143,12 @@ def test_columns_of_one_number(be: Backend, rng: np.random.Generator, dtype: str
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_not_finite(be: Backend, rng: np.random.Generator, dtype: str) -> None:
-    a = draw(rng, (2, 40, 20), dtype)
-    a[0, 30, 3] = np.nan
-    found = factor(be, a)
-    if found:
-        assert np.isnan(found[1][0]).any() and np.isfinite(found[1][1]).all()
+    for m, value in ((40, np.nan), (300, np.nan), (300, np.inf)):
+        a = draw(rng, (2, m, 20), dtype)
+        a[0, m - 10, 3] = value
+        found = factor(be, a)
+        if found:
+            assert np.isnan(found[1][0]).any() and np.isfinite(found[1][1]).all()
 
 
 def generate(draw: Draw, name: str) -> fuzz.Call:
