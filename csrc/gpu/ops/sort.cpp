@@ -77,16 +77,21 @@ Placed placed(const BufferRange& range, std::uint64_t element, const DeviceLimit
           static_cast<std::uint32_t>((range.offset - begin) / element)};
 }
 
-/// How many times a workgroup's work-items sort_scatter has in its memory; SPIR-V has it with 4 alone.
-int rounds_of(const SortRows& s, const DeviceLimits& limits) {
-  constexpr std::uint64_t beside = (2048 + 3 * digit_values) * 4;
-  int rounds = limits.compiles_templates ? (s.wide() ? 8 : 16) : 4;
-  while (rounds > 1 && limits.compiles_templates &&
-         beside + static_cast<std::uint64_t>(rounds * group_size) * s.bytes() >
-             limits.local_memory_bytes) {
-    rounds /= 2;
+/// How many elements a work-item of sort_scatter has at once, which then lie in the workgroup's memory.
+int rounds_of(const SortRows& s, Size tile, const DeviceLimits& limits) {
+  // Of which SPIR-V modules are made, and what the smallest tile has.
+  constexpr int least = 4;
+  if (!limits.compiles_templates) return least;
+  constexpr std::uint64_t beside = (2 * 2048 + 2 * digit_values) * 4;
+  const auto fits = [&](int rounds) {
+    const auto elements = static_cast<std::uint64_t>(rounds) * group_size;
+    return elements <= static_cast<std::uint64_t>(tile) &&
+           beside + elements * s.bytes() <= limits.local_memory_bytes;
+  };
+  for (int rounds = s.wide() ? 8 : 16; rounds > 1; rounds /= 2) {
+    if (fits(rounds)) return rounds;
   }
-  return rounds;
+  return 1;
 }
 
 /// The operands of a launch that moves rows.
@@ -303,10 +308,11 @@ void GpuBackend::sort_by_digits(const SortRows& s) {
       std::uint32_t values_start, indices_start;
     } params{operands.start,  u32(s.length), u32(blocks.tile),      u32(blocks.of_row),
              u32(blocks.all), keys,          operands.values_start, operands.indices_start};
-    run(KernelId::sort_scatter, operands.variant, params, operands.bindings, grid,
-        [&](TemplateVariables& v) {
+    const int rounds = rounds_of(step, blocks.tile, device_->limits());
+    run(KernelId::sort_scatter, operands.variant * 32 + static_cast<std::uint32_t>(rounds), params,
+        operands.bindings, grid, [&](TemplateVariables& v) {
           operands.fill(step, v);
-          v["ROUNDS"] = std::int64_t{rounds_of(step, device_->limits())};
+          v["ROUNDS"] = std::int64_t{rounds};
         });
     step.source = step.values;
     if (s.indices) step.places = step.indices;

@@ -1,7 +1,8 @@
 // Moves each element of a block to where its digit's elements of the row begin, behind those that
-// come before it. A workgroup takes ROUNDS times 256 elements at a time. A bit for each of 256, by
-// digits, says how many of its digit come before it; then they lie in workgroup memory in the order
-// of their digits, so that what is written side by side lies side by side.
+// come before it. A workgroup takes 8 parts of ROUNDS times 32 elements at a time. In a round 32
+// work-items have 32 elements of their part, and a bit for each, by digits, says how many of its
+// digit come before it there. Then all lie in workgroup memory in the order of their digits, so that
+// what is written side by side lies side by side.
 // 0 source, 1 before (for each digit and block of a row, how many elements come before), then
 // places of the elements (FROM), sorted elements (VALUES), their places (INDICES).
 // Variables: GROUP, WORDS, FROM (1: elements have places, 0: these are where they are in the row),
@@ -34,13 +35,13 @@ var<immediate> params: Params;
 #elif INDICES == 2
 @group(0) @binding(${2 + FROM + VALUES}) var<storage, read_write> indices: array<vec2<u32>>;
 #end
-// A bit for each of 256 elements, 32 of them by digit, then the next 32.
+// Of each part and digit: a bit for each of 32 elements; how many came before them; then how many
+// are in the parts before.
 var<workgroup> bits: array<atomic<u32>, 2048>;
-// Where the next element of a digit goes.
-var<workgroup> next: array<u32, 256>;
-// Of the elements at hand: how many have a digit, and where those begin among them.
-var<workgroup> held: array<u32, 256>;
+var<workgroup> counts: array<u32, 2048>;
+// Where a digit's elements begin among those at hand, and how far from there they go.
 var<workgroup> begins: array<u32, 256>;
+var<workgroup> shifts: array<u32, 256>;
 var<workgroup> tile: array<${RAW}, ${ROUNDS * GROUP}>;
 #let PLACE = "place"
 #let FIRST_WORD = ""
@@ -56,55 +57,50 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let row = index / params.blocks;
   let block = index % params.blocks;
   let inside = index < params.groups;
-  let own_bit = 1u << (local % 32u);
-  let own_part = local / 32u;
-  if (inside) { next[local] = before[(row * 256u + local) * params.blocks + block]; }
-  held[local] = 0u;
+  let lane = local % 32u;
+  let of_part = local / 32u * 256u;
+  let before_own = (1u << lane) - 1u;
+  // Of the digit `local`: where its next element goes.
+  var next = 0u;
+  if (inside) { next = before[(row * 256u + local) * params.blocks + block]; }
 #for p in 0..8
   atomicStore(&bits[${p * 256}u + local], 0u);
+  counts[${p * 256}u + local] = 0u;
 #end
   workgroupBarrier();
   let base = row * params.length;
+  let own = local / 32u * ${ROUNDS * 32}u + lane;
   let end = select(0u, min(block * params.tile + params.tile, params.length), inside);
   for (var first = block * params.tile; first < end; first += ${ROUNDS * GROUP}u) {
     let count = min(end - first, ${ROUNDS * GROUP}u);
 #for r in 0..ROUNDS
     var raw_${r} = ${RAW}();
-    var place_${r} = 0u;
-    if (${r * GROUP}u + local < count) {
-      raw_${r} = source[params.start + base + first + ${r * GROUP}u + local];
+    if (own + ${r * 32}u < count) {
+      raw_${r} = source[params.start + base + first + own + ${r * 32}u];
     }
 #end
 #for r in 0..ROUNDS
-    // A block may have fewer elements than are taken at a time, but not fewer than four rounds of
-    // work-items, except at the end of a row.
-#if ROUNDS > 4
-    if (${r * GROUP}u < count) {
-#else
-    {
-#end
-      let here = ${r * GROUP}u + local < count;
-      let digit = digit_of(sort_key(raw_${r}));
-      if (here) { atomicOr(&bits[own_part * 256u + digit], own_bit); }
-      workgroupBarrier();
-      if (here) {
-        place_${r} = held[digit];
-        for (var part = 0u; part < own_part; part++) {
-          place_${r} += countOneBits(atomicLoad(&bits[part * 256u + digit]));
-        }
-        place_${r} += countOneBits(atomicLoad(&bits[own_part * 256u + digit]) & (own_bit - 1u));
-      }
-      workgroupBarrier();
-      var more = 0u;
-#for p in 0..8
-      more += countOneBits(atomicExchange(&bits[${p * 256}u + local], 0u));
-#end
-      held[local] += more;
-      workgroupBarrier();
+    let here_${r} = own + ${r * 32}u < count;
+    let entry_${r} = of_part + digit_of(sort_key(raw_${r}));
+    if (here_${r}) { atomicOr(&bits[entry_${r}], before_own + 1u); }
+    workgroupBarrier();
+    let same_${r} = atomicLoad(&bits[entry_${r}]);
+    var place_${r} = counts[entry_${r}] + countOneBits(same_${r} & before_own);
+    workgroupBarrier();
+    // The last one of its digit.
+    if (here_${r} && (same_${r} >> lane) == 1u) {
+      counts[entry_${r}] = place_${r} + 1u;
+      atomicStore(&bits[entry_${r}], 0u);
     }
+    workgroupBarrier();
 #end
-    let own = held[local];
-    begins[local] = own;
+    var all = 0u;
+#for p in 0..8
+    let of_part_${p} = counts[${p * 256}u + local];
+    counts[${p * 256}u + local] = all;
+    all += of_part_${p};
+#end
+    begins[local] = all;
     workgroupBarrier();
     for (var apart = 1u; apart < 256u; apart *= 2u) {
       let other = begins[select(0u, local - apart, local >= apart)];
@@ -112,23 +108,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       if (local >= apart) { begins[local] += other; }
       workgroupBarrier();
     }
-    let up_to = begins[local];
+    let begin = begins[local] - all;
     workgroupBarrier();
-    begins[local] = up_to - own;
+    begins[local] = begin;
+    shifts[local] = next - begin;
+    next += all;
     workgroupBarrier();
 #for r in 0..ROUNDS
-    if (${r * GROUP}u + local < count) {
-      place_${r} += begins[digit_of(sort_key(raw_${r}))];
+    if (own + ${r * 32}u < count) {
+      let digit = digit_of(sort_key(raw_${r}));
+      place_${r} += counts[of_part + digit] + begins[digit];
       tile[place_${r}] = raw_${r};
     }
 #end
     workgroupBarrier();
+#for p in 0..8
+    counts[${p * 256}u + local] = 0u;
+#end
 #for r in 0..ROUNDS
     var target_${r} = 0u;
     if (${r * GROUP}u + local < count) {
       let raw = tile[${r * GROUP}u + local];
-      let digit = digit_of(sort_key(raw));
-      target_${r} = base + next[digit] + (${r * GROUP}u + local - begins[digit]);
+      target_${r} = base + shifts[digit_of(sort_key(raw))] + ${r * GROUP}u + local;
 #if VALUES
       values[params.values_start + target_${r}] = raw;
 #end
@@ -137,11 +138,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
 #if INDICES
 #for r in 0..ROUNDS
-    if (${r * GROUP}u + local < count) {
+    if (own + ${r * 32}u < count) {
 #if FROM
-      let place = source_places[base + first + ${r * GROUP}u + local];
+      let place = source_places[base + first + own + ${r * 32}u];
 #else
-      let place = first + ${r * GROUP}u + local;
+      let place = first + own + ${r * 32}u;
 #end
       tile[place_${r}] = ${PLACE};
     }
@@ -157,9 +158,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
     }
 #end
-#end
-    next[local] += own;
-    held[local] = 0u;
     workgroupBarrier();
+#end
   }
 }

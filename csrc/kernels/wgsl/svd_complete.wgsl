@@ -8,7 +8,13 @@
 //! COMPLEX: 0 1
 //! GROUP: 256
 #include "numbers.wgsl"
+#include "scaling.wgsl"
 #include "svd_bounds.wgsl"
+// Of 2^64 or 2^512.
+#let LIFT = "0x5f800000u"
+#if T == "f64"
+#let LIFT = "0x5ff0000000000000lu"
+#end
 
 struct Params {
   count: u32, all: u32, length: u32, step: u32, stride: u32, apart: u32, batch: u32,
@@ -23,8 +29,11 @@ var<workgroup> places: array<u32, ${GROUP}>;
 
 fn has_value(matrix: u32, i: u32) -> bool {
   if (i >= params.count) { return false; }
-  let first = matrix * params.count;
-  return values[first + i] > ${ROUNDING} * values[first];
+  let own = values[matrix * params.count + i];
+  let first = values[matrix * params.count];
+  // So that neither is subnormal, nor what is no more than rounding.
+  let lift = select(${T}(1), bitcast<${T}>(${LIFT}), bits_of(first) < ${ONE});
+  return scaled_part(own, lift) > ${ROUNDING} * scaled_part(first, lift);
 }
 
 @compute @workgroup_size(${GROUP})
