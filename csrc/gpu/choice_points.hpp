@@ -10,6 +10,7 @@ extern const ChoicePoint gemm_rows_choice;
 extern const ChoicePoint gemm_pieces_choice;
 extern const ChoicePoint conv2d_forward_choice;
 extern const ChoicePoint attention_choice;
+extern const ChoicePoint lu_panel_choice;
 extern const ChoicePoint qr_panel_choice;
 
 Choices::Points choice_points();

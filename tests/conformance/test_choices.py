@@ -16,6 +16,7 @@ from .products import Product
 from .test_attention import Attention
 from .test_attention import check as check_attention
 from .test_batched_gemm import batched_gemm
+from .test_lu import check as check_lu
 from .test_qr import check as check_qr
 from .workspace import Workspace, integers
 
@@ -89,8 +90,16 @@ def check_heads(be: Backend, rng: np.random.Generator) -> Iterator[None]:
                 yield
 
 
-def check_panels(be: Backend, rng: np.random.Generator) -> Iterator[None]:
-    for m, n in ((70, 33), (300, 20)):
+def check_panels_of_lu(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    for n in (1, 70, 300):
+        for dtype in TYPES:
+            if runs(be, "lu", dtype):
+                check_lu(be, draw(rng, (2, n, n), dtype))
+                yield
+
+
+def check_panels_of_qr(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    for m, n in ((1, 1), (70, 33), (33, 70), (300, 20)):
         for dtype in TYPES:
             if runs(be, "qr", dtype):
                 check_qr(be, draw(rng, (2, m, n), dtype), False)
@@ -107,7 +116,8 @@ CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm_pieces": partial(check_products, DEEP_PRODUCTS),
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
-    "qr_panel": check_panels,
+    "lu_panel": check_panels_of_lu,
+    "qr_panel": check_panels_of_qr,
 }
 
 

@@ -108,6 +108,44 @@ def test_tall_panels(be: Backend, rng: np.random.Generator, dtype: str, n: int) 
     check(be, draw(rng, (2 if n < 600 else 1, n, n), dtype))
 
 
+# On both sides of the rows from which on GPUs take all workgroups to a panel.
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("n", "batch"), [(512, 1), (513, 1), (550, 3)])
+def test_shared_panels(
+    be: Backend, rng: np.random.Generator, dtype: str, n: int, batch: int
+) -> None:
+    check(be, draw(rng, (batch, n, n), dtype))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_shared_panels_that_are_hard(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    """Columns of 0, exact pivots, equal ones, and what is not finite."""
+    n = 540
+    a = draw(rng, (1, n, n), dtype)
+    for column in (0, 17, 31):
+        zero = a.copy()
+        zero[:, :, column] = 0
+        check(be, zero, column + 1)
+    upper = np.triu(np.full((n, n), 0.5)) + np.eye(n)
+    order = rng.permutation(n)
+    found = factor(be, upper[np.argsort(order)].astype(dtype)[None])
+    if not found:
+        return
+    np.testing.assert_array_equal(found[0][0], upper)
+    np.testing.assert_array_equal(found[1][0], np.argsort(np.argsort(order)))
+    # The first of the largest, whichever chunks of rows they are in.
+    for column in (0, 20):
+        equal = np.eye(n, dtype=dtype)
+        equal[column:, column] = np.where(np.isin(np.arange(column, n), (150, 300, 301)), -2, 1)
+        assert factor(be, equal[None])[1][0, column] == 150
+    a = np.repeat(a, 3, axis=0)
+    a[0, 3, 3], a[1, 530, 20] = np.nan, np.inf
+    a[2] = np.nan
+    permutation = factor(be, a)[1]
+    np.testing.assert_array_equal(np.sort(permutation), np.broadcast_to(np.arange(n), (3, n)))
+    np.testing.assert_array_equal(permutation[2], np.arange(n))
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_many_small(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     check(be, draw(rng, (1000, 4, 4), dtype))

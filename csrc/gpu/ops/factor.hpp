@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,6 +26,31 @@ inline constexpr Size most_sweeps = 30;
 inline Size measuring_parts(Size elements) {
   return std::clamp<Size>(elements / (16 * group_size), 1, 256);
 }
+
+/// Who works on a panel of a factorisation: one workgroup for each matrix, or all of them, in a
+/// launch for each column.
+inline constexpr std::size_t by_one_workgroup = 0, by_all_workgroups = 1;
+inline constexpr std::array<std::string_view, 2> panel_ways{"one-workgroup", "all-workgroups"};
+
+/// The rows of a panel in chunks, each of a workgroup: of no fewer rows than a workgroup has in its
+/// registers, and no more chunks than fill the GPU, since each workgroup reads what all have left.
+class RowChunks {
+ public:
+  static Size most(Size height, Size batch, Size units) {
+    constexpr Size filled = 128;
+    return std::min(std::max<Size>(filling(filled, units) / batch, 1), count(height, least_rows));
+  }
+  RowChunks(Size height, Size batch, Size units)
+      : rows_(least_rows * count(height, least_rows * most(height, batch, units))) {}
+  Size rows() const { return rows_; }
+  Size count(Size height) const { return count(height, rows_); }
+
+ private:
+  static constexpr Size least_rows = 64;
+  static Size count(Size height, Size rows) { return (height + rows - 1) / rows; }
+
+  Size rows_;
+};
 
 /// Of so many elements.
 inline std::uint64_t bytes_of(Size elements, const Matrices& m) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "gpu/backend.hpp"
+#include "gpu/choice_points.hpp"
 #include "gpu/ops/factor.hpp"
 
 namespace tilewright::gpu {
@@ -31,7 +32,13 @@ struct HeldRows {
 /// their own: all workgroups are quicker at that than the panel's.
 constexpr Size least_turned = 257;
 
+/// Rows from which on a column of a panel is one launch of all workgroups: walking it takes one
+/// workgroup longer than the launch, which is some microseconds.
+constexpr Size least_shared = 513;
+
 }  // namespace
+
+constinit const ChoicePoint lu_panel_choice{"lu_panel", panel_ways, {"complex", "float64"}};
 
 // By panels of columns: a panel is factored, its exchanges of rows follow beside it, then the rows
 // of U to its right, and the update of what is left.
@@ -45,7 +52,11 @@ void GpuBackend::launch_lu(const LuRequest& r) {
   const AllocationRef scratch = memory_->scratch(op, bytes_of_rows);
   const Binding pivots = bind(op, BufferRange(scratch), bytes_of_rows);
   const Size block = factor_block(r.matrices);
-  const std::uint64_t bytes_of_panels = bytes_of(n * block * batch, r.matrices);
+  const Size units = device_->limits().planned_units;
+  // Of a panel by columns, or the rows that each chunk of it leaves, and one, twice.
+  const Size lines = RowChunks::most(n, batch, units) + 1;
+  const Size of_a_panel = std::max(n * block, 2 * lines * (block + 2));
+  const std::uint64_t bytes_of_panels = bytes_of(of_a_panel * batch, r.matrices);
   const AllocationRef room = memory_->scratch(op, bytes_of_panels);
   const std::array<Binding, 5> of_panel{factors, bind(op, r.permutation, bytes_of_rows),
                                         bind(op, r.status, bytes_of(2 * batch, DType::int32)),
@@ -60,20 +71,34 @@ void GpuBackend::launch_lu(const LuRequest& r) {
     v["GROUP"] = std::int64_t{group_size};
   };
   const Binding panels = of_panel.back();
-  for (Size k = 0; k < n; k += block) {
-    const Size size = std::min(block, n - k), next = k + size;
-    const auto beside = [&](KernelId id, std::uint32_t form, const Binding& other, Size groups,
-                            const auto& set) {
-      const Size most = device_->limits().max_groups;
-      for (Size first = 0; first < batch; first += most) {
-        const std::array<std::uint32_t, 4> params{u32(n), u32(k), u32(size), u32(first)};
-        run(id, variant_of(r.matrices, form), params, std::array{factors, other},
-            {u32(groups), u32(std::min(most, batch - first)), 1}, set);
+  const Size most = device_->limits().max_groups;
+  const auto beside = [&](KernelId id, std::uint32_t form, Size k, Size size, const Binding& other,
+                          Size groups, const auto& set) {
+    for (Size first = 0; first < batch; first += most) {
+      const std::array<std::uint32_t, 4> params{u32(n), u32(k), u32(size), u32(first)};
+      run(id, variant_of(r.matrices, form), params, std::array{factors, other},
+          {u32(groups), u32(std::min(most, batch - first)), 1}, set);
+    }
+  };
+  const auto by_all = [&](Size k, Size size) {
+    const RowChunks chunks(n - k, batch, units);
+    for (Size first = 0; first < batch; first += most) {
+      Size given = 0;
+      for (Size step = 0; step <= size; ++step) {
+        const Size groups = chunks.count(n - k - step);
+        const std::array<std::uint32_t, 8> params{u32(n),     u32(k),    u32(size),
+                                                  u32(first), u32(step), u32(chunks.rows()),
+                                                  u32(given), u32(lines)};
+        run(KernelId::lu_column, variant_of(r.matrices), params, of_panel,
+            {u32(groups + 1), u32(std::min(most, batch - first)), 1}, fill);
+        given = groups;
       }
-    };
+    }
+  };
+  const auto by_one = [&](Size k, Size size) {
     const bool turns = n - k >= least_turned;
     const auto turn = [&](bool back) {
-      beside(KernelId::lu_turn, back ? 1 : 0, panels, (n - k + block - 1) / block,
+      beside(KernelId::lu_turn, back ? 1 : 0, k, size, panels, (n - k + block - 1) / block,
              [&](TemplateVariables& v) {
                fill(v);
                v["BACK"] = std::int64_t{back};
@@ -95,9 +120,17 @@ void GpuBackend::launch_lu(const LuRequest& r) {
           });
     }
     if (turns) turn(true);
+  };
+  for (Size k = 0; k < n; k += block) {
+    const Size size = std::min(block, n - k), next = k + size;
+    const std::size_t way =
+        choices_->pick(lu_panel_choice, {n - k, batch},
+                       {r.matrices.is_complex, r.matrices.dtype == DType::float64},
+                       n - k >= least_shared ? by_all_workgroups : by_one_workgroup);
+    way == by_all_workgroups ? by_all(k, size) : by_one(k, size);
     if (size == n) break;
     constexpr Size columns = 32;  // of a workgroup
-    beside(KernelId::lu_swaps, 0, pivots, (n - size + columns - 1) / columns, fill);
+    beside(KernelId::lu_swaps, 0, k, size, pivots, (n - size + columns - 1) / columns, fill);
     if (next == n) break;
     solve_block(nullptr, whole.from(k, k), x, whole.from(k, next), size, n - next, true, false,
                 r.matrices);

@@ -12,29 +12,9 @@ namespace tilewright::gpu {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> panel_ways{"one-workgroup", "all-workgroups"};
-
 /// Rows from which on a column of a panel is one launch of all workgroups: reading it several times
 /// takes one workgroup longer than the launch, which is some microseconds.
 constexpr Size least_shared = 257;
-
-/// The rows of a panel in chunks, each of a workgroup: of no fewer rows than a workgroup has in its
-/// registers, and no more chunks than fill the GPU, since each workgroup reads what all have left.
-struct RowChunks {
-  static constexpr Size least_rows = 64;
-  Size rows;
-
-  static Size most(Size height, Size batch, Size units) {
-    constexpr Size filled = 128;
-    return std::min(std::max<Size>(filling(filled, units) / batch, 1), count(height, least_rows));
-  }
-  RowChunks(Size height, Size batch, Size units)
-      : rows(least_rows * count(height, least_rows * most(height, batch, units))) {}
-  Size count(Size height) const { return count(height, rows); }
-
- private:
-  static Size count(Size height, Size rows) { return (height + rows - 1) / rows; }
-};
 
 }  // namespace
 
@@ -97,8 +77,8 @@ void GpuBackend::launch_qr(const QrRequest& r) {
       for (Size step = 0; step <= size; ++step) {
         const Size groups = chunks.count(r.m - at - step);
         const std::array<std::uint32_t, 10> params{
-            u32(r.m),   u32(r.n),  u32(at),          u32(size),  u32(count),
-            u32(first), u32(step), u32(chunks.rows), u32(given), u32(lines)};
+            u32(r.m),  u32(r.n),           u32(at),    u32(size), u32(count), u32(first),
+            u32(step), u32(chunks.rows()), u32(given), u32(lines)};
         run(KernelId::qr_column, variant, params, std::array{x, reflectors, factors, sums},
             {u32(groups + 1), u32(std::min(most, batch - first)), 1}, fill);
         given = groups;
@@ -122,8 +102,8 @@ void GpuBackend::launch_qr(const QrRequest& r) {
     const std::size_t way =
         choices_->pick(qr_panel_choice, {height, batch},
                        {r.matrices.is_complex, r.matrices.dtype == DType::float64},
-                       height >= least_shared ? 1 : 0);
-    way == 0 ? by_one(at, size) : by_all(at, size);
+                       height >= least_shared ? by_all_workgroups : by_one_workgroup);
+    way == by_all_workgroups ? by_all(at, size) : by_one(at, size);
     reflect(x, at, at + size, r.n, true);
   }
   const std::array<std::uint32_t, 5> params{u32(r.m), u32(r.n), u32(r.columns), u32(of_q),

@@ -24,15 +24,14 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read_write> factors: array<${NUMBER}>;
 @group(0) @binding(3) var<storage, read_write> sums: array<${NUMBER}>;
 #let WALKERS = GROUP / BLOCK
-// Rows of a work-item that are in its registers at a time: those of a tile over the walkers.
-#let EACH = 8
+// Rows of a work-item that are in its registers at a time.
+#let EACH = 64 / WALKERS
 // Chunks that are read at a time.
 #let AT_ONCE = 4
 #let ONE = "0x3f800000u"
 #let MOST = "0x7b800000u"
 #let EXPONENTS = "0x7c000000u"
 #if T == "f64"
-#let EACH = 64 / WALKERS
 #let ONE = "0x3ff0000000000000lu"
 #let MOST = "0x7f70000000000000lu"
 #let EXPONENTS = "0x7f80000000000000lu"
