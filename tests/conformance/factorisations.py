@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 import tilewright as tw
-from tilewright import Backend
+from tilewright import Backend, _core
 
 from .arguments import Name, lacks
 from .workspace import Workspace, has_float64
@@ -98,6 +99,20 @@ def assert_orthonormal(q: Array, dtype: str, size: int) -> None:
     """Columns of length 1 at right angles."""
     one = np.broadcast_to(np.eye(q.shape[-1]), (*q.shape[:-2], q.shape[-1], q.shape[-1]))
     assert_near(adjoint(wide(q)) @ wide(q), one, dtype, size, 8.0)
+
+
+@contextmanager
+def one_workgroup(be: Backend, point: str) -> Iterator[None]:
+    """GPUs factor panels by one workgroup, whatever their rows."""
+    choices = _core._choices_of(be)
+    if choices is None or point not in choices.points:
+        yield
+        return
+    choices.force(point, "one-workgroup")
+    try:
+        yield
+    finally:
+        choices.force(point, "")
 
 
 class Run:

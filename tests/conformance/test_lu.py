@@ -19,6 +19,7 @@ from .factorisations import (
     draw,
     drawn_dtype,
     kind_of,
+    one_workgroup,
     parts,
     runs,
     wide,
@@ -104,8 +105,11 @@ HELD = {"float32": 1024, "float64": 512, "complex64": 512, "complex128": 256}
         pytest.param("complex64", 4 * 512 + 37, marks=pytest.mark.exhaustive),
     ],
 )
-def test_tall_panels(be: Backend, rng: np.random.Generator, dtype: str, n: int) -> None:
-    check(be, draw(rng, (2 if n < 600 else 1, n, n), dtype))
+def test_panels_of_one_workgroup(
+    be: Backend, rng: np.random.Generator, dtype: str, n: int
+) -> None:
+    with one_workgroup(be, "lu_panel"):
+        check(be, draw(rng, (2 if n < 600 else 1, n, n), dtype))
 
 
 # On both sides of the rows from which on GPUs take all workgroups to a panel.

@@ -16,6 +16,22 @@ namespace {
 /// takes one workgroup longer than the launch, which is some microseconds.
 constexpr Size least_shared = 257;
 
+/// The rows of a product of reflections with tiles of columns in pieces, each of a workgroup, that
+/// fill the GPU.
+struct RowPieces {
+  Size count, rows;
+
+  RowPieces(Size height, Size block, Size tiles, Size units) {
+    constexpr Size least_blocks = 4;
+    const Size blocks = (height + block - 1) / block;
+    count = std::clamp<Size>(most(units) / tiles, 1, std::max<Size>(blocks / least_blocks, 1));
+    rows = (blocks + count - 1) / count * block;
+    count = (height + rows - 1) / rows;
+  }
+  /// Tiles of all pieces at most, where there are several.
+  static Size most(Size units) { return filling(1024, units); }
+};
+
 }  // namespace
 
 constinit const ChoicePoint qr_panel_choice{"qr_panel", panel_ways, {"complex", "float64"}};
@@ -46,17 +62,36 @@ void GpuBackend::launch_qr(const QrRequest& r) {
     v["GROUP"] = std::int64_t{group_size};
   };
   const std::uint32_t variant = variant_of(r.matrices);
+  AllocationRef part_room;
+  const auto project = [&](const Binding& target, Size at, Size from, Size columns, bool adjoint,
+                           Size first, Size matrices) {
+    const Size size = std::min(block, count - at), units = device_->limits().planned_units;
+    const Size tiles = (columns - from + block - 1) / block;
+    const RowPieces pieces(r.m - at, block, tiles * matrices, units);
+    const auto stage = [&](std::int64_t number, auto bindings, Size groups) {
+      const std::array<std::uint32_t, 10> params{
+          u32(r.m),  u32(columns), u32(at),           u32(size),        u32(count),
+          u32(from), u32(first),   adjoint ? 1u : 0u, u32(pieces.rows), u32(pieces.count)};
+      run(KernelId::qr_project, variant_of(r.matrices, u32(number)), params, bindings,
+          {u32(tiles), u32(matrices), u32(groups)}, [&](TemplateVariables& v) {
+            fill(v);
+            v["STAGE"] = number;
+          });
+    };
+    if (pieces.count == 1) return stage(0, std::array{reflectors, target, factors, products}, 1);
+    const std::uint64_t needed = bytes_of(RowPieces::most(units) * block * block, r.matrices);
+    if (!part_room) part_room = memory_->scratch(op, needed);
+    const Binding parts = bind(op, BufferRange(part_room), needed);
+    stage(1, std::array{reflectors, target, parts}, pieces.count);
+    stage(2, std::array{parts, factors, products}, 1);
+  };
   const auto reflect = [&](const Binding& target, Size at, Size from, Size columns, bool adjoint) {
     const Size tiles = (columns - from + block - 1) / block, size = std::min(block, count - at);
     const Size rows = std::min<Size>((r.m - at + block - 1) / block, 1024);
     const Size most = device_->limits().max_groups;
     for (Size first = 0; tiles > 0 && first < batch; first += most) {
       const std::uint32_t matrices = u32(std::min(most, batch - first));
-      const std::array<std::uint32_t, 8> of_project{u32(r.m),   u32(columns),     u32(at),
-                                                    u32(size),  u32(count),       u32(from),
-                                                    u32(first), adjoint ? 1u : 0u};
-      run(KernelId::qr_project, variant, of_project,
-          std::array{reflectors, factors, target, products}, {u32(tiles), matrices, 1}, fill);
+      project(target, at, from, columns, adjoint, first, matrices);
       const std::array<std::uint32_t, 7> of_update{u32(r.m),   u32(columns), u32(at),   u32(size),
                                                    u32(count), u32(from),    u32(first)};
       run(KernelId::qr_update, variant, of_update, std::array{reflectors, products, target},

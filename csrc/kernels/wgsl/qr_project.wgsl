@@ -1,28 +1,46 @@
 // What a panel's reflections take off columns of matrices: F V^H of them, or F^H V^H. A workgroup
-// for BLOCK columns.
-// 0 reflectors, 1 factors, 2 x, 3 products.
-// Variables: GROUP, T, COMPLEX.
+// for BLOCK columns; for each piece of the rows, where STAGE 1 gives their part of V^H of the columns,
+// and STAGE 2 joins the parts.
+// STAGE 0: 0 reflectors, 1 x, 2 factors, 3 products. 1: 0 reflectors, 1 x, 2 parts. 2: 0 parts,
+// 1 factors, 2 products.
+// Variables: GROUP, T, COMPLEX, STAGE.
 //! T: f32 f64
 //! COMPLEX: 0 1
 //! GROUP: 256
+//! STAGE: 0 1 2
 #include "numbers.wgsl"
 
 struct Params {
   m: u32, columns: u32, at: u32, size: u32, count: u32,
   from_column: u32, first: u32,
   adjoint: u32,  // whether it is F^H
+  rows: u32,     // of a piece
+  pieces: u32,
 }
 var<immediate> params: Params;
+#if STAGE < 2
 @group(0) @binding(0) var<storage, read> reflectors: array<${NUMBER}>;
-@group(0) @binding(1) var<storage, read> factors: array<${NUMBER}>;
-@group(0) @binding(2) var<storage, read> x: array<${NUMBER}>;
+@group(0) @binding(1) var<storage, read> x: array<${NUMBER}>;
+#end
+#if STAGE == 0
+@group(0) @binding(2) var<storage, read> factors: array<${NUMBER}>;
 @group(0) @binding(3) var<storage, read_write> products: array<${NUMBER}>;
+#end
+#if STAGE == 1
+@group(0) @binding(2) var<storage, read_write> parts: array<${NUMBER}>;
+#end
+#if STAGE == 2
+@group(0) @binding(0) var<storage, read> parts: array<${NUMBER}>;
+@group(0) @binding(1) var<storage, read> factors: array<${NUMBER}>;
+@group(0) @binding(2) var<storage, read_write> products: array<${NUMBER}>;
+#end
 #let EACH = BLOCK / 16
 var<workgroup> left: array<${NUMBER}, ${BLOCK * BLOCK}>;
 var<workgroup> right: array<${NUMBER}, ${BLOCK * BLOCK}>;
 
 @compute @workgroup_size(${GROUP})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
   let matrix = params.first + group.y;
   let tx = local % 16u;
   let ty = local / 16u;
@@ -32,7 +50,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var sum${i}_${j} = ${NUMBER}();
 #end
 #end
-  for (var top = params.at; top < params.m; top += ${BLOCK}u) {
+#if STAGE < 2
+  let begin = params.at + group.z * params.rows;
+  let end = min(begin + params.rows, params.m);
+  for (var top = begin; top < end; top += ${BLOCK}u) {
 #for step in 0..BLOCK * BLOCK / GROUP
     {
       let e = local + ${step * GROUP}u;
@@ -40,7 +61,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
       let i = e % ${BLOCK}u;
       var v = ${NUMBER}();
       var value = ${NUMBER}();
-      if (row < params.m) {
+      if (row < end) {
         let line = matrix * params.m + row;
         if (i < params.size) { v = conjugate(reflectors[line * params.count + params.at + i]); }
         if (left_column + i < params.columns) { value = x[line * params.columns + left_column + i]; }
@@ -66,6 +87,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 #end
     workgroupBarrier();
   }
+#end
+  let part = (group.y * groups.x + group.x) * ${BLOCK * BLOCK}u;
+  let of_a_piece = groups.x * groups.y * ${BLOCK * BLOCK}u;
+#if STAGE == 1
+#for i in 0..EACH
+#for j in 0..EACH
+  parts[group.z * of_a_piece + part + (ty + ${16 * i}u) * ${BLOCK}u + tx + ${16 * j}u] =
+      sum${i}_${j};
+#end
+#end
+#else
+#if STAGE == 2
+  for (var piece = 0u; piece < params.pieces; piece++) {
+    let first = piece * of_a_piece + part + ty * ${BLOCK}u + tx;
+#for i in 0..EACH
+#for j in 0..EACH
+    sum${i}_${j} += parts[first + ${16 * i * BLOCK + 16 * j}u];
+#end
+#end
+  }
+#end
 #for i in 0..EACH
 #for j in 0..EACH
   right[(ty + ${16 * i}u) * ${BLOCK}u + tx + ${16 * j}u] = sum${i}_${j};
@@ -102,6 +144,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let column = left_column + tx + ${16 * j}u;
     if (column < params.columns) { products[row * params.columns + column] = sum${i}_${j}; }
   }
+#end
 #end
 #end
 }
