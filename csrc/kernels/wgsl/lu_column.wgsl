@@ -1,8 +1,8 @@
 // A step of the factors of a panel that lu_panel makes, by all workgroups. It exchanges rows for
-// column `step` - 1 and eliminates by what the step before has left in `rows`, and leaves there what
-// the next one needs: the row of column `step`'s diagonal, and of each chunk of rows from there on the
-// one with the largest element in that column. Steps take turns with two halves of `rows`. A workgroup
-// for each chunk, and a last one for the row of the diagonal.
+// column `step` - 1 and eliminates by what the step before has left in `rows`, and leaves there
+// what the next one needs: the row of column `step`'s diagonal, and of each chunk of rows from there
+// on the one with the largest element in that column. Steps take turns with two halves of `rows`. A
+// workgroup for each chunk, and a last one for the row of the diagonal.
 // 0 x, 1 permutation, 2 status, 3 pivots, 4 rows.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64

@@ -99,15 +99,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
   }
   let of_c = params.c_start + matrix * params.x_matrix;
+  // A row of C is read before any of it is written: a compiler may not put a read before a write
+  // that could be to the same place.
 #for i in 0..EACH
-#for j in 0..EACH
   {
     let row = first_row + ty + ${i * 16}u;
-    let column = first_column + tx + ${j * 16}u;
-    if (row < params.rows && column < params.columns && (params.lower == 0u || column <= row)) {
-      x[of_c + row * params.c_row + column * params.c_column] -= sum${i}_${j};
-    }
-  }
+    let place = of_c + row * params.c_row + (first_column + tx) * params.c_column;
+#for j in 0..EACH
+    let column${j} = first_column + tx + ${j * 16}u;
+    let is_wanted${j} = row < params.rows && column${j} < params.columns &&
+                        (params.lower == 0u || column${j} <= row);
+    var c${j} = ${NUMBER}();
+    if (is_wanted${j}) { c${j} = x[place + ${j * 16}u * params.c_column]; }
 #end
+#for j in 0..EACH
+    if (is_wanted${j}) { x[place + ${j * 16}u * params.c_column] = c${j} - sum${i}_${j}; }
+#end
+  }
 #end
 }

@@ -1,8 +1,9 @@
 // A step of the reflections that qr_panel makes, by all workgroups. It makes and applies the
-// reflection of column `step` - 1 from what the step before has left in `sums`, and leaves there what
-// the next one needs: the row of column `step`'s diagonal, and of each chunk of rows below it the
-// products of that column with itself and the others. Steps take turns with two halves of `sums`. A
-// workgroup for each chunk, and a last one for the row of the diagonal and the column of the factor.
+// reflection of column `step` - 1 from what the step before has left in `sums`, and leaves there
+// what the next one needs: the row of column `step`'s diagonal, and of each chunk of rows below it
+// the products of that column with itself and the others. Steps take turns with two halves of
+// `sums`. A workgroup for each chunk, and a last one for the row of the diagonal and the column of
+// the factor.
 // 0 x, 1 reflectors, 2 factors, 3 sums.
 // Variables: GROUP, T, COMPLEX.
 //! T: f32 f64
@@ -48,7 +49,7 @@ fn exponent_of(bits: ${BITS}) -> ${BITS} {
   return select(exponent, ${MOST}, exponent > ${MOST});
 }
 fn power_for(bits: ${BITS}) -> ${T} { return bitcast<${T}>(${EXPONENTS} - exponent_of(bits)); }
-/// What numbers multiplied for the one are still to be multiplied by for the other, which is larger.
+/// What numbers multiplied for the one are still to be multiplied by for the other, a larger one.
 fn weight(of_bits: ${BITS}, among: ${BITS}) -> ${T} {
   let apart = exponent_of(among) - exponent_of(of_bits);
   if (apart >= ${ONE}) { return ${T}(0); }

@@ -1,6 +1,6 @@
 // What a panel's reflections take off columns of matrices: F V^H of them, or F^H V^H. A workgroup
-// for BLOCK columns; for each piece of the rows, where STAGE 1 gives their part of V^H of the columns,
-// and STAGE 2 joins the parts.
+// for BLOCK columns; STAGE 1 gives of a piece of the rows the part of V^H of the columns, and STAGE
+// 2 joins the parts.
 // STAGE 0: 0 reflectors, 1 x, 2 factors, 3 products. 1: 0 reflectors, 1 x, 2 parts. 2: 0 parts,
 // 1 factors, 2 products.
 // Variables: GROUP, T, COMPLEX, STAGE.

@@ -60,15 +60,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
     }
+    // All that is changed is read before any of it is written: a compiler may not put a read before
+    // a write that could be to the same place.
 #for i in 0..EACH
 #for j in 0..EACH
-    {
-      let row = top + ty + ${16 * i}u;
-      let column = left_column + tx + ${16 * j}u;
-      if (row < params.m && column < params.columns) {
-        x[(matrix * params.m + row) * params.columns + column] -= sum${i}_${j};
-      }
-    }
+    let place${i}_${j} = (matrix * params.m + top + ty + ${16 * i}u) * params.columns +
+                         left_column + tx + ${16 * j}u;
+    let is_inside${i}_${j} = top + ty + ${16 * i}u < params.m &&
+                             left_column + tx + ${16 * j}u < params.columns;
+    var x${i}_${j} = ${NUMBER}();
+    if (is_inside${i}_${j}) { x${i}_${j} = x[place${i}_${j}]; }
+#end
+#end
+#for i in 0..EACH
+#for j in 0..EACH
+    if (is_inside${i}_${j}) { x[place${i}_${j}] = x${i}_${j} - sum${i}_${j}; }
 #end
 #end
     workgroupBarrier();

@@ -29,27 +29,33 @@ var<workgroup> block: array<${NUMBER}, ${BLOCK * BLOCK}>;
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let matrix = params.first + group.y;
   let of_a = params.a_start + matrix * params.a_matrix;
-  for (var e = local; e < ${BLOCK * BLOCK}u; e += ${GROUP}u) {
-    let i = e / ${BLOCK}u;
-    let j = e % ${BLOCK}u;
-    // What is missing of the block is that of a unit matrix.
-    var value = of_real(select(${T}(0), ${T}(1), i == j));
-    if (i < params.size && j <= i && !(i == j && params.unit == 1u)) {
-      value = ${A}[of_a + i * params.a_row + j * params.a_column];
+  // All of it is read at a time, as all of a column is below.
+#for step in 0..BLOCK * BLOCK / GROUP
+  // What is missing of the block is that of a unit matrix.
+  let i${step} = (local + ${step * GROUP}u) / ${BLOCK}u;
+  let j${step} = local % ${BLOCK}u;
+  var value${step} = of_real(select(${T}(0), ${T}(1), i${step} == j${step}));
+  if (i${step} < params.size && j${step} <= i${step} &&
+      !(i${step} == j${step} && params.unit == 1u)) {
+    value${step} = ${A}[of_a + i${step} * params.a_row + j${step} * params.a_column];
 #if COMPLEX
-      if (params.conjugate == 1u) { value = conjugate(value); }
+    if (params.conjugate == 1u) { value${step} = conjugate(value${step}); }
 #end
-    }
-    block[e] = value;
   }
+#end
+#for step in 0..BLOCK * BLOCK / GROUP
+  block[local + ${step * GROUP}u] = value${step};
+#end
   workgroupBarrier();
   let column = group.x * ${GROUP}u + local;
   if (column >= params.columns) { return; }
   let of_x = params.x_start + matrix * params.x_matrix + column * params.x_column;
 #for i in 0..BLOCK
   var x${i} = ${NUMBER}();
+  if (${i}u < params.size) { x${i} = x[of_x + ${i}u * params.x_row]; }
+#end
+#for i in 0..BLOCK
   if (${i}u < params.size) {
-    x${i} = x[of_x + ${i}u * params.x_row];
 #for j in 0..i
     x${i} -= product(block[${i * BLOCK + j}], x${j});
 #end
