@@ -105,9 +105,7 @@ HELD = {"float32": 1024, "float64": 512, "complex64": 512, "complex128": 256}
         pytest.param("complex64", 4 * 512 + 37, marks=pytest.mark.exhaustive),
     ],
 )
-def test_panels_of_one_workgroup(
-    be: Backend, rng: np.random.Generator, dtype: str, n: int
-) -> None:
+def test_panels_of_one_workgroup(be: Backend, rng: np.random.Generator, dtype: str, n: int) -> None:
     with one_workgroup(be, "lu_panel"):
         check(be, draw(rng, (2 if n < 600 else 1, n, n), dtype))
 
