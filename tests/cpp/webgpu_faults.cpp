@@ -7,8 +7,10 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <thread>
 #include <vector>
 
+#include "gpu/command_list.hpp"
 #include "tilewright/error.hpp"
 #include "webgpu/adapters.hpp"
 #include "webgpu/device.hpp"
@@ -222,6 +224,30 @@ TEST_CASE_FIXTURE(Fixture, "webgpu: more ranges than bind groups are kept of") {
     }
     CHECK(right == ranges - 1);
   }
+}
+
+TEST_CASE_FIXTURE(Fixture, "webgpu: long replays by several threads, each encoded by two") {
+  constexpr int steps = 200, replays = 5, threads = 2;
+  const std::array<std::uint32_t, 2> triples{n, 3};
+  const auto [from, to] = whole();
+  gpu::CommandList commands;
+  for (int i = 0; i < steps; ++i) {
+    commands.add({pipeline.get(), whole(), std::as_bytes(std::span(triples)), {n / 64, 1, 1}});
+    commands.add_copy(from, to);
+  }
+  const auto replay = [&] {
+    const auto prepared = device->prepare(commands);
+    for (int i = 0; i < replays; ++i) device->replay(commands, prepared.get());
+    device->wait();
+  };
+  std::vector<std::thread> others;
+  for (int i = 0; i < threads; ++i) others.emplace_back(replay);
+  for (std::thread& other : others) other.join();
+  std::uint32_t product = 1;
+  for (int i = 0; i < steps * replays * threads; ++i) product *= 3;
+  std::vector<std::uint32_t> got(n);
+  device->download(std::as_writable_bytes(std::span(got)), *x, 0);
+  for (std::uint32_t i = 0; i < n; ++i) REQUIRE(got[i] == (i + 1) * product);
 }
 
 }  // namespace
