@@ -10,7 +10,9 @@ namespace tilewright::level_zero {
 struct ze_driver;
 struct ze_device;
 struct ze_context;
+struct ze_command_queue;
 struct ze_command_list;
+struct ze_fence;
 struct ze_event_pool;
 struct ze_event;
 struct ze_module;
@@ -19,7 +21,9 @@ struct ze_kernel;
 using ze_driver_handle_t = ze_driver*;
 using ze_device_handle_t = ze_device*;
 using ze_context_handle_t = ze_context*;
+using ze_command_queue_handle_t = ze_command_queue*;
 using ze_command_list_handle_t = ze_command_list*;
+using ze_fence_handle_t = ze_fence*;
 using ze_event_pool_handle_t = ze_event_pool*;
 using ze_event_handle_t = ze_event*;
 using ze_module_handle_t = ze_module*;
@@ -73,6 +77,7 @@ enum ze_structure_type_t : std::uint32_t {
   ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES = 0x7,
   ZE_STRUCTURE_TYPE_CONTEXT_DESC = 0xd,
   ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC = 0xe,
+  ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC = 0xf,
   ZE_STRUCTURE_TYPE_EVENT_POOL_DESC = 0x10,
   ZE_STRUCTURE_TYPE_EVENT_DESC = 0x11,
   ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC = 0x15,
@@ -231,6 +236,13 @@ struct ze_command_queue_desc_t {
   ze_command_queue_priority_t priority = ZE_COMMAND_QUEUE_PRIORITY_NORMAL;
 };
 
+struct ze_command_list_desc_t {
+  ze_structure_type_t stype = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
+  const void* pNext = nullptr;
+  std::uint32_t commandQueueGroupOrdinal = 0;
+  std::uint32_t flags = 0;
+};
+
 struct ze_event_pool_desc_t {
   ze_structure_type_t stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
   const void* pNext = nullptr;
@@ -331,7 +343,18 @@ using ContextDestroy = ze_result_t(ze_context_handle_t);
 using CommandListCreateImmediate = ze_result_t(ze_context_handle_t, ze_device_handle_t,
                                                const ze_command_queue_desc_t*,
                                                ze_command_list_handle_t*);
+using CommandListCreate = ze_result_t(ze_context_handle_t, ze_device_handle_t,
+                                      const ze_command_list_desc_t*, ze_command_list_handle_t*);
+using CommandListClose = ze_result_t(ze_command_list_handle_t);
 using CommandListDestroy = ze_result_t(ze_command_list_handle_t);
+using CommandListAppendEventReset = ze_result_t(ze_command_list_handle_t, ze_event_handle_t);
+using CommandQueueCreate = ze_result_t(ze_context_handle_t, ze_device_handle_t,
+                                       const ze_command_queue_desc_t*, ze_command_queue_handle_t*);
+using CommandQueueDestroy = ze_result_t(ze_command_queue_handle_t);
+using CommandQueueExecuteCommandLists = ze_result_t(ze_command_queue_handle_t, std::uint32_t count,
+                                                    ze_command_list_handle_t* lists,
+                                                    ze_fence_handle_t);
+using CommandQueueSynchronize = ze_result_t(ze_command_queue_handle_t, std::uint64_t nanoseconds);
 using CommandListAppendBarrier = ze_result_t(ze_command_list_handle_t, ze_event_handle_t signal,
                                              std::uint32_t wait_count, ze_event_handle_t* waits);
 using CommandListAppendMemoryCopy = ze_result_t(ze_command_list_handle_t, void* dst,

@@ -15,6 +15,8 @@ namespace tilewright::level_zero {
   X(DeviceGetComputeProperties) X(DeviceGetModuleProperties) X(DeviceGetMemoryProperties)         \
   X(DeviceGetCommandQueueGroupProperties) X(DeviceGetStatus) X(ContextCreate) X(ContextDestroy)   \
   X(CommandListCreateImmediate) X(CommandListDestroy) X(CommandListAppendBarrier)                 \
+  X(CommandListCreate) X(CommandListClose) X(CommandListAppendEventReset) X(CommandQueueCreate)   \
+  X(CommandQueueDestroy) X(CommandQueueExecuteCommandLists) X(CommandQueueSynchronize)            \
   X(CommandListAppendMemoryCopy) X(CommandListAppendLaunchKernel) X(EventPoolCreate)              \
   X(EventPoolDestroy) X(EventCreate) X(EventDestroy) X(EventHostSynchronize) X(EventHostReset)    \
   X(EventQueryKernelTimestamp) X(MemAllocDevice) X(MemAllocHost) X(MemFree) X(ModuleCreate)       \

@@ -96,6 +96,7 @@ Device::~Device() {
     return;
   }
   for (const Retired& retired : retired_) let_go(retired);
+  destroy_ended_lists();
   timestamps_.reset();
   unread_.clear();
   events_.reset();
@@ -126,6 +127,7 @@ void Device::close_handles() noexcept {
   reads_.clear([&](const Staging& staging) { api().MemFree(context_, staging.data); });
   if (copies_ != nullptr) api().CommandListDestroy(copies_);
   if (list_ != nullptr) api().CommandListDestroy(list_);
+  if (queue_ != nullptr) api().CommandQueueDestroy(queue_);
   if (context_ != nullptr) api().ContextDestroy(context_);
 }
 
@@ -206,7 +208,10 @@ std::unique_ptr<gpu::DeviceBuffer> Device::create_buffer(std::uint64_t bytes) {
 }
 
 void Device::retire(const Retired& retired) noexcept {
-  if (retired.last_use <= done_) return let_go(retired);
+  if (retired.last_use <= done_) {
+    let_go(retired);
+    return destroy_ended_lists();
+  }
   try {
     retired_.push_back(retired);
   } catch (const std::bad_alloc&) {
@@ -219,6 +224,7 @@ void Device::let_go(const Retired& retired) noexcept {
   if (retired.module != nullptr) api().ModuleDestroy(retired.module);
   if (retired.memory != nullptr) api().MemFree(context_, retired.memory);
   if (retired.event != nullptr) events_->put_back(retired.event);
+  if (retired.list != nullptr) ended_lists_.push_back(retired.list);
 }
 
 void Device::done_up_to(std::uint64_t command) {
@@ -231,6 +237,7 @@ void Device::done_up_to(std::uint64_t command) {
     let_go(retired);
     return true;
   });
+  destroy_ended_lists();
 }
 
 }  // namespace tilewright::level_zero

@@ -23,6 +23,7 @@
 namespace tilewright::level_zero {
 
 class Buffer;
+class ClosedList;
 class ComputePipeline;
 
 /// One GPU through Level Zero. Work goes to the GPU at once, through one command list that keeps
@@ -47,6 +48,7 @@ class Device final : public gpu::Device {
             std::uint64_t src_offset, std::uint64_t bytes) override;
   std::uint64_t start_download(HostRead read, gpu::DeviceBuffer& src,
                                std::uint64_t offset) override;
+  std::unique_ptr<gpu::PreparedCommands> prepare(const gpu::CommandList& commands) override;
   void replay(const gpu::CommandList& commands, gpu::PreparedCommands* prepared) override;
   void wait() override;
   std::uint64_t mark() override;
@@ -58,6 +60,7 @@ class Device final : public gpu::Device {
 
  private:
   friend class Buffer;
+  friend class ClosedList;
   friend class ComputePipeline;
 
   using Clock = std::chrono::steady_clock;
@@ -76,6 +79,7 @@ class Device final : public gpu::Device {
     ze_kernel_handle_t kernel;
     ze_module_handle_t module;
     ze_event_handle_t event;
+    ze_command_list_handle_t list;
   };
 
   void open();
@@ -102,6 +106,11 @@ class Device final : public gpu::Device {
   void keep_order();
   void was_appended();
   void append(const gpu::Launch& launch);
+  void append_all(const gpu::CommandList& commands);
+  void close(const gpu::CommandList& commands, ClosedList& closed);
+  void run(ClosedList& closed);
+  void retire(ClosedList& closed) noexcept;
+  void destroy_ended_lists() noexcept;
   void append_copy(void* dst, const void* src, std::uint64_t bytes, ze_event_handle_t signal);
   /// The event is signalled when all that was appended is done.
   ze_event_handle_t append_signal();
@@ -135,6 +144,7 @@ class Device final : public gpu::Device {
   ze_command_list_handle_t list_ = nullptr;
   ze_command_list_handle_t copies_ = nullptr;  // of an engine that only copies, where there is one
   bool in_order_ = false;                      // the list sees to it
+  ze_command_queue_handle_t queue_ = nullptr;  // of closed lists, from the first one on
   mutable std::atomic<bool> lost_{false};
 
   mutable std::mutex mutex_;
@@ -149,6 +159,9 @@ class Device final : public gpu::Device {
   ze_event_handle_t alone_ = nullptr;
   std::deque<Mark> marks_;  // by place
   std::vector<Retired> retired_;
+  std::size_t closed_lists_ = 0;  // that are there
+  std::vector<ze_command_list_handle_t>
+      ended_lists_;  // of those, what the queue may be at the end of
   std::uint64_t last_buffer_id_ = 0;
 
   std::mutex upload_mutex_;  // one upload at a time; taken before mutex_

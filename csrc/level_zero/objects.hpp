@@ -21,7 +21,7 @@ class Buffer final : public gpu::DeviceBuffer {
   ~Buffer() override {
     if (device_.fork_generation_ != fork_generation()) return;
     std::lock_guard lock(device_.mutex_);
-    device_.retire({last_use, data, nullptr, nullptr, nullptr});
+    device_.retire({last_use, data, nullptr, nullptr, nullptr, nullptr});
   }
 
  private:
@@ -53,7 +53,7 @@ class ComputePipeline final : public gpu::Pipeline {
   ~ComputePipeline() override {
     if (device_.fork_generation_ != fork_generation()) return;
     std::lock_guard lock(device_.mutex_);
-    device_.retire({last_use, nullptr, handle, module_, nullptr});
+    device_.retire({last_use, nullptr, handle, module_, nullptr, nullptr});
   }
 
  private:

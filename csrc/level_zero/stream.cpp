@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "core/text.hpp"
-#include "gpu/command_list.hpp"
 #include "level_zero/objects.hpp"
 #include "level_zero/results.hpp"
 #include "tilewright/error.hpp"
@@ -111,19 +110,6 @@ void Device::launch(const gpu::Launch& launch) {
     lock.unlock();
     wait();
   }
-}
-
-/// Launches that were checked when they were recorded.
-void Device::replay(const gpu::CommandList& commands, gpu::PreparedCommands* prepared) {
-  if (debug_) return gpu::Device::replay(commands, prepared);
-  std::lock_guard lock(mutex_);
-  check_usable();
-  commands.for_each([this](const gpu::Launch& launch) { append(launch); },
-                    [this](const gpu::Binding& dst, const gpu::Binding& src) {
-                      Buffer &to = of(*dst.buffer), &from = of(*src.buffer);
-                      to.last_use = from.last_use = appended_ + 1;
-                      append_copy(to.data + dst.offset, from.data + src.offset, dst.bytes, nullptr);
-                    });
 }
 
 void Device::append(const gpu::Launch& launch) {

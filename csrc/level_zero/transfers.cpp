@@ -70,7 +70,7 @@ void Device::end_aside(ze_event_handle_t begun, ze_event_handle_t ended) {
   was_appended();
   unordered_ = false;
   for (ze_event_handle_t event : {begun, ended}) {
-    retire({appended_, nullptr, nullptr, nullptr, event});
+    retire({appended_, nullptr, nullptr, nullptr, event, nullptr});
   }
 }
 

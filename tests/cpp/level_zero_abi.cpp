@@ -91,6 +91,7 @@ TEST_CASE("level-zero abi: other values") {
   CHECK_VALUE(ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES);
   CHECK_VALUE(ZE_STRUCTURE_TYPE_CONTEXT_DESC);
   CHECK_VALUE(ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC);
+  CHECK_VALUE(ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC);
   CHECK_VALUE(ZE_STRUCTURE_TYPE_EVENT_POOL_DESC);
   CHECK_VALUE(ZE_STRUCTURE_TYPE_EVENT_DESC);
   CHECK_VALUE(ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC);
@@ -169,6 +170,10 @@ TEST_CASE("level-zero abi: descriptors") {
   CHECK_MEMBER(ze_command_queue_desc_t, flags);
   CHECK_MEMBER(ze_command_queue_desc_t, mode);
   CHECK_MEMBER(ze_command_queue_desc_t, priority);
+
+  CHECK_HEAD(ze_command_list_desc_t);
+  CHECK_MEMBER(ze_command_list_desc_t, commandQueueGroupOrdinal);
+  CHECK_MEMBER(ze_command_list_desc_t, flags);
   CHECK_HEAD(ze_event_pool_desc_t);
   CHECK_MEMBER(ze_event_pool_desc_t, flags);
   CHECK_MEMBER(ze_event_pool_desc_t, count);

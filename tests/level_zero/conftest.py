@@ -45,6 +45,17 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture(scope="session")
+def newer_loader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The system's loader with a call of later ones, which came with lists that keep order."""
+    folder = tmp_path_factory.mktemp("loader")
+    source, library = folder / "newer.c", folder / "libze_newer.so"
+    source.write_text("int zeCommandListHostSynchronize(void) { return 0; }\n")
+    link = ["-Wl,--no-as-needed", "-l:libze_loader.so.1"]
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, *link], check=True)
+    return library
+
+
 @pytest.fixture
 def run_python(run_python: Run, module: Path, tmp_path: Path) -> Run:
     """With compiled kernels in a folder of the test's own, and kernels.cl in MODULE."""

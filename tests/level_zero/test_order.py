@@ -40,17 +40,6 @@ def test_commands_shuffled_between_barriers(
     assert succeeds(ORDER, ZE_CPU_SHUFFLE=seed, ZE_CPU_COPY_ENGINE=copy_engine) == "\n"
 
 
-@pytest.fixture(scope="session")
-def newer_loader(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The system's loader with a call of later ones, which came with lists that keep order."""
-    folder = tmp_path_factory.mktemp("loader")
-    source, library = folder / "newer.c", folder / "libze_newer.so"
-    source.write_text("int zeCommandListHostSynchronize(void) { return 0; }\n")
-    link = ["-Wl,--no-as-needed", "-l:libze_loader.so.1"]
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, *link], check=True)
-    return library
-
-
 @pytest.mark.parametrize("copy_engine", ["0", "1"])
 def test_lists_that_keep_their_order(
     succeeds: Callable[..., str], newer_loader: Path, copy_engine: str
