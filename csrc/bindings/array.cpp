@@ -30,7 +30,7 @@ namespace {
 PyTypeObject* base_class = nullptr;
 PyTypeObject* array_class = nullptr;  // Python's Array
 constexpr std::size_t dtype_count = EnumNames<DType>::values.size();
-std::array<PyObject*, dtype_count> numpy_dtypes{};  // null where NumPy has none: bfloat16
+std::array<PyObject*, dtype_count> numpy_dtypes{};  // of bfloat16, which NumPy lacks, our own
 std::array<PyObject*, dtype_count> dtype_names{};
 
 /// The complex dtypes, of which NumPy's names are those of Arrays.
@@ -473,6 +473,12 @@ void bind_array(py::module_& m) {
   if (made_class == nullptr) throw py::error_already_set();
   base_class = array_class = reinterpret_cast<PyTypeObject*>(made_class);
   m.add_object("ArrayBase", made_class);
+  m.def(
+      "_set_bfloat16",
+      [](py::object dtype) {
+        numpy_dtypes[static_cast<std::size_t>(DType::bfloat16)] = dtype.release().ptr();
+      },
+      py::arg("dtype"), "What Arrays of bfloat16 have as their dtype.");
   m.def(
       "_set_array_class",
       [](const py::type& cls) {

@@ -46,7 +46,7 @@ struct ArrayObject {
   PyObject ob_base;   ///< what PyObject_HEAD declares
   PyObject* backend;  ///< Python's; null until it is made, as what follows
   PyObject* shape;    ///< a tuple of int
-  PyObject* dtype;    ///< NumPy's
+  PyObject* dtype;    ///< NumPy's; of bfloat16 the package's own
   PyObject* weak_references;
   Size size;              ///< in elements
   DType stored_as;        ///< of complex elements, what their parts are stored as
@@ -107,7 +107,7 @@ pybind11::object new_view(const ArrayObject& of, pybind11::handle shape,
 /// How many elements a shape has; InvalidArgument where 64 bits do not count their bytes.
 Size elements_of(const char* call, pybind11::handle shape);
 
-/// NumPy's dtype of real elements.
+/// NumPy's dtype of real elements; of bfloat16 the package's own.
 PyObject* numpy_dtype(DType dtype) noexcept;
 /// The DType that is NumPy's `dtype`; InvalidArgument where there is none, as for complex ones.
 DType to_stored_as(pybind11::handle dtype, const char* call);

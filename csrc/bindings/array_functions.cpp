@@ -51,10 +51,8 @@ PyObject* in_place_slot(PyObject* a, PyObject* b) {
 bool is_square(PyObject* a, PyObject* b) {
   const ArrayObject* const array = array_in(a);
   if (array == nullptr || !PyLong_CheckExact(b)) return false;
-  const bool is_float = array->stored_as == DType::float16 || array->stored_as == DType::float32 ||
-                        array->stored_as == DType::float64;
   int overflow = 0;
-  return is_float && PyLong_AsLongAndOverflow(b, &overflow) == 2 && overflow == 0;
+  return is_float(array->stored_as) && PyLong_AsLongAndOverflow(b, &overflow) == 2 && overflow == 0;
 }
 
 /// Powers below 0 of integers are no integers; of exponents in memory nobody looks at the sign.

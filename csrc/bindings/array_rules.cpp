@@ -91,6 +91,13 @@ bool is_signed(DType dtype) {
 
 DType float_of(std::size_t bytes) { return bytes <= 2 ? float16 : bytes == 4 ? float32 : float64; }
 
+/// Where one of two that differ is bfloat16: it holds integers of 8 bits, float32 those of 16 and
+/// all of float16 and bfloat16.
+DType promoted_bfloat16(DType other) {
+  if (is_float(other)) return size_of(other) == 2 ? float32 : other;
+  return size_of(other) == 1 ? bfloat16 : float_of(2 * size_of(other));
+}
+
 }  // namespace
 
 std::span<const ElementFunction> element_functions() noexcept { return functions; }
@@ -122,6 +129,8 @@ std::optional<DType> promoted(DType a, DType b) noexcept {
   if (a == b) return a;
   if (a == boolean) return b;
   if (b == boolean) return a;
+  if (a == bfloat16) return promoted_bfloat16(b);
+  if (b == bfloat16) return promoted_bfloat16(a);
   if (size_of(a) > size_of(b) || (size_of(a) == size_of(b) && is_float(a))) std::swap(a, b);
   // b is as large as a at least.
   if (is_float(b)) {

@@ -9,6 +9,7 @@
 #include "bindings/backend.hpp"
 #include "bindings/choices.hpp"
 #include "bindings/deferred.hpp"
+#include "bindings/dlpack.hpp"
 #include "bindings/enums.hpp"
 #include "bindings/errors.hpp"
 #include "bindings/event.hpp"
@@ -44,6 +45,7 @@ PYBIND11_MODULE(_core, m) {
   bind_array_ops(backend);
   bind_choices(m);
   bind_deferred(m);
+  bind_dlpack(m);
   bind_array_reduce(m);
   bind_kernel(m, backend);
   bind_program(m, backend);

@@ -82,6 +82,7 @@ from tilewright.namespace.devices import (
     set_default_device,
 )
 from tilewright.namespace.dtypes import (
+    bfloat16,
     bool,
     can_cast,
     complex64,
@@ -326,6 +327,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bfloat16",
     "bincount",
     "bitwise_and",
     "bitwise_invert",

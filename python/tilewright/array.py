@@ -11,6 +11,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.array_methods import ArrayMethods, _of, _of_package
 from tilewright.shapes import permuted, rows, to_axes, to_new_shape, to_one_axis
+from tilewright.small_floats import BFLOAT16, HOST, ml_dtype, to_dlpack, widened
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Sequence
@@ -99,10 +100,25 @@ class Array(ArrayMethods):
     # To the host ----------------------------------------------------------------------------------
 
     def numpy(self, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
-        """A copy of the array on the host, in `out` if it is given."""
+        """A copy of the array on the host, in `out` if it is given. bfloat16, which NumPy has not,
+        comes as ml_dtypes has it where that is installed, and is a TypeError elsewhere."""
         out = self._host("numpy", out)
+        self.backend.copy_dtoh(
+            out.view(HOST) if self.dtype is BFLOAT16 else out, self._contiguous()
+        )
+        return out
+
+    def _values(self) -> npt.NDArray[Any]:
+        """The elements on the host; those of bfloat16 as bits under a name."""
+        if self.dtype is not BFLOAT16:
+            return self.numpy()
+        out = np.empty(self.shape, HOST)
         self.backend.copy_dtoh(out, self._contiguous())
         return out
+
+    def _numbers(self) -> npt.NDArray[Any]:
+        """The elements on the host; those of bfloat16 as float32."""
+        return widened(self._values()) if self.dtype is BFLOAT16 else self.numpy()
 
     def numpy_async(
         self, out: npt.NDArray[Any] | None = None
@@ -112,12 +128,14 @@ class Array(ArrayMethods):
         The read is queued by the call, so what is done to the array after it does not show.
         """
         out = self._host("numpy_async", out)
-        return _filled(self.backend.copy_dtoh_async(out, self._contiguous()), out)
+        target = out.view(HOST) if self.dtype is BFLOAT16 else out
+        return _filled(self.backend.copy_dtoh_async(target, self._contiguous()), out)
 
     def _host(self, call: str, out: npt.NDArray[Any] | None) -> npt.NDArray[Any]:
         """`out` where it is as the array is, or a new one where there is none."""
         if out is None:
-            return np.empty(self.shape, self.dtype)
+            own = ml_dtype(call) if self.dtype is BFLOAT16 else self.dtype
+            return np.empty(self.shape, own)
         if not isinstance(out, np.ndarray):
             raise _core.InvalidArgument(
                 f"{call}: out is of type {type(out).__name__}, expected a NumPy array"
@@ -134,6 +152,8 @@ class Array(ArrayMethods):
     ) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("an Array is read by copying it; np.from_dlpack may share its memory")
+        if self.dtype is BFLOAT16 and dtype is not None and self.dtype != dtype:
+            return self._numbers().astype(dtype, copy=False)
         host = self.numpy()
         return host if dtype is None else host.astype(dtype, copy=False)
 
@@ -152,11 +172,11 @@ class Array(ArrayMethods):
             raise _core.InvalidArgument(
                 f"item: the array has {one.size} elements (shape {one.shape}), expected 1"
             )
-        return one.numpy().item()
+        return one._numbers().item()
 
     def tolist(self) -> Any:
         """The elements as Python numbers, in lists."""
-        return self.numpy().tolist()
+        return self._numbers().tolist()
 
     def __float__(self) -> float:
         return float(self.item())
@@ -215,11 +235,12 @@ class Array(ArrayMethods):
         if memory is None:
             if copy is False:
                 raise BufferError("the host cannot address this Array's memory; pass copy=None")
-            host = self.numpy()
+            host = self._values()
         else:
             item = self.itemsize
             host = np.ndarray(
-                self.shape, self.dtype, memory, self.offset * item,
+                self.shape, HOST if self.dtype is BFLOAT16 else self.dtype, memory,
+                self.offset * item,
                 [step * item for step in self.strides],
             )  # fmt: skip
         options: dict[str, Any] = {"stream": stream}
@@ -227,7 +248,7 @@ class Array(ArrayMethods):
             options["max_version"] = max_version
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"an Array is given to host memory only, not to device {dl_device}")
-        return host.__dlpack__(**options)
+        return to_dlpack(host, options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (KDL_CPU, 0)
@@ -339,7 +360,7 @@ class Array(ArrayMethods):
         if stream is not None:
             raise _core.InvalidArgument("to_device: stream is given, expected None")
         backend = to_backend("to_device", device)
-        return self if backend is self.backend else backend._upload(self.numpy())
+        return self if backend is self.backend else backend._upload(self._values())
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         import tilewright
@@ -361,7 +382,7 @@ class Array(ArrayMethods):
     def __reduce__(self) -> Any:
         from tilewright.travel import PROCESS, unpacked
 
-        return unpacked, (self.numpy(), self.backend.device.id, PROCESS)
+        return unpacked, (self._values(), self.backend.device.id, PROCESS)
 
     def __sizeof__(self) -> int:
         """The bytes of the elements too, as NumPy counts them; Dask asks for it."""
@@ -430,7 +451,7 @@ def _is_readable(x: Array) -> bool:
     if x.size == 0:
         return True
     try:
-        x[(0,) * x.ndim].numpy()
+        x[(0,) * x.ndim]._values()
     except _core.IndexOutOfRange:
         raise
     except (_core.InvalidArgument, _core.NotInitialized):
@@ -443,7 +464,7 @@ def _values_text(x: Array) -> str:
     options: Any = np.get_printoptions()
     edge, threshold = options["edgeitems"], options["threshold"]
     if x.size <= threshold:
-        values = x.numpy()
+        values = x._numbers()
     else:
         # One element stands for all that are left out along an axis.
         sizes = tuple(min(size, 2 * edge + 1) for size in x.shape)
@@ -453,7 +474,7 @@ def _values_text(x: Array) -> str:
             *(ends if size > 2 * edge > 0 else (slice(None),) for size in x.shape)
         ):
             shown[corner] = x[corner]
-        values, threshold = shown.numpy(), 0
+        values, threshold = shown._numbers(), 0
     return np.array2string(values, separator=", ", prefix="Array(", threshold=threshold)
 
 

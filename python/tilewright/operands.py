@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright import _core, tracing
 from tilewright.array import Array
+from tilewright.small_floats import BFLOAT16, converted, from_dlpack, own_dtype, recognised
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,17 +39,20 @@ def invalid(call: str, what: str) -> NoReturn:
     raise _core.InvalidArgument(f"{call}: {what}")
 
 
-# What Arrays hold: NumPy's names of the dtypes.
-DTYPES = tuple(
-    np.dtype(name)
-    for name in (
+# What Arrays hold: NumPy's names of the dtypes, and bfloat16.
+DTYPES = (
+    *(np.dtype(name) for name in (
         "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
         "float32", "float64", "complex64", "complex128",
-    )
+    )),
+    BFLOAT16,
 )  # fmt: skip
+# Those that are computed in float32, and rounded where they are stored.
+HALVES = (FLOAT16, BFLOAT16)
 
 
 _NAMES = {one: one.name for one in DTYPES}
+_BY_NAME = {one.name: one for one in DTYPES}
 # The least and the largest number of each dtype of integers.
 LIMITS = {
     one: (int(np.iinfo(one).min), int(np.iinfo(one).max)) for one in DTYPES if one.kind in "iu"
@@ -80,7 +84,7 @@ def to_dtype(call: str, dtype: npt.DTypeLike, name: str = "dtype") -> np.dtype[A
     except (KeyError, TypeError):
         pass
     try:
-        wanted = None if dtype is None else np.dtype(dtype)
+        wanted = None if dtype is None else own_dtype(np.dtype(dtype))
     except Exception:
         wanted = None
     if wanted is None or wanted not in DTYPES:
@@ -90,7 +94,7 @@ def to_dtype(call: str, dtype: npt.DTypeLike, name: str = "dtype") -> np.dtype[A
         )  # fmt: skip
     if isinstance(dtype, (str, type)):
         _KNOWN[dtype] = wanted
-    return cast("np.dtype[Any]", wanted)
+    return wanted
 
 
 def stored(backend: _core.Backend) -> frozenset[np.dtype[Any]]:
@@ -100,7 +104,7 @@ def stored(backend: _core.Backend) -> frozenset[np.dtype[Any]]:
         names = [str(one.value) for one in backend.capabilities().storage_dtypes]
         parts = {"float32": "complex64", "float64": "complex128"}
         names += [parts[name] for name in names if name in parts]
-        kept = frozenset(np.dtype(name) for name in names if name != "bfloat16")
+        kept = frozenset(_BY_NAME[name] for name in names)
         backend._stored = kept  # type: ignore[attr-defined]
     return cast("frozenset[np.dtype[Any]]", kept)
 
@@ -177,8 +181,10 @@ def read_host(call: str, name: str, given: Any) -> npt.NDArray[Any]:
         invalid(call, f"{name} is {shown(given)}, expected numbers")
     try:
         if hasattr(given, "__dlpack__") and not hasattr(given, "__array_interface__"):
-            return np.from_dlpack(given)
+            return from_dlpack(given)
         values = np.asarray(given)
+        if values.dtype.kind == "V":
+            return recognised(values)
         if isinstance(given, (list, tuple)) and values.dtype == np.float64:
             values = _whole(given, values)
         return values
@@ -201,7 +207,9 @@ def _whole(given: Any, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def to_host(call: str, name: str, value: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """The number or array as an array of this dtype."""
     try:
-        return np.asarray(value, dtype)
+        return converted(np.asarray(value), dtype) if dtype is BFLOAT16 else (
+            np.asarray(value, dtype)
+        )  # fmt: skip
     except (OverflowError, ValueError) as error:
         raise _core.InvalidArgument(f"{call}: {name} is {shown(value)}: {error}") from error
 
@@ -227,7 +235,7 @@ class Operands(_core.Backend):
         return self._uploaded(values)
 
     def _uploaded(self, values: npt.NDArray[Any]) -> Array:
-        array = self._new(values.shape, values.dtype)
+        array = self._new(values.shape, own_dtype(values.dtype))
         self.copy_htod(array, values)
         return array
 
@@ -246,7 +254,7 @@ class Operands(_core.Backend):
                 arrays.append(one)
             else:
                 values = read_host(call, name, one)
-                own = values.dtype if has_own_dtype(one) else None
+                own = own_dtype(values.dtype) if has_own_dtype(one) else None
                 if own is None and values.dtype.kind not in "iuf":
                     invalid(call, f"{name} is {shown(one)}, expected numbers")
                 arrays.append(values)
@@ -283,28 +291,30 @@ class Operands(_core.Backend):
         if isinstance(x, Array):
             check_made("array", "x", x)
             if x.backend is not self:
-                return self.array(x.numpy(), wanted or x.dtype)
+                return self._upload(converted(x._values(), wanted or x.dtype))
             if wanted not in (None, x.dtype):
                 return self.cast(x, wanted)
             return x.copy()
         values = read_host("array", "x", x)
-        if values.dtype.kind not in "fiub":
+        own = own_dtype(values.dtype)
+        if own.kind not in "fiub":
             invalid("array", f"x is of dtype {values.dtype}, expected numbers")
         if wanted is None:
             if has_own_dtype(x):
-                check_dtype("array", "x", values.dtype, (FLOAT32, FLOAT16, INT32))
-            wanted = values.dtype if has_own_dtype(x) else FLOAT32
-        return self._upload(values.astype(wanted, copy=False))
+                check_dtype("array", "x", own, (FLOAT32, FLOAT16, INT32, BFLOAT16))
+            wanted = own if has_own_dtype(x) else FLOAT32
+        return self._upload(converted(values, wanted))
 
     def from_dlpack(self, x: Any) -> Array:
         """A copy of another library's tensor on this device."""
         if not hasattr(x, "__dlpack__"):
             invalid("from_dlpack", f"x is {shown(x)}, expected an object with __dlpack__")
         try:
-            values = np.from_dlpack(x)
+            values = from_dlpack(x)
         except Exception as error:
             raise _core.InvalidArgument(f"from_dlpack: x cannot be read: {error}") from error
-        check_dtype("from_dlpack", "x", values.dtype, (FLOAT32, FLOAT16, INT32))
+        own = own_dtype(values.dtype)
+        check_dtype("from_dlpack", "x", own, (FLOAT32, FLOAT16, INT32, BFLOAT16))
         return self._upload(values)
 
     def empty(self, shape: int | Sequence[int], dtype: npt.DTypeLike = FLOAT32) -> Array:
@@ -332,7 +342,8 @@ class Operands(_core.Backend):
     ) -> Array:
         sizes, wanted = to_shape(call, shape), to_dtype(call, dtype)
         check_stored(call, self, wanted)
-        one = to_host(call, "value", value, wanted)
+        # bfloat16's range is float32's.
+        one = to_host(call, "value", value, FLOAT32 if wanted is BFLOAT16 else wanted)
         # Made before the host's copy, so that a size no device could hold is refused by it.
         array = self._new(sizes, wanted)
         array[...] = one.item()

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.operands import DTYPES, check_stored, has_own_dtype, invalid, read_host
+from tilewright.operands import DTYPES, check_stored, has_own_dtype, invalid, read_host, to_dtype
+from tilewright.small_floats import converted, own_dtype, widened
 
 
 def read_operand(backend: Any, call: str, name: str, given: Any, like: np.dtype[Any]) -> Any:
@@ -23,12 +24,12 @@ def read_operand(backend: Any, call: str, name: str, given: Any, like: np.dtype[
         return NotImplemented
     values = read_host(call, name, given)
     if not has_own_dtype(given):
-        values = values.astype(_weak(values, like, backend, call, name), copy=False)
-    dtype = values.dtype
+        values = converted(values, _weak(values, like, backend, call, name))
+    dtype = own_dtype(values.dtype)
     if dtype not in DTYPES:
         invalid(call, f"{name} is of dtype {dtype}, expected bool or numbers of 64 bits or less")
     if values.ndim == 0 and dtype.kind != "c":
-        return np.dtype(dtype.name), values.item()
+        return to_dtype(call, dtype.name), widened(values).item()
     check_stored(call, backend, dtype)
     return backend._upload(values)
 

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import devices
+from tilewright.small_floats import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,18 +46,19 @@ def to_frames(x: Array) -> tuple[dict[str, Any], list[memoryview]]:
     """A header and the bytes, as Dask sends them."""
     header = {
         "shape": x.shape,
-        "dtype": x.dtype.str,
+        "dtype": x.dtype.name,
         "device": x.backend.device.id,
         "process": PROCESS,
     }
-    return header, [x.numpy().reshape(-1).view(np.uint8).data]
+    return header, [x._values().reshape(-1).view(np.uint8).data]
 
 
 def from_frames(header: dict[str, Any], frames: Sequence[Any]) -> Array:
     """The Array of a header and its bytes, which may come in several parts."""
     parts = [np.frombuffer(frame, np.uint8) for frame in frames]
     host = parts[0] if len(parts) == 1 else np.concatenate([*parts, np.empty(0, np.uint8)])
-    values = host.view(header["dtype"]).reshape(header["shape"])
+    dtype = HOST if header["dtype"] == "bfloat16" else header["dtype"]
+    values = host.view(dtype).reshape(header["shape"])
     return arrival(header["device"], header["process"])._upload(values)
 
 
@@ -64,8 +66,8 @@ def token(x: Array) -> tuple[str, ...]:
     """The same of Arrays that have the same elements on one device."""
     import hashlib
 
-    content = hashlib.sha256(x.numpy().tobytes()).hexdigest()
-    return "tilewright.Array", x.backend.device.id, x.dtype.str, str(x.shape), content
+    content = hashlib.sha256(x.tobytes()).hexdigest()
+    return "tilewright.Array", x.backend.device.id, x.dtype.name, str(x.shape), content
 
 
 def _packed_error(error: BaseException) -> Any:

@@ -18,6 +18,7 @@ from tilewright.namespace.selection import searchsorted, take
 from tilewright.namespace.sorting import argsort
 from tilewright.operands import invalid, shown
 from tilewright.shapes import to_axes, to_one_axis
+from tilewright.small_floats import can_cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,7 @@ def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Array:
         if given is None:
             continue
         one = beside("ediff1d", name, given, x)
-        if not np.can_cast(one.dtype, x.dtype, "same_kind"):
+        if not can_cast(one.dtype, x.dtype, "same_kind"):
             raise TypeError(f"ediff1d: {name} is {one.dtype}, which {x.dtype} does not hold")
         one = one.reshape(-1).astype(x.dtype, copy=False)
         parts = [one, *parts] if name == "to_begin" else [*parts, one]

@@ -18,6 +18,7 @@ from tilewright.namespace.selection import nonzero, take, take_along_axis
 from tilewright.namespace.sorting import argsort
 from tilewright.operands import invalid, shown
 from tilewright.shapes import to_one_axis
+from tilewright.small_floats import can_cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,7 +175,7 @@ def copyto(dst: Array, src: ArrayLike, casting: str = "same_kind", where: ArrayL
 
     dst = an_array("copyto", dst, "dst")
     source = beside("copyto", "src", src, dst)
-    if not np.can_cast(source.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+    if not can_cast(source.dtype, dst.dtype, casting):
         raise TypeError(f"copyto: src is {source.dtype}, no {dst.dtype} by casting {casting!r}")
     _core._make_writable(dst, "copyto")
     source = source.astype(dst.dtype, copy=False)

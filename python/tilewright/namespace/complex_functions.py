@@ -22,6 +22,7 @@ from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
 from tilewright.operands import check_stored, invalid, parts_dtype, shown
 from tilewright.program import Program, Value
 from tilewright.reading import read_operand
+from tilewright.small_floats import can_cast
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
@@ -245,7 +246,7 @@ def _target(
     backend._own(call, "out", out)
     if out.shape != shape:
         invalid(call, f"out has shape {out.shape}, expected {shape}")
-    if not np.can_cast(result, out.dtype, "same_kind"):
+    if not can_cast(result, out.dtype, "same_kind"):
         invalid(
             call,
             f"out is {out.dtype}, but the result is {result}; write tw.real(...), or give an Array "

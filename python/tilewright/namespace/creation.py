@@ -27,6 +27,8 @@ from tilewright.operands import (
     to_shape,
 )
 from tilewright.reading import default_integer
+from tilewright.small_floats import BFLOAT16, converted, own_dtype
+from tilewright.small_floats import from_dlpack as host_from_dlpack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,25 +107,27 @@ def _to_array(
         check_stored(call, backend, wanted)
         if backend is obj.backend:
             return obj.astype(wanted)
-        host = obj.numpy()
-        _check_real(call, "obj", host.dtype, wanted)
-        return backend._upload(host.astype(wanted, copy=False))
+        _check_real(call, "obj", obj.dtype, wanted)
+        return backend._upload(converted(obj._values(), wanted))
     if copy is False:
         invalid(call, f"copy is False, but obj is {shown(obj)}, which is not on the device")
     backend = to_backend(call, device)
     if type(obj) is np.ndarray and dtype is None and obj.dtype in stored(backend):
         return backend._upload(obj)
     if isinstance(obj, (list, tuple)):
+        if dtype is None and _are_bfloat16(obj):
+            dtype = BFLOAT16
         obj = _host_items(obj)
     values = read_host(call, "obj", obj)
     if values.dtype.kind == "O":
         _refuse_too_large(call, values)
-    if values.dtype.kind not in "biufc":
+    own = own_dtype(values.dtype)
+    if own.kind not in "biufc":
         invalid(call, f"obj is of dtype {values.dtype}, expected bool or numbers")
     if dtype is not None:
         wanted = _dtype_for(call, dtype, FLOAT32, backend)
     elif has_own_dtype(obj):
-        wanted = values.dtype.newbyteorder("=")
+        wanted = own.newbyteorder("=")
         if wanted not in DTYPES:
             invalid(call, f"obj is of dtype {values.dtype}, expected 64 bits or less a part")
         check_stored(call, backend, wanted)
@@ -135,7 +139,7 @@ def _to_array(
             invalid(call, f"obj has numbers that {wanted} does not hold")
     _check_real(call, "obj", values.dtype, wanted)
     with np.errstate(all="ignore"):
-        return backend._upload(values.astype(wanted, copy=False))
+        return backend._upload(converted(values, wanted))
 
 
 def _refuse_too_large(call: str, values: np.ndarray[Any, Any]) -> None:
@@ -145,10 +149,23 @@ def _refuse_too_large(call: str, values: np.ndarray[Any, Any]) -> None:
             invalid(call, f"obj has {shown(one)}, which no dtype of integers holds; write a float")
 
 
+def _are_bfloat16(items: Any) -> bool:
+    """Whether a list has Arrays of bfloat16 in it, and beside them but Python's numbers."""
+    found = False
+    for one in items:
+        if isinstance(one, (list, tuple)):
+            found = _are_bfloat16(one) or found
+        elif isinstance(one, Array) and one.dtype is BFLOAT16:
+            found = True
+        elif has_own_dtype(one):
+            return False
+    return found
+
+
 def _host_items(items: Any) -> Any:
     """A list with the Arrays in it read."""
     if isinstance(items, Array):
-        return items.numpy()
+        return items._numbers()
     if isinstance(items, (list, tuple)) and any(
         isinstance(one, (list, tuple, Array)) for one in items
     ):
@@ -165,7 +182,7 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     if copy is False:
         invalid("from_dlpack", "copy is False, but the memory of another library is copied")
     try:
-        values = np.from_dlpack(x)
+        values = host_from_dlpack(x)
     except Exception as error:
         raise _core.InvalidArgument(f"from_dlpack: x cannot be read: {error}") from error
     return asarray(values, device=device)
@@ -221,7 +238,7 @@ def _filled(
         kinds = {bool: "b", int: "i", float: "f", complex: "c"}
         default = _default_for(next(kinds[one] for one in kinds if isinstance(value, one)), backend)
     elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():
-        default = np.dtype(value.dtype)
+        default = to_dtype(call, value.dtype)
     else:
         invalid(call, f"fill_value is {shown(value)}, expected a number")
     wanted = _dtype_for(call, dtype, default, backend)

@@ -75,7 +75,7 @@ def _cuts(call: str, given: Any, size: int, even: bool) -> list[int]:
             invalid(call, f"{size} elements do not make {count} equal parts; use array_split")
         each, more = divmod(size, count)
         return [i * each + min(i, more) for i in range(count + 1)]
-    host = given.numpy() if isinstance(given, Array) else given
+    host = given._numbers() if isinstance(given, Array) else given
     try:
         cuts = [to_integer(call, "indices_or_sections", one) for one in host]
     except TypeError:

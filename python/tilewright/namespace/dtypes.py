@@ -1,4 +1,4 @@
-"""dtypes by the standard: NumPy's own, of which a device has what it says."""
+"""dtypes by the standard: NumPy's own and bfloat16, of which a device has what it says."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.operands import DTYPES, invalid, shown, to_dtype
+from tilewright.small_floats import BFLOAT16, promote_types
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,6 +28,7 @@ uint64 = np.dtype(np.uint64)
 float16 = np.dtype(np.float16)
 float32 = np.dtype(np.float32)
 float64 = np.dtype(np.float64)
+bfloat16 = BFLOAT16
 complex64 = np.dtype(np.complex64)
 complex128 = np.dtype(np.complex128)
 
@@ -91,8 +93,8 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
 
 
 def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
-    """NumPy's, less float64 for uint64 and a signed integer, which does not hold them."""
-    both = np.promote_types(a, b)
+    """promote_types(), less float64 for uint64 and a signed integer, which does not hold them."""
+    both = promote_types(a, b)
     if both.kind == "f" and a.kind not in "fc" and b.kind not in "fc":
         invalid("result_type", f"{a} and {b}: no dtype holds both; cast one of them")
     return both
@@ -105,6 +107,9 @@ def can_cast(from_: Any, to: npt.DTypeLike, /) -> builtins.bool:
         return promote(source, target) == target
     except _core.InvalidArgument:
         return False
+
+
+BFLOAT16_MOST = 2.0**128 - 2.0**120
 
 
 class finfo_object(NamedTuple):
@@ -128,6 +133,8 @@ def finfo(type: Any, /) -> finfo_object:
     dtype = _of("finfo", type)
     if dtype.kind not in "fc":
         invalid("finfo", f"type is {dtype}, expected a float dtype")
+    if dtype == BFLOAT16:
+        return finfo_object(16, 2.0**-7, BFLOAT16_MOST, -BFLOAT16_MOST, 2.0**-126, dtype)
     limits = np.finfo(dtype)
     dtype = np.dtype(limits.dtype)
     return finfo_object(

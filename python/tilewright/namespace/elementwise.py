@@ -3,13 +3,13 @@ them, broadcasts, and writes into `out` where that is given."""
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Protocol, overload
-
-import numpy as np
 
 from tilewright import _core
 from tilewright.array import Array
-from tilewright.operands import FLOAT16, invalid, shown
+from tilewright.operands import HALVES, invalid, shown
+from tilewright.small_floats import own_dtype, promote_types
 
 if TYPE_CHECKING:
 
@@ -117,9 +117,10 @@ def clip(
 def nextafter(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
     """The next number of the dtype from x1 on towards x2."""
     dtypes = [one.dtype for one in (x1, x2) if hasattr(one, "dtype")]
-    if FLOAT16 in dtypes and np.result_type(*dtypes) == FLOAT16:
+    met = reduce(promote_types, map(own_dtype, dtypes)) if dtypes else None
+    if met in HALVES:
         raise _core.Unsupported(
-            "nextafter: float16 is computed in float32, whose next numbers it does not hold; write "
+            f"nextafter: {met} is computed in float32, whose next numbers it does not hold; write "
             ".astype('float32')"
         )
     return _nextafter(x1, x2, out=out)  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
 from tilewright.namespace.products import diagonal
 from tilewright.namespace.selection import take, take_along_axis
-from tilewright.operands import FLOAT16, FLOAT32, INT32, complex_dtype, invalid, parts_dtype, shown
+from tilewright.operands import FLOAT32, HALVES, INT32, complex_dtype, invalid, parts_dtype, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,8 +86,8 @@ class Matrices:
 
 def of_floats(call: str, name: str, x: Array) -> Array:
     """In a dtype that is factored: integers and bool in float32."""
-    if x.dtype == FLOAT16:
-        invalid(call, f"{name} is float16, expected float32; write {name}.astype('float32')")
+    if x.dtype in HALVES:
+        invalid(call, f"{name} is {x.dtype}, expected float32; write {name}.astype('float32')")
     return x if x.dtype.kind in "fc" else x.astype(FLOAT32)
 
 

@@ -16,9 +16,10 @@ from tilewright.namespace.manipulation import broadcast_to, diff, stack
 from tilewright.namespace.reductions import cumulative_sum
 from tilewright.namespace.selection import take
 from tilewright.namespace.sorting import topk
-from tilewright.operands import invalid, read_host, shown, stored, to_integer
+from tilewright.operands import HALVES, invalid, read_host, shown, stored, to_integer
 from tilewright.program import Program
 from tilewright.reading import _weak, default_integer
+from tilewright.small_floats import BFLOAT16
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +156,7 @@ def _weighed(call: str, keys: Array, weights: Any, groups: int) -> Array:
         made.imag[...] = _sums(keys, weights.imag.copy(), groups)
         return made
     final = reductions._summed_in(call, weights, None)
-    within = np.dtype(np.float32) if final == np.float16 else final
+    within = np.dtype(np.float32) if final in HALVES else final
     summed = _sums(keys, weights.astype(within, copy=False)._contiguous(), groups)
     return summed.astype(final, copy=False)
 
@@ -175,7 +176,7 @@ def _host_edges(call: str, x: Array, bins: Any) -> tuple[Host, Array]:
     """Given edges, here and on the device."""
     if isinstance(bins, Array):
         x.backend._own(call, "bins", bins)
-        host, here = bins.numpy(), bins
+        host, here = bins._numbers(), bins
     else:
         host = read_host(call, "bins", bins)
         if host.dtype.kind not in "biuf":
@@ -250,6 +251,9 @@ def _real(call: str, x: Any, name: str) -> Array:
         invalid(call, f"{name} is {shown(x)}, expected an Array; write tw.asarray({name})")
     if x.dtype.kind == "c":
         invalid(call, f"{name} is {x.dtype}, expected real numbers, which have an order")
+    if x.dtype == BFLOAT16:
+        # In float32, which holds the edges between its numbers too.
+        return x.astype(np.float32)
     return x.astype(np.uint8) if x.dtype.kind == "b" else x
 
 
@@ -272,7 +276,7 @@ def _range(call: str, given: Any) -> tuple[float, float] | None:
 def _equal_bins(call: str, x: Array, count: int, within: tuple[float, float] | None) -> Host:
     """NumPy's edges of bins of one width."""
     if within is None and x.size:
-        within_x: Host = stack([x.min(), x.max()]).numpy()
+        within_x: Host = stack([x.min(), x.max()])._numbers()
         if x.dtype.kind == "f" and not np.isfinite(within_x).all():
             low, high = within_x.tolist()
             invalid(
@@ -354,7 +358,7 @@ def histogram(
     found = found[1:-1].copy()
     if density:
         kind = found.dtype if found.dtype.kind in "fc" else np.dtype(np.float32)
-        wide = np.dtype(np.float32) if kind == np.float16 else kind
+        wide = np.dtype(np.float32) if kind in HALVES else kind
         real = np.dtype(np.float64) if edges.dtype == np.float64 else np.dtype(np.float32)
         if wide.kind == "f" and real == np.float64:
             wide = real

@@ -11,6 +11,7 @@ from tilewright.namespace.devices import default_backend, to_backend
 from tilewright.namespace.dtypes import isdtype
 from tilewright.operands import stored
 from tilewright.reading import default_integer
+from tilewright.small_floats import BFLOAT16
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
@@ -38,7 +39,9 @@ class ArrayNamespaceInfo:
         }
 
     def dtypes(self, *, device: Device | None = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
-        all_of_it = sorted(stored(to_backend("dtypes", device)), key=str)
+        # bfloat16 is no dtype of NumPy's, which those who ask take these for.
+        held = stored(to_backend("dtypes", device)) - {BFLOAT16}
+        all_of_it = sorted(held, key=str)
         return {d.name: d for d in all_of_it if kind is None or isdtype(d, kind)}
 
     def devices(self) -> list[str]:

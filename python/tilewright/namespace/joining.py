@@ -104,7 +104,7 @@ def _host(call: str, given: Any) -> Any:
     """Places along an axis, which say what shape the result has: those of a device are read."""
     if isinstance(given, slice):
         return given
-    places = np.asarray(given.numpy() if isinstance(given, Array) else given)
+    places = np.asarray(given._numbers() if isinstance(given, Array) else given)
     if places.dtype.kind == "b" or (places.dtype.kind in "f" and not places.size):
         return places if places.dtype.kind == "b" else places.astype(np.intp)
     if places.dtype.kind not in "iu":

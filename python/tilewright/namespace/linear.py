@@ -14,6 +14,7 @@ from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
 from tilewright.operands import FLOAT16, FLOAT32, has_own_dtype, invalid, read_host, shown
 from tilewright.program import Program
 from tilewright.reading import _weak
+from tilewright.small_floats import BFLOAT16, converted, own_dtype, recognised
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +27,8 @@ _OF_KERNELS = (FLOAT32, FLOAT16)
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
-    """x1 @ x2 with NumPy's rules for vectors, matrices and batches; float16 is summed in float32.
+    """x1 @ x2 with NumPy's rules for vectors, matrices and batches; float16 and bfloat16 are
+    summed in float32.
 
     Floats and complex numbers have kernels for it. Other dtypes are summed element by element,
     right but far slower.
@@ -45,18 +47,24 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
             values = read_host("matmul", f"x{i + 1}", one)
             if not has_own_dtype(one):
                 wanted = _weak(values, like.dtype, like.backend, "matmul", f"x{i + 1}")
-                values = values.astype(wanted, copy=False)
+                values = converted(values, wanted)
             both[i] = values
-    dtypes = [one.dtype for one in both if hasattr(one, "dtype")]
+    dtypes = [own_dtype(one.dtype) for one in both if hasattr(one, "dtype")]
     wanted = result_type(*dtypes)
     for i, one in enumerate(both):
-        if hasattr(one, "dtype") and one.dtype != wanted:
-            both[i] = one.astype(wanted)
+        if not hasattr(one, "dtype"):
+            continue
+        if isinstance(one, Array):
+            both[i] = one.astype(wanted, copy=False)
+        elif wanted != one.dtype or wanted == BFLOAT16:
+            both[i] = converted(recognised(one), wanted)
     if wanted.kind == "c":
         from tilewright.namespace.creation import asarray
 
         a, b = (asarray(one, dtype=wanted, device=like.backend) for one in both)
         return complex_reductions.matmul(a, b, wanted, out)
+    if wanted == BFLOAT16:
+        return _of_bfloat16(both[0], both[1], out)
     if wanted in (FLOAT16, FLOAT32):
         return like.backend.matmul(*both, out=out)
     from tilewright.namespace.creation import asarray
@@ -65,6 +73,21 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
     if wanted == FLOAT64:
         return _multiplied(a, b, out)
     return _summed(a, b, wanted, out)
+
+
+def _of_bfloat16(x1: Any, x2: Any, out: Array | None) -> Array:
+    """The product of bfloat16: the kernels of float32, which holds all of it, rounded once."""
+    like = x1 if isinstance(x1, Array) else x2
+    wide = [
+        (one if isinstance(one, Array) else like.backend._upload(one)).astype(FLOAT32)
+        for one in (x1, x2)
+    ]
+    product = like.backend.matmul(*wide)
+    if out is None:
+        return product.astype(BFLOAT16)
+    target = reductions._out("matmul", like, out, product.shape, BFLOAT16)
+    target[...] = product
+    return target
 
 
 @cache

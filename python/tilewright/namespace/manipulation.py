@@ -12,6 +12,7 @@ from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.mixed import beside
 from tilewright.operands import check_stored, invalid, shown, to_dtype, to_integer, to_shape
 from tilewright.shapes import permuted, to_axes, to_one_axis
+from tilewright.small_floats import can_cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,7 +192,7 @@ def _target(
         dtype = to_dtype(call, dtype)
         check_stored(call, parts[0].backend, dtype)
         for i, one in enumerate(parts):
-            if not np.can_cast(one.dtype, dtype, casting):  # type: ignore[arg-type]
+            if not can_cast(one.dtype, dtype, casting):
                 raise TypeError(f"{call}: arrays[{i}] is {one.dtype}, no {dtype} by {casting!r}")
         wanted = dtype
     if out is None:

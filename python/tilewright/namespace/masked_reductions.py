@@ -12,7 +12,7 @@ from tilewright.array import Array
 from tilewright.namespace import elementwise, reductions
 from tilewright.namespace.manipulation import broadcast_to
 from tilewright.namespace.mixed import an_array, as_float, beside, written
-from tilewright.operands import invalid, shown, to_dtype
+from tilewright.operands import HALVES, invalid, shown, to_dtype
 
 
 def _condition(call: str, x: Array, where: Any) -> Array:
@@ -88,8 +88,8 @@ def mean(x: Any, axis: Any, dtype: Any, keepdims: Any, out: Any, where: Any) -> 
     if where is None or where is True:
         return reductions.mean(x, axis=axis, keepdims=keepdims, out=out)
     mask = _condition("mean", x, where)
-    # float16 is summed in float32.
-    wide = np.dtype(np.float32) if x.dtype == np.float16 else x.dtype
+    # Those of 16 bits are summed in float32.
+    wide = np.dtype(np.float32) if x.dtype in HALVES else x.dtype
     kept = elementwise.where(mask, x, 0)
     total = reductions.sum(kept, axis=axis, dtype=wide, keepdims=keepdims)
     count = reductions.sum(mask, axis=axis, keepdims=keepdims).astype(total.real.dtype)
@@ -106,7 +106,7 @@ def spread(
         return reductions._spread(call, x, axis, correction, keepdims, out)
     mask = _condition(call, x, where)
     result = x.real.dtype
-    if x.dtype == np.float16:
+    if x.dtype in HALVES:
         x = x.astype("float32")
     off = x - mean(x, axis, None, True, None, mask)
     size = elementwise.abs(off) if x.dtype.kind == "c" else off

@@ -10,6 +10,7 @@ from tilewright.array import Array
 from tilewright.namespace.creation import asarray
 from tilewright.operands import check_stored, has_own_dtype, invalid, read_host, shown
 from tilewright.reading import _weak
+from tilewright.small_floats import can_cast, converted, own_dtype
 
 
 def beside(call: str, name: str, given: Any, like: Array) -> Array:
@@ -19,10 +20,10 @@ def beside(call: str, name: str, given: Any, like: Array) -> Array:
         like.backend._own(call, name, given)
         return given
     values = read_host(call, name, given)
-    if values.dtype.kind not in "biufc":
+    if own_dtype(values.dtype).kind not in "biufc":
         invalid(call, f"{name} is {shown(given)}, expected an Array or numbers")
     if not has_own_dtype(given):
-        values = values.astype(_weak(values, like.dtype, like.backend, call, name), copy=False)
+        values = converted(values, _weak(values, like.dtype, like.backend, call, name))
     return asarray(values, device=like.backend)
 
 
@@ -66,7 +67,7 @@ def written(call: str, out: Array | None, found: Array) -> Array:
     found.backend._own(call, "out", an_array(call, out, "out"))
     if out.shape != found.shape:
         invalid(call, f"out has shape {out.shape}, expected {found.shape}")
-    if not np.can_cast(found.dtype, out.dtype, "same_kind"):
+    if not can_cast(found.dtype, out.dtype, "same_kind"):
         invalid(call, f"out is {out.dtype}, which does not hold {found.dtype}")
     out[...] = found
     return out

@@ -47,7 +47,7 @@ def nanmean(
     if x.dtype.kind not in "fc":
         mean = reductions.mean(filled, axis=axis, keepdims=keepdims)
         return mean if dtype is None else mean.astype(dtype, copy=False)
-    # float16 is summed in float32, so that no sum overflows that its mean does not.
+    # Those of 16 bits are summed in float32, so that no sum overflows that its mean does not.
     wide = x.dtype if x.dtype.itemsize > 2 else "float32"
     total = reductions.sum(filled, axis=axis, dtype=wide, keepdims=keepdims)
     count = reductions.sum(~isnan(x), axis=axis, keepdims=keepdims)

@@ -10,10 +10,10 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.namespace import elementwise, reductions
-from tilewright.namespace.dtypes import result_type
+from tilewright.namespace.dtypes import finfo, result_type
 from tilewright.namespace.manipulation import broadcast_arrays
 from tilewright.namespace.mixed import an_array, as_float, together, written
-from tilewright.operands import invalid, to_integer
+from tilewright.operands import HALVES, invalid, to_integer
 from tilewright.program import Program
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def rounded(x: Array, decimals: Any = 0, out: Array | None = None) -> Array:
         rest = x - down * unit
         up = (rest > unit // 2) | ((rest == unit // 2) & (down % 2 == 1))
         return written("round", out, (down + up.astype(x.dtype)) * unit)
-    # As NumPy has it: float16 in float32, whose factors do not overflow.
-    wide = x.astype("float32") if x.dtype == np.float16 else x
+    # As NumPy has it: those of 16 bits in float32, whose factors do not overflow.
+    wide = x.astype("float32") if x.dtype in HALVES else x
     unit = 10.0 ** abs(places)
     if places > 0:
         made = elementwise.round(wide * unit) / unit
@@ -359,9 +359,9 @@ def nan_to_num(
         return found
     if x.dtype.kind != "f":
         return x.copy() if copy else x
-    limits = np.finfo(x.dtype)
-    most = float(limits.max) if posinf is None else posinf
-    least = float(limits.min) if neginf is None else neginf
+    limits = finfo(x.dtype)
+    most = limits.max if posinf is None else posinf
+    least = limits.min if neginf is None else neginf
     found = elementwise.where(x == math.inf, most, x)
     found = elementwise.where(x == -math.inf, least, found)
     found = elementwise.where(elementwise.isnan(x), nan, found)

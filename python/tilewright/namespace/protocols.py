@@ -16,6 +16,7 @@ from tilewright import _core
 from tilewright.namespace.later import LATER
 from tilewright.namespace.mixed import check_layout
 from tilewright.shapes import to_axes
+from tilewright.small_floats import BFLOAT16
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,7 +95,7 @@ def refuse_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any)
 def _made_like(
     name: str, x: Array, value: Any, dtype: Any, shape: Any, device: Any = None
 ) -> Array:
-    if dtype is not None and np.dtype(dtype).fields is not None:
+    if dtype is not None and dtype != BFLOAT16 and np.dtype(dtype).fields is not None:
         raise TypeError(f"np.{name}: Arrays have no dtype of several fields, such as {dtype}")
     sizes, wanted = x.shape if shape is None else shape, x.dtype if dtype is None else dtype
     place = x.backend if device is None else device

@@ -57,7 +57,7 @@ def _quantiles(
         invalid(call, f"method is {shown(method)}, expected 'linear'")
     if not isinstance(keepdims, bool):
         invalid(call, f"keepdims is {shown(keepdims)}, expected True or False")
-    q = np.asarray(given.numpy() if isinstance(given, Array) else given)
+    q = np.asarray(given._numbers() if isinstance(given, Array) else given)
     if q.dtype.kind not in "fiu" or q.ndim > 1:
         invalid(call, f"q is {shown(given)}, expected a number or several")
     if not ((q >= 0) & (q <= most)).all():

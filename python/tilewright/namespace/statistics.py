@@ -16,7 +16,7 @@ from tilewright.namespace.mixed import an_array, as_float, beside, written
 from tilewright.namespace.nan_reductions import _without, nanmean
 from tilewright.namespace.selection import take_along_axis
 from tilewright.namespace.sorting import sort
-from tilewright.operands import invalid, shown
+from tilewright.operands import HALVES, invalid, shown, to_dtype
 from tilewright.reading import default_integer
 from tilewright.shapes import permuted, to_axes
 
@@ -249,8 +249,8 @@ def nanvar(
 ) -> Array:
     """The variance of what is not NaN; NaN where no more than ddof is left."""
     x = as_float("nanvar", an_array("nanvar", a, "a"))
-    wanted = x.real.dtype if dtype is None else np.dtype(dtype)
-    if x.dtype == np.float16:
+    wanted = x.real.dtype if dtype is None else to_dtype("nanvar", dtype)
+    if x.dtype in HALVES:
         x = x.astype("float32")
     valid = ~elementwise.isnan(x)
     off = elementwise.where(valid, x - nanmean(x, axis=axis, keepdims=True), 0)
@@ -272,9 +272,9 @@ def nanstd(
 ) -> Array:
     """The square root of nanvar()."""
     x = an_array("nanstd", a, "a")
-    wide = x.astype("float32") if x.dtype == np.float16 else x
+    wide = x.astype("float32") if x.dtype in HALVES else x
     found = nanvar(wide, axis, None, None, ddof, keepdims)
-    result = as_float("nanstd", x).real.dtype if dtype is None else np.dtype(dtype)
+    result = as_float("nanstd", x).real.dtype if dtype is None else to_dtype("nanstd", dtype)
     return written("nanstd", out, elementwise.sqrt(found).astype(result, copy=False))
 
 
@@ -286,7 +286,7 @@ def _nan_quantiles(
         invalid(call, f"a is {x.dtype}, which has no order; take its real part or abs(a)")
     if method != "linear":
         invalid(call, f"method is {shown(method)}, expected 'linear'")
-    q = np.asarray(given.numpy() if isinstance(given, Array) else given, np.float64)
+    q = np.asarray(given._numbers() if isinstance(given, Array) else given, np.float64)
     if q.ndim > 1 or not ((q >= 0) & (q <= most)).all():
         invalid(call, f"q is {shown(given)}, expected 0 to {most:g}")
     axes = tuple(range(x.ndim)) if axis is None else to_axes(call, axis, x.ndim)

@@ -11,8 +11,9 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.mixed import an_array, beside, check_layout, first_array, written
-from tilewright.operands import invalid, shown
+from tilewright.operands import invalid, shown, to_dtype
 from tilewright.shapes import to_one_axis
+from tilewright.small_floats import can_cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +118,7 @@ def _cast(
     ufunc: Any, form: str, inputs: tuple[Any, ...], dtype: Any, casting: str
 ) -> tuple[Any, ...]:
     """The operands in a dtype; tests and comparisons give bool of any."""
-    wanted = np.dtype(dtype)
+    wanted = to_dtype(form, dtype)
     if wanted.kind == "b" and all(one[-1] == "?" for one in ufunc.types if one[0] not in "OMm"):
         return inputs
     read = []
@@ -125,7 +126,7 @@ def _cast(
         if not hasattr(one, "dtype"):
             read.append(one)
             continue
-        if not np.can_cast(one.dtype, wanted, casting):  # type: ignore[arg-type]
+        if not can_cast(one.dtype, wanted, casting):
             raise TypeError(f"{form}: an operand is {one.dtype}, no {wanted} by {casting!r}")
         read.append(one.astype(wanted, copy=False))
     return tuple(read)
@@ -137,7 +138,7 @@ def reduced(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], refuse
     options = {"axis": 0, **options}
     (out,) = options.pop("out", (None,))
     own = np.bool_ if name in ("any", "all") else inputs[0].dtype
-    is_cast = options.get("dtype") is not None and np.dtype(options["dtype"]) != own
+    is_cast = options.get("dtype") is not None and own != to_dtype("reduce", options["dtype"])
     if is_cast and name not in ("sum", "prod"):
         refuse({"dtype": ...})
     if options.get("where", True) is True:
@@ -209,7 +210,7 @@ def at(ufunc: Any, inputs: tuple[Any, ...], refuse: Any) -> None:
     x = an_array(call, inputs[0], "a")
     indices, values = inputs[1:]
     source = beside(call, "b", values, x)
-    if not np.can_cast(source.dtype, x.dtype, "same_kind"):
+    if not can_cast(source.dtype, x.dtype, "same_kind"):
         raise TypeError(f"{call}: b is {source.dtype}, which {x.dtype} does not hold")
     _core._make_writable(x, call)
     tw = _namespace()

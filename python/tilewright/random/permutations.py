@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
-from tilewright.operands import invalid, shown, stored, to_integer, to_shape
+from tilewright.operands import HALVES, invalid, shown, stored, to_integer, to_shape
 from tilewright.random.arguments import put
 from tilewright.random.draws import Draws
 from tilewright.reading import default_integer
@@ -139,7 +139,7 @@ class Permutations(Draws):
             invalid(call, f"p has shape {weights.shape}, expected {(count,)}")
         if weights.dtype.kind != "f":
             invalid(call, f"p is {weights.dtype}, expected probabilities")
-        if weights.dtype == np.float16:
+        if weights.dtype in HALVES:
             weights = weights.astype("float32")
         whole = float(weights.sum())
         if not abs(whole - 1) < 1e-3 or bool((weights < 0).any()):

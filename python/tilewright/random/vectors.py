@@ -27,7 +27,7 @@ OFF = 1e-6
 
 def _on_host(call: str, name: str, given: Any) -> npt.NDArray[np.float64]:
     """What few elements say of many, as float64."""
-    values = given.numpy() if isinstance(given, Array) else read_host(call, name, given)
+    values = given._numbers() if isinstance(given, Array) else read_host(call, name, given)
     if values.dtype.kind not in "biuf":
         invalid(call, f"{name} is of dtype {values.dtype}, expected numbers")
     return values.astype(np.float64)
