@@ -110,6 +110,12 @@ Size count(const Call& call, const Shape4& shape) {
   return call.product({shape[0], shape[1], shape[2], shape[3]});
 }
 
+/// Of ops that move rows as they are.
+void check_rows(const Call& call, DType dtype) {
+  if (dtype == DType::float32 || dtype == DType::float16 || dtype == DType::bfloat16) return;
+  call.invalid(text("dtype is ", to_string(dtype), ", expected float32, float16 or bfloat16"));
+}
+
 void check_norm(const Call& call, Size rows, Size cols, double eps, DType dtype) {
   call.not_negative("rows", rows);
   call.not_negative("cols", cols);
@@ -220,7 +226,7 @@ void Backend::gather(Buffer table, Buffer indices, Buffer output, Size table_row
   call.not_negative("table_rows", table_rows);
   call.not_negative("row_size", row_size);
   call.not_negative("count", count);
-  call.float_dtype(dtype);
+  check_rows(call, dtype);
   GatherRequest r;
   r.table = call.buffer("table", table, call.mul(table_rows, row_size), dtype);
   r.indices = call.buffer("indices", indices, count, DType::int32);
@@ -243,7 +249,7 @@ void Backend::scatter(Buffer source, Buffer indices, Buffer output, Size output_
   call.not_negative("output_rows", output_rows);
   call.not_negative("row_size", row_size);
   call.not_negative("count", count);
-  call.float_dtype(dtype);
+  check_rows(call, dtype);
   ScatterRequest r;
   r.source = call.buffer("source", source, call.mul(count, row_size), dtype);
   r.indices = call.buffer("indices", indices, count, DType::int32);

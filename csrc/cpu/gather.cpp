@@ -1,9 +1,11 @@
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/elements.hpp"
+#include "cpu/row_type.hpp"
 #include "cpu/thread_pool.hpp"
 
 namespace tilewright::cpu {
@@ -11,13 +13,15 @@ namespace tilewright::cpu {
 namespace {
 
 template <class T>
-constexpr T not_a_number = std::numeric_limits<float>::quiet_NaN();
-template <>
-constexpr Half not_a_number<Half> = 0x7e00;
+T not_a_number(DType dtype) {
+  if constexpr (std::is_same_v<T, Half>) return dtype == DType::bfloat16 ? 0x7fc0 : 0x7e00;
+  return std::numeric_limits<float>::quiet_NaN();
+}
 
 template <class T>
 void gather_rows(const GatherRequest& r, std::size_t begin, std::size_t end, std::size_t first,
                  std::size_t width) {
+  const T other = not_a_number<T>(r.dtype);
   const auto row_size = static_cast<std::size_t>(r.row_size);
   const T* table = data<T>(r.table) + first;
   T* output = data<T>(r.output) + first;
@@ -26,7 +30,7 @@ void gather_rows(const GatherRequest& r, std::size_t begin, std::size_t end, std
     const Size index = indices[i];
     T* to = output + i * row_size;
     if (index < 0 || index >= r.table_rows) {
-      for (std::size_t j = 0; j < width; ++j) to[j] = not_a_number<T>;
+      for (std::size_t j = 0; j < width; ++j) to[j] = other;
     } else if (width == 1) {
       *to = table[static_cast<std::size_t>(index) * row_size];
     } else {
@@ -38,7 +42,7 @@ void gather_rows(const GatherRequest& r, std::size_t begin, std::size_t end, std
 }  // namespace
 
 void CpuBackend::do_gather(const GatherRequest& r) {
-  with_element_type(r.dtype, [&]<class T>(T) {
+  with_rows_of(r.dtype, [&]<class T>(T) {
     const auto count = static_cast<std::size_t>(r.count);
     const auto row_size = static_cast<std::size_t>(r.row_size);
     if (count >= 4 * thread_count() || row_size < element_grain) {

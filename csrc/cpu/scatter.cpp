@@ -3,6 +3,7 @@
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/elements.hpp"
+#include "cpu/row_type.hpp"
 #include "cpu/thread_pool.hpp"
 
 namespace tilewright::cpu {
@@ -34,7 +35,7 @@ void scatter_rows(const ScatterRequest& r, Size low, Size high, std::size_t firs
 }  // namespace
 
 void CpuBackend::do_scatter(const ScatterRequest& r) {
-  with_element_type(r.dtype, [&]<class T>(T) {
+  with_rows_of(r.dtype, [&]<class T>(T) {
     const auto rows = static_cast<std::size_t>(r.output_rows);
     const auto row_size = static_cast<std::size_t>(r.row_size);
     const auto count = static_cast<std::size_t>(r.count);

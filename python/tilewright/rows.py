@@ -11,6 +11,7 @@ from tilewright import _core
 from tilewright.array import Array
 from tilewright.forms import also_trait_call
 from tilewright.operands import INT32, Operands, invalid, read_host
+from tilewright.small_floats import BFLOAT16
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,6 +151,17 @@ class RowOps(Operands):
             )
         return self._upload(from_front.astype(INT32))
 
+    def _read_rows(self, call: str, **given: ArrayLike) -> list[Array]:
+        """Operands whose rows are moved as they are: floats as _read() takes them, or bfloat16."""
+        arrays = [one for one in given.values() if isinstance(one, Array)]
+        if len(arrays) < len(given) or not all(
+            getattr(one, "dtype", None) is BFLOAT16 for one in arrays
+        ):
+            return list(self._read(call, **given))
+        for name, one in zip(given, arrays, strict=True):
+            self._own(call, name, one)
+        return [one._contiguous() for one in arrays]
+
     @overload
     def gather(
         self, table: ArrayLike, indices: ArrayLike, *, out: Array | None = None
@@ -167,9 +179,9 @@ class RowOps(Operands):
     ) -> None: ...
     @also_trait_call("table indices output table_rows row_size count")
     def gather(self, table: ArrayLike, indices: ArrayLike, *, out: Array | None = None) -> Array:
-        """table[indices]: rows along the first axis. Of indices in an Array, one outside gives a
-        row of NaN."""
-        (source,) = self._read("gather", table=table)
+        """table[indices]: rows along the first axis, of bfloat16 too. Of indices in an Array, one
+        outside gives a row of NaN."""
+        (source,) = self._read_rows("gather", table=table)
         if source.ndim == 0:
             invalid("gather", "table has no dimension, expected at least one")
         rows = self._indices("gather", indices, source.shape[0])
@@ -211,7 +223,7 @@ class RowOps(Operands):
         """output[indices] = source, rows along the first axis; other rows stay. An Array is written
         in place and returned; anything else, or with `out`, is copied first. Of equal indices the
         last one counts."""
-        target, rows_in = self._read("scatter", output=output, source=source)
+        target, rows_in = self._read_rows("scatter", output=output, source=source)
         if target.ndim == 0:
             invalid("scatter", "output has no dimension, expected at least one")
         rows = self._indices("scatter", indices, target.shape[0])

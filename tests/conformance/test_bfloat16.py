@@ -223,6 +223,26 @@ def test_sorts(be: Backend, rng: np.random.Generator, count: int) -> None:
     same(tw.unique_values(make(be, few)), np.unique(few))
 
 
+def test_rows_by_the_methods_of_backends(be: Backend, rng: np.random.Generator) -> None:
+    host = numbers(rng, (9, 5))
+    x = make(be, host)
+    same(be.gather(x, [3, 0, -1]), host[[3, 0, -1]])
+    same(be.gather(x[:, ::-1], on(be, np.int32([8, 9, 0]))),
+         np.stack([host[8, ::-1], np.full(5, np.nan), host[0, ::-1]]))  # fmt: skip
+    out = tw.zeros((2, 5), dtype="bfloat16", device=be)
+    assert be.gather(x, [1, 2], out=out) is out
+    same(out, host[1:3])
+    be.scatter(x, [4, 2], out)
+    host[[4, 2]] = host[1:3]
+    same(x, host)
+    view = x[:, ::2]
+    assert be.scatter(view, [0], make(be, np.ones((1, 3)))) is view
+    host[0, ::2] = 1
+    same(x, host)
+    with pytest.raises(InvalidArgument, match="scatter: "):
+        be.scatter(x, [0], tw.zeros((1, 5), device=be))
+
+
 # Computed ----------------------------------------------------------------------------------------
 
 EXACT: dict[str, Callable[[Any, Any], Any]] = {

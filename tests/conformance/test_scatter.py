@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilewright import Backend
+from tilewright import Backend, InvalidArgument
 
 from . import references
 from .workspace import Array, Workspace, normal
@@ -25,11 +25,14 @@ CASES = [  # output_rows, row_size, count
 NOWHERE = [-1, -(2**31), 2**31 - 1]
 
 
-def run(ws: Workspace, source: Array, indices: Array, output: Array) -> Array:
+def run(
+    ws: Workspace, source: Array, indices: Array, output: Array, dtype: str | None = None
+) -> Array:
     out = ws.output(output)
     ws.be.scatter(
-        ws.input(source), ws.input(indices), out, *output.shape, len(indices), output.dtype.name
-    )
+        ws.input(source), ws.input(indices), out, *output.shape, len(indices),
+        dtype or output.dtype.name,
+    )  # fmt: skip
     return ws.read(out)
 
 
@@ -66,6 +69,40 @@ def test_of_equal_indices_the_last_counts(
     expected = references.scatter(source, indices, np.zeros((3, row_size), dtype))
     got = run(ws, source, indices, np.zeros((3, row_size), dtype))
     np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_rows_of_bfloat16_keep_their_bits(
+    ws: Workspace, rng: np.random.Generator, case: tuple[int, int, int]
+) -> None:
+    output_rows, row_size, count = case
+    source = rng.integers(0, 2**16, (count, row_size), np.uint16)
+    output = rng.integers(0, 2**16, (output_rows, row_size), np.uint16)
+    indices = rng.integers(-1, output_rows + 1, count).astype(np.int32)
+    expected = references.scatter(source, indices, output)
+    np.testing.assert_array_equal(run(ws, source, indices, output, "bfloat16"), expected)
+
+
+@pytest.mark.parametrize("offset", [2, 4, 6, 16, 18])
+@pytest.mark.parametrize("row_size", [1, 2, 3, 5])
+def test_rows_of_bfloat16_in_parts_of_buffers(be: Backend, offset: int, row_size: int) -> None:
+    source = np.arange(4 * row_size, dtype=np.uint16).reshape(4, row_size) + 1
+    at = np.array([2, -1, 0, 2], np.int32)
+    with Workspace(be) as ws:
+        whole = ws.output(np.full(64, 7, np.uint16))
+        part = be.view(whole, offset, 6 * row_size)
+        be.scatter(ws.input(source), ws.input(at), part, 3, row_size, 4, "bfloat16")
+        got = ws.read(whole)
+        be.free(part)
+    first = offset // 2
+    found = got[first : first + 3 * row_size].reshape(3, row_size)
+    assert found.tolist() == [source[2].tolist(), [7] * row_size, source[3].tolist()]
+    assert (got[:first] == 7).all() and (got[first + 3 * row_size :] == 7).all()
+
+
+def test_other_dtypes_are_refused(be: Backend) -> None:
+    with pytest.raises(InvalidArgument, match="expected float32, float16 or bfloat16"):
+        be.scatter(0, 0, 0, 0, 3, 0, "int16")
 
 
 @given(

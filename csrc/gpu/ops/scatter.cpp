@@ -25,15 +25,27 @@ void GpuBackend::launch_scatter(const ScatterRequest& r) {
                                     winners_binding};
   run(KernelId::scatter_winners, 0, candidates, find,
       cover(static_cast<std::uint64_t>(r.count), group_size), common);
+  const std::array<Binding, 3> move{
+      bind("scatter", r.source, bytes_of(r.count * r.row_size, r.dtype)), winners_binding,
+      bind("scatter", r.output, bytes_of(r.output_rows * r.row_size, r.dtype))};
+  if (r.dtype == DType::bfloat16) {
+    const struct {
+      std::uint32_t n, row_size, source_rows, other;
+    } params{u32(r.output_rows * r.row_size), u32(r.row_size), u32(r.count), 0};
+    run(KernelId::move_rows, 1, params, move,
+        cover((static_cast<std::uint64_t>(params.n) + 1) / 2, group_size),
+        [](TemplateVariables& v) {
+          v["GROUP"] = std::int64_t{group_size};
+          v["SCATTER"] = std::int64_t{1};
+        });
+    return;
+  }
   const bool vector = r.row_size % 4 == 0;
   const Size row_items = vector ? r.row_size / 4 : r.row_size;
   const Size n = r.output_rows * row_items;
   const struct {
     std::uint32_t n, row_size;
   } params{u32(n), u32(row_items)};
-  const std::array<Binding, 3> move{
-      bind("scatter", r.source, bytes_of(r.count * r.row_size, r.dtype)), winners_binding,
-      bind("scatter", r.output, bytes_of(r.output_rows * r.row_size, r.dtype))};
   run(KernelId::scatter, half_bit(r.dtype) * 2 + (vector ? 1 : 0), params, move,
       cover(static_cast<std::uint64_t>(n), group_size), [&](TemplateVariables& v) {
         set_common(v, r.dtype);

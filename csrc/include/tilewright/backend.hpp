@@ -323,13 +323,13 @@ class TILEWRIGHT_API Backend {
   void rope(Buffer x, Buffer cos, Buffer sin, Buffer output, Size batch, Size heads, Size seq,
             Size head_dim, Size table_rows, Size position = 0, DType dtype = DType::float32);
 
-  /// output[i] = table[indices[i]], rows of row_size elements; indices are int32. An index outside
-  /// [0, table_rows) gives a row of NaN.
+  /// output[i] = table[indices[i]], rows of row_size elements, of bfloat16 too; indices are int32.
+  /// An index outside [0, table_rows) gives a row of NaN.
   void gather(Buffer table, Buffer indices, Buffer output, Size table_rows, Size row_size,
               Size count, DType dtype = DType::float32);
 
-  /// output[indices[i]] = source[i]; other rows stay. An index outside [0, output_rows) is left
-  /// out; of equal indices the last one counts.
+  /// output[indices[i]] = source[i], of bfloat16 too; other rows stay. An index outside
+  /// [0, output_rows) is left out; of equal indices the last one counts.
   void scatter(Buffer source, Buffer indices, Buffer output, Size output_rows, Size row_size,
                Size count, DType dtype = DType::float32);
 
