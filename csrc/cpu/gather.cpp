@@ -14,8 +14,11 @@ namespace {
 
 template <class T>
 T not_a_number(DType dtype) {
-  if constexpr (std::is_same_v<T, Half>) return dtype == DType::bfloat16 ? 0x7fc0 : 0x7e00;
-  return std::numeric_limits<float>::quiet_NaN();
+  if constexpr (std::is_same_v<T, Half>) {
+    return dtype == DType::bfloat16 ? 0x7fc0 : 0x7e00;
+  } else {
+    return std::numeric_limits<float>::quiet_NaN();
+  }
 }
 
 template <class T>

@@ -291,7 +291,7 @@ class Operands(_core.Backend):
         if isinstance(x, Array):
             check_made("array", "x", x)
             if x.backend is not self:
-                return self._upload(converted(x._values(), wanted or x.dtype))
+                return self.array(x._values(), wanted or x.dtype)
             if wanted not in (None, x.dtype):
                 return self.cast(x, wanted)
             return x.copy()

@@ -121,6 +121,16 @@ def test_elements_of_ml_dtypes(be: tw.Backend, x: tw.Array) -> None:
     assert held.astype("float32").numpy().tobytes() == everything.astype(np.float32).tobytes()
 
 
+def test_copies_between_backends(x: tw.Array) -> None:
+    with tw.init_backend("cpu") as there:
+        for made in (there.array(x), tw.asarray(x, device=there), x.to_device(there)):
+            assert made.dtype is tw.bfloat16 and made.backend is there
+            assert made.tolist() == x.tolist()
+        assert there.array(x, "float32").tolist() == x.tolist()
+        del made
+        gc.collect()
+
+
 def test_hosts_round_as_ml_dtypes_does(be: tw.Backend) -> None:
     rng = np.random.default_rng(3)
     wide = rng.integers(0, 2**32, 4000, dtype=np.uint32).view(np.float32)
