@@ -151,7 +151,7 @@ class RowOps(Operands):
             )
         return self._upload(from_front.astype(INT32))
 
-    def _read_rows(self, call: str, **given: ArrayLike) -> list[Array]:
+    def _read_moved(self, call: str, **given: ArrayLike) -> list[Array]:
         """Operands whose rows are moved as they are: floats as _read() takes them, or bfloat16."""
         arrays = [one for one in given.values() if isinstance(one, Array)]
         if len(arrays) < len(given) or not all(
@@ -181,7 +181,7 @@ class RowOps(Operands):
     def gather(self, table: ArrayLike, indices: ArrayLike, *, out: Array | None = None) -> Array:
         """table[indices]: rows along the first axis, of bfloat16 too. Of indices in an Array, one
         outside gives a row of NaN."""
-        (source,) = self._read_rows("gather", table=table)
+        (source,) = self._read_moved("gather", table=table)
         if source.ndim == 0:
             invalid("gather", "table has no dimension, expected at least one")
         rows = self._indices("gather", indices, source.shape[0])
@@ -223,7 +223,7 @@ class RowOps(Operands):
         """output[indices] = source, rows along the first axis; other rows stay. An Array is written
         in place and returned; anything else, or with `out`, is copied first. Of equal indices the
         last one counts."""
-        target, rows_in = self._read_rows("scatter", output=output, source=source)
+        target, rows_in = self._read_moved("scatter", output=output, source=source)
         if target.ndim == 0:
             invalid("scatter", "output has no dimension, expected at least one")
         rows = self._indices("scatter", indices, target.shape[0])

@@ -77,7 +77,7 @@ Placed placed(const BufferRange& range, std::uint64_t element, const DeviceLimit
           static_cast<std::uint32_t>((range.offset - begin) / element)};
 }
 
-/// How many elements a work-item of sort_scatter has at once, which then lie in the workgroup's memory.
+/// How many elements a work-item of sort_scatter has at once; they lie in the workgroup's memory.
 int rounds_of(const SortRows& s, Size tile, const DeviceLimits& limits) {
   // Of which SPIR-V modules are made, and what the smallest tile has.
   constexpr int least = 4;

@@ -78,14 +78,15 @@ def _triangular_solve(draw: Draw, n: int) -> Problem:
     )
 
 
-def _qr(draw: Draw, n: int) -> Problem:
+def _qr(draw: Draw, m: int, columns: int | None = None) -> Problem:
+    n = m if columns is None else columns
     return Problem(
-        shape=by(n, n),
-        inputs=[_well(draw, n), draw.zeros(n, n)],
+        shape=by(m, n),
+        inputs=[_well(draw, m)[:, :n].copy(), draw.zeros(m, n)],
         output=draw.zeros(n, n),
-        call=lambda be, x, out: be.qr(x[0], x[1], out, n, n, dtype=draw.dtype),
+        call=lambda be, x, out: be.qr(x[0], x[1], out, m, n, dtype=draw.dtype),
         numpy=lambda a, q, out=None: np.linalg.qr(a)[1],
-        flops=8 * n**3 / 3,
+        flops=4 * n**2 * (m - n / 3),
         slack=_SLACK,
     )
 
