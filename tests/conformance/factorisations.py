@@ -102,13 +102,13 @@ def assert_orthonormal(q: Array, dtype: str, size: int) -> None:
 
 
 @contextmanager
-def one_workgroup(be: Backend, point: str) -> Iterator[None]:
-    """GPUs factor panels by one workgroup, whatever their rows."""
+def panels_by(be: Backend, point: str, way: str) -> Iterator[None]:
+    """GPUs factor panels this way, whatever their rows."""
     choices = _core._choices_of(be)
     if choices is None or point not in choices.points:
         yield
         return
-    choices.force(point, "one-workgroup")
+    choices.force(point, way)
     try:
         yield
     finally:

@@ -57,9 +57,9 @@ UNARY = {
 
 
 def _pow(a: Array, b: Array) -> Array:
-    """NumPy takes a scalar exponent of 0.5 as a square root, which of -inf is NaN."""
+    """NumPy takes an exponent of stride 0 that is 0.5 as a square root, which of -inf is NaN."""
     a, b = np.broadcast_arrays(a, b)
-    return np.asarray(np.power(a[None], b[None])[0])
+    return np.power(a.ravel().copy(), b.ravel().copy()).reshape(a.shape)
 
 
 BINARY = {

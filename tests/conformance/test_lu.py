@@ -19,7 +19,7 @@ from .factorisations import (
     draw,
     drawn_dtype,
     kind_of,
-    one_workgroup,
+    panels_by,
     parts,
     runs,
     wide,
@@ -106,22 +106,35 @@ HELD = {"float32": 1024, "float64": 512, "complex64": 512, "complex128": 256}
     ],
 )
 def test_panels_of_one_workgroup(be: Backend, rng: np.random.Generator, dtype: str, n: int) -> None:
-    with one_workgroup(be, "lu_panel"):
+    with panels_by(be, "lu_panel", "one-workgroup"):
         check(be, draw(rng, (2 if n < 600 else 1, n, n), dtype))
 
 
-# On both sides of the rows from which on GPUs take all workgroups to a panel.
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize(("n", "batch"), [(512, 1), (513, 1), (550, 3)])
+@pytest.mark.parametrize(("n", "batch"), [(1, 1), (64, 1), (512, 1), (550, 3)])
 def test_shared_panels(
     be: Backend, rng: np.random.Generator, dtype: str, n: int, batch: int
 ) -> None:
-    check(be, draw(rng, (batch, n, n), dtype))
+    with panels_by(be, "lu_panel", "all-workgroups"):
+        check(be, draw(rng, (batch, n, n), dtype))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dtype", TYPES)
+def test_the_rule_for_panels(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    """On both sides of the rows from which on GPUs take all workgroups to a panel."""
+    for n in (HELD[dtype] + 1, 1540):
+        check(be, draw(rng, (1, n, n), dtype))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_shared_panels_that_are_hard(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     """Columns of 0, exact pivots, equal ones, and what is not finite."""
+    with panels_by(be, "lu_panel", "all-workgroups"):
+        check_hard_panels(be, rng, dtype)
+
+
+def check_hard_panels(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     n = 540
     a = draw(rng, (1, n, n), dtype)
     for column in (0, 17, 31):

@@ -18,7 +18,7 @@ from .factorisations import (
     draw,
     drawn_dtype,
     kind_of,
-    one_workgroup,
+    panels_by,
     parts,
     runs,
     wide,
@@ -80,7 +80,7 @@ def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     a = draw(rng, (1, 9000, 35), dtype)
     check(be, a, False)
     # More rows than one launch of one workgroup takes all columns of.
-    with one_workgroup(be, "qr_panel"):
+    with panels_by(be, "qr_panel", "one-workgroup"):
         check(be, a, False)
 
 

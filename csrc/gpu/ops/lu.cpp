@@ -32,9 +32,9 @@ struct HeldRows {
 /// their own: all workgroups are quicker at that than the panel's.
 constexpr Size least_turned = 257;
 
-/// Rows from which on a column of a panel is one launch of all workgroups: walking it takes one
-/// workgroup longer than the launch, which is some microseconds.
-constexpr Size least_shared = 513;
+/// Rows from which on a column of a panel is one launch of all workgroups, as it is of a panel that
+/// registers do not hold: one workgroup takes longer than that launch, which is some microseconds.
+constexpr Size least_shared = 1537;
 
 }  // namespace
 
@@ -123,10 +123,12 @@ void GpuBackend::launch_lu(const LuRequest& r) {
   };
   for (Size k = 0; k < n; k += block) {
     const Size size = std::min(block, n - k), next = k + size;
+    const bool shares =
+        n - k >= least_shared || HeldRows(n - k, r.matrices, device_->limits()).each == 0;
     const std::size_t way =
         choices_->pick(lu_panel_choice, {n - k, batch},
                        {r.matrices.is_complex, r.matrices.dtype == DType::float64},
-                       n - k >= least_shared ? by_all_workgroups : by_one_workgroup);
+                       shares ? by_all_workgroups : by_one_workgroup);
     way == by_all_workgroups ? by_all(k, size) : by_one(k, size);
     if (size == n) break;
     constexpr Size columns = 32;  // of a workgroup

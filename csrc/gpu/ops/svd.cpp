@@ -104,9 +104,14 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
     run(KernelId::svd_status, plain, of_status, std::array{cosines, lengths, status, limits}, each,
         of_reals);
   };
-  // What is one pair comes to its end by sweeps over it alone. Values over many orders of magnitude
-  // take most of them, which float32 does not have.
-  const std::uint32_t inner = pairs == 1 ? 4 : side == 32 ? 1 : 2;
+  // What is one pair comes to its end by sweeps over it alone. Values over many orders of
+  // magnitude, which float32 does not have, take many sweeps over all, and fewer where each pair
+  // gets two; it gets one in the first of them, which are all that most matrices take.
+  constexpr Size usual_sweeps = 10;
+  const auto inner = [&](Size sweep) -> std::uint32_t {
+    if (pairs == 1) return 4;
+    return side == 32 || sweep < usual_sweeps ? 1 : 2;
+  };
   const Size sweeps = r.matrices.dtype == DType::float64 ? 48 : most_sweeps;
   const Size chunks = std::min<Size>((width + side - 1) / side, 4096);
   for (Size sweep = 0; count > 1 && sweep < sweeps; ++sweep) {
@@ -118,7 +123,7 @@ void GpuBackend::launch_svd(const SvdRequest& r) {
         run(KernelId::svd_gram, plain, of_gram, std::array{x, status, grams},
             {u32(pairs), u32(parts), matrices}, of_group(group_size));
         const std::array<std::uint32_t, 6> of_solve{u32(players), u32(round), first,
-                                                    u32(length),  u32(parts), inner};
+                                                    u32(length),  u32(parts), inner(sweep)};
         run(KernelId::svd_solve, plain, of_solve,
             std::array{grams, turns, active, cosines, limits, status}, {u32(pairs), matrices, 1},
             of_group(group_size));
