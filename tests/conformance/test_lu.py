@@ -158,7 +158,8 @@ def check_hard_panels(be: Backend, rng: np.random.Generator, dtype: str) -> None
     a[2] = np.nan
     permutation = factor(be, a)[1]
     np.testing.assert_array_equal(np.sort(permutation), np.broadcast_to(np.arange(n), (3, n)))
-    np.testing.assert_array_equal(permutation[2], np.arange(n))
+    if be.name != "cpu":  # LAPACK exchanges rows of NaN
+        np.testing.assert_array_equal(permutation[2], np.arange(n))
 
 
 @pytest.mark.parametrize("dtype", TYPES)
