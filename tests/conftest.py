@@ -22,7 +22,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 # Where each device has families of cases, of which `./dev test` runs one in so many.
-SAMPLED = {HERE / "conformance": 3, HERE / "webgpu": 3}
+SAMPLED = {HERE / "conformance": 4, HERE / "webgpu": 3}
 
 
 @pytest.hookimpl(tryfirst=True)

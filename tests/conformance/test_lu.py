@@ -110,6 +110,7 @@ def test_panels_of_one_workgroup(be: Backend, rng: np.random.Generator, dtype: s
         check(be, draw(rng, (2 if n < 600 else 1, n, n), dtype))
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("n", "batch"), [(1, 1), (64, 1), (512, 1), (550, 3)])
 def test_shared_panels(
@@ -127,6 +128,7 @@ def test_the_rule_for_panels(be: Backend, rng: np.random.Generator, dtype: str) 
         check(be, draw(rng, (1, n, n), dtype))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_shared_panels_that_are_hard(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     """Columns of 0, exact pivots, equal ones, and what is not finite."""
