@@ -200,7 +200,9 @@ TEST_CASE_FIXTURE(Fixture, "webgpu: buffers that lie where others lay") {
     lies_again = before.contains(y.get());
     computes();
   }
+#if !defined(__SANITIZE_ADDRESS__)  // which gives no address again so soon
   CHECK(lies_again);
+#endif
 }
 
 TEST_CASE_FIXTURE(Fixture, "webgpu: more ranges than bind groups are kept of") {
