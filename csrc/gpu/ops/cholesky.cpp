@@ -8,7 +8,8 @@
 
 namespace tilewright::gpu {
 
-// By blocks of columns: the one on the diagonal, what is below it, and the update of what is left.
+// By blocks of columns: the block on the diagonal with what is below it, and the update of what is
+// left.
 void GpuBackend::launch_cholesky(const CholeskyRequest& r) {
   constexpr std::string_view op = "cholesky";
   require_factors(op, r.matrices);
@@ -37,23 +38,41 @@ void GpuBackend::launch_cholesky(const CholeskyRequest& r) {
   }
   const BoundMatrices x{factor, n * n};
   const MatrixPart whole{0, n, 1};
-  const Size block = factor_block(r.matrices);
-  for (Size k = 0; k < n; k += block) {
-    const Size size = std::min(block, n - k), next = k + size;
-    const std::array<std::uint32_t, 4> params{u32(n), u32(k), u32(size), u32(batch)};
-    const std::array<Binding, 2> both{factor, status};
-    run(KernelId::cholesky_block, variant_of(r.matrices), params, both,
-        cover(static_cast<std::uint64_t>(batch), 1), [&](TemplateVariables& v) {
-          set_numbers(v, r.matrices);
-          v["GROUP"] = std::int64_t{group_size};
-        });
-    if (next == n) break;
-    // P L^H = A is conj(L) P^T = A^T.
-    solve_block(nullptr, whole.from(k, k), x, whole.from(next, k).transposed(), size, n - next,
-                false, true, r.matrices);
+  const Size block = factor_block(r.matrices), most = device_->limits().max_groups;
+  // A factor of each matrix that waits for its place; there is none where the first block is all.
+  const std::uint64_t bytes_kept = bytes_of(n <= block ? 1 : batch * block * block, r.matrices);
+  const AllocationRef scratch = memory_->scratch(op, bytes_kept);
+  const std::array<Binding, 3> of_panel{factor, status, bind(op, BufferRange(scratch), bytes_kept)};
+  const auto panel = [&](Size k, Size size) {
+    const Size own = cholesky_rows(r.matrices), below = n - k - size;
+    const Size groups = std::max<Size>((below + own - 1) / own, 1);
+    check_groups(op, groups);
+    for (Size first = 0; first < batch; first += most) {
+      const std::array<std::uint32_t, 5> params{u32(n), u32(k), u32(size), u32(first),
+                                                k == 0 ? 0u : u32(block)};
+      run(KernelId::cholesky_panel, variant_of(r.matrices), params, of_panel,
+          {u32(groups), u32(std::min(most, batch - first)), 1}, [&](TemplateVariables& v) {
+            set_numbers(v, r.matrices);
+            v["GROUP"] = std::int64_t{group_size};
+          });
+    }
+  };
+  // A -= L conj(L)^T for the columns from `next` to `end`, by those of L from k on.
+  const auto update = [&](Size k, Size next, Size end) {
     update_matrices(nullptr, whole.from(next, k), x, whole.from(next, k).transposed(),
-                    whole.from(next, next), n - next, n - next, size, true, {.b = true},
+                    whole.from(next, next), n - next, end - next, next - k, true, {.b = true},
                     r.matrices);
+  };
+  // What is right of several blocks is updated by all of them at a time: that is bound by memory.
+  constexpr Size wide = 128;
+  for (Size start = 0; start < n; start += wide) {
+    const Size end = std::min(start + wide, n);
+    for (Size k = start; k < end; k += block) {
+      const Size next = std::min(k + block, end);
+      panel(k, next - k);
+      if (next < end) update(k, next, end);
+    }
+    if (end < n) update(start, end, n);
   }
   if (r.upper) triangle(nullptr, false, true);
 }

@@ -16,6 +16,9 @@ namespace tilewright::gpu {
 /// Rows and columns that factorisations work on at a time, as their kernels hold them.
 inline Size factor_block(const Matrices& m) { return m.dtype == DType::float64 ? 16 : 32; }
 
+/// Rows below a block that a workgroup of cholesky_panel takes.
+inline Size cholesky_rows(const Matrices& m) { return m.dtype == DType::float64 ? 112 : 64; }
+
 /// Rows of the two blocks that Jacobi's method takes at a time, as its kernels hold them.
 inline Size jacobi_side(const Matrices& m) {
   return m.dtype == DType::float32 && !m.is_complex ? 32 : 16;
