@@ -1,10 +1,11 @@
 // Elementary functions on VALUEs, float or vectors of it. NaN goes through.
 
 /// 1 / x for x in [1, 2], but for its last place: a division, which is rounded correctly, takes
-/// several times as long.
+/// several times as long. A processor's own inverse has 11 bits.
 static inline VALUE inverse(VALUE x) {
   const VALUE near = native_recip(x);
-  return fma(fma(-x, near, 1), near, near);
+  const VALUE off = fma(-x, near, 1);
+  return fma(fma(off, off, off), near, near);
 }
 /// x * sigmoid(y) for y of the sign of x.
 static inline VALUE times_sigmoid(VALUE x, VALUE y) {
@@ -35,11 +36,12 @@ static inline VALUE op_sqrt(VALUE x) { return sqrt(x); }
 static inline VALUE op_rsqrt(VALUE x) {
   const VALUE scaled = x < 0x1p-100f ? x * 0x1p+64f : x;
   const VALUE near = native_rsqrt(scaled);
-  // One step of Newton's, with the product in two parts; 0 and infinity have none.
+  // Two terms of the series of what is off, with the product in two parts: a processor's own root has
+  // 11 bits. 0 and infinity have none.
   const VALUE product = scaled * near;
   const VALUE rest = fma(scaled, near, -product);
   const VALUE off = fma(-rest, near, fma(-product, near, 1));
-  const VALUE result = fma(0.5f * near, off, near);
+  const VALUE result = fma(near * off, fma(off, 0.375f, 0.5f), near);
   return (result == result ? result : near) * (x < 0x1p-100f ? 0x1p+32f : 1);
 }
 static inline VALUE op_reciprocal(VALUE x) { return 1 / x; }
