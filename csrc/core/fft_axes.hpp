@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <complex>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,6 +40,14 @@ inline Size longest_step(Backend& be, DType dtype, bool is_row) {
   if (found == limits.end()) return any_gpu;
   const auto held = static_cast<Size>(found->second / (2 * size_of(dtype)));
   return std::min(Size{4096}, (held - 1) * 16 / 17);
+}
+
+/// Whether one step takes such a length on this device as a convolution: one that has other factors
+/// than passes are for, and is convolved as a whole, by transforms that a workgroup holds.
+inline bool takes_convolved(Backend& be, DType dtype, Size n) {
+  if (be.name() != "webgpu" || takes_steps(n)) return false;
+  const auto most = static_cast<Size>(std::bit_ceil(static_cast<std::uint64_t>(2 * n - 1)));
+  return fft_tables::convolution_of(n).n == n && most <= longest_step(be, dtype, true);
 }
 
 /// The parts of complex numbers, as operands of programs: [outer, count, inner] from number `first`
@@ -246,7 +256,8 @@ class Chirp {
 class Axis {
  public:
   Axis(Device& device, Size n, bool is_row) {
-    if (takes_steps(n) || takes_any(device.be())) {
+    if (takes_steps(n) || takes_any(device.be()) ||
+        takes_convolved(device.be(), device.dtype(), n)) {
       steps_.emplace(device, n, is_row);
     } else {
       chirp_.emplace(device, n, is_row);

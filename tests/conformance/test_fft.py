@@ -206,16 +206,38 @@ OTHER = [17, 34, 89, 97, 17 * 19, 4 * 97, 97 * 97, 101, 103, 2 * 101, 15 * 101, 
 OTHER += [211, 1009, 2 * 1009, 32 * 1009, 101 * 103, 16 * 4093, 16 * 4099, 4099, 131 * 131]
 
 
+#: of which all is convolved, and not a factor
+CONVOLVED = [101, 103, 202, 1515, 211, 1009, 2018, 10403, 65584, 4099, 17161]
+
+
+def longest_convolved(be: Backend, dtype: str) -> int:
+    """Up to which length a workgroup surely holds the power of two that is twice as long."""
+    if be.name != "webgpu":
+        return 0
+    held = be.device.limits["max_workgroup_memory_bytes"] // (2 * np.dtype(dtype).itemsize)
+    return 1 << min(4096, (held - 1) * 16 // 17).bit_length() - 2
+
+
 @pytest.mark.essential
 @pytest.mark.parametrize("n", OTHER)
 def test_other_factors(be: Backend, rng: np.random.Generator, n: int) -> None:
-    """The CPU backend takes any length."""
+    """The CPU backend takes any length, WebGPU what is convolved as a whole in a workgroup."""
     with Workspace(be) as ws:
+        for dtype in ("float32", "float64"):
+            if be.name == "cpu" or not runs(be, dtype):
+                continue
+            longest = longest_convolved(be, dtype) if n in CONVOLVED else 0
+            if n <= longest:
+                for outer, middle, inner in [(1, 1, 1), (7, 1, 1), (1, 5, 1), (2, 2, 5)]:
+                    for inverse in (False, True):
+                        check(ws, rng, (outer, n, middle, inner), inverse, middle > 1, dtype)
+            elif not longest < n <= 2 * longest:
+                x = ws.room((n, 2), dtype)
+                roots = ws.input(parts(be.fft_roots(n), dtype))
+                why = "the workgroups of .* hold" if longest else "kernels of .* take"
+                with pytest.raises(tw.Unsupported, match=f"^fft: n is {n}, and {why}"):
+                    be.fft(x, roots, ws.room((n, 2), dtype), 1, n, dtype=dtype)
         if be.name != "cpu":
-            x = ws.room((n, 2))
-            roots = ws.input(parts(be.fft_roots(n), "float32"))
-            with pytest.raises(tw.Unsupported, match=f"^fft: n is {n}, and kernels of .* take"):
-                be.fft(x, roots, ws.room((n, 2)), 1, n)
             return
         most = 40 if n < 5000 else 3
         for outer, middle, inner in [(1, 1, 1), (3, 1, 1), (most, 1, 1), (1, 5, 1), (2, 2, 5)]:
@@ -231,7 +253,7 @@ def test_special_values_of_other_factors(be: Backend) -> None:
         x[3, n - 1] = np.nan
         x[37, 0] = np.inf
         with Workspace(be) as ws:
-            if be.name == "cpu":
+            if be.name == "cpu" or n <= longest_convolved(be, "float32") and n in CONVOLVED:
                 got = run(ws, x, False, 1.0, False, "float32")
                 assert got is not None
                 found = got[:, 0, :, 0]

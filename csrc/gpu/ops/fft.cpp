@@ -89,7 +89,14 @@ class Radices {
 };
 
 /// What a launch reads and writes, by the kernel's numbers.
-enum class Kind : std::uint8_t { complex, halves_of_real, real_of_halves, odd_real, real_of_odd };
+enum class Kind : std::uint8_t {
+  complex,
+  halves_of_real,
+  real_of_halves,
+  odd_real,
+  real_of_odd,
+  convolved  ///< of a kernel of its own
+};
 
 }  // namespace
 
@@ -101,6 +108,7 @@ struct GpuBackend::FftLaunch {
   std::string_view instead;  ///< of a length that workgroups do not hold
   Size whole;                ///< the length that roots are of
   Size input, output;        ///< elements
+  Size held = 0;             ///< numbers of a line that passes go over, where it is convolved
 };
 
 void GpuBackend::run_fft(const FftLaunch& launch) {
@@ -110,7 +118,9 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
                            " has no float64 in kernels; cast to float32, or compute it on the cpu "
                            "backend"));
   }
-  if (!has_fft_primes_alone(r.n)) {
+  const bool is_convolved = launch.held != 0;
+  const Size n = is_convolved ? launch.held : r.n;
+  if (!has_fft_primes_alone(n)) {
     throw Unsupported(text(launch.op, ": n is ", launch.whole, ", and kernels of ",
                            device_->info().name,
                            " take products of 2, 3, 5, 7, 11 and 13; fill up to one, or have "
@@ -122,7 +132,7 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
   const auto bytes_of_number = static_cast<Size>(2 * size_of(r.dtype));
   const Size width = r.middle * r.inner, lines = r.outer * width;
   const bool from_lines = width > 1, to_lines = r.inner > 1;
-  const Radices radices(r.n, width == 1, !for_each_length, is_double);
+  const Radices radices(n, width == 1, !for_each_length, is_double);
   // Kernels hold 32 numbers a work-item at most.
   Size room = std::min(Size{device_->limits().local_memory_bytes} / bytes_of_number, Size{4353});
   Size most = longest(room);
@@ -136,26 +146,27 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
     }
     most = std::min(longest(room), compiled_group * radices.least());
   }
-  if (r.n > most) {
+  if (n > most) {
     throw Unsupported(text(launch.op, ": n is ", launch.whole, ", and the workgroups of ",
-                           device_->info().name, " hold ", most * (launch.whole / r.n), "; ",
+                           device_->info().name, " hold ",
+                           is_convolved ? (most + 1) / 2 : most * (launch.whole / r.n), "; ",
                            launch.instead));
   }
   const Size least =
-      from_lines || to_lines ? std::max(bytes_of_access(r.n) / bytes_of_number, Size{1}) : 1;
-  Size together = std::min({std::max(wanted_bytes / bytes_of_number / r.n, least),
-                            room / pitch(r.n), lines, most_lines});
-  if (!for_each_length) together = std::min(together, compiled_group * radices.least() / r.n);
+      from_lines || to_lines ? std::max(bytes_of_access(n) / bytes_of_number, Size{1}) : 1;
+  Size together = std::min({std::max(wanted_bytes / bytes_of_number / n, least),
+                            room / pitch(n), lines, most_lines});
+  if (!for_each_length) together = std::min(together, compiled_group * radices.least() / n);
   // As little memory as will do, so that more workgroups run at a time.
-  Size size = together * pitch(r.n), group = compiled_group;
+  Size size = together * pitch(n), group = compiled_group;
   if (for_each_length) {
-    const Size each = r.n > 16 && radices.most() > 5 ? 8 : 4;
-    const auto items = static_cast<std::size_t>((together * r.n + each - 1) / each);
+    const Size each = n > 16 && radices.most() > 5 ? 8 : 4;
+    const auto items = static_cast<std::size_t>((together * n + each - 1) / each);
     group = std::clamp(static_cast<Size>(std::bit_ceil(items)), Size{64}, Size{256});
   } else {
     size = *std::ranges::find_if(compiled_sizes, [&](Size one) { return size <= one; });
   }
-  const bool several = together * r.n > group * radices.least();
+  const bool several = together * n > group * radices.least();
   const bool turned = static_cast<bool>(r.turns);
   const auto scale = is_double ? std::bit_cast<std::uint64_t>(r.scale)
                                : std::bit_cast<std::uint32_t>(static_cast<float>(r.scale));
@@ -175,14 +186,15 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
       r.inverse ? -1.0f : 1.0f,
       static_cast<std::uint32_t>(scale),
       static_cast<std::uint32_t>(scale >> 32),
-      u32(r.n),
+      u32(n),
       u32(together),
       u32(radices.count()),
       from_lines ? 1u : 0u,
       to_lines ? 1u : 0u,
       turned ? 1u : 0u,
       radices.all()};
-  const Binding roots = bind(launch.op, r.roots, bytes_of(2 * launch.whole, r.dtype));
+  const Size tables = is_convolved ? fft_tables::convolution_of(r.n).numbers() : 0;
+  const Binding roots = bind(launch.op, r.roots, bytes_of(2 * (launch.whole + tables), r.dtype));
   const std::array<Binding, 4> bindings{
       bind(launch.op, r.input, bytes_of(launch.input, r.dtype)), roots,
       turned ? bind(launch.op, r.turns, r.turns.bytes) : roots,
@@ -194,14 +206,15 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
   } else {
     form = form * 4096 + u32(size);  // one kernel is for all lengths
   }
-  run(KernelId::fft, form, params, bindings,
+  run(is_convolved ? KernelId::fft_convolved : KernelId::fft, form, params, bindings,
       cover(static_cast<std::uint64_t>(lines), static_cast<std::uint64_t>(together)),
       [&](TemplateVariables& v) {
         v["T"] = std::string(is_double ? "f64" : "f32");
-        v["KIND"] = std::int64_t{launch.kind};
+        v["KIND"] = std::int64_t{is_convolved ? 0 : launch.kind};
+        if (is_convolved) v["LENGTH"] = std::int64_t{r.n};
         v["GROUP"] = std::int64_t{group};
         v["SIZE"] = std::int64_t{size};
-        v["N"] = std::int64_t{r.n};
+        v["N"] = std::int64_t{n};
         v["LINES"] = std::int64_t{together};
         v["APART"] = std::int64_t{0};
         v["SEVERAL"] = std::int64_t{several};
@@ -217,13 +230,17 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
 
 void GpuBackend::launch_fft(const FftRequest& r) {
   const Size elements = 2 * r.outer * r.n * r.middle * r.inner;
+  const bool convolves = device_->limits().compiles_templates && !has_fft_primes_alone(r.n) &&
+                         fft_tables::convolution_of(r.n).n == r.n;
   run_fft({.op = "fft",
            .of = r,
-           .kind = static_cast<std::uint8_t>(Kind::complex),
-           .instead = "split it into shorter ones with turns",
+           .kind = static_cast<std::uint8_t>(convolves ? Kind::convolved : Kind::complex),
+           .instead = convolves ? "have fft_plan or tw.fft convolve it"
+                                : "split it into shorter ones with turns",
            .whole = r.n,
            .input = elements,
-           .output = elements});
+           .output = elements,
+           .held = convolves ? fft_tables::convolution_of(r.n).longer : 0});
 }
 
 void GpuBackend::launch_fft_real(const FftRealRequest& r) {

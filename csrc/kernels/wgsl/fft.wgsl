@@ -52,14 +52,12 @@
 #if KIND > 0
 #let TURNS = 0
 #end
+// As fft_convolved.wgsl has them.
+#let CONVOLVED = 0
+#let LENGTH = N
+#let ROOTS_AT = 0
 
-struct Params {
-  lines: u32, width: u32, inner: u32, middle: u32,
-  step_bits: u32, sign: f32, scale: u32, scale_high: u32,
-  // Of a kernel for all lengths.
-  n: u32, together: u32, passes: u32, from_lines: u32, to_lines: u32, turned: u32,
-  r0: u32, r1: u32, r2: u32, r3: u32, r4: u32, r5: u32, r6: u32, r7: u32,
-}
+#include "fft_params.wgsl"
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> input: array<${INPUT}>;
 @group(0) @binding(1) var<storage, read> roots: array<${V}>;
@@ -106,6 +104,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for p in 0..PASSES
 #let R = (p == 0) * R0 + (p == 1) * R1 + (p == 2) * R2 + (p == 3) * R3 + (p == 4) * R4 + (p == 5) * R5 + (p == 6) * R6 + (p == 7) * R7
 #let BEFORE = (1 + (p > 0) * (R0 - 1)) * (1 + (p > 1) * (R1 - 1)) * (1 + (p > 2) * (R2 - 1)) * (1 + (p > 3) * (R3 - 1)) * (1 + (p > 4) * (R4 - 1)) * (1 + (p > 5) * (R5 - 1)) * (1 + (p > 6) * (R6 - 1))
+#let FIRST = p == 0
 #let PART = N / R
 #let ITEMS = LINES * PART
 #let BY_LINES = (p == 0 && FROM_LINES) || (p > 0 && p == PASSES - 1 && TO_LINES)

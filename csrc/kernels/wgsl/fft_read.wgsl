@@ -1,8 +1,13 @@
 // Reads the Q numbers of a butterfly, turned by their roots.
 #for i in 0..Q
-#if p == 0
+#if FIRST
 #if KIND > 0
       if (inside) { v${u * Q + i} = number(source, t + ${i * PART}u, ${N}u); }
+#elif CONVOLVED
+      if (inside && t + ${i * PART}u < ${LENGTH}u) {
+        let x = mirrored(input[source + ${i * PART}u * params.width]);
+        v${u * Q + i} = times(x, roots[${LENGTH + i * PART}u + t]);
+      }
 #else
       if (inside) { v${u * Q + i} = input[source + ${i * PART}u * params.width]; }
 #end
@@ -13,9 +18,9 @@
 #if p > 0
 #if Q > 1
       {
-        let w1 = own_root(roots[angle * ${ROOTS}u]);
+        let w1 = own_root(roots[${ROOTS_AT}u + angle * ${ROOTS}u]);
 #if Q > 4
-        let w4 = own_root(roots[angle * ${4 * ROOTS}u]);
+        let w4 = own_root(roots[${ROOTS_AT}u + angle * ${4 * ROOTS}u]);
 #end
 #include "fft_powers.wgsl"
 #for i in 1..Q

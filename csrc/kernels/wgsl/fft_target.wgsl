@@ -4,7 +4,7 @@
       let outer = (first + line) / params.width;
       let within = (first + line) % params.width;
       let middle = within / params.inner;
-      let to = ((outer * params.middle + middle) * ${N}u + t) * params.inner +
+      let to = ((outer * params.middle + middle) * ${LENGTH}u + t) * params.inner +
                within % params.inner;
 #end
 #else

@@ -18,8 +18,14 @@
 #for i in 0..Q
 #let FROM = u * Q + (Q == 16) * (i % 4 * 4 + i / 4) + (Q == 9) * (i % 3 * 3 + i / 3) + (Q == 8) * (i % 2 * 4 + i / 2) + (Q != 16 && Q != 9 && Q != 8) * i
 #if LAST
+#if CONVOLVED
+        if (inside && t + ${i * PART}u < ${LENGTH}u) {
+          let x = opposite(v${FROM});
+          var y = mirrored(times(x, roots[${LENGTH + i * PART}u + t])) * scale();
+#else
         if (inside) {
           var y = v${FROM} * scale();
+#end
 #if TURNS
 #if EACH
           y = times(y, turn((t + ${i * PART}u) * middle));
@@ -36,6 +42,9 @@
           output[to + ${i * PART}u * params.inner] = y;
 #end
         }
+#elif CONVOLVED && p == PASSES - 1
+        held[line * ${PITCH}u + place(to + ${i * BEFORE}u)] =
+            opposite(times(v${FROM}, roots[${2 * LENGTH + i * BEFORE}u + to]));
 #else
         held[${TO_HALF}u + line * ${PITCH}u + place(to + ${i * BEFORE}u)] = v${FROM};
 #end

@@ -6,6 +6,10 @@ from functools import cache
 
 PRIMES = (2, 3, 5, 7)
 STEP_PRIMES = (*PRIMES, 11, 13)
+#: of passes on the CPU, and of which factors are convolved there beside others (fft_tables.cpp)
+LONGEST_PRIME_PASS = 97
+FACTORS_APART = 16
+LONGEST_CONVOLVED_FACTOR = 4096
 
 
 def _without(n: int, primes: tuple[int, ...]) -> int:
@@ -19,7 +23,7 @@ def _without(n: int, primes: tuple[int, ...]) -> int:
 @cache
 def smooth_from(least: int) -> int:
     """The least length from here on that consists of the factors 2, 3, 5 and 7."""
-    best = 1 << max(0, least - 1).bit_length()
+    best = power_from(least)
     sevens = 1
     while sevens < best:
         fives = sevens
@@ -32,6 +36,21 @@ def smooth_from(least: int) -> int:
             fives *= 5
         sevens *= 7
     return best
+
+
+def power_from(least: int) -> int:
+    """The least power of two from here on."""
+    return 1 << max(0, least - 1).bit_length()
+
+
+@cache
+def is_convolved(n: int) -> bool:
+    """Whether fft_roots(n) has the tables by which all of n is convolved, and not a factor of it."""
+    rest = n
+    for prime in range(2, LONGEST_PRIME_PASS + 1):
+        while rest % prime == 0:
+            rest //= prime
+    return rest > 1 and (n // rest < FACTORS_APART or rest > LONGEST_CONVOLVED_FACTOR)
 
 
 @cache

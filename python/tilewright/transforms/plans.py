@@ -236,7 +236,7 @@ def plan(backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float
     """Of complex rows: sign is -1 for the transform, 1 for its inverse."""
 
     def make() -> Plan:
-        if takes(backend, n):
+        if takes(backend, parts, n):
             return InSteps(backend, parts, n, sign, scale)
         if n <= LONGEST_PRODUCT:
             return Direct(backend, parts, n, sign, scale)

@@ -1,6 +1,6 @@
 """Lengths that the trait's fft() transforms: those of small factors, in one step or in Stockham's
-steps of shorter ones, each of which reads and writes all elements once; on the CPU all others too,
-in one step."""
+steps of shorter ones, each of which reads and writes all elements once; in one step all others on the
+CPU, and short ones on WebGPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.transforms import tables
 from tilewright.transforms.kept import Plan, found
-from tilewright.transforms.lengths import steps, takes_steps
+from tilewright.transforms.lengths import is_convolved, power_from, steps, takes_steps
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
@@ -41,9 +41,14 @@ def longest_step_across(backend: Backend) -> int:
     return LONGEST_ACROSS_ON_CPU if backend.name == "cpu" else LONGEST_ACROSS
 
 
-def takes(backend: Backend, n: int) -> bool:
-    """Whether the trait's fft() transforms such a length."""
-    return takes_steps(n) or backend.name == "cpu"
+def takes(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
+    """Whether the trait's fft() transforms such a length: on a GPU what is convolved as a whole, by
+    transforms that a workgroup holds, in one step as well."""
+    if takes_steps(n) or backend.name == "cpu":
+        return True
+    if backend.name != "webgpu":
+        return False
+    return is_convolved(n) and power_from(2 * n - 1) <= longest_step(backend, parts)
 
 
 def _steps(n: int, longest: int) -> tuple[int, ...]:
@@ -118,7 +123,7 @@ def takes_real_rows(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
     """Whether the trait's fft_real() transforms such rows: even ones are complex ones of half the
     length."""
     if not takes_steps(n):
-        return takes(backend, n)
+        return backend.name == "cpu"
     if n % 2 == 0 and backend.name == "cpu":
         return n <= LONGEST_REAL_ON_CPU
     length = n // 2 if n % 2 == 0 else n
