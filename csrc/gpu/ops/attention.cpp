@@ -52,6 +52,8 @@ constexpr Size least_piece = 256;
 /// The same of rows that share their keys: as many as a workgroup sees at a time.
 constexpr Size least_shared_piece = 64;
 constexpr Size most_of_piece = 16384;
+/// Work-items of an element where pieces are joined.
+constexpr Size join_walkers = 4;
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
@@ -246,7 +248,7 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
                     r.o_rows.seq != r.head_dim || r.o_rows.head != r.seq_q * r.head_dim;
   const std::array<Binding, 3> join_bindings{bindings[3], bindings[4], output};
   run(KernelId::attention_join, (gaps ? 2 : 0) + half_bit(r.dtype), join, join_bindings,
-      cover(static_cast<std::uint64_t>(n), group_size), [&](TemplateVariables& v) {
+      cover(static_cast<std::uint64_t>(n), group_size / join_walkers), [&](TemplateVariables& v) {
         set_common(v, r.dtype);
         v["STRIDED"] = std::int64_t{gaps};
       });

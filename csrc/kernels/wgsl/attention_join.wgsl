@@ -1,11 +1,10 @@
-// The pieces of attention_rows.wgsl joined, one element of o a work-item.
+// The pieces of attention_rows.wgsl joined, four work-items an element of o.
 // 0 sums by piece, 1 the maximum and the sum of each piece, 2 o.
 // Variables: GROUP, STRIDED (1: rows of o lie by strides, in elements), T.
 //! T: f32 f16
 //! STRIDED: 0 1
 //! GROUP: 256
 #include "floats.wgsl"
-#include "range.wgsl"
 #include "functions.wgsl"
 #include "running_softmax.wgsl"
 
@@ -18,24 +17,70 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> tops_and_sums: array<vec2<f32>>;
 @group(0) @binding(2) var<storage, read_write> o: array<${T}>;
 
+// Work-items of an element, each of which takes every WALKERS-th piece, and pieces that one reads at
+// a time.
+#let WALKERS = 4
+#let AT_ONCE = 8
+#let ELEMENTS = GROUP / WALKERS
+var<workgroup> tops: array<f32, ${GROUP}>;
+var<workgroup> sums: array<f32, ${GROUP}>;
+var<workgroup> results: array<f32, ${GROUP}>;
+
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  let i = item_index(group, groups, local);
-  if (i >= params.n) { return; }
+  let i = (group.x + group.y * groups.x) * ${ELEMENTS}u + local % ${ELEMENTS}u;
+  let walker = local / ${ELEMENTS}u;
   let row = i / params.head_dim;
+  let pieces = select(0u, params.pieces, i < params.n);
   var top = lowest();
-  for (var piece = 0u; piece < params.pieces; piece++) {
-    top = larger(tops_and_sums[piece * params.rows + row].x, top);
-  }
   var sum = 0.0;
   var result = 0.0;
-  for (var piece = 0u; piece < params.pieces; piece++) {
-    let of_piece = tops_and_sums[piece * params.rows + row];
-    let factor = rescale(of_piece.x, top);
-    sum = fma(of_piece.y, factor, sum);
-    result = fma(sums_of_pieces[piece * params.n + i], factor, result);
+  for (var piece = walker; piece < pieces; piece += ${WALKERS * AT_ONCE}u) {
+#for e in 0..AT_ONCE
+    var top${e} = lowest();
+    var sum${e} = 0.0;
+    var result${e} = 0.0;
+    if (piece + ${e * WALKERS}u < pieces) {
+      let of_piece = tops_and_sums[(piece + ${e * WALKERS}u) * params.rows + row];
+      top${e} = of_piece.x;
+      sum${e} = of_piece.y;
+      result${e} = sums_of_pieces[(piece + ${e * WALKERS}u) * params.n + i];
+    }
+#end
+    var higher = top;
+#for e in 0..AT_ONCE
+    higher = larger(top${e}, higher);
+#end
+    let before = rescale(top, higher);
+    sum *= before;
+    result *= before;
+#for e in 0..AT_ONCE
+    {
+      let factor = rescale(top${e}, higher);
+      sum = fma(sum${e}, factor, sum);
+      result = fma(result${e}, factor, result);
+    }
+#end
+    top = higher;
   }
+  tops[local] = top;
+  sums[local] = sum;
+  results[local] = result;
+  workgroupBarrier();
+  if (walker > 0u || i >= params.n) { return; }
+#for w in 1..WALKERS
+  top = larger(tops[local + ${w * ELEMENTS}u], top);
+#end
+  sum = 0.0;
+  result = 0.0;
+#for w in 0..WALKERS
+  {
+    let factor = rescale(tops[local + ${w * ELEMENTS}u], top);
+    sum = fma(sums[local + ${w * ELEMENTS}u], factor, sum);
+    result = fma(results[local + ${w * ELEMENTS}u], factor, result);
+  }
+#end
 #if STRIDED
   let head = row / params.seq_q;
   let base_o = params.o_start + head / params.heads * params.o_batch +

@@ -88,16 +88,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
   let end = min(most, (piece + 1u) * params.piece);
   for (var i = t; i < params.head_dim * ${FOURS}u; i += ${GROUP}u) {
-    var x = vec4<f32>();
-    for (var r = 0u; r < 4u; r++) {
-      let row = i % ${FOURS}u * 4u + r;
-      if (row < rows) {
-        let at = (first + row) / params.seq_q * params.q_head +
-                 (first + row) % params.seq_q * params.q_seq;
-        x[r] = f32(q[base_q + at + i / ${FOURS}u]);
-      }
+    // All four are read at a time.
+#for r in 0..4
+    let row${r} = i % ${FOURS}u * 4u + ${r}u;
+    var x${r} = 0.0;
+    if (row${r} < rows) {
+      let at = (first + row${r}) / params.seq_q * params.q_head +
+               (first + row${r}) % params.seq_q * params.q_seq;
+      x${r} = f32(q[base_q + at + i / ${FOURS}u]);
     }
-    queries[i] = x;
+#end
+    queries[i] = vec4<f32>(x0, x1, x2, x3);
   }
   let column = t % ${COLUMNS}u;
   let slot = t / ${KEYS}u;  // the four rows whose softmax this work-item makes
