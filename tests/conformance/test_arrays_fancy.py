@@ -286,6 +286,24 @@ def test_out_of_range(be: Backend) -> None:
     be.synchronize()
 
 
+@pytest.mark.parametrize("size", [1, 5, 4096, 4097, 100_000])
+def test_a_read_that_finds_an_index_out_of_range_writes_nothing(be: Backend, size: int) -> None:
+    x, kept = on(be, np.arange(5.0, dtype=np.float32)), on(be, np.arange(size).astype(np.uint8))
+    wrong = on(be, np.array([1, 5]))
+    host = np.full(size, 255, np.uint8)
+    with pytest.raises(tw.IndexOutOfRange, match="index 5 is out of range for axis 0 of 5"):
+        gathered = x[wrong]
+        be.copy_dtoh(host, kept)
+    assert (host == 255).all()
+    be.copy_dtoh(host, kept)
+    same(kept, host)
+    gathered = x[on(be, np.array([1, 4]))]
+    host[:] = 255
+    be.copy_dtoh(host, kept)
+    assert (host == np.arange(size).astype(np.uint8)).all()
+    same(gathered, np.array([1, 4], np.float32))
+
+
 def test_wrong_indices(be: Backend) -> None:
     x = on(be, np.zeros((4, 3), np.float32))
     for wrong in ([0.5], np.zeros(2), on(be, np.zeros(2)), "a", {}, 1.5):
