@@ -33,7 +33,7 @@ inline bool takes_any(const Backend& be) { return be.name() == "cpu"; }
 inline Size longest_step(Backend& be, DType dtype, bool is_row) {
   constexpr Size on_cpu = 1 << 14, across_on_cpu = 1 << 12, across = 256, any_gpu = 512;
   if (be.name() == "cpu") return is_row ? on_cpu : across_on_cpu;
-  if (!is_row) return across;
+  if (!is_row) return be.name() == "webgpu" ? any_gpu : across;
   if (be.name() == "level-zero") return any_gpu;
   const auto limits = be.capabilities().limits;
   const auto found = limits.find("max_workgroup_memory_bytes");

@@ -39,6 +39,12 @@ var<immediate> params: Params;
 #else
 @group(0) @binding(3) var<storage, read_write> o: array<${T}>;
 #end
+#let WIDTH = 1 + 3 * VECTOR
+#let WIDE = "f32"
+#if VECTOR
+#let WIDE = "vec4<f32>"
+#end
+var<workgroup> query: array<${WIDE}, ${COLUMNS / WIDTH}>;
 var<workgroup> products: array<vec4<f32>, ${KEYS}>;
 var<workgroup> powers: array<f32, ${GROUP}>;
 
@@ -52,13 +58,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let batch = row / params.seq_q / params.heads;
   let head = row / params.seq_q % params.heads;
   let kv_head = head / params.share;
-  let query = row % params.seq_q;
+  let place = row % params.seq_q;
   let base_q =
-      params.q_start + batch * params.q_batch + head * params.q_head + query * params.q_seq;
+      params.q_start + batch * params.q_batch + head * params.q_head + place * params.q_seq;
   let base_k = params.k_start + batch * params.k_batch + kv_head * params.k_head;
   let base_v = params.v_start + batch * params.v_batch + kv_head * params.v_head;
 #if CAUSAL
-  let seen = min(params.seq_kv, query + params.q_offset + 1u);
+  let seen = min(params.seq_kv, place + params.q_offset + 1u);
 #else
   let seen = params.seq_kv;
 #end
@@ -67,22 +73,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var top = lowest();
   var sum = 0.0;
   var result = 0.0;
+  for (var d = t; d < params.head_dim / ${WIDTH}u; d += ${GROUP}u) {
+    query[d] = ${WIDE}(q[base_q / ${WIDTH}u + d]);
+  }
+  workgroupBarrier();
   for (var key0 = piece * params.piece; key0 < end; key0 += ${KEYS}u) {
     let key = key0 + t / 4u;
     var product = 0.0;
     if (key < end) {
 #if VECTOR
-      let at_q = base_q / 4u;
       let at_k = (base_k + key * params.k_seq) / 4u;
       var sums = vec4<f32>();
       for (var d = t % 4u; d < params.head_dim / 4u; d += 4u) {
-        sums = fma(vec4<f32>(q[at_q + d]), vec4<f32>(k[at_k + d]), sums);
+        sums = fma(query[d], vec4<f32>(k[at_k + d]), sums);
       }
       product = (sums.x + sums.y) + (sums.z + sums.w);
 #else
       for (var d = t % 4u; d < params.head_dim; d += 4u) {
         let of_key = f32(k[base_k + key * params.k_seq + d]);
-        product = fma(f32(q[base_q + d]), of_key, product);
+        product = fma(query[d], of_key, product);
       }
 #end
     }
@@ -130,7 +139,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
   if (t < params.head_dim) {
     let base_o =
-        params.o_start + batch * params.o_batch + head * params.o_head + query * params.o_seq;
+        params.o_start + batch * params.o_batch + head * params.o_head + place * params.o_seq;
     o[base_o + t] = ${T}(powers[t] / sum);
   }
 #end

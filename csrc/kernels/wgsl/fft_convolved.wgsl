@@ -5,7 +5,8 @@
 // LENGTH, middle, inner], output [outer, middle, LENGTH, inner].
 // 0 input, 1 roots: LENGTH that are of no use here, the chirp, the answer, the roots of N; 2 turns
 // (of no use without TURNED), 3 output.
-// Variables: those of fft.wgsl, and LENGTH.
+// Variables: those of fft.wgsl, and LENGTH. There is no form of this for Level Zero, which has one kernel
+// for all lengths and convolves by launches of fft.wgsl.
 #let V = "vec2<f32>"
 #if T == "f64"
 #let V = "vec2<f64>"

@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 #: of one step on the CPU
 LONGEST_ON_CPU = 1 << 14
-LONGEST_ACROSS_ON_CPU = 4096
 #: of real rows there whose length is even, which the backend takes apart itself
 LONGEST_REAL_ON_CPU = 1 << 21
-#: on a GPU, where neighbouring lines share a workgroup's memory
-LONGEST_ACROSS = 256
+#: on GPUs, where neighbouring lines share a workgroup's memory, by their backend
+LONGEST_ACROSS = {"cpu": 4096, "webgpu": 512, "level-zero": 256}
 
 
 def longest_step(backend: Backend, parts: np.dtype[Any]) -> int:
@@ -38,7 +37,7 @@ def longest_step(backend: Backend, parts: np.dtype[Any]) -> int:
 
 def longest_step_across(backend: Backend) -> int:
     """What is best taken in one step along an axis that is not the last one."""
-    return LONGEST_ACROSS_ON_CPU if backend.name == "cpu" else LONGEST_ACROSS
+    return LONGEST_ACROSS[backend.name]
 
 
 def takes(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
