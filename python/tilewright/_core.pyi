@@ -893,6 +893,24 @@ class Backend:
         scale: float = 1.0,
         dtype: str = "float32",
     ) -> None: ...
+    def sparse_matmul(
+        self,
+        offsets: _Buffer,
+        columns: _Buffer,
+        values: _Buffer,
+        x: _Buffer,
+        y: _Buffer,
+        rows: int,
+        cols: int,
+        nnz: int,
+        n: int = 1,
+        ldx: int = 1,
+        ldy: int = 1,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        is_complex: bool = False,
+        dtype: str = "float32",
+    ) -> None: ...
     def map(
         self,
         program: ProgramBase,

@@ -46,6 +46,11 @@ def operands_of(call: str, dtype: str) -> dict[str, Array]:
         if name == "indices" or (call, name) in PLACES:
             size = 8 if "index_dtype" in CALLS[call] else 4
             contents[name] = rng.integers(0, 2, argument.bytes // size).astype(f"i{size}")
+        elif name == "offsets":
+            # Of rows of two elements.
+            contents[name] = np.arange(0, argument.bytes // 2, 2, dtype=np.int32)
+        elif call == "sparse_matmul" and name == "columns":
+            contents[name] = rng.integers(0, 2, argument.bytes // 4).astype(np.int32)
         elif name == "mask":
             # As many as the calls ask for.
             contents[name] = rng.permutation(np.arange(argument.bytes) < 5).astype(np.uint8)

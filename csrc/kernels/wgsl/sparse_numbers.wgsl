@@ -1,0 +1,32 @@
+// What products of sparse matrices compute with: an element is a NUMBER in memory, and summed as SUM,
+// of parts of type REAL; and how an element of the result is written.
+// Around this file: y.
+// Variables: GROUP, T (f32, f16 or f64), COMPLEX (1: an element is two T).
+#let NUMBER = T
+#let SUM = T
+#let REAL = T
+#if T == "f16"
+enable f16;
+#let SUM = "f32"
+#let REAL = "f32"
+#end
+#if COMPLEX
+#let NUMBER = "vec2<f32>"
+#if T == "f64"
+#let NUMBER = "vec2<f64>"
+#end
+#let SUM = NUMBER
+#end
+
+struct Params {
+  rows: u32, cols: u32, nnz: u32, n: u32, ldx: u32, ldy: u32,
+  total: u32, share: u32, groups: u32,  // rows and elements, how many a workgroup, and of these
+  name: u32, alpha: u32, alpha_high: u32, beta: u32, beta_high: u32,
+}
+var<immediate> params: Params;
+
+#if T == "f64"
+fn of_bits(low: u32, high: u32) -> f64 { return bitcast<f64>((u64(high) << 32u) | u64(low)); }
+#else
+fn of_bits(low: u32, high: u32) -> f32 { return bitcast<f32>(low); }
+#end

@@ -1,0 +1,100 @@
+"""Sparse matrices that tests multiply: rows of very different lengths among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Csr:
+    """A matrix in CSR, as the trait takes it."""
+
+    rows: int
+    cols: int
+    offsets: Array
+    columns: Array
+    values: Array
+
+    @property
+    def nnz(self) -> int:
+        return len(self.columns)
+
+    @property
+    def longest(self) -> int:
+        return int(np.diff(self.offsets).max(initial=0))
+
+    def times(self, x: Array, values: Array | None = None) -> Array:
+        """The product, summed by rows in the dtype of values and x."""
+        values = self.values if values is None else values
+        products = values[:, None] * x[self.columns]
+        sums = np.zeros((self.rows, x.shape[1]), products.dtype)
+        some = np.flatnonzero(np.diff(self.offsets))
+        if some.size:
+            sums[some] = np.add.reduceat(products, self.offsets[some], axis=0)
+        return sums
+
+    def dense(self) -> Array:
+        """Duplicates summed."""
+        full = np.zeros((self.rows, self.cols), self.values.dtype)
+        rows = np.repeat(np.arange(self.rows), np.diff(self.offsets))
+        np.add.at(full, (rows, self.columns), self.values)
+        return full
+
+
+def draw(rng: np.random.Generator, shape: Any, dtype: str) -> Array:
+    x = rng.standard_normal(shape)
+    if dtype.startswith("complex"):
+        x = x + 1j * rng.standard_normal(shape)
+    return np.asarray(x.astype(dtype))
+
+
+def of_lengths(rng: np.random.Generator, lengths: Array, cols: int, dtype: str) -> Csr:
+    """Rows of so many elements, in any columns: duplicates and no order."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    nnz = int(offsets[-1])
+    columns = rng.integers(0, max(cols, 1), nnz).astype(np.int32)
+    return Csr(len(lengths), cols, offsets, columns, draw(rng, nnz, dtype))
+
+
+def power_law(rng: np.random.Generator, rows: int, nnz: int) -> Array:
+    """Lengths of rows of which few have most of all elements."""
+    weights = 1 / np.arange(1, rows + 1) ** 1.2
+    return np.asarray(rng.multinomial(nnz, rng.permutation(weights / weights.sum())))
+
+
+def made(kind: str, rng: np.random.Generator, dtype: str) -> Csr:
+    """One of KINDS."""
+    if kind == "stencil":
+        lengths, cols = np.full(1000, 5), 1000
+    elif kind == "power-law":
+        lengths, cols = power_law(rng, 3001, 40_000), 2003
+    elif kind == "empty rows":
+        lengths, cols = rng.integers(0, 2, 5000) * rng.integers(0, 9, 5000), 77
+        lengths[-700:] = lengths[:300] = 0
+    elif kind == "one full row":
+        lengths, cols = np.zeros(4001, int), 500
+        lengths[2000] = 70_001
+    elif kind == "1 x N":
+        lengths, cols = np.array([20_011]), 20_011
+    elif kind == "N x 1":
+        lengths, cols = rng.integers(0, 2, 20_011), 1
+    elif kind == "one element":
+        lengths, cols = np.array([1]), 1
+    elif kind == "no elements":
+        lengths, cols = np.zeros(700, int), 3
+    elif kind == "no columns":
+        lengths, cols = np.zeros(5, int), 0
+    else:
+        assert kind == "long rows"
+        lengths, cols = rng.integers(2000, 5000, 17), 6007
+    return of_lengths(rng, lengths, cols, dtype)
+
+
+KINDS = ["stencil", "power-law", "empty rows", "one full row", "1 x N", "N x 1", "one element",
+         "no elements", "no columns", "long rows"]  # fmt: skip
