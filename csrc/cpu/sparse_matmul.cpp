@@ -16,8 +16,9 @@
 #include "cpu/thread_pool.hpp"
 #include "tilewright/error.hpp"
 
-// Rows' ends and elements, merged in their order, are cut into equal shares. Each share keeps what it
-// has of its first row and of the one that it does not end; these are joined at the end, in order.
+// Rows' ends and elements, merged in their order, are cut into equal shares. Each share keeps what
+// it has of its first row and of the one that it does not end; these are joined at the end, in
+// order.
 namespace tilewright::cpu {
 
 namespace {

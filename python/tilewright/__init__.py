@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tilewright import fft, linalg, random, reading, travel  # noqa: F401
+from tilewright import fft, linalg, random, reading, sparse, travel  # noqa: F401
 from tilewright._core import (
     BackendUnavailable,
     BinaryOp,
@@ -472,6 +472,7 @@ __all__ = [
     "sin",
     "sinh",
     "sort",
+    "sparse",
     "sqrt",
     "square",
     "squeeze",

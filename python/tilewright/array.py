@@ -433,6 +433,8 @@ class Array(ArrayMethods):
     # The other operators are _core's.
 
     def __matmul__(self, other: ArrayLike) -> Array:
+        if getattr(other, "_is_sparse", False):
+            return NotImplemented
         return _matmul(self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> Array:

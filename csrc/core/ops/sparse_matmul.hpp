@@ -26,8 +26,8 @@ struct SparseMatmulRequest {
   }
   /// By this supports() asks, of small buffers x. They hold anything: a matrix without elements.
   static void ask(auto& be, const auto& q) {
-    be.sparse_matmul(q.x[0], q.x[1], q.x[2], q.x[3], q.x[4], 2, 2, 0, 1, 1, 1, 1, 0,
-                     q.is_complex(), q.dtype);
+    be.sparse_matmul(q.x[0], q.x[1], q.x[2], q.x[3], q.x[4], 2, 2, 0, 1, 1, 1, 1, 0, q.is_complex(),
+                     q.dtype);
   }
 
   /// Numbers of dtype in so many elements.

@@ -82,21 +82,16 @@ void GpuBackend::launch_sparse_matmul(const SparseMatmulRequest& r) {
                       static_cast<std::uint32_t>(alpha >> 32),
                       static_cast<std::uint32_t>(beta),
                       static_cast<std::uint32_t>(beta >> 32)};
-  const std::uint32_t type = half_bit(r.dtype) | (r.dtype == DType::float64 ? 2u : 0u) |
-                             (r.is_complex ? 4u : 0u);
+  const std::uint32_t type =
+      half_bit(r.dtype) | (r.dtype == DType::float64 ? 2u : 0u) | (r.is_complex ? 4u : 0u);
   const auto fill = [&](TemplateVariables& v) {
     v["GROUP"] = std::int64_t{group_size};
     v["T"] = std::string(r.dtype == DType::float64 ? "f64" : type_name(r.dtype));
     v["COMPLEX"] = std::int64_t{r.is_complex};
   };
-  const std::array<Binding, 8> bindings{offsets,
-                                        bound(r.columns),
-                                        bound(r.values),
-                                        bound(r.x),
-                                        y,
-                                        window(parts, 0),
-                                        window(starts, 0),
-                                        faults_->binding()};
+  const std::array<Binding, 8> bindings{
+      offsets, bound(r.columns), bound(r.values),   bound(r.x),
+      y,       window(parts, 0), window(starts, 0), faults_->binding()};
   if (by_vector) {
     run(KernelId::sparse_vector, type, params, bindings,
         cover(static_cast<std::uint64_t>(groups), 1), fill);

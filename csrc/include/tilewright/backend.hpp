@@ -524,14 +524,14 @@ class TILEWRIGHT_API Backend {
 
   // Sparse matrices -----------------------------------------------------------------------------
 
-  /// Y = alpha * A X + beta * Y, with X cols x n, Y rows x n and A in CSR: the elements of row i are
-  /// those from offsets[i] to offsets[i + 1] of `values`, in the columns that `columns` says, both
-  /// int32, in any order; those of one place add up. `offsets`, int32, are rows + 1 numbers that
-  /// ascend from 0 to nnz: where they do not, Y is undefined. beta == 0 does not read Y. A column
-  /// outside is IndexOutOfRange, as of gather_elements(), and Y is undefined then. float16 is summed
-  /// in float32; float64 where the device has it. With is_complex, of float32 and float64, an element
-  /// of values, X and Y is two of these, alpha and beta stay real. The work is cut into equal parts
-  /// of elements and rows, whatever the rows' lengths are.
+  /// Y = alpha * A X + beta * Y, with X cols x n, Y rows x n and A in CSR: the elements of row i
+  /// are those from offsets[i] to offsets[i + 1] of `values`, in the columns that `columns` says,
+  /// both int32, in any order; those of one place add up. `offsets`, int32, are rows + 1 numbers
+  /// that ascend from 0 to nnz: where they do not, Y is undefined. beta == 0 does not read Y. A
+  /// column outside is IndexOutOfRange, as of gather_elements(), and Y is undefined then. float16
+  /// is summed in float32; float64 where the device has it. With is_complex, of float32 and
+  /// float64, an element of values, X and Y is two of these, alpha and beta stay real. The work is
+  /// cut into equal parts of elements and rows, whatever the rows' lengths are.
   void sparse_matmul(Buffer offsets, Buffer columns, Buffer values, Buffer x, Buffer y, Size rows,
                      Size cols, Size nnz, Size n = 1, Size ldx = 1, Size ldy = 1, double alpha = 1,
                      double beta = 0, bool is_complex = false, DType dtype = DType::float32);

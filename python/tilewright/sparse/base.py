@@ -1,0 +1,350 @@
+"""What sparse arrays of all formats have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.array import Array
+from tilewright.namespace import reductions
+from tilewright.namespace.creation import ones, zeros
+from tilewright.namespace.dtypes import result_type
+from tilewright.namespace.manipulation import concat
+from tilewright.namespace.selection import nonzero, searchsorted, take
+from tilewright.namespace.sorting import argsort
+from tilewright.operands import INT32, invalid, shown, to_integer
+from tilewright.reading import default_integer
+from tilewright.sparse import structure
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from tilewright.backend import Backend
+    from tilewright.sparse.compressed import csc_array, csr_array
+    from tilewright.sparse.coo import coo_array
+
+
+class SparseArray:
+    """A matrix of which only some elements are stored, on a device. Its Arrays are those that
+    SciPy's class of the same name has."""
+
+    # NumPy's arrays and tilewright's leave operators to it.
+    __array_ufunc__ = None
+    __array_priority__ = 30.0
+    __hash__ = None  # type: ignore[assignment]
+    _is_sparse = True
+
+    format: str
+    shape: tuple[int, int]
+    backend: Backend
+
+    ndim = 2
+
+    @property
+    def data(self) -> Array:
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.data.dtype
+
+    @property
+    def nnz(self) -> int:
+        """The elements that are stored, duplicates and zeros among them."""
+        return self.data.size
+
+    @property
+    def size(self) -> int:
+        return self.nnz
+
+    @property
+    def device(self) -> Backend:
+        return self.backend
+
+    @property
+    def T(self) -> SparseArray:
+        return self.transpose()
+
+    @property
+    def mT(self) -> SparseArray:
+        return self.transpose()
+
+    # Of each format ---------------------------------------------------------------------------
+
+    def transpose(self) -> SparseArray:
+        raise NotImplementedError
+
+    def tocsr(self, copy: bool = False) -> csr_array:
+        raise NotImplementedError
+
+    def tocsc(self, copy: bool = False) -> csc_array:
+        raise NotImplementedError
+
+    def tocoo(self, copy: bool = False) -> coo_array:
+        raise NotImplementedError
+
+    def _rows_and_columns(self) -> tuple[Array, Array]:
+        """Of each element."""
+        raise NotImplementedError
+
+    def _by_rows(self) -> tuple[Array, Array, Array]:
+        """indptr, indices and data of the matrix in CSR."""
+        raise NotImplementedError
+
+    def _with(self, data: Array) -> Self:
+        """The same places with other elements."""
+        raise NotImplementedError
+
+    def to_scipy(self) -> Any:
+        """SciPy's array of this format, on the host."""
+        raise NotImplementedError
+
+    # Of all -----------------------------------------------------------------------------------
+
+    def asformat(self, format: str | None, copy: bool = False) -> SparseArray:
+        """In another format: "csr", "csc" or "coo"."""
+        if format is None or format == self.format:
+            return self.copy() if copy else self
+        ways: dict[str, Any] = {"csr": self.tocsr, "csc": self.tocsc, "coo": self.tocoo}
+        if format not in ways:
+            invalid("asformat", f"format is {shown(format)}, expected 'csr', 'csc' or 'coo'")
+        found: SparseArray = ways[format](copy=copy)
+        return found
+
+    def copy(self) -> Self:
+        return self._with(self.data.copy())
+
+    def astype(self, dtype: Any, copy: bool = True) -> Self:
+        wanted = structure.to_dtype("astype", dtype)
+        return self._with(self.data.astype(wanted, copy=copy))
+
+    def conj(self) -> Self:
+        return self._with(self.data.conj())
+
+    def toarray(self) -> Array:
+        """The whole matrix, as an Array."""
+        result = zeros(self.shape, dtype=self.dtype, device=self.backend)
+        if self.nnz:
+            coo = self.tocoo()
+            if not coo.has_canonical_format:
+                coo = coo.copy()
+                coo.sum_duplicates()
+            result[coo.row, coo.col] = coo.data
+        return result
+
+    def todense(self) -> Array:
+        """toarray()."""
+        return self.toarray()
+
+    def diagonal(self, k: int = 0) -> Array:
+        """The elements of which the column is k more than the row."""
+        at = to_integer("diagonal", "k", k)
+        rows, cols = self.shape
+        size = max(min(rows + min(at, 0), cols - max(at, 0)), 0)
+        result = zeros(size, dtype=self.dtype, device=self.backend)
+        if self.nnz == 0 or size == 0:
+            return result
+        row, col = self._rows_and_columns()
+        (places,) = nonzero(col - row == at)
+        if places.size:
+            line = take(row if at >= 0 else col, places)
+            order = argsort(line)
+            line, elements = take(line, order), take(take(self.data, places), order)
+            line, _, elements = structure.joined(line, line, elements)
+            result[line] = elements
+        return result
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Of all elements, or along an axis: a vector, as SciPy's sparse arrays have it."""
+        if axis is None:
+            return reductions.sum(self.data)
+        at = to_integer("sum", "axis", axis)
+        if not -2 <= at < 2:
+            invalid("sum", f"axis is {at}, expected 0 or 1, or None")
+        of = self if at % 2 == 1 else self.transpose()
+        return of @ ones(of.shape[1], dtype=self.dtype, device=self.backend)
+
+    def mean(self, axis: int | None = None) -> Any:
+        """The sum by the number of elements, stored or not."""
+        if axis is None:
+            count = self.shape[0] * self.shape[1]
+        else:
+            count = self.shape[to_integer("mean", "axis", axis) % 2]
+        return self.sum(axis) / count
+
+    def count_nonzero(self) -> int:
+        """The elements that are stored and not 0."""
+        return int(reductions.sum((self.data != 0).astype(INT32)))
+
+    def dot(self, other: Any) -> Any:
+        """self @ other."""
+        return self @ other
+
+    # Operators --------------------------------------------------------------------------------
+
+    def _dense(self, call: str, other: Any) -> Array:
+        if isinstance(other, (int, float, complex, np.generic)):
+            invalid(call, f"x2 is {shown(other)}, expected a vector or a matrix; write A * {other}")
+        dense = structure.to_device(call, "x2", other, self.backend)
+        if dense.ndim not in (1, 2):
+            invalid(call, f"x2 has shape {dense.shape}, expected one or two dimensions")
+        return dense
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, SparseArray):
+            return _multiplied(self, other)
+        x = self._dense("matmul", other)
+        if x.shape[0] != self.shape[1]:
+            invalid(
+                "matmul",
+                f"x1 has shape {self.shape} and x2 {x.shape}, expected {self.shape[1]} rows in x2",
+            )
+        indptr, indices, data = self._by_rows()
+        dtype = _common("matmul", data.dtype, x.dtype)
+        return structure.multiply(
+            indptr, indices, data.astype(dtype, copy=False), x.astype(dtype, copy=False),
+            self.shape[1],
+        )  # fmt: skip
+
+    def __rmatmul__(self, other: Any) -> Any:
+        x = self._dense("matmul", other)
+        if x.shape[-1] != self.shape[0]:
+            invalid(
+                "matmul",
+                f"x1 has shape {x.shape} and x2 {self.shape}, expected {x.shape[-1]} rows in x2",
+            )
+        return (self.transpose() @ x.T).T if x.ndim == 2 else self.transpose() @ x
+
+    def _number(self, call: str, other: Any) -> Any:
+        is_number = isinstance(other, (int, float, complex, np.generic)) or (
+            isinstance(other, (Array, np.ndarray)) and other.ndim == 0
+        )
+        if not is_number:
+            invalid(
+                call, f"x2 is {shown(other)}, expected a number; write A @ x for a product of "
+                "matrices"
+            )  # fmt: skip
+        return other
+
+    def __mul__(self, other: Any) -> Self:
+        return self._with(_in_floats(self.data * self._number("multiply", other)))
+
+    def __rmul__(self, other: Any) -> Self:
+        product: Self = self * other
+        return product
+
+    def __truediv__(self, other: Any) -> Self:
+        return self._with(_in_floats(self.data / self._number("divide", other)))
+
+    def __neg__(self) -> Self:
+        return self._with(-self.data)
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        return self._plus("add", other, 1)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._plus("add", other, 1)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._plus("subtract", other, -1)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self)._plus("subtract", other, 1)
+
+    def _plus(self, call: str, other: Any, sign: int) -> Any:
+        if isinstance(other, (int, float, complex)) and other == 0:
+            return self.copy()
+        shape = getattr(other, "shape", None)
+        if shape != self.shape:
+            invalid(
+                call, f"x1 has shape {self.shape} and x2 is {shown(other)}, expected a matrix of "
+                "the same shape"
+            )  # fmt: skip
+        if not isinstance(other, SparseArray):
+            dense = structure.to_device(call, "x2", other, self.backend)
+            return self.toarray() + dense if sign == 1 else self.toarray() - dense
+        self.backend._own(call, "x2", other.data)
+        dtype = _common(call, self.dtype, other.dtype)
+        (row, col), (other_row, other_col) = self._rows_and_columns(), other._rows_and_columns()
+        added = other.data if sign == 1 else -other.data
+        data = concat([self.data.astype(dtype, copy=False), added.astype(dtype, copy=False)])
+        row, col = concat([row, other_row]), concat([col, other_col])
+        made = _of_places(data, row, col, self.shape)
+        return made if self.format != "csc" else made.tocsc()
+
+    def __bool__(self) -> bool:
+        if self.shape == (1, 1):
+            return self.count_nonzero() != 0
+        invalid("bool", f"the truth of a sparse array of shape {self.shape} is not defined")
+
+    def __len__(self) -> int:
+        raise TypeError("the length of a sparse array is ambiguous; use shape[0] or nnz")
+
+    def __repr__(self) -> str:
+        return (
+            f"<{self.format}_array: {self.nnz} stored elements, shape={self.shape}, "
+            f"dtype={self.dtype}, backend={self.backend.name!r}>"
+        )
+
+
+def _in_floats(data: Array) -> Array:
+    if data.dtype not in structure.DTYPES:
+        invalid("multiply", f"the result is {data.dtype}, expected a float or complex dtype")
+    return data
+
+
+def _common(call: str, first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
+    """What both are multiplied in."""
+    dtype: np.dtype[Any] = result_type(first, second)
+    if second.kind in "iub":
+        dtype = first
+    if dtype not in structure.DTYPES:
+        invalid(call, f"x2 is {second}, expected one of {', '.join(map(str, structure.DTYPES))}")
+    return dtype
+
+
+def _of_places(data: Array, row: Array, col: Array, shape: tuple[int, int]) -> csr_array:
+    """In CSR, in order and without duplicates."""
+    from tilewright.sparse.coo import coo_array
+
+    made = coo_array._made(data, row, col, shape)
+    made.sum_duplicates()
+    return made.tocsr()
+
+
+def _multiplied(a: SparseArray, b: SparseArray) -> csr_array:
+    """The product of sparse matrices: all products of elements in the order of their places, and
+    those of one place added up."""
+    if a.shape[1] != b.shape[0]:
+        invalid(
+            "matmul",
+            f"x1 has shape {a.shape} and x2 {b.shape}, expected {a.shape[1]} rows in x2",
+        )
+    backend = a.backend
+    backend._own("matmul", "x2", b.data)
+    dtype = _common("matmul", a.dtype, b.dtype)
+    shape = (a.shape[0], b.shape[1])
+    row, inner = a._rows_and_columns()
+    indptr, indices, values = b._by_rows()
+    lengths = indptr[1:] - indptr[:-1]
+    total = 0
+    if a.nnz and b.nnz:
+        counts = take(lengths, inner)
+        ends = reductions.cumulative_sum(counts, dtype=default_integer(backend))
+        total = int(ends[-1])
+    if total > structure.MOST:
+        invalid("matmul", f"the product has {total} terms, more than int32 counts")
+    if total == 0:
+        none = zeros(0, dtype=INT32, device=backend)
+        return _of_places(zeros(0, dtype=dtype, device=backend), none, none, shape)
+    each = structure.counted(total, backend)
+    of_a = searchsorted(ends.astype(INT32, copy=False), each, side="right")
+    before = take((ends - counts).astype(INT32, copy=False), of_a)
+    of_b = take(take(indptr, inner), of_a) + (each - before)
+    left = take(a.data.astype(dtype, copy=False), of_a)
+    data = left * take(values.astype(dtype, copy=False), of_b)
+    return _of_places(data, take(row, of_a), take(indices, of_b), shape)
