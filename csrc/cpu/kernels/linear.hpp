@@ -10,6 +10,7 @@ template <class T>
 constexpr RowKernels<T> row_kernels{
     .dot_rows = dot_rows,
     .add_weighted_rows = add_weighted_rows,
+    .add_placed_rows = add_placed_rows,
     .transpose = transpose,
 };
 

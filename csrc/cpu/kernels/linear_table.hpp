@@ -43,6 +43,9 @@ struct RowKernels {
   /// output[j] += sum of weights[i] * row i [j], rows of n elements, `stride` apart.
   void (*add_weighted_rows)(const T* rows, std::size_t count, std::size_t stride,
                             const float* weights, std::size_t n, float* output);
+  /// The same of rows in any order: row i is places[i] strides into `rows`.
+  void (*add_placed_rows)(const T* rows, const std::uint32_t* places, std::size_t count,
+                          std::size_t stride, const float* weights, std::size_t n, float* output);
   /// output[j * output_stride + i] = scale * row i [j].
   void (*transpose)(const T* rows, std::size_t count, std::size_t stride, std::size_t n,
                     float scale, float* output, std::size_t output_stride);

@@ -84,6 +84,49 @@ static void add_weighted_rows(const T* rows, std::size_t count, std::size_t stri
   }
 }
 
+/// Adds such rows into `vectors` vectors of the output. The next row but a few is on its way before
+/// it is asked for: what places say is no pattern that the processor sees.
+template <std::size_t vectors, class T>
+static inline void add_placed_columns(const T* rows, const std::uint32_t* places, std::size_t count,
+                                      std::size_t stride, const float* weights, float* output) {
+  constexpr std::size_t ahead = 4, line = 64 / sizeof(T);
+  Floats sums[vectors];
+  for (std::size_t v = 0; v < vectors; ++v) sums[v] = load(output + v * lanes);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + ahead < count) {
+      const T* const next = rows + places[i + ahead] * stride;
+      for (std::size_t j = 0; j < vectors * lanes; j += line) __builtin_prefetch(next + j);
+    }
+    const T* const row = rows + places[i] * stride;
+    const Floats w = splat(weights[i]);
+    for (std::size_t v = 0; v < vectors; ++v) sums[v] += w * load(row + v * lanes);
+  }
+  for (std::size_t v = 0; v < vectors; ++v) store(output + v * lanes, sums[v]);
+}
+
+template <class T>
+static void add_placed_rows(const T* rows, const std::uint32_t* places, std::size_t count,
+                            std::size_t stride, const float* weights, std::size_t n,
+                            float* output) {
+  std::size_t j = 0;
+  for (; j + 8 * lanes <= n; j += 8 * lanes) {
+    add_placed_columns<8>(rows + j, places, count, stride, weights, output + j);
+  }
+  for (; j + 4 * lanes <= n; j += 4 * lanes) {
+    add_placed_columns<4>(rows + j, places, count, stride, weights, output + j);
+  }
+  for (; j + lanes <= n; j += lanes) {
+    add_placed_columns<1>(rows + j, places, count, stride, weights, output + j);
+  }
+  if (j < n) {
+    Floats sum = load(output + j, n - j);
+    for (std::size_t i = 0; i < count; ++i) {
+      sum += splat(weights[i]) * load(rows + places[i] * stride + j, n - j);
+    }
+    store(output + j, sum, n - j);
+  }
+}
+
 /// Rows become columns.
 static inline void transpose_square(Floats (&square)[lanes]) {
   // Each round halves the distance, in the order of elements, between the rows of one column.
