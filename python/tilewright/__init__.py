@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tilewright import fft, linalg, random, reading, sparse, travel  # noqa: F401
+from tilewright import fft, linalg, nn, random, reading, sparse, travel  # noqa: F401
 from tilewright._core import (
     BackendUnavailable,
     BinaryOp,
@@ -438,6 +438,7 @@ __all__ = [
     "negative",
     "newaxis",
     "nextafter",
+    "nn",
     "nonzero",
     "not_equal",
     "ones",
