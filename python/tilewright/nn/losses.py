@@ -1,0 +1,347 @@
+"""Losses of two Arrays of one shape and their gradients, by the names and arguments of
+torch.nn.functional: each one launch, sums and means too."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tilewright.namespace.complex_math import choose
+from tilewright.nn.formulas import one_minus_sigmoid, softplus
+from tilewright.nn.running import alike, floats, mapped, reduced, spread, to_number, to_truth
+from tilewright.operands import invalid, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tilewright.array import Array
+    from tilewright.program import Value
+
+    Grad = Array | float
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def to_reduction(call: str, reduction: Any, *further: str) -> str:
+    expected = (*REDUCTIONS, *further)
+    if reduction not in expected:
+        names = ", ".join(repr(one) for one in expected[:-1])
+        invalid(call, f"reduction is {shown(reduction)}, expected {names} or {expected[-1]!r}")
+    return str(reduction)
+
+
+def to_grad(call: str, grad: Any, like: Array, shape: tuple[int, ...]) -> Array | float:
+    """The gradient by a loss of this shape: an Array of it, or a number for all."""
+    from tilewright.array import Array
+
+    if not isinstance(grad, Array):
+        return to_number(call, "grad", grad)
+    (found,) = floats(call, grad=grad)
+    like.backend._own(call, "grad", found)
+    if found.shape != shape:
+        invalid(call, f"grad has shape {found.shape}, expected {shape} as the loss has")
+    return found
+
+
+@cache
+def _weighed(formula: Callable[..., Value], weights: tuple[str, ...]) -> Callable[..., Value]:
+    """A formula of input, target, weights that are given, and numbers; times `weight`."""
+
+    def whole(*values: Value) -> Value:
+        input, target, *others = values
+        named = dict(zip(weights, others[: len(weights)], strict=True))
+        weight = named.pop("weight", None)
+        found = formula(input, target, *others[len(weights) :], **named)
+        return found if weight is None else found * weight
+
+    return whole
+
+
+@cache
+def _slope(formula: Callable[..., Value], weights: tuple[str, ...]) -> Callable[..., Value]:
+    whole = _weighed(formula, weights)
+
+    def gradient(grad: Value, scale: Value, *values: Value) -> Value:
+        return whole(*values) * (grad * scale)
+
+    return gradient
+
+
+def _quotient(total: Value, count: Value) -> Value:
+    return total / count
+
+
+def _divisor(reduction: str, shape: tuple[int, ...], size: int) -> float:
+    if reduction == "batchmean":
+        return float(shape[0] if shape else 1)
+    return float(size if reduction == "mean" else 1)
+
+
+def _operands(
+    call: str, input: Any, target: Any, weights: dict[str, Any], numbers: Sequence[float]
+) -> tuple[list[Array | float], tuple[str, ...]]:
+    input, target = alike(call, input=input, target=target)
+    named = {name: one for name, one in weights.items() if one is not None}
+    views = [
+        spread(call, name, floats(call, **{"input": input, name: one})[1], input.shape)
+        for name, one in named.items()
+    ]
+    return [input, target, *views, *numbers], tuple(named)
+
+
+def _loss(
+    call: str, formula: Callable[..., Value], input: Any, target: Any, reduction: Any,
+    numbers: Sequence[float] = (), further: tuple[str, ...] = (), **weights: Any,
+) -> Array:  # fmt: skip
+    how = to_reduction(call, reduction, *further)
+    operands, names = _operands(call, input, target, weights, numbers)
+    whole = _weighed(formula, names)
+    if how == "none":
+        return mapped(call, whole, input, operands)
+    return reduced(
+        "sum", whole, input, operands, range(input.ndim), input.dtype, _quotient,
+        [_divisor(how, input.shape, input.size)],
+    )  # fmt: skip
+
+
+def _loss_gradient(
+    call: str, formula: Callable[..., Value], grad: Any, input: Any, target: Any, reduction: Any,
+    numbers: Sequence[float] = (), further: tuple[str, ...] = (), **weights: Any,
+) -> Array:  # fmt: skip
+    how = to_reduction(call, reduction, *further)
+    operands, names = _operands(call, input, target, weights, numbers)
+    grad = to_grad(call, grad, input, input.shape if how == "none" else ())
+    if not isinstance(grad, float):
+        grad = spread(call, "grad", grad, input.shape)
+    divisor = _divisor(how, input.shape, input.size)
+    scale = 1 / divisor if divisor else 1.0
+    return mapped(call, _slope(formula, names), input, [grad, scale, *operands])
+
+
+# Squares and absolute differences ----------------------------------------------------------------
+
+
+def _square(x: Value, y: Value) -> Value:
+    return (x - y) * (x - y)
+
+
+def _square_slope(x: Value, y: Value) -> Value:
+    return (x - y) * 2
+
+
+def _absolute(x: Value, y: Value) -> Value:
+    return abs(x - y)
+
+
+def _absolute_slope(x: Value, y: Value) -> Value:
+    return (x - y).sign()
+
+
+def _smooth(x: Value, y: Value, beta: Value) -> Value:
+    off = abs(x - y)
+    return choose(off < beta, off * off / beta * 0.5, off - beta * 0.5)
+
+
+def _smooth_slope(x: Value, y: Value, beta: Value) -> Value:
+    off = x - y
+    return choose(abs(off) < beta, off / beta, off.sign())
+
+
+def _huber(x: Value, y: Value, delta: Value) -> Value:
+    off = abs(x - y)
+    return choose(off <= delta, off * off * 0.5, delta * (off - delta * 0.5))
+
+
+def _huber_slope(x: Value, y: Value, delta: Value) -> Value:
+    return (x - y).clip(-delta, delta)
+
+
+def mse_loss(
+    input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
+) -> Array:
+    """Squares of the differences. `reduction` is "none", "mean" or "sum"; `weight` broadcasts to
+    the input and multiplies each of its losses."""
+    return _loss("mse_loss", _square, input, target, reduction, weight=weight)
+
+
+def mse_loss_backward(
+    grad: Grad, input: Array, target: Array, *, reduction: str = "mean",
+    weight: Array | None = None,
+) -> Array:  # fmt: skip
+    """The gradient of mse_loss() by input; `grad` is that by the loss, an Array or a number."""
+    call = "mse_loss_backward"
+    return _loss_gradient(call, _square_slope, grad, input, target, reduction, weight=weight)
+
+
+def l1_loss(
+    input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
+) -> Array:
+    """Absolute differences."""
+    return _loss("l1_loss", _absolute, input, target, reduction, weight=weight)
+
+
+def l1_loss_backward(
+    grad: Grad, input: Array, target: Array, *, reduction: str = "mean",
+    weight: Array | None = None,
+) -> Array:  # fmt: skip
+    """The gradient of l1_loss() by input, 0 where that is the target."""
+    call = "l1_loss_backward"
+    return _loss_gradient(call, _absolute_slope, grad, input, target, reduction, weight=weight)
+
+
+def _at_least(call: str, name: str, value: Any, *, above: bool = False) -> float:
+    number = to_number(call, name, value)
+    if not (number > 0 or (number == 0 and not above)):
+        invalid(call, f"{name} is {number}, expected {'more than 0' if above else '0 or more'}")
+    return number
+
+
+def smooth_l1_loss(
+    input: Array, target: Array, *, reduction: str = "mean", beta: float = 1.0,
+    weight: Array | None = None,
+) -> Array:  # fmt: skip
+    """Differences less beta / 2, and below beta half their squares over it."""
+    call = "smooth_l1_loss"
+    numbers = [_at_least(call, "beta", beta)]
+    return _loss(call, _smooth, input, target, reduction, numbers, weight=weight)
+
+
+def smooth_l1_loss_backward(
+    grad: Grad, input: Array, target: Array, *, reduction: str = "mean", beta: float = 1.0,
+    weight: Array | None = None,
+) -> Array:  # fmt: skip
+    """The gradient of smooth_l1_loss() by input."""
+    call = "smooth_l1_loss_backward"
+    numbers = [_at_least(call, "beta", beta)]
+    return _loss_gradient(
+        call, _smooth_slope, grad, input, target, reduction, numbers, weight=weight
+    )
+
+
+def huber_loss(
+    input: Array, target: Array, *, reduction: str = "mean", delta: float = 1.0,
+    weight: Array | None = None,
+) -> Array:  # fmt: skip
+    """smooth_l1_loss() times delta: half the squares up to delta, and a line from there on."""
+    call = "huber_loss"
+    numbers = [_at_least(call, "delta", delta, above=True)]
+    return _loss(call, _huber, input, target, reduction, numbers, weight=weight)
+
+
+def huber_loss_backward(
+    grad: Grad, input: Array, target: Array, *, reduction: str = "mean", delta: float = 1.0,
+    weight: Array | None = None,
+) -> Array:  # fmt: skip
+    """The gradient of huber_loss() by input."""
+    call = "huber_loss_backward"
+    numbers = [_at_least(call, "delta", delta, above=True)]
+    return _loss_gradient(
+        call, _huber_slope, grad, input, target, reduction, numbers, weight=weight
+    )
+
+
+# Entropies ---------------------------------------------------------------------------------------
+
+
+def _times(weight: Value, x: Value) -> Value:
+    """Nothing of an infinity is nothing."""
+    return choose(weight == 0, 0.0, weight * x)
+
+
+def _entropy(p: Value, t: Value) -> Value:
+    # As torch has it: no logarithm below -100, which would be infinite for p of 0 or 1.
+    return -(t * p.log().max(-100.0) + (1 - t) * (-p).log1p().max(-100.0))
+
+
+def _entropy_slope(p: Value, t: Value) -> Value:
+    return (p - t) / ((1 - p) * p).max(1e-12)
+
+
+def _logit_entropy(x: Value, t: Value, pos_weight: Value | None = None) -> Value:
+    right = t if pos_weight is None else t * pos_weight
+    return _times(1 - t, softplus(x)) + _times(right, softplus(-x))
+
+
+def _logit_entropy_slope(x: Value, t: Value, pos_weight: Value | None = None) -> Value:
+    right = t if pos_weight is None else t * pos_weight
+    return (1 - t) * x.sigmoid() - right * one_minus_sigmoid(x)
+
+
+def binary_cross_entropy(
+    input: Array, target: Array, *, weight: Array | None = None, reduction: str = "mean"
+) -> Array:
+    """Minus target * log(input) + (1 - target) * log(1 - input), of probabilities; no logarithm is
+    below -100. What is no probability gives NaN."""
+    call = "binary_cross_entropy"
+    return _loss(call, _entropy, input, target, reduction, weight=weight)
+
+
+def binary_cross_entropy_backward(
+    grad: Grad, input: Array, target: Array, *, weight: Array | None = None,
+    reduction: str = "mean",
+) -> Array:  # fmt: skip
+    """The gradient of binary_cross_entropy() by input."""
+    call = "binary_cross_entropy_backward"
+    return _loss_gradient(call, _entropy_slope, grad, input, target, reduction, weight=weight)
+
+
+def binary_cross_entropy_with_logits(
+    input: Array, target: Array, *, weight: Array | None = None, reduction: str = "mean",
+    pos_weight: Array | None = None,
+) -> Array:  # fmt: skip
+    """binary_cross_entropy() of sigmoid(input), at any size of input; pos_weight, which broadcasts,
+    multiplies what the target has of 1."""
+    call = "binary_cross_entropy_with_logits"
+    return _loss(
+        call, _logit_entropy, input, target, reduction, weight=weight, pos_weight=pos_weight
+    )
+
+
+def binary_cross_entropy_with_logits_backward(
+    grad: Grad, input: Array, target: Array, *, weight: Array | None = None,
+    reduction: str = "mean", pos_weight: Array | None = None,
+) -> Array:  # fmt: skip
+    """The gradient of binary_cross_entropy_with_logits() by input."""
+    call = "binary_cross_entropy_with_logits_backward"
+    return _loss_gradient(
+        call, _logit_entropy_slope, grad, input, target, reduction, weight=weight,
+        pos_weight=pos_weight,
+    )  # fmt: skip
+
+
+def _divergence(x: Value, t: Value) -> Value:
+    return choose(t == 0, 0.0, t * (t.log() - x))
+
+
+def _divergence_slope(x: Value, t: Value) -> Value:
+    return choose(x.isnan(), x, -t)
+
+
+def _log_divergence(x: Value, t: Value) -> Value:
+    part = t.exp()
+    return choose(part == 0, 0.0, part * (t - x))
+
+
+def _log_divergence_slope(x: Value, t: Value) -> Value:
+    return choose(x.isnan(), x, -t.exp())
+
+
+def kl_div(
+    input: Array, target: Array, *, reduction: str = "mean", log_target: bool = False
+) -> Array:
+    """target * (log(target) - input), of the logarithms of probabilities as input, and as target
+    with `log_target`; 0 where the target is. `reduction` may be "batchmean" too, the sum over the
+    first axis's size."""
+    is_log = to_truth("kl_div", "log_target", log_target)
+    formula = _log_divergence if is_log else _divergence
+    return _loss("kl_div", formula, input, target, reduction, (), ("batchmean",))
+
+
+def kl_div_backward(
+    grad: Grad, input: Array, target: Array, *, reduction: str = "mean", log_target: bool = False
+) -> Array:
+    """The gradient of kl_div() by input."""
+    call = "kl_div_backward"
+    is_log = to_truth(call, "log_target", log_target)
+    formula = _log_divergence_slope if is_log else _divergence_slope
+    return _loss_gradient(call, formula, grad, input, target, reduction, (), ("batchmean",))
