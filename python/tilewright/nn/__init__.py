@@ -58,6 +58,14 @@ from tilewright.nn.classes import (
     nll_loss_backward,
     one_hot,
 )
+from tilewright.nn.dropouts import (
+    dropout,
+    dropout_backward,
+)
+from tilewright.nn.embeddings import (
+    embedding,
+    embedding_backward,
+)
 from tilewright.nn.losses import (
     binary_cross_entropy,
     binary_cross_entropy_backward,
@@ -94,8 +102,12 @@ __all__ = [
     "celu_backward",
     "cross_entropy",
     "cross_entropy_backward",
+    "dropout",
+    "dropout_backward",
     "elu",
     "elu_backward",
+    "embedding",
+    "embedding_backward",
     "gelu",
     "gelu_backward",
     "glu",

@@ -95,7 +95,7 @@ class Draw(NamedTuple):
     results: int
     finish: Finish
     numbers: tuple[str, ...] = ()  # their dtypes
-    inputs: tuple[str, ...] = ()  # dtypes of what is there for each result
+    inputs: tuple[str, ...] = ()  # dtypes of what is there for each result, one after the other
 
 
 @cache
@@ -117,7 +117,7 @@ def run(
     inputs: Sequence[Array] = (),
 ) -> None:
     """Fills a result of one dimension, of a whole number of blocks, with its part of a stream.
-    Inputs lie as the result does, row by row."""
+    Inputs lie as the result does, row by row; the draw gets those of each of its results."""
     apart = draw.results
     blocks = result.size // apart
     if blocks == 0:
@@ -138,7 +138,7 @@ def run(
             [
                 (count, (1, 0)),
                 (count, (0, 1)),
-                *((one, strides, start) for one in inputs),
+                *((one, strides, start + i) for i in range(apart) for one in inputs),
             ],
             [*stream.words(done), *numbers],
             [(result, strides, start + i) for i in range(apart)],
