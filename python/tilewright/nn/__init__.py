@@ -1,6 +1,7 @@
 """Networks by the names and arguments of torch.nn.functional: `NAME(x, ...)` has its gradient in
 `NAME_backward(grad, x, ...)`."""
 
+from tilewright.nn import optim
 from tilewright.nn.activations import (
     celu,
     celu_backward,
@@ -141,6 +142,7 @@ __all__ = [
     "normalize",
     "normalize_backward",
     "one_hot",
+    "optim",
     "prelu",
     "prelu_backward",
     "relu",

@@ -1,0 +1,226 @@
+"""Optimisers: SGD, Adam and AdamW, whose step is one launch for each parameter, in place."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tilewright import _core
+from tilewright.nn.running import alike, floats, read, to_number, to_truth, wide_of
+from tilewright.operands import invalid, shown
+from tilewright.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tilewright.array import Array
+    from tilewright.program import Value
+
+__all__ = ["SGD", "Adam", "AdamW"]
+
+
+@cache
+def _program(
+    rule: Callable[..., tuple[Value, ...]], options: tuple[bool, ...], dtype: str, states: int,
+    numbers: int,
+) -> Program:  # fmt: skip
+    """A step of a parameter, its gradient, states and numbers, as what parameter and states become.
+    16 bits have states of float32."""
+    program = Program()
+    wide = "float64" if dtype == "float64" else "float32"
+    x, grad = read(program, dtype), read(program, dtype)
+    kept = [program.input(wide) for _ in range(states)]
+    given = [program.number(wide) for _ in range(numbers)]
+    new, *after = rule(x, grad, kept, given, *options)
+    program.output(new if wide == dtype else new.cast(dtype), *after)
+    return program
+
+
+def _from_zero(call: str, name: str, value: Any, below: float | None = None) -> float:
+    number = to_number(call, name, value)
+    if not number >= 0 or (below is not None and not number < below):
+        most = "" if below is None else f" and less than {below:g}"
+        invalid(call, f"{name} is {number}, expected 0 or more{most}")
+    return number
+
+
+class Optimizer:
+    """What optimisers have in common: parameters, and states that lie beside them."""
+
+    def __init__(self, params: Iterable[Array], states: int) -> None:
+        call = type(self).__name__
+        try:
+            self.params: list[Array] = list(params)
+        except TypeError:
+            invalid(call, f"params is {shown(params)}, expected Arrays")
+        if not self.params:
+            invalid(call, "params is empty, expected Arrays")
+        for i, one in enumerate(self.params):
+            floats(call, **{f"params[{i}]": one})
+            for j in range(i):
+                if one.backend is self.params[j].backend and one.overlaps(self.params[j]):
+                    invalid(call, f"params[{i}] shares memory with params[{j}], expected its own")
+        #: how many steps have been taken
+        self.steps = 0
+        self.states = [[_zeros(one) for _ in range(states)] for one in self.params]
+
+    def step(self, grads: Sequence[Array]) -> None:
+        """Moves each parameter, in place, by its gradient: `grads` has one for each."""
+        call = f"{type(self).__name__}.step"
+        try:
+            given = list(grads)
+        except TypeError:
+            invalid(call, f"grads is {shown(grads)}, expected Arrays")
+        if len(given) != len(self.params):
+            invalid(call, f"grads has {len(given)} Arrays, expected {len(self.params)} as params")
+        for i, (x, grad) in enumerate(zip(self.params, given, strict=True)):
+            alike(call, **{f"params[{i}]": x, f"grads[{i}]": grad})
+        rule, options, numbers = self._rule(call)
+        for x in self.params:
+            _core._make_writable(x, call)
+        self.steps += 1
+        numbers = [*numbers, *self._corrections()]
+        for x, grad, states in zip(self.params, given, self.states, strict=True):
+            program = _program(rule, options, x.stored_as, len(states), len(numbers))
+            x.backend.map(program, x.shape, [x, grad, *states], numbers, [x, *states])
+
+    def _rule(self, call: str) -> tuple[Any, tuple[bool, ...], list[float]]:
+        raise NotImplementedError
+
+    def _corrections(self) -> list[float]:
+        return []
+
+
+def _zeros(x: Array) -> Array:
+    from tilewright.namespace.creation import zeros
+
+    return zeros(x.shape, dtype=wide_of(x.dtype), device=x.backend)
+
+
+def _sgd(
+    x: Value, grad: Value, states: list[Value], numbers: list[Value], has_momentum: bool,
+    nesterov: bool, maximize: bool,
+) -> tuple[Value, ...]:  # fmt: skip
+    lr, momentum, taken, decay = numbers
+    grad = (-grad if maximize else grad) + x * decay
+    if not has_momentum:
+        return (x - lr * grad,)
+    after = states[0] * momentum + grad * taken
+    return x - lr * (grad + after * momentum if nesterov else after), after
+
+
+class SGD(Optimizer):
+    """Gradient descent, with torch's momentum: `lr`, `momentum`, `dampening`, `weight_decay`,
+    `nesterov` and `maximize` are attributes, which may be set between steps."""
+
+    def __init__(
+        self, params: Iterable[Array], lr: float = 1e-3, *, momentum: float = 0.0,
+        dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
+        maximize: bool = False,
+    ) -> None:  # fmt: skip
+        self.lr, self.momentum, self.dampening = lr, momentum, dampening
+        self.weight_decay, self.nesterov, self.maximize = weight_decay, nesterov, maximize
+        self._rule("SGD")
+        super().__init__(params, 1 if momentum else 0)
+
+    def _rule(self, call: str) -> tuple[Any, tuple[bool, ...], list[float]]:
+        lr, momentum = (_from_zero(call, name, getattr(self, name)) for name in ("lr", "momentum"))
+        decay = _from_zero(call, "weight_decay", self.weight_decay)
+        dampening = to_number(call, "dampening", self.dampening)
+        nesterov = to_truth(call, "nesterov", self.nesterov)
+        maximize = to_truth(call, "maximize", self.maximize)
+        if nesterov and (momentum == 0 or dampening != 0):
+            invalid(
+                call,
+                f"nesterov is True, momentum {momentum} and dampening {dampening}, expected "
+                "momentum above 0 and dampening 0",
+            )
+        has_momentum = momentum != 0
+        if hasattr(self, "states") and has_momentum and not self.states[0]:
+            self.states = [[_zeros(one)] for one in self.params]
+            self._began = self.steps
+        if hasattr(self, "states") and not has_momentum and self.states[0]:
+            # What is left of it is nothing from here on.
+            self.states = [[] for _ in self.params]
+        # The first gradient is taken whole, as torch does.
+        taken = 1.0 if getattr(self, "steps", 0) == self._began else 1 - dampening
+        return _sgd, (has_momentum, nesterov, maximize), [lr, momentum, taken, decay]
+
+    _began = 0
+
+
+def _adam(
+    x: Value, grad: Value, states: list[Value], numbers: list[Value], decoupled: bool,
+    amsgrad: bool, maximize: bool,
+) -> tuple[Value, ...]:  # fmt: skip
+    beta1, rest1, beta2, rest2, eps, decay, shrink, rate, root = numbers
+    grad = -grad if maximize else grad
+    if decoupled:
+        x = x * shrink
+    else:
+        grad = grad + x * decay
+    first = states[0] * beta1 + grad * rest1
+    second = states[1] * beta2 + grad * grad * rest2
+    if not amsgrad:
+        return x - first * rate / (second.sqrt() * root + eps), first, second
+    most = states[2].max(second)
+    return x - first * rate / (most.sqrt() * root + eps), first, second, most
+
+
+class Adam(Optimizer):
+    """Kingma and Ba's method as torch has it: `lr`, `betas`, `eps`, `weight_decay` and `maximize`
+    are attributes, which may be set between steps. weight_decay is added to the gradient."""
+
+    decoupled = False
+
+    def __init__(
+        self, params: Iterable[Array], lr: float = 1e-3, *,
+        betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0,
+        amsgrad: bool = False, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        self.lr, self.betas, self.eps = lr, betas, eps
+        self.weight_decay, self.maximize = weight_decay, maximize
+        self._amsgrad = to_truth(type(self).__name__, "amsgrad", amsgrad)
+        self._rule(type(self).__name__)
+        super().__init__(params, 3 if amsgrad else 2)
+
+    def _both(self, call: str) -> tuple[float, float]:
+        if not isinstance(self.betas, (tuple, list)) or len(self.betas) != 2:
+            invalid(call, f"betas is {shown(self.betas)}, expected two numbers")
+        first, second = (
+            _from_zero(call, f"betas[{i}]", one, 1) for i, one in enumerate(self.betas)
+        )
+        return first, second
+
+    def _rule(self, call: str) -> tuple[Any, tuple[bool, ...], list[float]]:
+        lr, eps, decay = (
+            _from_zero(call, name, getattr(self, name)) for name in ("lr", "eps", "weight_decay")
+        )
+        first, second = self._both(call)
+        maximize = to_truth(call, "maximize", self.maximize)
+        options = (self.decoupled, self._amsgrad, maximize)
+        numbers = [first, 1 - first, second, 1 - second, eps, decay, 1 - lr * decay]
+        return _adam, options, numbers
+
+    def _corrections(self) -> list[float]:
+        """The rate, and the factor of the second moment's root, of this step."""
+        first, second = self._both(type(self).__name__)
+        rate = float(self.lr) / (1 - first**self.steps)
+        return [rate, (1 - second**self.steps) ** -0.5]
+
+
+class AdamW(Adam):
+    """Adam of Loshchilov and Hutter: weight_decay, 0.01 unless given, takes lr * weight_decay of
+    each parameter and is no part of the gradient."""
+
+    decoupled = True
+
+    def __init__(
+        self, params: Iterable[Array], lr: float = 1e-3, *,
+        betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 1e-2,
+        amsgrad: bool = False, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
+            maximize=maximize,
+        )  # fmt: skip

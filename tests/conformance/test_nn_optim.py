@@ -1,0 +1,191 @@
+"""Optimisers over several steps against torch's formulas in NumPy's float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright as tw
+from tilewright import Backend, InvalidArgument
+
+from .networks import EPS, FLOATS, Host, held, host, on
+
+RNG = np.random.default_rng(20261130)
+STEPS = 6
+
+
+class Sgd:
+    """torch.optim.SGD of one parameter."""
+
+    def __init__(self, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float = 0, nesterov: bool = False,
+                 maximize: bool = False) -> None:  # fmt: skip
+        self.lr, self.momentum, self.dampening = lr, momentum, dampening
+        self.weight_decay, self.nesterov, self.maximize = weight_decay, nesterov, maximize
+        self.kept: Host | None = None
+
+    def step(self, x: Host, grad: Host) -> Host:
+        grad = (-grad if self.maximize else grad) + self.weight_decay * x
+        if self.momentum:
+            if self.kept is None:
+                self.kept = grad
+            else:
+                self.kept = self.momentum * self.kept + (1 - self.dampening) * grad
+            grad = grad + self.momentum * self.kept if self.nesterov else self.kept
+        return np.asarray(x - self.lr * grad)
+
+
+class Adam:
+    """torch.optim.Adam, and with `decoupled` AdamW, of one parameter."""
+
+    decoupled = False
+
+    def __init__(self, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float | None = None, amsgrad: bool = False,
+                 maximize: bool = False) -> None:  # fmt: skip
+        self.lr, self.betas, self.eps, self.amsgrad = lr, betas, eps, amsgrad
+        self.weight_decay = weight_decay if weight_decay is not None else 0.01 * self.decoupled
+        self.maximize, self.steps = maximize, 0
+        self.first: Any = 0.0
+        self.second: Any = 0.0
+        self.most: Any = 0.0
+
+    def step(self, x: Host, grad: Host) -> Host:
+        self.steps += 1
+        grad = -grad if self.maximize else grad
+        if self.decoupled:
+            x = x * (1 - self.lr * self.weight_decay)
+        else:
+            grad = grad + self.weight_decay * x
+        a, b = self.betas
+        self.first = a * self.first + (1 - a) * grad
+        self.second = b * self.second + (1 - b) * grad**2
+        self.most = np.maximum(self.most, self.second)
+        root = np.sqrt(self.most if self.amsgrad else self.second)
+        below = root / math.sqrt(1 - b**self.steps) + self.eps
+        return np.asarray(x - self.lr / (1 - a**self.steps) * self.first / below)
+
+
+class AdamW(Adam):
+    decoupled = True
+
+
+REFERENCES: dict[str, type[Sgd] | type[Adam]] = {"SGD": Sgd, "Adam": Adam, "AdamW": AdamW}
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.05, "momentum": 0.8, "dampening": 0.3, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    ("Adam", {}),
+    ("Adam", {"lr": 0.05, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.02, "amsgrad": True, "maximize": True}),
+    ("AdamW", {"lr": 0.01}),
+    ("AdamW", {"lr": 0.01, "weight_decay": 0.3, "amsgrad": True}),
+]
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_steps(be: Backend, case: int) -> None:
+    name, options = CASES[case]
+    for dtype in FLOATS:
+        if dtype not in be.capabilities().storage_dtypes:
+            continue
+        shapes = ((7, 5), (), (0, 2), (33,)) if dtype == "float32" else ((9, 2),)
+        hosts = [held(RNG.uniform(-1, 1, shape), dtype) for shape in shapes]
+        # Parameters may be views.
+        params = [on(be, one.T, dtype).T for one in hosts]
+        given = list(params)
+        taken = getattr(tw.nn.optim, name)(params, **options)
+        references = [REFERENCES[name](**options) for _ in shapes]
+        # Of what lies between 0 and 1, of some size, so that no root is of nearly nothing.
+        slack = 4 * STEPS * EPS[dtype if dtype != "float64" else "float64"]
+        for _ in range(STEPS):
+            grads = [
+                held(RNG.uniform(0.5, 2, one.shape) * RNG.choice([-1, 1], one.shape), dtype)
+                for one in hosts
+            ]
+            taken.step([on(be, one, dtype) for one in grads])
+            for i, grad in enumerate(grads):
+                hosts[i] = references[i].step(hosts[i], grad)
+                assert params[i] is given[i] and params[i].dtype == dtype
+                np.testing.assert_allclose(host(params[i]), hosts[i], rtol=slack, atol=slack)
+        assert taken.steps == STEPS
+
+
+def test_options_between_steps(be: Backend) -> None:
+    x = on(be, [1.0, 2.0])
+    taken = tw.nn.optim.SGD([x], 0.5)
+    taken.step([x * 0 + 1])
+    taken.lr = 0.25
+    taken.step([x * 0 + 1])
+    np.testing.assert_allclose(x.numpy(), [0.25, 1.25])
+    taken.momentum = 0.5
+    taken.step([x * 0 + 1])
+    taken.step([x * 0 + 1])
+    np.testing.assert_allclose(x.numpy(), np.array([0.25, 1.25]) - 0.25 * (1 + 1.5))
+    taken.momentum = 0
+    taken.step([x * 0 + 1])
+    np.testing.assert_allclose(x.numpy(), np.array([0.25, 1.25]) - 0.25 * (1 + 1.5 + 1))
+    # What waits for a parameter has what it was.
+    with tw.deferred(True):
+        before = x + 0
+        taken.step([x])
+    np.testing.assert_allclose(before.numpy() * 0.75, x.numpy())
+
+
+def test_one_launch_each(be: Backend) -> None:
+    params = [on(be, np.ones((20, 30))), on(be, np.ones(7))]
+    grads = [one * 2 for one in params]
+    for name in REFERENCES:
+        taken = getattr(tw.nn.optim, name)(params)
+        taken.step(grads)
+        be.synchronize()
+        with be.profile() as profile:
+            taken.step(grads)
+            be.synchronize()
+        assert len(profile.records) == 2, profile.records
+
+
+def test_it_descends(be: Backend) -> None:
+    """Each finds the least of a quadratic function."""
+    target = RNG.uniform(-1, 1, 50).astype(np.float32)
+    for name, options in (("SGD", {"lr": 0.2, "momentum": 0.5}), ("Adam", {"lr": 0.05}),
+                          ("AdamW", {"lr": 0.05, "weight_decay": 0})):  # fmt: skip
+        x, y = on(be, np.zeros(50)), on(be, target)
+        taken = getattr(tw.nn.optim, name)([x], **options)
+        for _ in range(150):
+            taken.step([tw.nn.mse_loss_backward(1, x, y, reduction="sum")])
+        np.testing.assert_allclose(x.numpy(), target, atol=2e-2)
+
+
+def test_wrong_arguments(be: Backend) -> None:
+    x, optim = on(be, np.ones((3, 4))), tw.nn.optim
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        ("SGD: params is 3 .*, expected Arrays", lambda: optim.SGD(3)),
+        ("SGD: params is empty", lambda: optim.SGD([])),
+        ("Adam: params.1. is .*, expected an Array", lambda: optim.Adam([x, 1.0])),
+        ("Adam: params.0. is int32, expected floats", lambda: optim.Adam([x.astype("int32")])),
+        ("AdamW: params.1. shares memory with params.0.", lambda: optim.AdamW([x, x[0]])),
+        ("SGD: lr is -1.0, expected 0 or more", lambda: optim.SGD([x], -1)),
+        ("SGD: momentum is 'a'.*, expected a number", lambda: optim.SGD([x], momentum="a")),
+        ("SGD: nesterov is True, momentum 0.0", lambda: optim.SGD([x], nesterov=True)),
+        ("Adam: betas is 0.9 .*, expected two numbers", lambda: optim.Adam([x], betas=0.9)),
+        ("Adam: betas.1. is 1.0, expected 0 or more and less than 1",
+         lambda: optim.Adam([x], betas=(0.9, 1))),
+        ("AdamW: eps is -1.0", lambda: optim.AdamW([x], eps=-1)),
+        ("AdamW: amsgrad is 1", lambda: optim.AdamW([x], amsgrad=1)),
+        ("SGD.step: grads is 1 .*, expected Arrays", lambda: optim.SGD([x]).step(1)),
+        ("SGD.step: grads has 2 Arrays, expected 1", lambda: optim.SGD([x]).step([x, x])),
+        ("Adam.step: grads.0. has shape .4, 3., expected .3, 4.",
+         lambda: optim.Adam([x]).step([x.T])),
+        ("Adam.step: grads.0. is float16, expected float32",
+         lambda: optim.Adam([x]).step([x.astype("float16")])),
+    ]  # fmt: skip
+    for message, call in calls:
+        with pytest.raises(InvalidArgument, match=message):
+            call()
+    np.testing.assert_array_equal(x.numpy(), np.ones((3, 4)))

@@ -1,0 +1,47 @@
+"""A network that learns: the example of tw.nn, on every device."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import tilewright as tw
+from tilewright import Backend
+
+from .networks import gradient
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python" / "networks"
+
+
+def test_digits(be: Backend) -> None:
+    example = runpy.run_path(str(EXAMPLES / "digits.py"))
+    assert example["train"](be.device.id) >= 0.97
+
+
+def test_gradients_of_the_example(be: Backend) -> None:
+    """By hand they are those of the loss that NumPy computes, with what was left out."""
+    example = runpy.run_path(str(EXAMPLES / "digits.py"))
+    draws = np.random.default_rng(3)
+    pixels, labels = draws.uniform(0, 1, (5, 6)), draws.integers(0, 3, 5)
+    with tw.device(be):
+        network = example["Perceptron"](6, 3, tw.random.default_rng(1))
+        network.weights[0], network.weights[2] = (
+            network.weights[0][:, :8].copy(), network.weights[2][:8].copy(),
+        )  # fmt: skip
+        network.weights[1] = network.weights[1][:8].copy()
+        state = network.rng.state
+        kept = tw.nn.dropout(tw.ones((5, 8)), example["DROPPED"], rng=state).numpy()
+        x, t = tw.asarray(pixels.astype(np.float32)), tw.asarray(labels.astype(np.int32))
+        got = [one.numpy() for one in network.gradients(x, t)]
+        weights = [one.numpy().astype(np.float64) for one in network.weights]
+
+    def loss(at: int, changed: np.ndarray) -> float:
+        w1, b1, w2, b2 = (*weights[:at], changed, *weights[at + 1 :])
+        scores = np.maximum(pixels @ w1 + b1, 0) * kept @ w2 + b2
+        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        return -float(logs[np.arange(5), labels].mean())
+
+    for at, weight in enumerate(weights):
+        exact = gradient(lambda one, at=at: loss(at, one), weight)
+        np.testing.assert_allclose(got[at], exact, rtol=1e-4, atol=1e-5)
