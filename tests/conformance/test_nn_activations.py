@@ -15,6 +15,13 @@ from .arrays import VIEWS
 from .networks import Host, derivative, dtypes_of, held, host, near, on
 
 RNG = np.random.default_rng(20261125)
+START = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def the_same_draws() -> None:
+    """Whichever tests came before."""
+    RNG.bit_generator.state = START
 
 
 def sigmoid(x: Host) -> Host:

@@ -13,6 +13,13 @@ from tilewright import Backend, IndexOutOfRange, InvalidArgument
 from .networks import FLOATS, has_int64, held, host, near, on
 
 RNG = np.random.default_rng(20261129)
+START = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def the_same_draws() -> None:
+    """Whichever tests came before."""
+    RNG.bit_generator.state = START
 
 
 def floats_of(be: Backend) -> list[str]:

@@ -14,6 +14,15 @@ from tilewright import Backend, InvalidArgument
 from .networks import EPS, FLOATS, Host, held, host, on
 
 RNG = np.random.default_rng(20261130)
+START = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def the_same_draws() -> None:
+    """Whichever tests came before."""
+    RNG.bit_generator.state = START
+
+
 STEPS = 6
 
 

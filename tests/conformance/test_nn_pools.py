@@ -15,6 +15,13 @@ from tilewright import Backend, InvalidArgument
 from .networks import FLOATS, Host, held, host, near, on
 
 RNG = np.random.default_rng(20261201)
+START = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def the_same_draws() -> None:
+    """Whichever tests came before."""
+    RNG.bit_generator.state = START
 
 
 class Case(NamedTuple):

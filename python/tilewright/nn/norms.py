@@ -1,0 +1,425 @@
+"""Normalisations: elements off the mean of their group, over its deviation, and their gradients."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilewright import _core
+from tilewright.array import Array
+from tilewright.namespace.mixed import an_array
+from tilewright.nn.running import (
+    alike,
+    floats,
+    launch,
+    mapped,
+    reduced,
+    to_number,
+    to_truth,
+    wide_of,
+)
+from tilewright.operands import invalid, shown, to_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tilewright.program import Value
+
+
+class NormGradients(NamedTuple):
+    """The gradients by x, and by weight and bias, None where there is no weight."""
+
+    x: Array
+    weight: Array | None
+    bias: Array | None
+
+
+def _itself(x: Value) -> Value:
+    return x
+
+
+def _quotient(total: Value, count: Value) -> Value:
+    return total / count
+
+
+def _square_off(x: Value, mean: Value) -> Value:
+    off = x - mean
+    return off * off
+
+
+def _hat(x: Value, mean: Value, var: Value, eps: Value) -> Value:
+    return (x - mean) / (var + eps).sqrt()
+
+
+@cache
+def _normal(has_weight: bool, has_bias: bool) -> Callable[..., Value]:
+    def formula(x: Value, mean: Value, var: Value, eps: Value, *others: Value) -> Value:
+        found = _hat(x, mean, var, eps)
+        if has_weight:
+            found = found * others[0]
+        return found + others[-1] if has_bias else found
+
+    return formula
+
+
+def _product_with_hat(grad: Value, x: Value, mean: Value, var: Value, eps: Value) -> Value:
+    return grad * _hat(x, mean, var, eps)
+
+
+def _weighed(grad: Value, weight: Value) -> Value:
+    return grad * weight
+
+
+def _weighed_with_hat(
+    grad: Value, x: Value, mean: Value, var: Value, eps: Value, weight: Value
+) -> Value:
+    return grad * weight * _hat(x, mean, var, eps)
+
+
+def _by_x(
+    grad: Value, x: Value, mean: Value, var: Value, eps: Value, weight: Value, total: Value,
+    total_with_hat: Value, count: Value,
+) -> Value:  # fmt: skip
+    """`total` and `total_with_hat` are of grad * weight."""
+    hat = _hat(x, mean, var, eps)
+    return (grad * weight - (total + hat * total_with_hat) / count) / (var + eps).sqrt()
+
+
+def _by_x_of_channels(
+    grad: Value, x: Value, mean: Value, var: Value, eps: Value, weight: Value, total: Value,
+    total_with_hat: Value, count: Value,
+) -> Value:  # fmt: skip
+    """The same where weight is one for the group, and the totals are of grad."""
+    hat = _hat(x, mean, var, eps)
+    return (grad - (total + hat * total_with_hat) / count) * weight / (var + eps).sqrt()
+
+
+def _by_x_alone(grad: Value, var: Value, eps: Value, weight: Value) -> Value:
+    return grad * weight / (var + eps).sqrt()
+
+
+def _to_eps(call: str, eps: Any) -> float:
+    least = to_number(call, "eps", eps)
+    if not least >= 0:
+        invalid(call, f"eps is {least}, expected 0 or more")
+    return least
+
+
+class _Groups:
+    """Elements in groups: those along some axes, and the moments of each as views."""
+
+    def __init__(self, x: Array, axes: Sequence[int]) -> None:
+        self.x, self.axes = x, tuple(axes)
+        self.count = float(math.prod(x.shape[i] for i in self.axes))
+
+    def over(self, line: Array) -> Array:
+        """One value for each group, as a view of x's shape."""
+        from tilewright.namespace.manipulation import broadcast_to
+
+        kept = tuple(1 if i in self.axes else size for i, size in enumerate(self.x.shape))
+        return broadcast_to(line.reshape(kept), self.x.shape)
+
+    def total(self, formula: Callable[..., Value], operands: list[Any]) -> Array:
+        return self.over(reduced("sum", formula, self.x, operands, self.axes))
+
+    def moments(self) -> tuple[Array, Array]:
+        """Mean and variance of each group, in float32 or float64: two launches."""
+        count = [self.count]
+        mean = reduced("sum", _itself, self.x, [self.x], self.axes, None, _quotient, count)
+        operands = [self.x, self.over(mean)]
+        return mean, reduced(
+            "sum", _square_off, self.x, operands, self.axes, None, _quotient, count
+        )
+
+
+def _channels(call: str, name: str, given: Any, x: Array, *, wide: bool = False) -> Array | None:
+    """One number for each channel, which are axis 1."""
+    if given is None:
+        return None
+    found = an_array(call, given, name)
+    x.backend._own(call, name, found)
+    expected = (x.dtype, wide_of(x.dtype)) if wide else (x.dtype,)
+    if found.dtype not in expected:
+        invalid(call, f"{name} is {found.dtype}, expected {expected[-1]}")
+    if found.shape != x.shape[1:2]:
+        invalid(call, f"{name} has shape {found.shape}, expected {x.shape[1:2]}, one a channel")
+    return found
+
+
+def _normalised(
+    call: str, x: Array, mean: Array, var: Array, eps: float, weight: Array | None,
+    bias: Array | None,
+) -> Array:  # fmt: skip
+    others = [one for one in (weight, bias) if one is not None]
+    formula = _normal(weight is not None, bias is not None)
+    return mapped(call, formula, x, [x, mean, var, eps, *others])
+
+
+# Of channels -------------------------------------------------------------------------------------
+
+
+def _of_channel(line: Array, x: Array) -> Array:
+    from tilewright.namespace.manipulation import broadcast_to
+
+    return broadcast_to(line.reshape((-1,) + (1,) * (x.ndim - 2)), x.shape)
+
+
+def _batch(
+    call: str, x: Array, running_mean: Any, running_var: Any, training: Any
+) -> tuple[bool, _Groups, Array | None, Array | None]:
+    is_training = to_truth(call, "training", training)
+    if x.ndim < 2:
+        invalid(call, f"x has shape {x.shape}, expected [batch, channels, ...]")
+    mean = _channels(call, "running_mean", running_mean, x, wide=True)
+    var = _channels(call, "running_var", running_var, x, wide=True)
+    if (mean is None) != (var is None) or (mean is None and not is_training):
+        invalid(
+            call,
+            "running_mean and running_var are expected, both of them"
+            + (", or neither" if is_training else " where training is False"),
+        )
+    groups = _Groups(x, [i for i in range(x.ndim) if i != 1])
+    if is_training and groups.count < 2:
+        invalid(call, f"x has shape {x.shape}, expected more than one element of each channel")
+    return is_training, groups, mean, var
+
+
+def _moved(
+    mean: Value, var: Value, new_mean: Value, new_var: Value, momentum: Value, factor: Value
+) -> tuple[Value, Value]:
+    rest = 1 - momentum
+    return mean * rest + new_mean * momentum, var * rest + new_var * (momentum * factor)
+
+
+def batch_norm(
+    x: Array, /, running_mean: Array | None = None, running_var: Array | None = None,
+    weight: Array | None = None, bias: Array | None = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Array:  # fmt: skip
+    """Each channel, axis 1, off its mean and over its deviation, times weight and plus bias. These
+    are of the batch in `training`, and the running ones, where given, move towards them in place;
+    else they are the running ones. One launch, in training three, and one for what runs."""
+    call = "batch_norm"
+    (x,) = floats(call, x=x)
+    is_training, groups, mean, var = _batch(call, x, running_mean, running_var, training)
+    factor = _channels(call, "weight", weight, x)
+    offset = _channels(call, "bias", bias, x)
+    rate, least = to_number(call, "momentum", momentum), _to_eps(call, eps)
+    if is_training:
+        found_mean, found_var = groups.moments()
+        if mean is not None and var is not None:
+            for one in (mean, var):
+                _core._make_writable(one, call)
+            operands: list[Any] = [
+                mean,
+                var,
+                found_mean,
+                found_var,
+                rate,
+                groups.count / (groups.count - 1),
+            ]
+            launch(_moved, x, operands, [mean, var], mean.shape)
+        mean, var = found_mean, found_var
+    assert mean is not None and var is not None
+    views = [None if one is None else _of_channel(one, x) for one in (mean, var, factor, offset)]
+    assert views[0] is not None and views[1] is not None
+    return _normalised(call, x, views[0], views[1], least, views[2], views[3])
+
+
+def batch_norm_backward(
+    grad: Array, x: Array, /, running_mean: Array | None = None,
+    running_var: Array | None = None, weight: Array | None = None, training: bool = False,
+    eps: float = 1e-5,
+) -> NormGradients:  # fmt: skip
+    """The gradients of batch_norm() by x, weight and bias: in training five launches."""
+    call = "batch_norm_backward"
+    grad, x = alike(call, grad=grad, x=x)
+    is_training, groups, mean, var = _batch(call, x, running_mean, running_var, training)
+    factor = _channels(call, "weight", weight, x)
+    least = _to_eps(call, eps)
+    if is_training:
+        mean, var = groups.moments()
+    assert mean is not None and var is not None
+    means, variances = _of_channel(mean, x), _of_channel(var, x)
+    scale: Any = 1.0 if factor is None else _of_channel(factor, x)
+    wanted = is_training or factor is not None
+    by_bias = by_weight = None
+    if wanted:
+        by_bias = reduced("sum", _itself, x, [grad], groups.axes)
+        operands: list[Any] = [grad, x, means, variances, least]
+        by_weight = reduced("sum", _product_with_hat, x, operands, groups.axes)
+    if is_training:
+        assert by_bias is not None and by_weight is not None
+        operands = [grad, x, means, variances, least, scale, _of_channel(by_bias, x),
+                    _of_channel(by_weight, x), groups.count]  # fmt: skip
+        by_x = mapped(call, _by_x_of_channels, x, operands)
+    else:
+        by_x = mapped(call, _by_x_alone, x, [grad, variances, least, scale])
+    if factor is None:
+        return NormGradients(by_x, None, None)
+    return NormGradients(by_x, _rounded(by_weight, x), _rounded(by_bias, x))
+
+
+def _rounded(line: Array | None, x: Array) -> Array:
+    assert line is not None
+    found: Array = line.astype(x.dtype, copy=False)
+    return found
+
+
+# Of groups within each sample --------------------------------------------------------------------
+
+
+class _Split(NamedTuple):
+    """x by a shape whose groups lie along some axes, weight and bias as views of it, and the axes
+    that these lack."""
+
+    groups: _Groups
+    weight: Array | None
+    bias: Array | None
+    lacked: tuple[int, ...]
+
+
+def _in_groups(call: str, x: Array, num_groups: int, weight: Any, bias: Any) -> _Split:
+    from tilewright.namespace.manipulation import broadcast_to
+
+    if x.ndim < 2:
+        invalid(call, f"x has shape {x.shape}, expected [batch, channels, ...]")
+    channels = x.shape[1]
+    if num_groups < 1 or channels % num_groups:
+        invalid(call, f"num_groups is {num_groups}, expected a divisor of the {channels} channels")
+    per = channels // num_groups
+    shape = (x.shape[0], num_groups, per, *x.shape[2:])
+    split = x.reshape(shape)
+    views = [
+        None if one is None else broadcast_to(
+            one.reshape((num_groups, per) + (1,) * (x.ndim - 2)), shape
+        )
+        for one in (_channels(call, "weight", weight, x), _channels(call, "bias", bias, x))
+    ]  # fmt: skip
+    lacked = (0, *range(3, len(shape)))
+    return _Split(_Groups(split, range(2, len(shape))), views[0], views[1], lacked)
+
+
+def _in_lines(call: str, x: Array, normalized_shape: Any, weight: Any, bias: Any) -> _Split:
+    from tilewright.namespace.manipulation import broadcast_to
+
+    given = (normalized_shape,) if not isinstance(normalized_shape, (tuple, list)) else (
+        normalized_shape
+    )  # fmt: skip
+    sizes = tuple(to_integer(call, "normalized_shape", one) for one in given)
+    first = x.ndim - len(sizes)
+    if not sizes or first < 0 or x.shape[first:] != sizes:
+        invalid(
+            call,
+            f"normalized_shape is {shown(normalized_shape)}, expected the last sizes of x's shape "
+            f"{x.shape}",
+        )
+    views: list[Array | None] = []
+    for name, one in (("weight", weight), ("bias", bias)):
+        if one is None:
+            views.append(None)
+            continue
+        _, found = floats(call, **{"x": x, name: one})
+        if found.shape != sizes:
+            invalid(call, f"{name} has shape {found.shape}, expected {sizes}")
+        views.append(broadcast_to(found, x.shape))
+    return _Split(_Groups(x, range(first, x.ndim)), views[0], views[1], tuple(range(first)))
+
+
+def _normalise_groups(call: str, x: Array, split: _Split, eps: Any) -> Array:
+    least = _to_eps(call, eps)
+    groups = split.groups
+    mean, var = (groups.over(one) for one in groups.moments())
+    made = _normalised(call, groups.x, mean, var, least, split.weight, split.bias)
+    found: Array = made.reshape(x.shape)
+    return found
+
+
+def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) -> NormGradients:
+    least, groups = _to_eps(call, eps), split.groups
+    grads = grad.reshape(groups.x.shape)
+    mean, var = (groups.over(one) for one in groups.moments())
+    hat: list[Any] = [grads, groups.x, mean, var, least]
+    if split.weight is None:
+        total = groups.total(_itself, [grads])
+        total_with_hat = groups.total(_product_with_hat, hat)
+        weight: Any = 1.0
+    else:
+        weight = split.weight
+        total = groups.total(_weighed, [grads, weight])
+        total_with_hat = groups.total(_weighed_with_hat, [*hat, weight])
+    operands = [*hat, weight, total, total_with_hat, groups.count]
+    by_x = mapped(call, _by_x, groups.x, operands).reshape(x.shape)
+    if split.weight is None:
+        return NormGradients(by_x, None, None)
+    shape = tuple(size for i, size in enumerate(groups.x.shape) if i not in split.lacked)
+    own = shape if groups.x.ndim == x.ndim else (math.prod(shape),)
+    by_weight = reduced("sum", _product_with_hat, groups.x, hat, split.lacked, x.dtype)
+    by_bias = reduced("sum", _itself, groups.x, [grads], split.lacked, x.dtype)
+    return NormGradients(by_x, by_weight.reshape(own), by_bias.reshape(own))
+
+
+def group_norm(
+    x: Array, num_groups: int, /, weight: Array | None = None, bias: Array | None = None,
+    eps: float = 1e-5,
+) -> Array:  # fmt: skip
+    """The channels, axis 1, in so many groups: each of them in each sample off its mean and over
+    its deviation, times the weight and plus the bias of the channel. Three launches."""
+    call = "group_norm"
+    (x,) = floats(call, x=x)
+    count = to_integer(call, "num_groups", num_groups)
+    return _normalise_groups(call, x, _in_groups(call, x, count, weight, bias), eps)
+
+
+def group_norm_backward(
+    grad: Array, x: Array, num_groups: int, /, weight: Array | None = None, eps: float = 1e-5
+) -> NormGradients:
+    """The gradients of group_norm() by x, weight and bias."""
+    call = "group_norm_backward"
+    grad, x = alike(call, grad=grad, x=x)
+    count = to_integer(call, "num_groups", num_groups)
+    return _groups_gradient(call, grad, x, _in_groups(call, x, count, weight, None), eps)
+
+
+def instance_norm(
+    x: Array, /, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
+) -> Array:
+    """group_norm() with each channel in a group of its own."""
+    call = "instance_norm"
+    (x,) = floats(call, x=x)
+    count = x.shape[1] if x.ndim > 1 else 1
+    return _normalise_groups(call, x, _in_groups(call, x, count, weight, bias), eps)
+
+
+def instance_norm_backward(
+    grad: Array, x: Array, /, weight: Array | None = None, eps: float = 1e-5
+) -> NormGradients:
+    """The gradients of instance_norm() by x, weight and bias."""
+    call = "instance_norm_backward"
+    grad, x = alike(call, grad=grad, x=x)
+    count = x.shape[1] if x.ndim > 1 else 1
+    return _groups_gradient(call, grad, x, _in_groups(call, x, count, weight, None), eps)
+
+
+def layer_norm(
+    x: Array, normalized_shape: int | tuple[int, ...], /, weight: Array | None = None,
+    bias: Array | None = None, eps: float = 1e-5,
+) -> Array:  # fmt: skip
+    """The last axes, whose sizes are normalized_shape, off their mean and over their deviation,
+    times weight and plus bias of that shape. Three launches, of every dtype of floats;
+    Backend.layer_norm is one, of the last axis."""
+    call = "layer_norm"
+    (x,) = floats(call, x=x)
+    return _normalise_groups(call, x, _in_lines(call, x, normalized_shape, weight, bias), eps)
+
+
+def layer_norm_backward(
+    grad: Array, x: Array, normalized_shape: int | tuple[int, ...], /,
+    weight: Array | None = None, eps: float = 1e-5,
+) -> NormGradients:  # fmt: skip
+    """The gradients of layer_norm() by x, weight and bias."""
+    call = "layer_norm_backward"
+    grad, x = alike(call, grad=grad, x=x)
+    split = _in_lines(call, x, normalized_shape, weight, None)
+    return _groups_gradient(call, grad, x, split, eps)
