@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -270,6 +271,18 @@ def test_under_compile(be: Backend) -> None:
         exact = times(x, np.tanh(softplus(x))) * derivative(gelu, x)
         near(run(on(be, x)), exact, "float32", 16)
     run.clear()
+
+
+def test_signatures() -> None:
+    """They say their arguments, as functions that are written out do."""
+    said = str(inspect.signature(tw.nn.softplus))
+    assert said == "(x, /, beta=1.0, threshold=20.0, *, out=None)"
+    said = str(inspect.signature(tw.nn.threshold_backward))
+    assert said == "(grad, x, /, threshold, value, *, out=None)"
+    for name in tw.nn.__all__:
+        assert name == "optim" or getattr(tw.nn, name).__doc__, name
+        if name.endswith("_backward"):
+            assert name.removesuffix("_backward") in tw.nn.__all__
 
 
 def test_wrong_arguments(be: Backend) -> None:

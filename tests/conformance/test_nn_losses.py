@@ -59,6 +59,7 @@ class Case(NamedTuple):
     high: float = 3
     is_share: bool = False
     """Whether targets lie from 0 to 1."""
+    are_signs: bool = False
     exponentials: bool = False
 
 
@@ -70,11 +71,29 @@ CASES: dict[str, Case] = {
     "smooth_l1_loss of 0": Case(lambda x, y: smooth(x, y, 0), {"beta": 0}),
     "huber_loss": Case(lambda x, y: huber(x, y, 1)),
     "huber_loss of 2": Case(lambda x, y: huber(x, y, 2), {"delta": 2.0}),
-    "binary_cross_entropy": Case(entropy, {}, 0.05, 0.95, True, True),
-    "binary_cross_entropy_with_logits": Case(logit_entropy, {}, -8, 8, True, True),
-    "kl_div": Case(divergence, {}, -5, 0, True, True),
+    "binary_cross_entropy": Case(entropy, {}, 0.05, 0.95, True, exponentials=True),
+    "binary_cross_entropy_with_logits": Case(logit_entropy, {}, -8, 8, True, exponentials=True),
+    "kl_div": Case(divergence, {}, -5, 0, True, exponentials=True),
     "kl_div of logarithms": Case(
-        lambda x, t: np.exp(t) * (t - x), {"log_target": True}, -5, 0, False, True
+        lambda x, t: np.exp(t) * (t - x), {"log_target": True}, -5, 0, exponentials=True
+    ),
+    "soft_margin_loss": Case(
+        lambda x, t: softplus(-t * x), {}, -8, 8, are_signs=True, exponentials=True
+    ),
+    "hinge_embedding_loss": Case(
+        lambda x, t: np.where(t == 1, x, np.maximum(0, 2.5 - x)),
+        {"margin": 2.5},
+        0,
+        2.4,
+        are_signs=True,
+    ),
+    "poisson_nll_loss": Case(lambda x, t: np.exp(x) - t * x, {}, -2, 2, exponentials=True),
+    "poisson_nll_loss of rates": Case(
+        lambda x, t: x - t * np.log(x + 1e-2),
+        {"log_input": False, "eps": 1e-2},
+        0.25,
+        4,
+        exponentials=True,
     ),
 }
 
@@ -87,15 +106,16 @@ def calls_of(name: str) -> tuple[Callable[..., tw.Array], Callable[..., tw.Array
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients(be: Backend, name: str) -> None:
-    of, options, low, high, is_share, exponentials = CASES[name]
+    of, options, low, high, is_share, are_signs, exponentials = CASES[name]
     forward, backward = calls_of(name)
     for dtype in dtypes_of(be, exponentials):
         shape = (11, 5)
         x = held(RNG.uniform(low, high, shape), dtype)
         t = held(RNG.uniform(*((0, 1) if is_share else (low, high)), shape), dtype)
+        t = np.where(t > (low + high) / 2, 1, -1) * 1.0 if are_signs else t
         # Kinks are where differences are 0, 0.3, 1 or 2.
         off = abs(x - t)
-        for kink in (0, 0.3, 1, 2) if not is_share else ():
+        for kink in (0, 0.3, 1, 2) if not (is_share or are_signs) else ():
             t = np.where(abs(off - kink) < 0.05, held(x - 0.5, dtype), t)
         a, b = on(be, x, dtype), on(be, t, dtype)
         exact, slope = of(x, t), derivative(lambda one, t=t: of(one, t), x)
@@ -211,6 +231,11 @@ def test_wrong_arguments(be: Backend) -> None:
         ("huber_loss: delta is 0.0, expected more than 0", lambda: nn.huber_loss(x, x, delta=0)),
         ("huber_loss_backward: delta is nan",
          lambda: nn.huber_loss_backward(1, x, x, delta=np.nan)),
+        ("hinge_embedding_loss: margin is None, expected a number",
+         lambda: nn.hinge_embedding_loss(x, x, margin=None)),
+        ("poisson_nll_loss: log_input is 1", lambda: nn.poisson_nll_loss(x, x, log_input=1)),
+        ("poisson_nll_loss: eps is -1.0",
+         lambda: nn.poisson_nll_loss(x, x, log_input=False, eps=-1)),
         ("kl_div: log_target is 1.*, expected True or False",
          lambda: nn.kl_div(x, x, log_target=1)),
         ("mse_loss_backward: grad has shape .3, 4., expected .. as the loss has",

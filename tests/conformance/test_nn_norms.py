@@ -153,6 +153,33 @@ def test_layer_norm(be: Backend, shape: tuple[int, ...], axes: int) -> None:
         )  # fmt: skip
 
 
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(("shape", "axes"), [((7,), 1), ((5, 9), 1), ((3, 4, 5), 2)])
+def test_rms_norm(be: Backend, shape: tuple[int, ...], axes: int) -> None:
+    own = shape[len(shape) - axes :]
+
+    def of(x: Host, w: Host | float) -> Host:
+        square = (x**2).mean(tuple(range(len(shape) - axes, len(shape))), keepdims=True)
+        return np.asarray(x / np.sqrt(square + 1e-3) * w)
+
+    for dtype in dtypes_of(be, False) if len(shape) == 3 else ["float32"]:
+        x, grad, w, _ = drawn(shape, own, dtype)
+        a, g, weight = (on(be, one, dtype) for one in (x, grad, w))
+        size = 1 if dtype != "float64" else 1e9  # differences have 8 digits
+        near(tw.nn.rms_norm(a, own, weight, 1e-3), of(x, w), dtype, 32)
+        near(tw.nn.rms_norm(a, own, eps=1e-3), of(x, 1), dtype, 32)
+        got = tw.nn.rms_norm_backward(g, a, own, weight, 1e-3)
+        by_x = gradient(lambda one, w=w, grad=grad: float((of(one, w) * grad).sum()), x)
+        near(got.x, by_x, dtype, 64 * size, 8)
+        by_w = gradient(lambda one, x=x, grad=grad: float((of(x, one) * grad).sum()), w)
+        assert got.weight is not None
+        near(got.weight, by_w, dtype, 64 * size, 8 * x.size / w.size)
+        plain = tw.nn.rms_norm_backward(g, a, own, eps=1e-3)
+        by_x = gradient(lambda one, grad=grad: float((of(one, 1) * grad).sum()), x)
+        near(plain.x, by_x, dtype, 64 * size, 8)
+        assert plain.weight is None
+
+
 def test_views_and_large_means(be: Backend) -> None:
     """The variance is that of what is off the mean: a large mean takes no digits of it."""
     x = held(RNG.uniform(-1, 1, (4, 3, 50)) + 1000, "float32")
@@ -208,6 +235,8 @@ def test_wrong_arguments(be: Backend) -> None:
         ("layer_norm: normalized_shape is 4.*, expected the last sizes of x's shape .2, 4, 3.",
          lambda: nn.layer_norm(x, 4)),
         ("layer_norm: normalized_shape is ..", lambda: nn.layer_norm(x, ())),
+        ("rms_norm: normalized_shape is", lambda: nn.rms_norm(x, (4,))),
+        ("rms_norm: eps is nan", lambda: nn.rms_norm(x, 3, eps=np.nan)),
         ("layer_norm: weight has shape .4,., expected .3,.", lambda: nn.layer_norm(x, 3, four)),
     ]  # fmt: skip
     for message, call in calls:

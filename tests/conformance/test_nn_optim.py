@@ -139,6 +139,10 @@ def test_options_between_steps(be: Backend) -> None:
     taken.momentum = 0
     taken.step([x * 0 + 1])
     np.testing.assert_allclose(x.numpy(), np.array([0.25, 1.25]) - 0.25 * (1 + 1.5 + 1))
+    # A gradient may be the parameter itself, or lie across it.
+    square = on(be, [[1.0, 2], [3, 4]])
+    tw.nn.optim.SGD([square], 0.5).step([square.T])
+    np.testing.assert_allclose(square.numpy(), [[0.5, 0.5], [2, 2]])
     # What waits for a parameter has what it was.
     with tw.deferred(True):
         before = x + 0

@@ -45,3 +45,27 @@ def test_gradients_of_the_example(be: Backend) -> None:
     for at, weight in enumerate(weights):
         exact = gradient(lambda one, at=at: loss(at, one), weight)
         np.testing.assert_allclose(got[at], exact, rtol=1e-4, atol=1e-5)
+
+
+def test_under_compile(be: Backend) -> None:
+    """What draws nothing can be recorded, and replayed with other elements."""
+    labels = np.int32([1, 0, 2])
+
+    def there_and_back(x: tw.Array, w: tw.Array) -> tuple[tw.Array, ...]:
+        pooled = tw.nn.max_pool2d(x, 2, 1, 1)
+        normal = tw.nn.batch_norm(pooled, training=True)
+        scores = tw.nn.gelu(normal).reshape((3, -1)) @ w
+        loss = tw.nn.cross_entropy(scores, labels, label_smoothing=0.1)
+        by_scores = tw.nn.cross_entropy_backward(1, scores, labels, label_smoothing=0.1)
+        by_normal = tw.nn.gelu_backward((by_scores @ w.T).reshape(normal.shape), normal)
+        by_pooled = tw.nn.batch_norm_backward(by_normal, pooled, training=True).x
+        return loss, by_scores, tw.nn.max_pool2d_backward(by_pooled, x, 2, 1, 1)
+
+    draws = np.random.default_rng(5)
+    compiled = tw.compile(there_and_back)
+    w = tw.asarray(draws.normal(size=(2 * 5 * 5, 3)).astype(np.float32), device=be)
+    for _ in range(3):
+        x = tw.asarray(draws.normal(size=(3, 2, 4, 4)).astype(np.float32), device=be)
+        for got, plain in zip(compiled(x, w), there_and_back(x, w), strict=True):
+            np.testing.assert_allclose(got.numpy(), plain.numpy(), rtol=1e-6, atol=1e-7)
+    compiled.clear()

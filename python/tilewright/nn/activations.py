@@ -3,6 +3,7 @@ launch. `NAME(x, ...)` has its gradient in `NAME_backward(grad, x, ...)`."""
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -99,22 +100,33 @@ def activation(
         values = _numbers(backward_name, check, numbers, given, named)
         return mapped(backward_name, gradient, x, [*operands, *values], out)
 
-    arguments = "".join(
-        f", {key}" if default is None else f", {key}={default:.6g}"
-        for key, default in numbers.items()
-    )
     described = (
-        (forward, name, f"{name}(x{arguments}, *, out=None)\n\n{says}"),
-        (
-            backward, backward_name,
-            f"{backward_name}(grad, x{arguments}, *, out=None)\n\nThe gradient of {name}() by x.",
-        ),
-    )  # fmt: skip
-    for function, called, text in described:
+        (forward, name, ("x",), says),
+        (backward, backward_name, ("grad", "x"), f"The gradient of {name}() by x."),
+    )
+    for function, called, arrays, text in described:
         function.__name__ = function.__qualname__ = called
         function.__module__ = "tilewright.nn"
         function.__doc__ = text
+        function.__signature__ = _signature(arrays, numbers)  # type: ignore[attr-defined]
     return forward, backward
+
+
+def _signature(arrays: tuple[str, ...], numbers: Mapping[str, float | None]) -> inspect.Signature:
+    parameter = inspect.Parameter
+    return inspect.Signature(
+        [
+            *(parameter(one, parameter.POSITIONAL_ONLY) for one in arrays),
+            *(
+                parameter(
+                    one, parameter.POSITIONAL_OR_KEYWORD,
+                    default=parameter.empty if default is None else default,
+                )
+                for one, default in numbers.items()
+            ),
+            parameter("out", parameter.KEYWORD_ONLY, default=None),
+        ]
+    )  # fmt: skip
 
 
 def _no_zero(name: str) -> Callable[..., str | None]:

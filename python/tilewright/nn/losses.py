@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright.namespace.complex_math import choose
-from tilewright.nn.formulas import one_minus_sigmoid, softplus
+from tilewright.nn.formulas import constant, one_minus_sigmoid, softplus
 from tilewright.nn.running import alike, floats, mapped, reduced, spread, to_number, to_truth
 from tilewright.operands import invalid, shown
 
@@ -345,3 +345,94 @@ def kl_div_backward(
     is_log = to_truth(call, "log_target", log_target)
     formula = _log_divergence_slope if is_log else _divergence_slope
     return _loss_gradient(call, formula, grad, input, target, reduction, (), ("batchmean",))
+
+
+# Of signs and counts -----------------------------------------------------------------------------
+
+
+def _soft_margin(x: Value, t: Value) -> Value:
+    return softplus(-(t * x))
+
+
+def _soft_margin_slope(x: Value, t: Value) -> Value:
+    return -(t * one_minus_sigmoid(t * x))
+
+
+def _hinge(x: Value, t: Value, margin: Value) -> Value:
+    return choose(t == 1, x, (margin - x).max(0.0))
+
+
+def _hinge_slope(x: Value, t: Value, margin: Value) -> Value:
+    beyond = choose(x < margin, constant(-1.0, x), 0.0)
+    return choose(t == 1, 1.0, beyond)
+
+
+def _poisson(x: Value, t: Value) -> Value:
+    return x.exp() - t * x
+
+
+def _poisson_slope(x: Value, t: Value) -> Value:
+    return x.exp() - t
+
+
+def _poisson_of_rates(x: Value, t: Value, eps: Value) -> Value:
+    return x - _times(t, (x + eps).log())
+
+
+def _poisson_of_rates_slope(x: Value, t: Value, eps: Value) -> Value:
+    return 1 - t / (x + eps)
+
+
+def soft_margin_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
+    """log(1 + exp(-target * input)), of targets of 1 and -1."""
+    return _loss("soft_margin_loss", _soft_margin, input, target, reduction)
+
+
+def soft_margin_loss_backward(
+    grad: Grad, input: Array, target: Array, *, reduction: str = "mean"
+) -> Array:
+    """The gradient of soft_margin_loss() by input."""
+    call = "soft_margin_loss_backward"
+    return _loss_gradient(call, _soft_margin_slope, grad, input, target, reduction)
+
+
+def hinge_embedding_loss(
+    input: Array, target: Array, *, margin: float = 1.0, reduction: str = "mean"
+) -> Array:
+    """The input where the target is 1, and what it lacks to the margin where that is -1."""
+    call = "hinge_embedding_loss"
+    return _loss(call, _hinge, input, target, reduction, [to_number(call, "margin", margin)])
+
+
+def hinge_embedding_loss_backward(
+    grad: Grad, input: Array, target: Array, *, margin: float = 1.0, reduction: str = "mean"
+) -> Array:
+    """The gradient of hinge_embedding_loss() by input."""
+    call = "hinge_embedding_loss_backward"
+    numbers = [to_number(call, "margin", margin)]
+    return _loss_gradient(call, _hinge_slope, grad, input, target, reduction, numbers)
+
+
+def poisson_nll_loss(
+    input: Array, target: Array, *, log_input: bool = True, eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Array:  # fmt: skip
+    """exp(input) - target * input, of the logarithms of rates; of rates themselves, where log_input
+    is False, input - target * log(input + eps)."""
+    call = "poisson_nll_loss"
+    if to_truth(call, "log_input", log_input):
+        return _loss(call, _poisson, input, target, reduction)
+    numbers = [_at_least(call, "eps", eps)]
+    return _loss(call, _poisson_of_rates, input, target, reduction, numbers)
+
+
+def poisson_nll_loss_backward(
+    grad: Grad, input: Array, target: Array, *, log_input: bool = True, eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Array:  # fmt: skip
+    """The gradient of poisson_nll_loss() by input."""
+    call = "poisson_nll_loss_backward"
+    if to_truth(call, "log_input", log_input):
+        return _loss_gradient(call, _poisson_slope, grad, input, target, reduction)
+    numbers = [_at_least(call, "eps", eps)]
+    return _loss_gradient(call, _poisson_of_rates_slope, grad, input, target, reduction, numbers)

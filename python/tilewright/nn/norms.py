@@ -423,3 +423,76 @@ def layer_norm_backward(
     grad, x = alike(call, grad=grad, x=x)
     split = _in_lines(call, x, normalized_shape, weight, None)
     return _groups_gradient(call, grad, x, split, eps)
+
+
+# Of the root of the mean square ------------------------------------------------------------------
+
+
+def _square(x: Value) -> Value:
+    return x * x
+
+
+def _rms(x: Value, square: Value, eps: Value, weight: Value) -> Value:
+    return x / (square + eps).sqrt() * weight
+
+
+def _rms_by_weight(grad: Value, x: Value, square: Value, eps: Value) -> Value:
+    return grad * x / (square + eps).sqrt()
+
+
+def _rms_total(grad: Value, x: Value, weight: Value) -> Value:
+    return grad * weight * x
+
+
+def _rms_by_x(
+    grad: Value, x: Value, square: Value, eps: Value, weight: Value, total: Value, count: Value
+) -> Value:
+    whole = square + eps
+    return (grad * weight - x * total / (whole * count)) / whole.sqrt()
+
+
+class RmsGradients(NamedTuple):
+    """The gradients by x, and by weight, None where there is none."""
+
+    x: Array
+    weight: Array | None
+
+
+def _mean_square(split: _Split) -> Array:
+    groups = split.groups
+    found = reduced(
+        "sum", _square, groups.x, [groups.x], groups.axes, None, _quotient, [groups.count]
+    )
+    return groups.over(found)
+
+
+def rms_norm(
+    x: Array, normalized_shape: int | tuple[int, ...], /, weight: Array | None = None,
+    eps: float = 1e-5,
+) -> Array:  # fmt: skip
+    """The last axes, whose sizes are normalized_shape, over the root of their mean square, times
+    weight. Two launches, of every dtype of floats; Backend.rmsnorm is one, of the last axis."""
+    call = "rms_norm"
+    (x,) = floats(call, x=x)
+    least, split = _to_eps(call, eps), _in_lines(call, x, normalized_shape, weight, None)
+    scale: Any = 1.0 if split.weight is None else split.weight
+    return mapped(call, _rms, x, [x, _mean_square(split), least, scale])
+
+
+def rms_norm_backward(
+    grad: Array, x: Array, normalized_shape: int | tuple[int, ...], /,
+    weight: Array | None = None, eps: float = 1e-5,
+) -> RmsGradients:  # fmt: skip
+    """The gradients of rms_norm() by x and weight: three launches, and one by weight."""
+    call = "rms_norm_backward"
+    grad, x = alike(call, grad=grad, x=x)
+    least, split = _to_eps(call, eps), _in_lines(call, x, normalized_shape, weight, None)
+    scale: Any = 1.0 if split.weight is None else split.weight
+    square = _mean_square(split)
+    total = split.groups.total(_rms_total, [grad, x, scale])
+    operands = [grad, x, square, least, scale, total, split.groups.count]
+    by_x = mapped(call, _rms_by_x, x, operands)
+    if split.weight is None:
+        return RmsGradients(by_x, None)
+    lines: list[Any] = [grad, x, square, least]
+    return RmsGradients(by_x, reduced("sum", _rms_by_weight, x, lines, split.lacked, x.dtype))

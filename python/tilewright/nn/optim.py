@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
-from tilewright.nn.running import alike, floats, read, to_number, to_truth, wide_of
+from tilewright.nn.running import alike, floats, is_apart, read, to_number, to_truth, wide_of
 from tilewright.operands import invalid, shown
 from tilewright.program import Program
 
@@ -81,6 +81,8 @@ class Optimizer:
         self.steps += 1
         numbers = [*numbers, *self._corrections()]
         for x, grad, states in zip(self.params, given, self.states, strict=True):
+            if not is_apart(x, [grad]):
+                grad = grad.copy()
             program = _program(rule, options, x.stored_as, len(states), len(numbers))
             x.backend.map(program, x.shape, [x, grad, *states], numbers, [x, *states])
 

@@ -105,7 +105,7 @@ def program_of(
     return program
 
 
-def _is_apart(target: Array, operands: Sequence[Any]) -> bool:
+def is_apart(target: Array, operands: Sequence[Any]) -> bool:
     """Whether a launch may write it as it reads the operands."""
     return not any(
         isinstance(one, Array)
@@ -137,7 +137,7 @@ def mapped(
     """A formula of Arrays of one shape, that of `like` unless given, and of numbers: one launch."""
     shape = like.shape if shape is None else shape
     target = to_target(call, out, like, shape, like.dtype)
-    result = target if out is None or _is_apart(target, operands) else (
+    result = target if out is None or is_apart(target, operands) else (
         like.backend._new(shape, like.dtype)
     )  # fmt: skip
     launch(formula, like, operands, [result], shape)
