@@ -181,6 +181,9 @@ def test_extremes(be: Backend) -> None:
     near(got, [[[np.nan, 3, -np.inf, np.inf]]], "float32")
     assert found.tolist() == [[[1, 3, 4, 6]]]
     near(tw.nn.avg_pool1d(x, 2), [[[np.nan, 2.5, -np.inf, np.inf]]], "float32")
+    # No place is in the padding, which is -infinity too.
+    _, found = tw.nn.max_pool1d(x[:, :, 4:6], 2, 1, 1, return_indices=True)
+    assert found.tolist() == [[[0, 0, 1]]]
     # Of 16 bits the sum may be more than they hold.
     large = on(be, np.full((1, 1, 8), 6e4), "float16")
     near(tw.nn.avg_pool1d(large, 4), held([[[6e4, 6e4]]], "float16"), "float16")
@@ -232,6 +235,48 @@ def test_adaptive_avg_pool(be: Backend, shape: tuple[int, ...], out: Any) -> Non
         near(backward(on(be, grad, dtype), on(be, x, dtype), out), by_x, dtype, 16, 4)
 
 
+def adaptive_windows(shape: tuple[int, ...], out: tuple[int, ...]) -> Any:
+    """For each output of a plane the places of its window, in the order of rows."""
+    plane = shape[len(shape) - len(out) :]
+    for at in np.ndindex(out):
+        ranges = [
+            range(i * n // size, -(-(i + 1) * n // size))
+            for i, n, size in zip(at, plane, out, strict=True)
+        ]
+        yield at, list(itertools.product(*ranges))
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    ("shape", "out"),
+    [((2, 3, 12), (4,)), ((2, 3, 7), (3,)), ((1, 2, 3), (5,)), ((2, 5, 8), (3, 5)),
+     ((1, 2, 3, 5, 4), (2, 3, 4)), ((0, 2, 5), (2,))],
+)  # fmt: skip
+def test_adaptive_max_pool(be: Backend, shape: tuple[int, ...], out: tuple[int, ...]) -> None:
+    axes = len(out)
+    forward, backward = calls_of("adaptive_max", axes)
+    for dtype in ("float32", "float16"):
+        x = held(RNG.integers(-9, 9, shape), dtype)
+        lead, plane = shape[: len(shape) - axes], shape[len(shape) - axes :]
+        exact, places = np.zeros((*lead, *out)), np.zeros((*lead, *out), np.int32)
+        by_x = np.zeros(shape)
+        grad = held(RNG.uniform(-2, 2, exact.shape), dtype)
+        for front in np.ndindex(lead):
+            for at, window in adaptive_windows(shape, out):
+                values = np.array([x[front + one] for one in window])
+                best = window[int(np.argmax(values))]
+                exact[front + at] = values.max()
+                places[front + at] = np.ravel_multi_index(best, plane)
+                by_x[front + best] += grad[front + at]
+        a, g = on(be, x, dtype), on(be, grad, dtype)
+        got, found = forward(a, out, True)
+        near(got, exact, dtype)
+        np.testing.assert_array_equal(found.numpy(), places)
+        near(forward(a, out if axes > 1 else out[0]), exact, dtype)
+        near(backward(g, a, out), by_x, dtype, 8, 8)
+        near(backward(g, a, out, indices=found), by_x, dtype, 8, 8)
+
+
 def test_wrong_arguments(be: Backend) -> None:
     x, nn = on(be, np.ones((1, 2, 6, 6))), tw.nn
     calls: list[tuple[str, Callable[[], Any]]] = [
@@ -264,6 +309,9 @@ def test_wrong_arguments(be: Backend) -> None:
         ("adaptive_avg_pool2d: output_size is .1, 2, 3",
          lambda: nn.adaptive_avg_pool2d(x, (1, 2, 3))),
         ("adaptive_avg_pool3d: x has shape .6,.", lambda: nn.adaptive_avg_pool3d(x[0, 0, 0], 1)),
+        ("adaptive_max_pool2d: return_indices is 1", lambda: nn.adaptive_max_pool2d(x, 2, 1)),
+        ("adaptive_max_pool2d_backward: indices is float32",
+         lambda: nn.adaptive_max_pool2d_backward(x, x, 6, indices=x)),
         ("adaptive_avg_pool2d_backward: grad has shape",
          lambda: nn.adaptive_avg_pool2d_backward(x, x, 2)),
     ]  # fmt: skip

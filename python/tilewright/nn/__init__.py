@@ -52,6 +52,20 @@ from tilewright.nn.activations import (
     threshold,
     threshold_backward,
 )
+from tilewright.nn.adaptive import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool1d_backward,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool2d_backward,
+    adaptive_avg_pool3d,
+    adaptive_avg_pool3d_backward,
+    adaptive_max_pool1d,
+    adaptive_max_pool1d_backward,
+    adaptive_max_pool2d,
+    adaptive_max_pool2d_backward,
+    adaptive_max_pool3d,
+    adaptive_max_pool3d_backward,
+)
 from tilewright.nn.classes import (
     cross_entropy,
     cross_entropy_backward,
@@ -102,12 +116,6 @@ from tilewright.nn.norms import (
     rms_norm_backward,
 )
 from tilewright.nn.pools import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool1d_backward,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool2d_backward,
-    adaptive_avg_pool3d,
-    adaptive_avg_pool3d_backward,
     avg_pool1d,
     avg_pool1d_backward,
     avg_pool2d,
@@ -139,6 +147,12 @@ __all__ = [
     "adaptive_avg_pool2d_backward",
     "adaptive_avg_pool3d",
     "adaptive_avg_pool3d_backward",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_backward",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_backward",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_backward",
     "avg_pool1d",
     "avg_pool1d_backward",
     "avg_pool2d",

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.running import floats, launch, mapped, reduced, to_truth
-from tilewright.nn.windows import Windows, to_sizes
+from tilewright.nn.windows import Windows
 from tilewright.operands import invalid, to_integer
 from tilewright.program import Program
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tilewright.program import Value
 
 INT32 = np.dtype(np.int32)
+MOST_INT32 = 2**31 - 1
 
 
 def _itself(x: Value) -> Value:
@@ -32,44 +33,45 @@ def _itself(x: Value) -> Value:
 
 
 @cache
-def _place_of_largest(dtype: str, axes: int) -> tuple[Program, Program]:
-    """Which place of a window has the largest, and where in the input's plane that is: of the
-    window's first places, which are behind_inputs, and its sizes, dilations and the plane's steps,
-    which are numbers."""
-    front, behind = Program(), Program()
-    front.output(front.input(dtype))
-    at = behind.input("int32")
-    firsts = [behind.input("int32") for _ in range(axes)]
-    total: Any = None
-    for i in reversed(range(axes)):
-        size, dilation, step = (behind.number("int32") for _ in range(3))
-        within, at = (at, at) if i == 0 else (at % size, at // size)
-        part = (firsts[i] + within * dilation) * step
-        total = part if total is None else total + part
-    behind.output(total)
-    return front, behind
+def _place_of(dtype: str, axes: int) -> Program:
+    """The place in its plane of an element that is the largest of its window, of the element, the
+    largest and where it is along each axis; else, and in the padding, more than any place. Numbers
+    are the plane's sizes and steps."""
+    program = Program()
+    x, largest = program.input(dtype), program.input(dtype)
+    found = (x == largest) | (x.isnan() & largest.isnan())
+    place: Any = None
+    for _ in range(axes):
+        at = program.input("int32")
+        size, step = program.number("int32"), program.number("int32")
+        found = found & (at >= 0) & (at < size)
+        place = at * step if place is None else place + at * step
+    program.output(choose(found, place, MOST_INT32))
+    return program
 
 
-def _places(x: Array, windows: Windows, padded: Array) -> Array:
+def _places(x: Array, windows: Windows, padded: Array, largest: Array) -> Array:
     """Where in its plane the largest of each window is, the first one of them, counted row by
     row."""
-    axes = len(windows.axes)
+    from tilewright.namespace.manipulation import broadcast_to
+
     result = x.backend._new(windows.shape, INT32)
     if 0 in windows.shape:
         return result
-    starts: list[Array] = []
-    numbers: list[int] = []
-    step = 1
-    for i in reversed(range(axes)):
-        one = windows.axes[i]
-        numbers += [one.window, one.dilation, step]
-        step *= one.length
-        line = np.arange(one.out, dtype=np.int32) * one.stride - one.padding
-        starts.insert(0, _along(x, windows, i, line))
-    front, behind = _place_of_largest(x.stored_as, axes)
+    axes = len(windows.axes)
+    lines, numbers = [], []
+    steps = [math.prod(one.length for one in windows.axes[i + 1 :]) for i in range(axes)]
+    for i, one in enumerate(windows.axes):
+        line = np.arange(-one.padding, one.padded - one.padding, dtype=np.int32)
+        ways = x.backend._upload(line)._view((one.out, one.window), (one.stride, one.dilation), 0)
+        ones = [1] * (2 * axes)
+        ones[i], ones[axes + i] = ways.shape
+        lines.append(broadcast_to(ways.reshape(tuple(ones), copy=False), windows.whole))
+        numbers += [one.length, steps[i]]
+    best = broadcast_to(largest.reshape((*windows.shape, *(1,) * axes)), windows.whole)
     x.backend.map_reduce(
-        front, "argmax", windows.whole, windows.inner, [windows.of(padded)], [], [result], behind,
-        starts, numbers,
+        _place_of(x.stored_as, axes), "min", windows.whole, windows.inner,
+        [windows.of(padded), best, *lines], numbers, [result],
     )  # fmt: skip
     return result
 
@@ -82,6 +84,12 @@ def _along(x: Array, windows: Windows, i: int, line: np.ndarray[Any, Any]) -> Ar
     return broadcast_to(there, windows.shape)
 
 
+def _largest(x: Array, windows: Windows, padded: Array) -> Array:
+    return reduced(
+        "max", _itself, x, [windows.of(padded)], windows.inner, x.dtype, shape=windows.whole
+    )
+
+
 def _max_pool(
     call: str, axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
     ceil_mode: Any, return_indices: Any,
@@ -90,10 +98,8 @@ def _max_pool(
     windows = Windows(call, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
     with_places = to_truth(call, "return_indices", return_indices)
     padded = windows.padded(x, -math.inf)
-    found = reduced(
-        "max", _itself, x, [windows.of(padded)], windows.inner, x.dtype, shape=windows.whole
-    )
-    return (found, _places(x, windows, padded)) if with_places else found
+    found = _largest(x, windows, padded)
+    return (found, _places(x, windows, padded, found)) if with_places else found
 
 
 def _own(grad: Value, place: Value, own: Value) -> Value:
@@ -111,7 +117,8 @@ def _max_pool_backward(
     windows = Windows(call, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
     _check_grad(call, grad, windows)
     if indices is None:
-        indices = _places(x, windows, windows.padded(x, -math.inf))
+        padded = windows.padded(x, -math.inf)
+        indices = _places(x, windows, padded, _largest(x, windows, padded))
     else:
         x.backend._own(call, "indices", an_array(call, indices, "indices"))
         if indices.shape != windows.shape or indices.dtype != INT32:
@@ -353,101 +360,3 @@ def avg_pool3d_backward(
         "avg_pool3d_backward", 3, grad, x, kernel_size, stride, padding, ceil_mode,
         count_include_pad, divisor_override,
     )  # fmt: skip
-
-
-# Adaptive ----------------------------------------------------------------------------------------
-
-
-def _tables(length: int, out: int, back: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """What each output of an axis is of: places of the input and their weights, 0 for those that
-    only fill the row; or `back`, what each place of the input gets of the outputs."""
-    starts = np.arange(out) * length // out
-    ends = -(-(np.arange(1, out + 1) * length) // out)
-    matrix = [(p, i, 1 / (ends[p] - starts[p])) for p in range(out)
-              for i in range(starts[p], ends[p])]  # fmt: skip
-    rows: list[list[tuple[int, float]]] = [[] for _ in range(length if back else out)]
-    for p, i, weight in matrix:
-        rows[i if back else p].append((p, weight) if back else (i, weight))
-    most = max((len(row) for row in rows), default=1)
-    places = np.zeros((len(rows), most), np.int32)
-    weights = np.zeros((len(rows), most))
-    for at, row in enumerate(rows):
-        for j, (place, weight) in enumerate(row):
-            places[at, j], weights[at, j] = place, weight
-    return places, weights
-
-
-def _weighed(x: Value, weight: Value) -> Value:
-    return choose(weight == 0, 0.0, x * weight)
-
-
-def _shared(x: Array, axis: int, out: int, back: bool, length: int) -> Array:
-    """One axis of the means, or of their gradient; it stays in float32 or float64."""
-    from tilewright.namespace.manipulation import broadcast_to
-    from tilewright.namespace.selection import take
-
-    places, weights = _tables(length, out, back)
-    taken = take(x, places, axis=axis)
-    wide = np.float64 if x.dtype == np.float64 else np.float32
-    there = x.backend._upload(weights.astype(wide))
-    there = there.reshape((*weights.shape, *(1,) * (x.ndim - axis - 1)))
-    operands = [taken, broadcast_to(there, taken.shape)]
-    return reduced("sum", _weighed, taken, operands, [axis + 1])
-
-
-def _adaptive(call: str, axes: int, x: Any, output_size: Any, grad: Any = None) -> Array:
-    (x,) = floats(call, x=x)
-    if x.ndim not in (axes + 1, axes + 2):
-        invalid(call, f"x has shape {x.shape}, expected {axes + 2} dimensions, or one less")
-    lengths = x.shape[x.ndim - axes :]
-    if isinstance(output_size, (tuple, list)):
-        output_size = tuple(
-            length if one is None else one
-            for one, length in zip(output_size, (*lengths, *output_size), strict=False)
-        )
-    sizes = to_sizes(call, "output_size", output_size, axes, 1)
-    if 0 in lengths:
-        invalid(call, f"x has shape {x.shape}, expected elements along the last axes")
-    found = x
-    if grad is not None:
-        _, grad = floats(call, x=x, grad=grad)
-        shape = (*x.shape[: x.ndim - axes], *sizes)
-        if grad.shape != shape:
-            invalid(call, f"grad has shape {grad.shape}, expected {shape} as the result has")
-        found = grad
-    for i, (length, size) in enumerate(zip(lengths, sizes, strict=True)):
-        if length != size:
-            found = _shared(found, x.ndim - axes + i, size, grad is not None, length)
-    result: Array = found.astype(x.dtype, copy=found is x or found is grad)
-    return result
-
-
-def adaptive_avg_pool1d(x: Array, /, output_size: Sizes) -> Array:
-    """As many means of equal parts of the last axis as output_size says; parts share an element
-    where they do not come out even."""
-    return _adaptive("adaptive_avg_pool1d", 1, x, output_size)
-
-
-def adaptive_avg_pool2d(x: Array, /, output_size: Any) -> Array:
-    """adaptive_avg_pool1d() along the last two axes; None leaves an axis as it is."""
-    return _adaptive("adaptive_avg_pool2d", 2, x, output_size)
-
-
-def adaptive_avg_pool3d(x: Array, /, output_size: Any) -> Array:
-    """adaptive_avg_pool1d() along the last three axes; None leaves an axis as it is."""
-    return _adaptive("adaptive_avg_pool3d", 3, x, output_size)
-
-
-def adaptive_avg_pool1d_backward(grad: Array, x: Array, /, output_size: Sizes) -> Array:
-    """The gradient of adaptive_avg_pool1d() by x, of which only the shape counts."""
-    return _adaptive("adaptive_avg_pool1d_backward", 1, x, output_size, grad)
-
-
-def adaptive_avg_pool2d_backward(grad: Array, x: Array, /, output_size: Any) -> Array:
-    """The gradient of adaptive_avg_pool2d() by x, of which only the shape counts."""
-    return _adaptive("adaptive_avg_pool2d_backward", 2, x, output_size, grad)
-
-
-def adaptive_avg_pool3d_backward(grad: Array, x: Array, /, output_size: Any) -> Array:
-    """The gradient of adaptive_avg_pool3d() by x, of which only the shape counts."""
-    return _adaptive("adaptive_avg_pool3d_backward", 3, x, output_size, grad)
