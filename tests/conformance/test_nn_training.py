@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import runpy
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tilewright as tw
@@ -69,3 +71,44 @@ def test_under_compile(be: Backend) -> None:
         for got, plain in zip(compiled(x, w), there_and_back(x, w), strict=True):
             np.testing.assert_allclose(got.numpy(), plain.numpy(), rtol=1e-6, atol=1e-7)
     compiled.clear()
+
+
+def test_launches(be: Backend) -> None:
+    """As many as the documentation says, of few elements."""
+    nn, draws = tw.nn, np.random.default_rng(6)
+    x, g = (
+        tw.asarray(draws.normal(size=(8, 6, 5, 4)).astype(np.float32), device=be) for _ in range(2)
+    )
+    rows, by_rows, weight = x.reshape(8, -1), g.reshape(8, -1), tw.ones(6, device=be)
+    mean, var = tw.zeros(6, device=be), tw.ones(6, device=be)
+    result, rng = nn.softmax(rows), tw.random.default_rng(1, device=be)
+    by_pooled, places = nn.max_pool2d(x, 2, return_indices=True)
+    calls: list[tuple[int, Callable[[], Any]]] = [
+        (1, lambda: nn.softmax(rows)),
+        (3, lambda: nn.log_softmax(rows)),
+        (2, lambda: nn.softmax_backward(by_rows, rows, result=result)),
+        (5, lambda: nn.log_softmax_backward(by_rows, rows)),
+        (3, lambda: nn.normalize(rows)),
+        (4, lambda: nn.normalize_backward(by_rows, rows)),
+        (2, lambda: nn.prelu_backward(g, x, weight)),
+        (3, lambda: nn.batch_norm(x, weight=weight, training=True)),
+        (4, lambda: nn.batch_norm(x, mean, var, training=True)),
+        (1, lambda: nn.batch_norm(x, mean, var)),
+        (5, lambda: nn.batch_norm_backward(g, x, weight=weight, training=True)),
+        (3, lambda: nn.group_norm(x, 2)),
+        (3, lambda: nn.layer_norm(x, 4)),
+        (2, lambda: nn.rms_norm(x, 4)),
+        (1 if be.name == "cpu" else 2, lambda: nn.dropout(rows, rng=rng)),
+        (1, lambda: nn.max_pool2d(x, 2)),
+        (2, lambda: nn.max_pool2d(x, 2, return_indices=True)),
+        (1, lambda: nn.avg_pool2d(x, 2)),
+        (5, lambda: nn.max_pool2d_backward(by_pooled, x, 2, indices=places)),
+        (1, lambda: nn.embedding(np.array([1, 2]), rows)),
+    ]
+    for i, (count, call) in enumerate(calls):
+        be.synchronize()
+        with be.profile() as profile:
+            call()
+            be.synchronize()
+        launches = [one.kernel for one in profile.records if one.kernel != "write_bytes"]
+        assert len(launches) == count, (i, launches)

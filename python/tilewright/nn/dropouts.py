@@ -14,8 +14,9 @@ from tilewright.random.philox import Draw, run
 
 if TYPE_CHECKING:
     from tilewright.array import Array
+    from tilewright.backend import Backend
     from tilewright.program import Value
-    from tilewright.random.philox import Words
+    from tilewright.random.philox import Stream, Words
 
     State = dict[str, Any]
 
@@ -23,7 +24,7 @@ WORDS = 4  # of a block
 
 
 @cache
-def _draw(dtype: str) -> Draw:
+def _draw(dtype: str, picks: tuple[int, ...]) -> Draw:
     wide = "float64" if dtype == "float64" else "float32"
 
     def finish(words: Words, given: list[Value], is_wide: bool) -> list[Value]:
@@ -31,11 +32,18 @@ def _draw(dtype: str) -> Draw:
         # Of the upper 24 bits, which are as many on every device.
         made = [
             choose((word >> 8).cast("float32") < least, 0.0, one.cast(wide) * scale)
-            for word, one in zip(words, elements, strict=True)
+            for word, one in zip((words[i] for i in picks), elements, strict=True)
         ]
         return [one.cast(dtype) for one in made]
 
-    return Draw(WORDS, finish, ("float32", wide), (dtype,) * WORDS)
+    return Draw(WORDS, finish, ("float32", wide), (dtype,) * len(picks), picks)
+
+
+def _run(backend: Backend, stream: Stream, numbers: list[float], x: Array, result: Array) -> None:
+    """Of whole blocks. GPUs bind too few buffers for all words of a block at once."""
+    halves = ((0, 1, 2, 3),) if backend.name == "cpu" else ((0, 1), (2, 3))
+    for picks in halves:
+        run(backend, stream, _draw(x.stored_as, picks), numbers, result, [x])
 
 
 def _generator(call: str, rng: Any) -> Generator:
@@ -59,13 +67,12 @@ def _dropped(call: str, name: str, x: Any, p: Any, training: Any, rng: Any) -> A
         return operand
     backend, blocks = operand.backend, -(-operand.size // WORDS)
     stream = generator._next(blocks)
-    draw = _draw(operand.stored_as)
     numbers = [share * 2.0**24, 1 / (1 - share) if share < 1 else 0.0]
     line = operand._contiguous().reshape(-1)
     result = backend._new(line.shape, operand.dtype)
     whole = line.size // WORDS * WORDS
     if whole:
-        run(backend, stream, draw, numbers, result[:whole], [line[:whole]])
+        _run(backend, stream, numbers, line[:whole], result[:whole])
     if whole < line.size:
         # A block of which only some words are used.
         rest = line.size - whole
@@ -74,7 +81,7 @@ def _dropped(call: str, name: str, x: Any, p: Any, training: Any, rng: Any) -> A
         last[:rest] = line[whole:]
         made = backend._new((WORDS,), operand.dtype)
         place = stream._replace(place=stream.place + whole // WORDS)
-        run(backend, place, draw, numbers, made, [last])
+        _run(backend, place, numbers, last, made)
         result[whole:] = made[:rest]
     return result.reshape(operand.shape)
 

@@ -96,6 +96,7 @@ class Draw(NamedTuple):
     finish: Finish
     numbers: tuple[str, ...] = ()  # their dtypes
     inputs: tuple[str, ...] = ()  # dtypes of what is there for each result, one after the other
+    picks: tuple[int, ...] = ()  # which of a block's results it gives, where these are not all
 
 
 @cache
@@ -120,6 +121,7 @@ def run(
     Inputs lie as the result does, row by row; the draw gets those of each of its results."""
     apart = draw.results
     blocks = result.size // apart
+    given = draw.picks or range(apart)
     if blocks == 0:
         return
     program = _program(draw, is_wide(backend), False)
@@ -138,10 +140,10 @@ def run(
             [
                 (count, (1, 0)),
                 (count, (0, 1)),
-                *((one, strides, start + i) for i in range(apart) for one in inputs),
+                *((one, strides, start + i) for i in given for one in inputs),
             ],
             [*stream.words(done), *numbers],
-            [(result, strides, start + i) for i in range(apart)],
+            [(result, strides, start + i) for i in given],
         )
         done += rows * columns
 
