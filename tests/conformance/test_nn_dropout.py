@@ -147,3 +147,14 @@ def test_wrong_arguments(be: Backend) -> None:
     with pytest.raises(InvalidArgument, match="it draws from"):
         f(x)
     f.clear()
+
+
+def test_embedding_under_compile(be: Backend) -> None:
+    places = np.array([3, 0, 3, 3, 1, 0, 3])
+    back = tw.compile(lambda grad: tw.nn.embedding_backward(grad, places, 5))
+    for _ in range(2):
+        grad = held(RNG.uniform(-2, 2, (7, 3)), "float32")
+        exact = np.zeros((5, 3))
+        np.add.at(exact, places, grad)
+        near(back(on(be, grad)), exact, "float32", 8, 8)
+    back.clear()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright import tracing
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.running import floats, wide_of
 from tilewright.operands import invalid, to_integer
@@ -48,15 +49,15 @@ def _joined(key: str, dtype: str) -> Program:
     return program
 
 
-def _row_sums(ordered: Array, sums: Array) -> Array:
-    """Of rows in the order of their keys: to each the sum of those before it of its key. Which sums
-    meet which is the same at each call."""
+def _row_sums(ordered: Array, sums: Array, longest: int) -> Array:
+    """Of rows in the order of their keys, of which `longest` at most are of one: to each the sum of
+    those before it of its key. Which sums meet which is the same at each call."""
     from tilewright.namespace.manipulation import broadcast_to
 
     keys = broadcast_to(ordered.reshape((-1, 1)), sums.shape)
     program = _joined(ordered.dtype.name, sums.stored_as)
     step = 1
-    while step < ordered.size:
+    while step < longest:
         wider = sums.backend._new(sums.shape, sums.dtype)
         wider[:step] = sums[:step]
         sums.backend.map(
@@ -104,9 +105,12 @@ def embedding_backward(
     narrow = histograms._narrow(places, rows + 1)
     ordered, order = topk(narrow, narrow.size, largest=False)
     lines = grad.reshape((-1, width)).astype(wide_of(grad.dtype), copy=False)
-    sums = _row_sums(ordered, take(lines, order, axis=0))
     ends = histograms._ends(ordered, rows + 1)
     counts = histograms._between(ends)[:rows].reshape((rows, 1))
+    # Where the host need not wait to know it; else steps that join nothing cost less than that.
+    is_known = grad.backend.name == "cpu" and not tracing.is_under_way()
+    longest = int(counts.max().item()) if is_known else ordered.size
+    sums = _row_sums(ordered, take(lines, order, axis=0), longest)
     last = take(sums, (ends[:rows] - 1).astype(ends.dtype, copy=False), axis=0, mode="clip")
     found: Array = where(counts > 0, last, 0)
     return found.astype(grad.dtype, copy=False)
