@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tilewright import fft, linalg, nn, random, reading, sparse, travel  # noqa: F401
+from tilewright import fft, linalg, nn, quant, random, reading, sparse, travel  # noqa: F401
 from tilewright._core import (
     BackendUnavailable,
     BinaryOp,
@@ -29,6 +29,7 @@ from tilewright._core import (
     OutOfMemory,
     PerformanceHints,
     Precision,
+    QuantFormat,
     Recording,
     ReduceOp,
     Reduction,
@@ -293,6 +294,7 @@ __all__ = [
     "OutOfMemory",
     "PerformanceHints",
     "Precision",
+    "QuantFormat",
     "Profile",
     "Program",
     "Recording",
@@ -453,6 +455,7 @@ __all__ = [
     "prod",
     "put",
     "put_along_axis",
+    "quant",
     "quantile",
     "random",
     "ravel_multi_index",

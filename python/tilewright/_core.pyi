@@ -99,6 +99,19 @@ class ScanOp(enum.StrEnum):
     max = "max"
     min = "min"
 
+class QuantFormat(enum.StrEnum):
+    q8_0 = "q8_0"
+    q4_0 = "q4_0"
+    q4_1 = "q4_1"
+    q5_0 = "q5_0"
+    q5_1 = "q5_1"
+    q2_k = "q2_k"
+    q3_k = "q3_k"
+    q4_k = "q4_k"
+    q5_k = "q5_k"
+    q6_k = "q6_k"
+    mxfp4 = "mxfp4"
+
 class FftKind(enum.StrEnum):
     complex = "complex"
     real = "real"
@@ -909,6 +922,28 @@ class Backend:
         alpha: float = 1.0,
         beta: float = 0.0,
         is_complex: bool = False,
+        dtype: str = "float32",
+    ) -> None: ...
+    def dequantize(
+        self,
+        packed: _Buffer,
+        output: _Buffer,
+        format: str,
+        rows: int,
+        cols: int,
+        dtype: str = "float32",
+    ) -> None: ...
+    def quantized_matmul(
+        self,
+        x: _Buffer,
+        packed: _Buffer,
+        y: _Buffer,
+        format: str,
+        m: int,
+        n: int,
+        k: int,
+        ldx: int,
+        ldy: int,
         dtype: str = "float32",
     ) -> None: ...
     def map(

@@ -433,7 +433,8 @@ class Array(ArrayMethods):
     # The other operators are _core's.
 
     def __matmul__(self, other: ArrayLike) -> Array:
-        if getattr(other, "_is_sparse", False):
+        # What NumPy's arrays leave an operator to has it here too.
+        if type(other) is not Array and getattr(other, "__array_ufunc__", self) is None:
             return NotImplemented
         return _matmul(self, other)
 

@@ -54,6 +54,8 @@ def operands_of(call: str, dtype: str) -> dict[str, Array]:
         elif name == "mask":
             # As many as the calls ask for.
             contents[name] = rng.permutation(np.arange(argument.bytes) < 5).astype(np.uint8)
+        elif name == "packed":
+            contents[name] = rng.integers(0, 60, argument.bytes, np.uint8)
         elif name == "counts":
             contents[name] = np.array([0, contents["mask"].sum()], np.uint32)
         else:

@@ -1,6 +1,7 @@
 #include "cpu/kernels/table.hpp"
 
 #include "cpu/kernels/program_table.hpp"
+#include "cpu/kernels/quantized_table.hpp"
 #include "cpu/kernels/random_table.hpp"
 #include "cpu/kernels/sort_table.hpp"
 #include "cpu/processor.hpp"
@@ -10,6 +11,7 @@ namespace tilewright::cpu {
 namespace baseline {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const SortTable sorts;
 }  // namespace baseline
@@ -17,12 +19,14 @@ extern const SortTable sorts;
 namespace avx2 {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const SortTable sorts;
 }  // namespace avx2
 namespace avx512 {
 extern const KernelTable table;
 extern const ProgramKernels program_kernels;
+extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const SortTable sorts;
 }  // namespace avx512
@@ -44,6 +48,15 @@ const ProgramKernels& program_kernels() {
   if (isa == Isa::avx2) return avx2::program_kernels;
 #endif
   return baseline::program_kernels;
+}
+
+const QuantizedTable& quantized_table() {
+#if defined(TILEWRIGHT_X86_KERNELS)
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::quantized;
+  if (isa == Isa::avx2) return avx2::quantized;
+#endif
+  return baseline::quantized;
 }
 
 const RandomTable& random_table() {

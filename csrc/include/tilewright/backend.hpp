@@ -63,7 +63,9 @@
   X(eig, EigRequest)                                \
   X(fft, FftRequest)                                \
   X(fft_real, FftRealRequest)                       \
-  X(sparse_matmul, SparseMatmulRequest)
+  X(sparse_matmul, SparseMatmulRequest)             \
+  X(dequantize, DequantizeRequest)                  \
+  X(quantized_matmul, QuantizedMatmulRequest)
 // clang-format on
 
 namespace tilewright {
@@ -535,6 +537,21 @@ class TILEWRIGHT_API Backend {
   void sparse_matmul(Buffer offsets, Buffer columns, Buffer values, Buffer x, Buffer y, Size rows,
                      Size cols, Size nnz, Size n = 1, Size ldx = 1, Size ldy = 1, double alpha = 1,
                      double beta = 0, bool is_complex = false, DType dtype = DType::float32);
+
+  // Quantised weights ---------------------------------------------------------------------------
+
+  /// Weights of rows x cols, quantised along cols in blocks of a format: cols is a multiple of the
+  /// block. `packed` is the format's planes, quantized_bytes(format, rows, cols) bytes, which
+  /// tilewright/quantized.hpp lays out. output[rows, cols] are their values, in float32 as the
+  /// format says them, to the bit, and rounded to dtype.
+  void dequantize(Buffer packed, Buffer output, QuantFormat format, Size rows, Size cols,
+                  DType dtype = DType::float32);
+
+  /// y[m, n] = x[m, k] * W^T, where W, n x k, is quantised as dequantize() reads it; k > 0. x and y
+  /// are of dtype, with leading dimensions; products are summed in float32, and no weight is
+  /// rounded to dtype. Few rows of x read each packed byte once.
+  void quantized_matmul(Buffer x, Buffer packed, Buffer y, QuantFormat format, Size m, Size n,
+                        Size k, Size ldx, Size ldy, DType dtype = DType::float32);
 
   // Kernels of one's own ------------------------------------------------------------------------
 

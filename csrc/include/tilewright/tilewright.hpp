@@ -10,6 +10,7 @@
 #include "tilewright/owned_buffer.hpp"
 #include "tilewright/profile.hpp"
 #include "tilewright/program.hpp"
+#include "tilewright/quantized.hpp"
 #include "tilewright/recording.hpp"
 #include "tilewright/registry.hpp"
 #include "tilewright/types.hpp"

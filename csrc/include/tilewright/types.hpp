@@ -69,6 +69,21 @@ enum class Reduction : std::uint8_t { sum, prod, max, min, any, all, argmax, arg
 /// What scan() makes of the elements up to each.
 enum class ScanOp : std::uint8_t { sum, prod, max, min };
 
+/// How weights are stored in blocks: tilewright/quantized.hpp says how each lies in memory.
+enum class QuantFormat : std::uint8_t {
+  q8_0,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
+  mxfp4,
+};
+
 using Pair = std::array<Size, 2>;
 using Shape4 = std::array<Size, 4>;
 
@@ -155,6 +170,13 @@ template <>
 struct EnumNames<ScanOp> {
   static constexpr std::string_view kind = "scan op";
   static constexpr std::array<std::string_view, 4> values{"sum", "prod", "max", "min"};
+};
+
+template <>
+struct EnumNames<QuantFormat> {
+  static constexpr std::string_view kind = "quantised format";
+  static constexpr std::array<std::string_view, 11> values{
+      "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "mxfp4"};
 };
 
 /// The name of a value; "?" for a value that the enum does not have.

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/requests.hpp"
+#include "gpu/device.hpp"
+#include "gpu/plan.hpp"
+#include "tilewright/quantized.hpp"
+
+namespace tilewright::gpu {
+
+/// The planes of packed weights, in the order that kernels bind them; bind(range) is a binding.
+std::vector<Binding> bind_planes(const BufferRange& packed, QuantFormat format, Size groups,
+                                 const auto& bind) {
+  const QuantLayout layout = quant_layout(format);
+  const QuantPlanes at = quant_planes(format, groups);
+  std::vector<Binding> bindings;
+  const auto add = [&](Size start, Size end) {
+    if (start == end) return;
+    bindings.push_back(
+        bind(BufferRange(packed.allocation, packed.offset + static_cast<std::uint64_t>(start),
+                         static_cast<std::uint64_t>(end - start))));
+  };
+  add(at.low, at.high);
+  if (layout.high != 0) add(at.high, at.scales);
+  add(at.scales, at.outer);
+  if (layout.outer != 0) add(at.outer, at.bytes);
+  return bindings;
+}
+
+inline void set_quantized(TemplateVariables& variables, DType dtype, QuantFormat format) {
+  set_common(variables, dtype);
+  variables["FORMAT"] = std::string(to_string(format));
+}
+
+}  // namespace tilewright::gpu

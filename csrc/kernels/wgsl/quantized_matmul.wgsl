@@ -1,0 +1,75 @@
+// y[v, row] = x[v, :] . weights[row, :] for few v: LANES work-items take the groups of ROWS rows in
+// turn, four a group, and multiply each by VECTORS rows of x. Neighbours read neighbouring words.
+// Bindings: the planes of quantized_planes.wgsl, then x, whose rows are whole vec4, and y.
+// Variables: GROUP, LANES (a power of two from 4 up to GROUP), T, FORMAT, VECTORS (1 or 4).
+//! T: f32 f16
+//! FORMAT: q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k mxfp4
+//! VECTORS: 1 4
+//! LANES: constant
+//! GROUP: 128
+#include "floats.wgsl"
+#include "quantized_planes.wgsl"
+#let ROWS = 4
+#if VECTORS > 1
+#let ROWS = 2
+#end
+
+struct Params { m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32 }
+var<immediate> params: Params;
+@group(0) @binding(${NEXT}) var<storage, read> x: array<${VEC}>;
+@group(0) @binding(${NEXT + 1}) var<storage, read_write> y: array<${T}>;
+var<workgroup> partial: array<f32, ${GROUP * ROWS * VECTORS}>;
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let lane = local % ${LANES}u;
+  let blocks = (params.n + ${ROWS - 1}u) / ${ROWS}u;
+  let block = (group.x + group.y * groups.x) * (${GROUP}u / ${LANES}u) + local / ${LANES}u;
+  let row = block % blocks * ${ROWS}u;
+  let first = block / blocks * ${VECTORS}u;
+  let count = select(0u, params.groups, first < params.m);
+#for r in 0..ROWS
+  let row${r} = min(row + ${r}u, params.n - 1u) * params.groups;
+#end
+#for v in 0..VECTORS
+  let x${v} = min(first + ${v}u, params.m - 1u) * params.x_stride;
+#for r in 0..ROWS
+  var total${r}_${v} = 0.0;
+#end
+#end
+  let part = lane % 4u;
+  let step = ${LANES}u / 4u;
+  var g = lane / 4u;
+  for (; g + step < count; g += 2u * step) {
+#let TURNS = 2
+#include "quantized_step.wgsl"
+  }
+  for (; g < count; g += step) {
+#let TURNS = 1
+#include "quantized_step.wgsl"
+  }
+#for r in 0..ROWS
+#for v in 0..VECTORS
+  partial[local + ${(r * VECTORS + v) * GROUP}u] = total${r}_${v};
+#end
+#end
+  for (var width = ${LANES}u / 2u; width > 0u; width /= 2u) {
+    workgroupBarrier();
+    if (lane < width) {
+#for s in 0..ROWS * VECTORS
+      partial[local + ${s * GROUP}u] += partial[local + width + ${s * GROUP}u];
+#end
+    }
+  }
+  if (lane == 0u) {
+#for r in 0..ROWS
+#for v in 0..VECTORS
+    if (row + ${r}u < params.n && first + ${v}u < params.m) {
+      y[(first + ${v}u) * params.y_stride + row + ${r}u] =
+          ${T}(partial[local + ${(r * VECTORS + v) * GROUP}u]);
+    }
+#end
+#end
+  }
+}

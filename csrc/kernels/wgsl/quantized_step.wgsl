@@ -1,0 +1,52 @@
+// What a work-item adds to its sums of TURNS groups, from group g of each row on, `step` apart: its
+// part of them is one vector of each half. Work-items of every other group begin with the second
+// half, so that eight neighbours read eight vectors of x side by side.
+// Variables: TURNS, ROWS, VECTORS.
+#for t in 0..TURNS
+    let at${t} = g + ${t}u * step;
+    let half${t} = at${t} % 2u;
+    let first${t} = part + half${t} * 4u;
+    let second${t} = part + 4u - half${t} * 4u;
+#for r in 0..ROWS
+    let bytes0_${t}_${r} = bytes_of(row${r} + at${t}, first${t});
+    let bytes1_${t}_${r} = bytes_of(row${r} + at${t}, second${t});
+    let scale0_${t}_${r} = scale_of(row${r} + at${t}, half${t});
+#if HALVES
+    let scale1_${t}_${r} = scale_of(row${r} + at${t}, 1u - half${t});
+#end
+#end
+#end
+#for t in 0..TURNS
+#for r in 0..ROWS
+    let q0_${t}_${r} = numbers_of(bytes0_${t}_${r});
+    let q1_${t}_${r} = numbers_of(bytes1_${t}_${r});
+#end
+#for v in 0..VECTORS
+    let a0_${t}_${v} = vec4<f32>(x[x${v} + at${t} * 8u + first${t}]);
+    let a1_${t}_${v} = vec4<f32>(x[x${v} + at${t} * 8u + second${t}]);
+#if MINIMA
+    let sum0_${t}_${v} = (a0_${t}_${v}.x + a0_${t}_${v}.y) + (a0_${t}_${v}.z + a0_${t}_${v}.w);
+    let sum1_${t}_${v} = (a1_${t}_${v}.x + a1_${t}_${v}.y) + (a1_${t}_${v}.z + a1_${t}_${v}.w);
+#end
+#for r in 0..ROWS
+    let part0_${t}_${r}_${v} = dot(a0_${t}_${v}, q0_${t}_${r});
+    let part1_${t}_${r}_${v} = dot(a1_${t}_${v}, q1_${t}_${r});
+#if HALVES
+    total${r}_${v} = fma(part0_${t}_${r}_${v}, scale0_${t}_${r}.x, total${r}_${v});
+    total${r}_${v} = fma(part1_${t}_${r}_${v}, scale1_${t}_${r}.x, total${r}_${v});
+#elif FORMAT == "mxfp4"
+    total${r}_${v} = fma((part0_${t}_${r}_${v} + part1_${t}_${r}_${v}) * scale0_${t}_${r}.x,
+                         scale0_${t}_${r}.y, total${r}_${v});
+#else
+    total${r}_${v} = fma(part0_${t}_${r}_${v} + part1_${t}_${r}_${v}, scale0_${t}_${r}.x,
+                         total${r}_${v});
+#end
+#if MINIMA && HALVES
+    total${r}_${v} = fma(sum0_${t}_${v}, scale0_${t}_${r}.y, total${r}_${v});
+    total${r}_${v} = fma(sum1_${t}_${v}, scale1_${t}_${r}.y, total${r}_${v});
+#elif MINIMA
+    total${r}_${v} = fma(sum0_${t}_${v} + sum1_${t}_${v}, scale0_${t}_${r}.y, total${r}_${v});
+#end
+#end
+#end
+#end

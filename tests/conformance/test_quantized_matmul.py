@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import tilewright
+from tilewright.quant.formats import FORMATS
+
+from . import blocks, bounds
+from .arguments import DTYPE, Call, EmptyCalls, In, Name, Out, Size
+from .workspace import Array, Workspace, normal
+
+if TYPE_CHECKING:
+    from fuzz import call as fuzz
+    from fuzz.draw import Draw
+
+CALL: Call = {
+    "x": In(4 * (40 + 32)),
+    "packed": In(512),
+    "y": Out(4 * (4 + 3)),
+    "format": Name("q4_0", also_wrong=("q4", "float32")),
+    "m": Size(2),
+    "n": Size(3),
+    "k": Size(32, positive=True),
+    "ldx": Size(40, positive=True),
+    "ldy": Size(4, positive=True),
+    "dtype": DTYPE,
+}
+EMPTY: EmptyCalls = [({"m": 0}, ("x", "y")), ({"n": 0}, ("packed", "y"))]
+
+# m, n, blocks along k; more of ldx, of ldy
+CASES = [
+    (1, 1, 1, 0, 0),
+    (1, 17, 3, 0, 0),
+    (1, 259, 5, 3, 1),
+    (2, 7, 2, 4, 0),
+    (3, 13, 1, 0, 5),
+    (5, 64, 3, 8, 3),
+    (8, 3, 7, 0, 0),
+    (3, 5, 2, 1, 0),
+    (17, 31, 2, 0, 0),
+    (65, 67, 3, 3, 2),
+]
+
+
+def run(
+    ws: Workspace, format: str, x: Array, raw: Array, n: int, more_x: int = 0, more_y: int = 0
+) -> Array:
+    m, k = x.shape
+    wide = np.full((m, k + more_x), np.nan, x.dtype)
+    wide[:, :k] = x
+    out = ws.room((m, n + more_y), x.dtype)
+    weights = ws.input(blocks.planes(format, raw))
+    ws.be.quantized_matmul(
+        ws.input(wide), weights, out, format, m, n, k, k + more_x, n + more_y, x.dtype.name
+    )
+    got = ws.read(out)
+    assert np.isnan(got[:, n:]).all(), "elements between rows were written"
+    return got[:, :n]
+
+
+def tolerance_of(format: str, x: Array, raw: Array) -> Array:
+    """An inner product's, of a product and a minimum for each weight; scales round once more."""
+    sums = np.abs(x.astype(np.float64)) @ blocks.magnitudes(format, raw).T
+    return np.asarray(bounds.inner_product(sums, x.shape[1]) + 2 * bounds.U * sums)
+
+
+def check(
+    ws: Workspace, format: str, x: Array, raw: Array, n: int, more_x: int = 0, more_y: int = 0
+) -> None:
+    exact = x.astype(np.float64) @ blocks.values(format, raw).astype(np.float64).T
+    bounds.assert_within(
+        run(ws, format, x, raw, n, more_x, more_y), exact, tolerance_of(format, x, raw)
+    )
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.essential
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_against_float64(
+    ws: Workspace,
+    rng: np.random.Generator,
+    format: str,
+    case: tuple[int, int, int, int, int],
+    dtype: str,
+) -> None:
+    m, n, count, more_x, more_y = case
+    k = count * blocks.sizes_of(format)[0]
+    x = normal(rng, (m, k), dtype)
+    check(ws, format, x, blocks.draw(rng, format, n, k), n, more_x, more_y)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_large_by_vector(ws: Workspace, rng: np.random.Generator, format: str) -> None:
+    n, k = 1027, 9 * 256
+    check(ws, format, normal(rng, (1, k), "float32"), blocks.draw(rng, format, n, k), n)
+
+
+@pytest.mark.parametrize("m", [1, 2, 9])
+@pytest.mark.parametrize("format", FORMATS)
+def test_each_column_meets_its_weight(ws: Workspace, format: str, m: int) -> None:
+    """Rows of the identity give the weights themselves, and sums of zeros add nothing to them."""
+    k = blocks.sizes_of(format)[0]
+    rng = np.random.default_rng(k + m)
+    raw = blocks.draw(rng, format, 11, k)
+    exact = blocks.values(format, raw).T.astype(np.float64)
+    x = np.eye(k, dtype=np.float32)
+    tolerance = 4 * bounds.U * blocks.magnitudes(format, raw).T
+    for first in range(0, k, max(m, k // 8)):
+        rows = slice(first, first + m)
+        bounds.assert_within(run(ws, format, x[rows], raw, 11), exact[rows], tolerance[rows])
+
+
+@pytest.mark.parametrize("m", [1, 3, 17])
+def test_special_values_stay_in_their_row(ws: Workspace, rng: np.random.Generator, m: int) -> None:
+    x = normal(rng, (m, 64), "float32")
+    x[m - 1, 5] = np.nan
+    got = run(ws, "q4_0", x, blocks.draw(rng, "q4_0", 19, 64), 19)
+    assert np.isnan(got[m - 1]).all()
+    assert np.isfinite(got[: m - 1]).all()
+
+
+@pytest.mark.parametrize("m", [1, 5, 70])
+def test_same_request_same_bits(ws: Workspace, rng: np.random.Generator, m: int) -> None:
+    x, raw = normal(rng, (m, 512), "float32"), blocks.draw(rng, "q4_k", 33, 512)
+    results = {run(ws, "q4_k", x, raw, 33).tobytes() for _ in range(3)}
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("format", ["q5_1", "q4_k"])
+def test_k_is_whole_blocks(ws: Workspace, format: str) -> None:
+    block = blocks.sizes_of(format)[0]
+    buffer, out = ws.input(np.zeros(4096, np.uint8)), ws.room(16)
+    for k in (block // 2, block + 1):
+        with pytest.raises(tilewright.InvalidArgument, match=f"k is {k}.* {block}"):
+            ws.be.quantized_matmul(buffer, buffer, out, format, 1, 1, k, k, 1)
+
+
+def generate(draw: Draw, name: str) -> fuzz.Call:
+    """For the fuzzer."""
+    from fuzz import call as fuzz
+    from fuzz.ops.rows import operand, room
+
+    format, dtype = draw.one_of(list(FORMATS)), draw.dtype()
+    m, n = draw.size_or_zero(12 if draw.rarely(2) else 80), draw.size_or_zero(100)
+    k = blocks.sizes_of(format)[0] * draw.integer(1, 5)
+    more_x, more_y = draw.integer(0, 5), draw.integer(0, 5)
+    x = draw.normal((m, k + more_x), dtype)
+    raw = blocks.draw(np.random.default_rng(draw.integer(0, 2**31)), format, n, k)
+    out = room(draw, (m, n + more_y), dtype)
+    exact = np.full((m, n + more_y), np.nan)
+    tolerance = np.zeros((m, n + more_y))
+    if m and n:
+        weights = blocks.values(format, raw).astype(np.float64)
+        exact[:, :n] = x[:, :k].astype(np.float64) @ weights.T
+        tolerance[:, :n] = tolerance_of(format, x[:, :k], raw)
+    values = {
+        "x": operand(draw, x),
+        "packed": operand(draw, blocks.planes(format, raw)),
+        "y": out,
+        "format": format,
+        "m": m,
+        "n": n,
+        "k": k,
+        "ldx": k + more_x,
+        "ldy": n + more_y,
+        "dtype": dtype,
+    }
+    result = fuzz.Result(out, exact, tolerance)
+    return fuzz.Call(name, values, [result], empty=0 in (m, n))
