@@ -49,7 +49,7 @@ def draw(rng: np.random.Generator, format: str, rows: int, cols: int) -> Array:
         blocks[:, at : at + 2] = scales.view(np.uint8).reshape(-1, 2)
     if format == "mxfp4":
         blocks[:, 0] = rng.integers(118, 131, len(blocks))
-    return blocks.reshape(rows, -1)
+    return blocks.reshape(rows, cols // elements * size)
 
 
 def values(format: str, blocks: Array) -> Array:
