@@ -163,6 +163,48 @@ def test_integers_are_numpys(
     np.testing.assert_array_equal(back.numpy(), (exact.astype(np.float32) - z) * s)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_by_its_own_range(
+    be: tw.Backend, rng: np.random.Generator, axis: int | None, symmetric: bool, dtype: str
+) -> None:
+    host = normal(rng, (6, 50), "float32") + np.float32(0.7)
+    host[2] = 0
+    low, high = LIMITS[dtype]
+    other = None if axis is None else 1 - axis
+    least = np.minimum(host.min(other, keepdims=True), 0)
+    most = np.maximum(host.max(other, keepdims=True), 0)
+    scale = np.abs(host).max(other, keepdims=True) / np.float32(127)
+    if not symmetric:
+        scale = (most - least) / np.float32(255)
+    scale = np.where(scale == 0, np.float32(1), scale)
+    zero = np.full(scale.shape, 0.0 if dtype == "int8" else 128.0, np.float32)
+    if not symmetric:
+        zero = np.clip(np.rint(np.float32(low) - least / scale), low, high)
+    exact = np.clip(np.rint(host / scale) + zero, low, high).astype(dtype)
+    x = tw.asarray(host, device=be)
+    q, s, z = tw.quant.quantize_dynamic(x, axis=axis, symmetric=symmetric, dtype=dtype)
+    shape = () if axis is None else (host.shape[axis],)
+    assert (q.dtype, s.dtype, z.dtype) == (np.dtype(dtype), np.float32, np.int32)
+    np.testing.assert_array_equal(s.numpy(), scale.reshape(shape))
+    np.testing.assert_array_equal(z.numpy(), zero.reshape(shape))
+    np.testing.assert_array_equal(q.numpy(), exact)
+
+
+def test_its_own_range_shows_what_is_not_finite(be: tw.Backend) -> None:
+    x = tw.asarray(np.float32([[1, np.nan], [np.inf, 2], [127, -3]]), device=be)
+    q, scale, _ = tw.quant.quantize_dynamic(x, axis=0)
+    assert np.isfinite(scale.numpy()).tolist() == [False, False, True]
+    assert q.numpy()[2].tolist() == [127, -3]
+    with pytest.raises(REFUSED, match="x is int32"):
+        tw.quant.quantize_dynamic(x.astype("int32"))
+    with pytest.raises(REFUSED, match=r"x has the shape \(0, 2\)"):
+        tw.quant.quantize_dynamic(x[:0])
+    with pytest.raises(REFUSED, match="axis"):
+        tw.quant.quantize_dynamic(x, axis=2)
+
+
 def test_scales_on_the_device(be: tw.Backend, rng: np.random.Generator) -> None:
     x = tw.asarray(normal(rng, (4, 50), "float32"), device=be)
     scale, zero = tw.quant.calibrate(x, axis=0, symmetric=False)

@@ -8,7 +8,7 @@ each channel, and calibrate() finds those.
 from tilewright._core import QuantFormat
 from tilewright.quant.blocks import quantize_blocks
 from tilewright.quant.calibration import calibrate
-from tilewright.quant.integers import dequantize, qmatmul, quantize
+from tilewright.quant.integers import dequantize, qmatmul, quantize, quantize_dynamic
 from tilewright.quant.tensor import QuantizedTensor, matmul
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "qmatmul",
     "quantize",
     "quantize_blocks",
+    "quantize_dynamic",
 ]

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright.array import Array
-from tilewright.namespace.creation import asarray
-from tilewright.namespace.elementwise import clip, isnan, round, where
+from tilewright.namespace.creation import asarray, full
+from tilewright.namespace.elementwise import (
+    abs,
+    clip,
+    isfinite,
+    isnan,
+    maximum,
+    minimum,
+    round,
+    where,
+)
 from tilewright.namespace.linear import matmul
+from tilewright.namespace.reductions import max, min
 from tilewright.operands import FLOAT32, INT32, invalid, shown, to_dtype
 from tilewright.quant.tensor import FLOATS
 from tilewright.shapes import to_one_axis
@@ -111,6 +122,40 @@ def quantize(
     return clip(where(isnan(wide), zero, steps), low, high).astype(kind)
 
 
+def quantize_dynamic(
+    x: Array,
+    *,
+    axis: int | None = None,
+    symmetric: bool = True,
+    dtype: npt.DTypeLike = np.int8,
+) -> tuple[Array, Array, Array]:
+    """x as int8 or uint8 by its own range, its scale, float32, and its zero point, int32: one of
+    each, or one for each place along an axis. All is done on the device in float32. Elements that
+    are all 0 have the scale 1; where one is NaN or infinite the scale is not finite."""
+    call = "quantize_dynamic"
+    checked_array(call, "x", x, FLOATS, "float32 or float16")
+    kind = integer_dtype(call, dtype)
+    at = checked_axis(call, axis, x)
+    if x.size == 0:
+        invalid(call, f"x has the shape {x.shape}, expected elements")
+    wide = x.astype(FLOAT32, copy=False)
+    others = tuple(i for i in range(x.ndim) if i != at)
+    least, most = INTEGERS[kind]
+    if symmetric:
+        scale = max(abs(wide), axis=others, keepdims=True) / 127
+        zero = full(scale.shape, 0 if least < 0 else 128, dtype=FLOAT32, device=x.backend)
+    else:
+        low = minimum(min(wide, axis=others, keepdims=True), 0)
+        scale = (maximum(max(wide, axis=others, keepdims=True), 0) - low) / (most - least)
+        zero = clip(round(least - low / where(scale == 0, 1, scale)), least, most)
+    scale = where(scale == 0, 1, scale)
+    zero = where(isfinite(zero), zero, 0)
+    steps = clip(round(wide / scale), -1024, 1024) + zero
+    q = clip(where(isnan(steps), zero, steps), least, most).astype(kind)
+    shape = () if at is None else (x.shape[at],)
+    return q, scale.reshape(shape), zero.astype(INT32).reshape(shape)
+
+
 def dequantize(
     q: Array,
     scale: Any,
@@ -149,8 +194,8 @@ def qmatmul(a: Array, b: Array, /, a_zero_point: int = 0, b_zero_point: int = 0)
     x = a.astype(FLOAT32) - _zero_point(call, a_zero_point, a, None, a.dtype)
     y = b.astype(FLOAT32) - _zero_point(call, b_zero_point, b, None, b.dtype)
     # float32 sums so many products without rounding, in any order.
-    most = [_largest(one, zero) for one, zero in ((a, a_zero_point), (b, b_zero_point))]
-    step = max(1, EXACT // max(1, most[0] * most[1]))
+    largest = [_largest(one, zero) for one, zero in ((a, a_zero_point), (b, b_zero_point))]
+    step = EXACT // (largest[0] * largest[1])
     k = a.shape[-1]
     sums = [
         matmul(x[..., first : first + step], y[..., first : first + step, :]).astype(INT32)
@@ -167,4 +212,4 @@ def qmatmul(a: Array, b: Array, /, a_zero_point: int = 0, b_zero_point: int = 0)
 def _largest(x: Array, zero_point: int) -> int:
     """What no element is further than from its zero point."""
     low, high = INTEGERS[x.dtype]
-    return max(high - int(zero_point), int(zero_point) - low)
+    return builtins.max(high - int(zero_point), int(zero_point) - low)
