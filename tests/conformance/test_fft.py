@@ -253,7 +253,7 @@ def test_special_values_of_other_factors(be: Backend) -> None:
         x[3, n - 1] = np.nan
         x[37, 0] = np.inf
         with Workspace(be) as ws:
-            if be.name == "cpu" or n <= longest_convolved(be, "float32") and n in CONVOLVED:
+            if be.name == "cpu" or (n <= longest_convolved(be, "float32") and n in CONVOLVED):
                 got = run(ws, x, False, 1.0, False, "float32")
                 assert got is not None
                 found = got[:, 0, :, 0]

@@ -19,7 +19,9 @@ def test_every_kernel_has_modules(modules: Path) -> None:
     wgsl = {path.stem: path.read_text() for path in (KERNELS / "wgsl").glob("*.wgsl")}
     parts = set(re.findall(r'#include "(\w+)\.wgsl"', "".join(wgsl.values())))
     parts.add("program_functions")  # what programs are made of
-    assert wgsl.keys() - parts - OF_TEMPLATES_ALONE == {path.name.split(".")[0] for path in modules.glob("*.spv")}
+    assert wgsl.keys() - parts - OF_TEMPLATES_ALONE == {
+        path.name.split(".")[0] for path in modules.glob("*.spv")
+    }
 
 
 def test_modules_are_valid(modules: Path) -> None:

@@ -154,8 +154,8 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
   }
   const Size least =
       from_lines || to_lines ? std::max(bytes_of_access(n) / bytes_of_number, Size{1}) : 1;
-  Size together = std::min({std::max(wanted_bytes / bytes_of_number / n, least),
-                            room / pitch(n), lines, most_lines});
+  Size together = std::min(
+      {std::max(wanted_bytes / bytes_of_number / n, least), room / pitch(n), lines, most_lines});
   if (!for_each_length) together = std::min(together, compiled_group * radices.least() / n);
   // As little memory as will do, so that more workgroups run at a time.
   Size size = together * pitch(n), group = compiled_group;

@@ -505,13 +505,14 @@ class TILEWRIGHT_API Backend {
   /// Discrete Fourier transforms of complex numbers, the real part of each first, in float32 or
   /// float64: of input as [outer, n, middle, inner] along n, into output as [outer, middle, n,
   /// inner], each times `scale`. n is a product of 2, 3, 5, 7, 11 and 13; the cpu backend takes
-  /// any. `roots` are the n numbers exp(-2 pi i j / n), those of fft_roots() where other factors
-  /// are in n. The transforms of one that is n * middle long are these with `turns`, by which what
-  /// stands at k of n and j of middle is turned by exp(-2 pi i j k / (n * middle)), and then those
-  /// of length middle with n * inner in the place of inner. Turns are fft_turn_step(n * middle)
-  /// roots of that length, from 0 on, and behind them each step-th, from 0 on. The inverse has all
-  /// angles the other way round. GPUs take any n up to 512, and longer ones, 4,096 at most, where
-  /// their workgroups hold 17/16 n numbers; more is Unsupported.
+  /// any, webgpu also short ones that are convolved as a whole. `roots` are the n numbers
+  /// exp(-2 pi i j / n), those of fft_roots() where other factors are in n. The transforms of one
+  /// that is n * middle long are these with `turns`, by which what stands at k of n and j of middle
+  /// is turned by exp(-2 pi i j k / (n * middle)), and then those of length middle with n * inner
+  /// in the place of inner. Turns are fft_turn_step(n * middle) roots of that length, from 0 on,
+  /// and behind them each step-th, from 0 on. The inverse has all angles the other way round. GPUs
+  /// take any n up to 512, and longer ones, 4,096 at most, where their workgroups hold 17/16 n
+  /// numbers; more is Unsupported.
   void fft(Buffer input, Buffer roots, Buffer output, Size outer, Size n, Size middle = 1,
            Size inner = 1, bool inverse = false, double scale = 1,
            std::optional<Buffer> turns = std::nullopt, DType dtype = DType::float32);

@@ -36,8 +36,8 @@ static inline VALUE op_sqrt(VALUE x) { return sqrt(x); }
 static inline VALUE op_rsqrt(VALUE x) {
   const VALUE scaled = x < 0x1p-100f ? x * 0x1p+64f : x;
   const VALUE near = native_rsqrt(scaled);
-  // Two terms of the series of what is off, with the product in two parts: a processor's own root has
-  // 11 bits. 0 and infinity have none.
+  // Two terms of the series of what is off, with the product in two parts: a processor's own root
+  // has 11 bits. 0 and infinity have none.
   const VALUE product = scaled * near;
   const VALUE rest = fma(scaled, near, -product);
   const VALUE off = fma(-rest, near, fma(-product, near, 1));
