@@ -11,7 +11,7 @@ import tilewright as tw
 from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 from tilewright import nn
 
-HIDDEN, BATCH, EPOCHS, DROPPED = 128, 50, 30, 0.2
+HIDDEN, BATCH, EPOCHS, DROPPED = 128, 50, 15, 0.2
 
 
 class Perceptron:
