@@ -115,29 +115,48 @@ fn numbers_of(bytes: u32) -> vec4<f32> {
 #end
 }
 
-/// q of vector j of a group, a byte each.
-fn bytes_of(g: u32, j: u32) -> u32 {
+/// The words that vector j of a group is in.
+fn low_word(g: u32, j: u32) -> u32 {
 #if LOW == 8
   return low_plane[8u * g + j];
+#elif LOW == 4
+  return low_plane[4u * g + j % 4u];
+#else
+  return low_plane[2u * g + j / 4u];
+#end
+}
+fn high_word(g: u32, j: u32) -> u32 {
+#if HIGH == 1
+  return high_plane[g];
+#elif HIGH == 2
+  return high_plane[2u * g + j / 4u];
+#else
+  return 0u;
+#end
+}
+/// q of vector j, a byte each, of its words.
+fn bytes_of(low: u32, high: u32, j: u32) -> u32 {
+#if LOW == 8
+  return low;
 #else
 #if LOW == 4
-  let low = (low_plane[4u * g + j % 4u] >> (j / 4u * 4u)) & 0x0f0f0f0fu;
+  let q = (low >> (j / 4u * 4u)) & 0x0f0f0f0fu;
 #else
-  let low = (low_plane[2u * g + j / 4u] >> (j % 4u * 2u)) & 0x03030303u;
+  let q = (low >> (j % 4u * 2u)) & 0x03030303u;
 #end
 #if HIGH == 1
-  return low | (((high_plane[g] >> j) & 0x01010101u) << ${LOW}u);
+  return q | (((high >> j) & 0x01010101u) << ${LOW}u);
 #elif HIGH == 2
-  return low | (((high_plane[2u * g + j / 4u] >> (j % 4u * 2u)) & 0x03030303u) << ${LOW}u);
+  return q | (((high >> (j % 4u * 2u)) & 0x03030303u) << ${LOW}u);
 #else
-  return low;
+  return q;
 #end
 #end
 }
 
 /// The values of vector j of a group.
 fn values_of(g: u32, j: u32) -> vec4<f32> {
-  let q = numbers_of(bytes_of(g, j));
+  let q = numbers_of(bytes_of(low_word(g, j), high_word(g, j), j));
   let scale = scale_of(g, j / 4u);
 #if FORMAT == "mxfp4"
   return (q * scale.x) * scale.y;

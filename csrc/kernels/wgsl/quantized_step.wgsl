@@ -8,8 +8,18 @@
     let first${t} = part + half${t} * 4u;
     let second${t} = part + 4u - half${t} * 4u;
 #for r in 0..ROWS
-    let bytes0_${t}_${r} = bytes_of(row${r} + at${t}, first${t});
-    let bytes1_${t}_${r} = bytes_of(row${r} + at${t}, second${t});
+    let low0_${t}_${r} = low_word(row${r} + at${t}, first${t});
+    let high0_${t}_${r} = high_word(row${r} + at${t}, first${t});
+#if LOW == 4
+    let low1_${t}_${r} = low0_${t}_${r};
+#else
+    let low1_${t}_${r} = low_word(row${r} + at${t}, second${t});
+#end
+#if HIGH == 2
+    let high1_${t}_${r} = high_word(row${r} + at${t}, second${t});
+#else
+    let high1_${t}_${r} = high0_${t}_${r};
+#end
     let scale0_${t}_${r} = scale_of(row${r} + at${t}, half${t});
 #if HALVES
     let scale1_${t}_${r} = scale_of(row${r} + at${t}, 1u - half${t});
@@ -18,8 +28,8 @@
 #end
 #for t in 0..TURNS
 #for r in 0..ROWS
-    let q0_${t}_${r} = numbers_of(bytes0_${t}_${r});
-    let q1_${t}_${r} = numbers_of(bytes1_${t}_${r});
+    let q0_${t}_${r} = numbers_of(bytes_of(low0_${t}_${r}, high0_${t}_${r}, first${t}));
+    let q1_${t}_${r} = numbers_of(bytes_of(low1_${t}_${r}, high1_${t}_${r}, second${t}));
 #end
 #for v in 0..VECTORS
     let a0_${t}_${v} = vec4<f32>(x[x${v} + at${t} * 8u + first${t}]);
