@@ -342,6 +342,35 @@ def test_products_of_batches(be: tw.Backend, rng: np.random.Generator) -> None:
     np.testing.assert_array_equal(got.numpy(), (a.astype(np.int64) - 130) @ b.astype(np.int64))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_sums_and_rectified(be: tw.Backend, rng: np.random.Generator, dtype: str) -> None:
+    low, high = LIMITS[dtype]
+    a, b = (rng.integers(low, high + 1, shape).astype(dtype) for shape in ((9, 31), (31,)))
+    x, y = (tw.asarray(one, device=be) for one in (a, b))
+    zero = low + 100
+    sa, sb, s = np.float32(0.031), np.float32(0.27), np.float32(0.3)
+    sums = (a.astype(np.float32) - zero) * sa + (b.astype(np.float32) - 3) * sb
+    exact = np.clip(np.rint(sums / s) + np.float32(zero), low, high).astype(dtype)
+    got = tw.quant.qadd(x, sa, zero, y, sb, 3, s, zero)
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got.numpy(), exact)
+    got = tw.quant.qrelu(x, zero)
+    assert got.dtype == dtype
+    np.testing.assert_array_equal(got.numpy(), np.maximum(a, np.asarray(zero, dtype)))
+
+
+def test_wrong_sums(be: tw.Backend) -> None:
+    a = tw.zeros((2, 3), dtype="int8", device=be)
+    with pytest.raises(REFUSED, match="q is float32"):
+        tw.quant.qrelu(tw.zeros(3, device=be))
+    with pytest.raises(REFUSED, match="zero_point is 128"):
+        tw.quant.qrelu(a, 128)
+    with pytest.raises(REFUSED, match="b is float32"):
+        tw.quant.qadd(a, 1.0, 0, tw.zeros(3, device=be), 1.0, 0, 1.0)
+    with pytest.raises(REFUSED, match=r"scale is 0.0"):
+        tw.quant.qadd(a, 1.0, 0, a, 1.0, 0, 0.0)
+
+
 def test_wrong_products_of_integers(be: tw.Backend) -> None:
     a = tw.zeros((2, 3), dtype="int8", device=be)
     with pytest.raises(REFUSED, match="b is float32"):

@@ -8,7 +8,14 @@ each channel, and calibrate() finds those.
 from tilewright._core import QuantFormat
 from tilewright.quant.blocks import quantize_blocks
 from tilewright.quant.calibration import calibrate
-from tilewright.quant.integers import dequantize, qmatmul, quantize, quantize_dynamic
+from tilewright.quant.integers import (
+    dequantize,
+    qadd,
+    qmatmul,
+    qrelu,
+    quantize,
+    quantize_dynamic,
+)
 from tilewright.quant.tensor import QuantizedTensor, matmul
 
 __all__ = [
@@ -17,7 +24,9 @@ __all__ = [
     "calibrate",
     "dequantize",
     "matmul",
+    "qadd",
     "qmatmul",
+    "qrelu",
     "quantize",
     "quantize_blocks",
     "quantize_dynamic",

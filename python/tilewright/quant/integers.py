@@ -209,6 +209,34 @@ def qmatmul(a: Array, b: Array, /, a_zero_point: int = 0, b_zero_point: int = 0)
     return total
 
 
+def qrelu(q: Array, zero_point: int = 0) -> Array:
+    """What is below 0, which the zero point stands for, becomes 0."""
+    call = "qrelu"
+    checked_array(call, "q", q, INTEGERS, "int8 or uint8")
+    zero = _zero_point(call, zero_point, q, None, q.dtype)
+    return maximum(q, int(zero))
+
+
+def qadd(
+    a: Array,
+    a_scale: float,
+    a_zero_point: int,
+    b: Array,
+    b_scale: float,
+    b_zero_point: int,
+    scale: float,
+    zero_point: int = 0,
+) -> Array:
+    """a + b of int8 or uint8, of one shape or broadcast, in a's dtype by another scale and zero
+    point: quantize() of the sum of what both stand for, in float32."""
+    call = "qadd"
+    for name, one in (("a", a), ("b", b)):
+        checked_array(call, name, one, INTEGERS, "int8 or uint8")
+    a.backend._own(call, "b", b)
+    sums = dequantize(a, a_scale, a_zero_point) + dequantize(b, b_scale, b_zero_point)
+    return quantize(sums, scale, zero_point, dtype=a.dtype)
+
+
 def _largest(x: Array, zero_point: int) -> int:
     """What no element is further than from its zero point."""
     low, high = INTEGERS[x.dtype]
