@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from tilewright.array import Array
 from tilewright.namespace.selection import nonzero, take
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from tilewright.namespace.devices import Device
 
 
-@dataclass
-class _Across:
+class _Across(NamedTuple):
     """The places of a matrix compressed along the other axis, and where their elements are."""
 
     indptr: Array
