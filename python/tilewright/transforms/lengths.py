@@ -45,7 +45,7 @@ def power_from(least: int) -> int:
 
 @cache
 def is_convolved(n: int) -> bool:
-    """Whether fft_roots(n) has the tables by which all of n is convolved, and not a factor of it."""
+    """Whether fft_roots(n) has the tables by which all of n is convolved, not a factor of it."""
     rest = n
     for prime in range(2, LONGEST_PRIME_PASS + 1):
         while rest % prime == 0:
