@@ -5,16 +5,19 @@ A block is what GGUF has of it, byte for byte. Planes are those of tilewright/qu
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tilewright.operands import invalid, shown
 
-Bytes: TypeAlias = npt.NDArray[np.uint8]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 GROUP = 32
 SUPER = 8
@@ -23,8 +26,7 @@ ALIGNMENT = 256
 AT_ONCE = 1 << 15
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """Of blocks: q of each element, and the scales and outer scales as planes have them."""
 
     q: Bytes
@@ -32,8 +34,7 @@ class Parts:
     outer: Bytes | None = None
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     name: str
     block: int
     """elements of a block"""
@@ -61,8 +62,7 @@ class Format:
         return Planes(*ends)
 
 
-@dataclass(frozen=True)
-class Planes:
+class Planes(NamedTuple):
     """Where they start, in bytes, and where the last one ends."""
 
     low: int

@@ -10,13 +10,14 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.namespace.creation import asarray, empty
 from tilewright.operands import FLOAT16, FLOAT32, invalid, shown, to_dtype, to_shape
-from tilewright.quant.formats import GROUP, Bytes, Format, pack, to_format
+from tilewright.quant.formats import GROUP, Format, pack, to_format
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tilewright.backend import Backend
     from tilewright.namespace.devices import Device
+    from tilewright.quant.formats import Bytes
 
 FLOATS = (FLOAT32, FLOAT16)
 
