@@ -100,6 +100,10 @@ fn values_of_places(places: u32) -> u32 {
 }
 #end
 
+/// A byte less its bias, exactly, by the bits of 2^23 and the byte: GPUs convert integers at a part of
+/// the speed of sums.
+fn number_of(byte: u32) -> f32 { return bitcast<f32>(byte | 0x4b000000u) - ${8388608 + BIAS}.0; }
+
 /// Four bytes that hold q and its bias.
 fn numbers_of(bytes: u32) -> vec4<f32> {
 #if FORMAT == "mxfp4"
@@ -107,12 +111,8 @@ fn numbers_of(bytes: u32) -> vec4<f32> {
 #else
   let q = bytes;
 #end
-  let x = vec4<f32>(f32(q & 255u), f32((q >> 8u) & 255u), f32((q >> 16u) & 255u), f32(q >> 24u));
-#if BIAS > 0
-  return x - vec4<f32>(${BIAS}.0);
-#else
-  return x;
-#end
+  return vec4<f32>(number_of(q & 255u), number_of((q >> 8u) & 255u), number_of((q >> 16u) & 255u),
+                   number_of(q >> 24u));
 }
 
 /// The words that vector j of a group is in.
