@@ -35,10 +35,10 @@ var<workgroup> ends: array<u32, ${TILE}>;
 var<workgroup> products: array<${SUM}, ${TILE}>;
 var<workgroup> first_row: array<u32, 1>;
 
-/// How many of the rows in `ends` end within the first so many items of the tile.
-fn rows_of_tile(items: u32, at: u32, rows: u32) -> u32 {
+/// How many of the `known` rows in `ends` end within the first so many items of the tile.
+fn rows_of_tile(items: u32, at: u32, known: u32) -> u32 {
   var first = 0u;
-  var left = min(items, rows);
+  var left = min(items, known);
   while (left > 0u) {
     let half = left / 2u;
     let row = first + half;
@@ -69,14 +69,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var d = begin; d < past; d += ${TILE}u) {
     let items = min(${TILE}u, past - d);
     let rows = params.rows - row;
-#for i in 0..ITEMS
-    {
-      let next = local + ${i * GROUP}u;
-      if (next < min(rows, items)) { ends[next] = row_end(row + next); }
+    // Of rows that are behind one that ends behind the tile none is asked for.
+    let most = min(rows, items);
+    var known = min(${GROUP}u, most);
+    if (local < known) { ends[local] = row_end(row + local); }
+#for i in 1..ITEMS
+    if (known == ${i * GROUP}u && known < most) {
+      if (row_end(row + known - 1u) + known <= items + at) {
+        let next = known + local;
+        if (next < most) { ends[next] = row_end(row + next); }
+        known = min(known + ${GROUP}u, most);
+      }
     }
 #end
     workgroupBarrier();
-    let rows_now = rows_of_tile(items, at, rows);
+    let rows_now = rows_of_tile(items, at, known);
     let elements = items - rows_now;
 #for i in 0..ITEMS
     {
@@ -99,7 +106,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
     let low = min(local * ${ITEMS}u, items);
     let high = min(low + ${ITEMS}u, items);
-    var r = rows_of_tile(low, at, rows);
+    var r = rows_of_tile(low, at, known);
     var z = low - r;
     var sum = ${SUM}();
     var head = ${SUM}();
@@ -107,7 +114,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     var some = false;
     for (var k = low; k < high; k++) {
       var is_end = false;
-      if (r < rows) { is_end = ends[r] <= at + z; }
+      if (r < known) { is_end = ends[r] <= at + z; }
       if (is_end) {
         if (some) {
           write_sum(row + r, 0u, sum);
