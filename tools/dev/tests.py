@@ -25,6 +25,8 @@ LINES_OF_A_FAILURE = 6
 # On all backends at once, which share the processor.
 FUZZ_MINUTES = 10
 
+CONFORMANCE_PARTS = 3
+
 RESULTS = BUILD / "test-results"
 # Processes that share out the tests: more wait for one GPU, and each holds large arrays.
 WORKERS = min(4, os.cpu_count() or 1)
@@ -163,13 +165,15 @@ def pytest(
 ) -> Count:
     every = [f"--numprocesses={WORKERS}", "--dist=worksteal"]
     # Software GPUs keep what they have compiled, gigabytes of it for all of the conformance suite:
-    # the compilers that other tests start get the memory that ends with it.
+    # it runs in parts, and what comes next gets the memory that ends with each.
     first = ROOT / "tests" / "conformance"
+    files = sorted(first.glob("test_*.py"))
     others = sorted({file.parent for file in (ROOT / "tests").glob("*/test_*.py")} - {first})
-    exhaustively = {
-        "pytest-conformance.xml": [first, *every],
-        "pytest.xml": [*others, *every],
+    exhaustively: dict[str, list[str | Path]] = {
+        f"pytest-conformance-{i}.xml": [*files[i::CONFORMANCE_PARTS], *every]
+        for i in range(CONFORMANCE_PARTS)
     }
+    exhaustively["pytest.xml"] = [*others, *every]
     once = {"pytest.xml": rest or [*every, "-m", "not exhaustive"]}
     variables = env | WATCHED | intel_gpu.variables()
     total = Count()
