@@ -139,7 +139,7 @@ py::object basic_view(const ArrayObject& array, PyObject* key) {
 PyObject* subscript(PyObject* self, PyObject* key) {
   return guarded(static_cast<PyObject*>(nullptr), [&] {
     py::object view = basic_view(made(self), key);
-    if (!view) view = take_by_one(made(self), key);
+    if (!view) view = take_by_arrays(made(self), key);
     if (!view) {
       view = call_python(py::handle(self).attr("_take_by"), py::make_tuple(py::handle(key)));
     }
@@ -153,7 +153,7 @@ int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
     const py::object view = basic_view(made(self), key);
     if (view) {
       assign(*any_array_in(view), value);
-    } else if (!put_by_one(made(self), key, value)) {
+    } else if (!put_by_arrays(made(self), key, value)) {
       call_python(py::handle(self).attr("_put_by"),
                   py::make_tuple(py::handle(key), py::handle(value)));
     }

@@ -15,34 +15,67 @@ namespace tilewright::bindings {
 
 namespace {
 
-/// A move of elements by an array of indices along the first axis.
+constexpr std::size_t most_indices = 4;
+
+/// A move of elements by arrays of indices of one shape along the first axes.
 struct Walk {
-  const ArrayObject* index = nullptr;
-  Sizes shape;    ///< of what is walked: the index's dimensions, then the others of x
+  std::array<const ArrayObject*, most_indices> arrays{};
+  std::size_t count = 0;
+  Sizes shape;    ///< of what is walked: the indices' dimensions, then the others of x
   Sizes strides;  ///< of x there
-  Sizes steps;    ///< of the index there
-  IndexOperand by;
+  std::array<Sizes, most_indices> steps;  ///< of the indices there
+  std::array<IndexOperand, most_indices> by;
+
+  /// Takes the indices where they lie; they stay there as long as what comes back does.
+  std::array<Memory, most_indices> hold() {
+    std::array<Memory, most_indices> held;
+    for (std::size_t k = 0; k < count; ++k) {
+      held[k] = arrays[k]->memory();
+      by[k].indices = {held[k]->buffer(), steps[k].span(), arrays[k]->offset};
+    }
+    return held;
+  }
+  std::span<const IndexOperand> indices() const { return std::span(by).first(count); }
 };
 
 /// False where the key is none, or the elements are none.
 bool walk_of(const ArrayObject& x, PyObject* key, Walk& walk) {
-  const ArrayObject* const index = array_in(key);
-  if (x.is_complex || index == nullptr || !is_integer(index->stored_as) ||
-      index->backend != x.backend || x.size == 0 || index->size == 0) {
+  const bool several = PyTuple_CheckExact(key);
+  const std::size_t count = several ? static_cast<std::size_t>(PyTuple_GET_SIZE(key)) : 1;
+  const Sizes of(x.shape);
+  if (x.is_complex || x.size == 0 || count == 0 || count > std::min(most_indices, of.rank)) {
     return false;
   }
-  const Sizes own(index->shape), of(x.shape);
-  if (own.rank == 0 || of.rank == 0 || own.rank + of.rank > max_rank) return false;
-  const Sizes own_steps = strides_of(*index), of_steps = strides_of(x);
-  walk.index = index;
-  const auto add = [&](Size size, Size stride, Size step) {
-    walk.shape.values[walk.shape.rank++] = size;
-    walk.strides.values[walk.strides.rank++] = stride;
-    walk.steps.values[walk.steps.rank++] = step;
-  };
-  for (std::size_t i = 0; i < own.rank; ++i) add(own[i], 0, own[i] == 1 ? 0 : own_steps[i]);
-  for (std::size_t i = 1; i < of.rank; ++i) add(of[i], of_steps[i], 0);
-  walk.by = {{}, index->stored_as, of[0], of_steps[0], 0};
+  for (std::size_t k = 0; k < count; ++k) {
+    const ArrayObject* const index =
+        array_in(several ? PyTuple_GET_ITEM(key, static_cast<Py_ssize_t>(k)) : key);
+    if (index == nullptr || !is_integer(index->stored_as) || index->backend != x.backend ||
+        index->size == 0 || (k > 0 && !same_shape(*index, *walk.arrays[0]))) {
+      return false;
+    }
+    walk.arrays[k] = index;
+  }
+  const Sizes own(walk.arrays[0]->shape), of_steps = strides_of(x);
+  if (own.rank == 0 || own.rank + of.rank - count > max_rank) return false;
+  walk.count = count;
+  walk.shape.rank = walk.strides.rank = own.rank + of.rank - count;
+  for (std::size_t i = 0; i < own.rank; ++i) {
+    walk.shape.values[i] = own[i];
+    walk.strides.values[i] = 0;
+  }
+  for (std::size_t i = count; i < of.rank; ++i) {
+    walk.shape.values[own.rank + i - count] = of[i];
+    walk.strides.values[own.rank + i - count] = of_steps[i];
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    const Sizes own_steps = strides_of(*walk.arrays[k]);
+    Sizes& steps = walk.steps[k];
+    steps.rank = walk.shape.rank;
+    for (std::size_t i = 0; i < steps.rank; ++i) {
+      steps.values[i] = i < own.rank && own[i] != 1 ? own_steps[i] : 0;
+    }
+    walk.by[k] = {{}, walk.arrays[k]->stored_as, of[k], of_steps[k], static_cast<Size>(k)};
+  }
   return true;
 }
 
@@ -83,23 +116,23 @@ bool put_by_mask(const ArrayObject& x, PyObject* key, PyObject* value) {
 
 }  // namespace
 
-py::object take_by_one(const ArrayObject& x, PyObject* key) {
+py::object take_by_arrays(const ArrayObject& x, PyObject* key) {
   Walk walk;
   if (!walk_of(x, key, walk)) return {};
   py::object result = new_array(x.backend, walk.shape.tuple(), x.stored_as);
-  const Memory from = x.memory(), places = walk.index->memory();
+  const Memory from = x.memory();
+  const auto held = walk.hold();
   const MapOperand source{from->buffer(), walk.strides.span(), x.offset};
   const MapOperand output(array_in(result)->filled->buffer());
-  walk.by.indices = {places->buffer(), walk.steps.span(), walk.index->offset};
   Backend& backend = *from->backend();
   without_gil([&] {
-    backend.gather_elements(source, {&walk.by, 1}, output, walk.shape.span(), x.stored_as,
+    backend.gather_elements(source, walk.indices(), output, walk.shape.span(), x.stored_as,
                             "x[...]");
   });
   return result;
 }
 
-bool put_by_one(const ArrayObject& x, PyObject* key, PyObject* value) {
+bool put_by_arrays(const ArrayObject& x, PyObject* key, PyObject* value) {
   if (put_by_mask(x, key, value)) return true;
   Walk walk;
   if (!walk_of(x, key, walk)) return false;
@@ -116,16 +149,19 @@ bool put_by_one(const ArrayObject& x, PyObject* key, PyObject* value) {
   }
   Sizes strides;
   if (!strides_along(*given, walk.shape, strides)) return false;
-  const Memory values = given->memory(), places = walk.index->memory();
+  const Memory values = given->memory();
+  const auto held = walk.hold();
   make_writable(x, "assignment");
-  if (overlap(*given, x) || overlap(*walk.index, x)) return false;
+  if (overlap(*given, x)) return false;
+  for (std::size_t k = 0; k < walk.count; ++k) {
+    if (overlap(*walk.arrays[k], x)) return false;
+  }
   const Memory to = x.memory();
   const MapOperand source{values->buffer(), strides.span(), given->offset};
   const MapOperand output{to->buffer(), walk.strides.span(), x.offset};
-  walk.by.indices = {places->buffer(), walk.steps.span(), walk.index->offset};
   Backend& backend = *to->backend();
   without_gil([&] {
-    backend.scatter_elements(source, {&walk.by, 1}, output, walk.shape.span(), x.stored_as,
+    backend.scatter_elements(source, walk.indices(), output, walk.shape.span(), x.stored_as,
                              "x[...] = value");
   });
   return true;

@@ -286,6 +286,31 @@ def test_out_of_range(be: Backend) -> None:
     be.synchronize()
 
 
+@pytest.mark.parametrize(
+    "dtypes", [("int32", "int32"), ("int8", "uint64"), ("int64", "uint16", "int16")]
+)
+@pytest.mark.parametrize("shape", [(7,), (2, 3), (3, 1, 4)])
+def test_arrays_of_one_shape_for_the_first_axes(
+    be: Backend, rng: np.random.Generator, dtypes: tuple[str, ...], shape: tuple[int, ...]
+) -> None:
+    host = rng.standard_normal((5, 4, 6, 3), np.float32)
+    for x, array in ((host, on(be, host)), (host[::-1, :, ::2], on(be, host)[::-1, :, ::2])):
+        key = tuple(
+            rng.integers(0 if dtype[0] == "u" else -size, size, shape).astype(dtype)
+            for dtype, size in zip(dtypes, x.shape, strict=False)
+        )
+        there = tuple(on(be, one) for one in key)
+        backwards = tuple(on(be, one[..., ::-1].copy())[..., ::-1] for one in key)
+        same(array[there], x[key])
+        same(array[backwards], x[key])
+        mine, theirs = array.copy(), x.copy()
+        value = rng.standard_normal(x[key].shape, np.float32)
+        mine[there], theirs[key] = on(be, value), value
+        same(mine, theirs)
+        mine[there], theirs[key] = 2.5, 2.5
+        same(mine, theirs)
+
+
 @pytest.mark.parametrize("size", [1, 5, 4096, 4097, 100_000])
 def test_a_read_that_finds_an_index_out_of_range_writes_nothing(be: Backend, size: int) -> None:
     x, kept = on(be, np.arange(5.0, dtype=np.float32)), on(be, np.arange(size).astype(np.uint8))
