@@ -48,6 +48,12 @@ def places(mask: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return found
 
 
+def by_places(mask: Array) -> tuple[Array, ...]:
+    """The arrays of indices that a mask of the first axes stands for."""
+    dtype = INT32 if mask.size <= MOST_INT32 else default_integer(mask.backend)
+    return tuple(places(mask, mask.shape, dtype))
+
+
 def chosen(x: Array, mask: Array) -> Array:
     """x[mask] of one shape."""
     mask, x = mask._contiguous(), x._contiguous()
@@ -305,8 +311,7 @@ class Key:
             found = np.nonzero(item)
             return [uploaded(call, x, one, axis + i, item.shape[i]) for i, one in enumerate(found)]
         x.backend._own(call, "a mask", item)
-        dtype = INT32 if item.size <= MOST_INT32 else default_integer(x.backend)
-        return list(places(item, item.shape, dtype))
+        return list(by_places(item))
 
 
 def check_mask(mask: tuple[int, ...], shape: tuple[int, ...]) -> None:
@@ -393,9 +398,11 @@ def take_by(x: Array, key: Any) -> Array:
     if basic is not None:
         return x[basic]
     mask = _one_mask(call, x, key)
-    if mask is not None and mask.ndim == x.ndim and x.itemsize <= 8:
-        return chosen(x, mask)
-    found = Key(call, x, key if mask is None else mask)
+    if mask is not None:
+        if mask.ndim == x.ndim and x.itemsize <= 8:
+            return chosen(x, mask)
+        return x[by_places(mask)]
+    found = Key(call, x, key)
     walk = found.walk()
     if walk is not None:
         return walk.take()
@@ -414,9 +421,11 @@ def put_by(x: Array, key: Any, value: Any) -> None:
         x[basic] = value
         return
     mask = _one_mask(call, x, key)
-    if mask is not None and _put_one(x, mask, value):
+    if mask is not None:
+        if not _put_one(x, mask, value):
+            x[by_places(mask)] = value
         return
-    found = Key(call, x, key if mask is None else mask)
+    found = Key(call, x, key)
     walk = found.walk()
     if walk is not None:
         walk.put(value)
