@@ -8,7 +8,7 @@ import pytest
 
 LISTED = """
 for d in tw.devices():
-    if d.backend == "level-zero": print(d.id, d.name.partition("(")[2], d.available, sep="|")
+    if d.backend == "level-zero": print(d.id, d.name.partition("(tile ")[2], d.available, sep="|")
 """
 
 
@@ -23,10 +23,10 @@ for d in tw.devices():
             [
                 "level-zero:0||True",
                 "level-zero:1||True",
-                "level-zero:2|tile 0)|True",
-                "level-zero:3|tile 1)|True",
-                "level-zero:4|tile 0)|True",
-                "level-zero:5|tile 1)|True",
+                "level-zero:2|0)|True",
+                "level-zero:3|1)|True",
+                "level-zero:4|0)|True",
+                "level-zero:5|1)|True",
             ],
         ),
     ],
