@@ -46,14 +46,16 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
   if (r.m > few || ldx % 4 != 0) {
     const Size across = (r.n + tile - 1) / tile;
     const struct {
-      std::uint32_t m, n, groups, x_stride, y_stride, across;
-    } params{u32(r.m), u32(r.n), u32(groups), u32(ldx), u32(ldy), u32(across)};
+      std::uint32_t m, n, groups, x_stride, y_stride, across, zero;
+    } params{u32(r.m), u32(r.n), u32(groups), u32(ldx), u32(ldy), u32(across), 0};
     return run(KernelId::quantized_tiles, variant, params, bindings,
                cover(static_cast<std::uint64_t>((r.m + tile - 1) / tile * across), 1),
                [&](TemplateVariables& v) { set_quantized(v, r.dtype, r.format); });
   }
-  const Size vectors = r.m == 1 ? 1 : few_at_once;
-  const Size rows = vectors == 1 ? 4 : 2;
+  const bool is_compiled = !device_->limits().compiles_templates;
+  // What is compiled for Intel's GPUs takes half as many, for their registers.
+  const Size vectors = r.m == 1 ? 1 : few_at_once / (is_compiled ? 2 : 1);
+  const Size rows = (vectors == 1 ? 4 : 2) / (is_compiled ? 2 : 1);
   const Size blocks = (r.n + rows - 1) / rows * ((r.m + vectors - 1) / vectors);
   const std::uint32_t lanes = lanes_for(blocks, groups, device_->limits().planned_units);
   const struct {
@@ -66,6 +68,8 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
         v["GROUP"] = std::int64_t{by_vector_group};
         v["LANES"] = std::int64_t{lanes};
         v["VECTORS"] = std::int64_t{vectors};
+        v["ROWS"] = std::int64_t{rows};
+        v["TWICE"] = std::int64_t{!is_compiled};
       });
 }
 

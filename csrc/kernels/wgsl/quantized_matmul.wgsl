@@ -1,18 +1,18 @@
 // y[v, row] = x[v, :] . weights[row, :] for few v: LANES work-items take the groups of ROWS rows in
 // turn, four a group, and multiply each by VECTORS rows of x. Neighbours read neighbouring words.
 // Bindings: the planes of quantized_planes.wgsl, then x, whose rows are whole vec4, and y.
-// Variables: GROUP, LANES (a power of two from 4 up to GROUP), T, FORMAT, VECTORS (1 or 4).
+// Variables: GROUP, LANES (a power of two from 4 up to GROUP), T, FORMAT, VECTORS (1, 2 or 4), ROWS, TWICE (1:
+// two groups at a time). What is compiled for Intel's GPUs has less of both, since registers spill.
 //! T: f32 f16
 //! FORMAT: q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k mxfp4
-//! VECTORS: 1 4
+//! VECTORS: 1 2
 //! LANES: constant
+//! ROWS: 1 2
+//! TWICE: as 0
+//! only: VECTORS + ROWS == 3
 //! GROUP: 128
 #include "floats.wgsl"
 #include "quantized_planes.wgsl"
-#let ROWS = 4
-#if VECTORS > 1
-#let ROWS = 2
-#end
 
 struct Params { m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32 }
 var<immediate> params: Params;
@@ -41,10 +41,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let part = lane % 4u;
   let step = ${LANES}u / 4u;
   var g = lane / 4u;
+#if TWICE
   for (; g + step < count; g += 2u * step) {
 #let TURNS = 2
 #include "quantized_step.wgsl"
   }
+#end
   for (; g < count; g += step) {
 #let TURNS = 1
 #include "quantized_step.wgsl"

@@ -10,7 +10,7 @@
 #let TILE = 64
 #let PITCH = 65
 
-struct Params { m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32, across: u32 }
+struct Params { m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32, across: u32, zero: u32 }
 var<immediate> params: Params;
 @group(0) @binding(${NEXT}) var<storage, read> x: array<${T}>;
 @group(0) @binding(${NEXT + 1}) var<storage, read_write> y: array<${T}>;
@@ -29,13 +29,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var sum${i} = vec4<f32>();
 #end
   for (var g = 0u; g < params.groups; g += 1u) {
-    for (var i = local; i < ${32 * TILE}u; i += ${GROUP}u) {
+    // No compiler may take these loops apart, and the registers that would take.
+    for (var i = local; i < ${32 * TILE}u + params.zero; i += ${GROUP}u) {
       let at = top + i / 32u;
       var value = 0.0;
       if (at < params.m) { value = f32(x[at * params.x_stride + g * 32u + i % 32u]); }
       x_tile[i % 32u * ${PITCH}u + i / 32u] = value;
     }
-    for (var i = local; i < ${8 * TILE}u; i += ${GROUP}u) {
+    for (var i = local; i < ${8 * TILE}u + params.zero; i += ${GROUP}u) {
       let at = left + i / 8u;
       var values = vec4<f32>();
       if (at < params.n) { values = values_of(at * params.groups + g, i % 8u); }
