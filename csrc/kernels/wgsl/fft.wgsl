@@ -66,10 +66,7 @@ var<immediate> params: Params;
 var<workgroup> held: array<${V}, ${SIZE * (1 + APART)}>;
 #let PITCH = N + N / 16 + 1 - (N + N / 16) % 2
 
-#include "fft_circle.wgsl"
-fn times(a: ${V}, b: ${V}) -> ${V} {
-  return ${V}(fma(a.x, b.x, -a.y * b.y), fma(a.x, b.y, a.y * b.x));
-}
+#include "fft_numbers.wgsl"
 /// sign is -1 for the inverse, whose angles are the other way round.
 fn own_root(root: ${V}) -> ${V} { return ${V}(root.x, root.y * ${T}(params.sign)); }
 fn times_root(a: ${V}, b: ${V}) -> ${V} { return times(a, own_root(b)); }
@@ -80,14 +77,6 @@ fn turn(angle: u32) -> ${V} {
 }
 /// By -i, for the inverse by i.
 fn quarter(a: ${V}) -> ${V} { return ${V}(a.y, -a.x) * ${T}(params.sign); }
-fn place(i: u32) -> u32 { return i + i / 16u; }
-#if T == "f64"
-fn scale() -> f64 {
-  return bitcast<f64>((u64(params.scale_high) << 32u) | u64(params.scale));
-}
-#else
-fn scale() -> f32 { return bitcast<f32>(params.scale); }
-#end
 #if KIND > 0
 #include "fft_real.wgsl"
 #end
@@ -143,45 +132,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #include "fft_sums.wgsl"
 #end
 #else
-#for u in 0..U
-  {
-    let item = local + ${u * GROUP}u;
-#include "fft_item.wgsl"
-    if (item < ${ITEMS}u) {
-#include "fft_source.wgsl"
-#for Q in 1..17
-#if Q <= 5 || Q == 7 || Q == 8 || Q == 9 || Q == 11 || Q == 13 || Q == 16
-#if R == Q
-#include "fft_read.wgsl"
-#include "fft_radix.wgsl"
-#end
-#end
-#end
-    }
-  }
-#end
-#if p > 0 && !LAST
-  workgroupBarrier();
-#end
-#for u in 0..U
-  {
-    let item = local + ${u * GROUP}u;
-#include "fft_item.wgsl"
-    if (item < ${ITEMS}u) {
-#include "fft_target.wgsl"
-#for Q in 1..17
-#if Q <= 5 || Q == 7 || Q == 8 || Q == 9 || Q == 11 || Q == 13 || Q == 16
-#if R == Q
-#include "fft_write.wgsl"
-#end
-#end
-#end
-    }
-  }
-#end
-#if !LAST
-  workgroupBarrier();
-#end
+#include "fft_pass.wgsl"
 #end
 #end
 #if KIND == 1
