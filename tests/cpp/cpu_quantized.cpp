@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "cpu_device.hpp"
 #include "tilewright/quantized.hpp"
-#include "tilewright/registry.hpp"
 
 namespace tilewright {
 namespace {
@@ -51,21 +51,6 @@ std::vector<std::uint8_t> packed(QuantFormat format, Size groups) {
   return bytes;
 }
 
-template <class T>
-Buffer put(Backend& be, const std::vector<T>& values) {
-  const Buffer buffer = be.alloc(static_cast<Size>(values.size() * sizeof(T)));
-  be.copy_htod(buffer, std::as_bytes(std::span(values)));
-  return buffer;
-}
-std::vector<float> get(Backend& be, Buffer buffer) {
-  std::vector<float> values(static_cast<std::size_t>(be.buffer_bytes(buffer)) / 4);
-  be.copy_dtoh(std::as_writable_bytes(std::span(values)), buffer);
-  return values;
-}
-Buffer room(Backend& be, Size n) {
-  return put(be, std::vector<float>(static_cast<std::size_t>(n), 1e30f));
-}
-
 TEST_CASE("quantised weights: planes follow each other on whole lines of 256 bytes") {
   for (const QuantFormat format : formats) {
     const QuantPlanes at = quant_planes(format, 8 * 7);
@@ -84,11 +69,11 @@ TEST_CASE("quantised weights: planes follow each other on whole lines of 256 byt
 }
 
 TEST_CASE("quantised weights: q8_0 is its scale times its bytes less 128") {
-  const auto be = init_backend("cpu");
+  const Cpu cpu;
   const std::vector<std::uint8_t> bytes = packed(QuantFormat::q8_0, 3);
-  const Buffer weights = put(*be, bytes), values = room(*be, 96);
-  be->dequantize(weights, values, QuantFormat::q8_0, 1, 96);
-  const std::vector<float> got = get(*be, values);
+  const Buffer weights = cpu.put(bytes), values = cpu.room(96);
+  cpu->dequantize(weights, values, QuantFormat::q8_0, 1, 96);
+  const std::vector<float> got = cpu.get(values);
   for (std::size_t i = 0; i < 96; ++i) {
     // Byte c of word j is element 4 j + c.
     CHECK(got[i] == static_cast<float>(bytes[i]) - 128.0f);
@@ -96,19 +81,19 @@ TEST_CASE("quantised weights: q8_0 is its scale times its bytes less 128") {
 }
 
 TEST_CASE("quantised weights: products are those of what they stand for") {
-  const auto be = init_backend("cpu");
+  const Cpu cpu;
   for (const QuantFormat format : formats) {
     CAPTURE(static_cast<int>(format));
     const Size n = 5, k = 3 * 256;
-    const Buffer weights = put(*be, packed(format, n * k / quant_group)), values = room(*be, n * k);
-    be->dequantize(weights, values, format, n, k);
-    const std::vector<float> w = get(*be, values);
+    const Buffer weights = cpu.put(packed(format, n * k / quant_group)), values = cpu.room(n * k);
+    cpu->dequantize(weights, values, format, n, k);
+    const std::vector<float> w = cpu.get(values);
     for (const Size m : {1, 3, 17}) {
       std::vector<float> x(static_cast<std::size_t>(m * k));
       for (float& one : x) one = static_cast<float>(next_byte()) / 256.0f - 0.5f;
-      const Buffer input = put(*be, x), output = room(*be, m * n);
-      be->quantized_matmul(input, weights, output, format, m, n, k, k, n);
-      const std::vector<float> y = get(*be, output);
+      const Buffer input = cpu.put(x), output = cpu.room(m * n);
+      cpu->quantized_matmul(input, weights, output, format, m, n, k, k, n);
+      const std::vector<float> y = cpu.get(output);
       for (Size i = 0; i < m; ++i) {
         for (Size j = 0; j < n; ++j) {
           double sum = 0, size = 0;
@@ -123,11 +108,11 @@ TEST_CASE("quantised weights: products are those of what they stand for") {
           CHECK((off < 0 ? -off : off) <= 5e-5 * size);
         }
       }
-      be->free(input);
-      be->free(output);
+      cpu->free(input);
+      cpu->free(output);
     }
-    be->free(weights);
-    be->free(values);
+    cpu->free(weights);
+    cpu->free(values);
   }
 }
 

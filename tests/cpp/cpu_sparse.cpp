@@ -8,23 +8,12 @@
 #include <span>
 #include <vector>
 
+#include "cpu_device.hpp"
 #include "tilewright/error.hpp"
-#include "tilewright/registry.hpp"
 
 namespace tilewright {
 namespace {
 
-template <class T>
-Buffer put(Backend& be, const std::vector<T>& values) {
-  const Buffer buffer = be.alloc(static_cast<Size>(values.size() * sizeof(T)));
-  be.copy_htod(buffer, std::as_bytes(std::span(values)));
-  return buffer;
-}
-std::vector<float> get(Backend& be, Buffer buffer) {
-  std::vector<float> values(static_cast<std::size_t>(be.buffer_bytes(buffer)) / 4);
-  be.copy_dtoh(std::as_writable_bytes(std::span(values)), buffer);
-  return values;
-}
 std::vector<float> numbers(Size n, float step) {
   std::vector<float> values(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -50,18 +39,19 @@ struct Rows {
 };
 
 TEST_CASE("sparse products: rows of any length by any number of columns") {
-  const auto be = init_backend("cpu");
+  const Cpu cpu;
   const Rows a;
   const Size nnz = std::ssize(a.columns);
   const std::vector<float> values = numbers(nnz, 0.25f);
-  const Buffer offsets = put(*be, a.offsets), columns = put(*be, a.columns);
-  const Buffer elements = put(*be, values);
+  const Buffer offsets = cpu.put(a.offsets), columns = cpu.put(a.columns);
+  const Buffer elements = cpu.put(values);
   for (const Size n : {1, 3, 17, 64}) {
     CAPTURE(n);
     const std::vector<float> x = numbers(a.cols * n, 0.125f), before = numbers(a.rows * n, 0.5f);
-    const Buffer in = put(*be, x), out = put(*be, before);
-    be->sparse_matmul(offsets, columns, elements, in, out, a.rows, a.cols, nnz, n, n, n, 2.0, -0.5);
-    const std::vector<float> y = get(*be, out);
+    const Buffer in = cpu.put(x), out = cpu.put(before);
+    cpu->sparse_matmul(offsets, columns, elements, in, out, a.rows, a.cols, nnz, n, n, n, 2.0,
+                       -0.5);
+    const std::vector<float> y = cpu.get(out);
     for (Size row = 0; row < a.rows; ++row) {
       for (Size j = 0; j < n; ++j) {
         double sum = 0;
@@ -74,20 +64,20 @@ TEST_CASE("sparse products: rows of any length by any number of columns") {
         CHECK(y[at] == doctest::Approx(2 * sum - 0.5 * double{before[at]}).epsilon(1e-5));
       }
     }
-    be->free(in);
-    be->free(out);
+    cpu->free(in);
+    cpu->free(out);
   }
 }
 
 TEST_CASE("sparse products: a column outside is an error, and nothing outside is read") {
-  const auto be = init_backend("cpu");
+  const Cpu cpu;
   Rows a;
   a.columns[40] = static_cast<std::int32_t>(a.cols);
   const Size nnz = std::ssize(a.columns);
-  const Buffer offsets = put(*be, a.offsets), columns = put(*be, a.columns);
-  const Buffer elements = put(*be, numbers(nnz, 0.25f)), x = put(*be, numbers(a.cols, 0.5f));
-  const Buffer y = put(*be, numbers(a.rows, 0.5f));
-  CHECK_THROWS_AS(be->sparse_matmul(offsets, columns, elements, x, y, a.rows, a.cols, nnz),
+  const Buffer offsets = cpu.put(a.offsets), columns = cpu.put(a.columns);
+  const Buffer elements = cpu.put(numbers(nnz, 0.25f)), x = cpu.put(numbers(a.cols, 0.5f));
+  const Buffer y = cpu.put(numbers(a.rows, 0.5f));
+  CHECK_THROWS_AS(cpu->sparse_matmul(offsets, columns, elements, x, y, a.rows, a.cols, nnz),
                   IndexOutOfRange);
 }
 
