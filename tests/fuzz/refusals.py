@@ -205,6 +205,10 @@ def refuses(
         )
         if not taken:
             check_message(call, wrong, str(error), said)
+    except tw.Unsupported as error:
+        if wrong.surely:
+            raise Fault(f"{said}\nis Unsupported where it is wrong: {error}") from error
+        check_message(call, wrong, str(error), said)
     except Exception as error:
         raise Fault(f"{said}\nraises {type(error).__name__}: {error}") from error
     else:
