@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tilewright/backend.hpp"
+#include "tilewright/config.hpp"
 #include "tilewright/device.hpp"
 #include "tilewright/error.hpp"
 #include "tilewright/event.hpp"
