@@ -1,0 +1,210 @@
+"""conv1d to conv3d and conv_transpose1d to conv_transpose3d, and their gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilewright.nn.convolving import (
+    ConvGradients,
+    by_bias,
+    conv,
+    conv_backward,
+    conv_transpose,
+    conv_transpose_backward,
+    to_wanted,
+)
+from tilewright.nn.running import floats
+from tilewright.operands import invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tilewright.array import Array
+    from tilewright.nn.windows import Sizes
+
+    # In front and behind alike, a pair for each axis, or "same" and "valid".
+    Paddings = Sizes | str | Sequence[tuple[int, int]]
+
+ALL = (True, True, True)
+
+
+def conv1d(
+    x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros",
+) -> Array:  # fmt: skip
+    """Filters weight [filters, channels / groups, window] over x [batch, channels, length], and
+    bias [filters]. padding is as much on both sides of each axis, a pair for each, "same" or
+    "valid"; padding_mode "zeros", "reflect", "replicate" or "circular"."""
+    return conv(
+        "conv1d", 1, x, weight, bias, stride, padding, dilation, groups, padding_mode
+    )  # fmt: skip
+
+
+def conv1d_backward(
+    grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Paddings = 0,
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
+    wanted: Sequence[bool] = ALL,
+) -> ConvGradients:  # fmt: skip
+    """The gradients of conv1d() by x, weight and bias, those of the three that are `wanted`."""
+    return conv_backward(
+        "conv1d_backward", 1, grad, x, weight, stride, padding, dilation, groups, padding_mode,
+        wanted,
+    )  # fmt: skip
+
+
+def conv2d(
+    x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros",
+) -> Array:  # fmt: skip
+    """Filters weight [filters, channels / groups, height, width] over x [batch, channels, height,
+    width], and bias, with paddings as in conv1d()."""
+    return conv(
+        "conv2d", 2, x, weight, bias, stride, padding, dilation, groups, padding_mode
+    )  # fmt: skip
+
+
+def conv2d_backward(
+    grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Paddings = 0,
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
+    wanted: Sequence[bool] = ALL,
+) -> ConvGradients:  # fmt: skip
+    """The gradients of conv2d() by x, weight and bias, those of the three that are `wanted`."""
+    return conv_backward(
+        "conv2d_backward", 2, grad, x, weight, stride, padding, dilation, groups, padding_mode,
+        wanted,
+    )  # fmt: skip
+
+
+def conv3d(
+    x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros",
+) -> Array:  # fmt: skip
+    """Filters weight [filters, channels / groups, depth, height, width] over x [batch, channels,
+    depth, height, width], and bias, with paddings as in conv1d()."""
+    return conv(
+        "conv3d", 3, x, weight, bias, stride, padding, dilation, groups, padding_mode
+    )  # fmt: skip
+
+
+def conv3d_backward(
+    grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Paddings = 0,
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
+    wanted: Sequence[bool] = ALL,
+) -> ConvGradients:  # fmt: skip
+    """The gradients of conv3d() by x, weight and bias, those of the three that are `wanted`."""
+    return conv_backward(
+        "conv3d_backward", 3, grad, x, weight, stride, padding, dilation, groups, padding_mode,
+        wanted,
+    )  # fmt: skip
+
+
+def conv_transpose1d(
+    x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Sizes = 0,
+    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
+) -> Array:  # fmt: skip
+    """The gradient of conv1d() by its x, as a layer, and bias [results]. weight is [channels,
+    results / groups, window]."""
+    return conv_transpose(
+        "conv_transpose1d", 1, x, weight, bias, stride, padding, output_padding, groups, dilation
+    )  # fmt: skip
+
+
+def conv_transpose1d_backward(
+    grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Sizes = 0,
+    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1, *,
+    wanted: Sequence[bool] = ALL,
+) -> ConvGradients:  # fmt: skip
+    """The gradients of conv_transpose1d() by x, weight and bias, those that are `wanted`."""
+    return conv_transpose_backward(
+        "conv_transpose1d_backward", 1, grad, x, weight, stride, padding, output_padding, groups,
+        dilation, wanted,
+    )  # fmt: skip
+
+
+def conv_transpose2d(
+    x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Sizes = 0,
+    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
+) -> Array:  # fmt: skip
+    """The gradient of conv2d() by its x, as a layer, and bias [results]. weight is [channels,
+    results / groups, height, width]."""
+    return conv_transpose(
+        "conv_transpose2d", 2, x, weight, bias, stride, padding, output_padding, groups, dilation
+    )  # fmt: skip
+
+
+def conv_transpose2d_backward(
+    grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Sizes = 0,
+    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1, *,
+    wanted: Sequence[bool] = ALL,
+) -> ConvGradients:  # fmt: skip
+    """The gradients of conv_transpose2d() by x, weight and bias, those that are `wanted`."""
+    return conv_transpose_backward(
+        "conv_transpose2d_backward", 2, grad, x, weight, stride, padding, output_padding, groups,
+        dilation, wanted,
+    )  # fmt: skip
+
+
+def conv_transpose3d(
+    x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Sizes = 0,
+    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
+) -> Array:  # fmt: skip
+    """The gradient of conv3d() by its x, as a layer, and bias [results]. weight is [channels,
+    results / groups, depth, height, width]."""
+    return conv_transpose(
+        "conv_transpose3d", 3, x, weight, bias, stride, padding, output_padding, groups, dilation
+    )  # fmt: skip
+
+
+def conv_transpose3d_backward(
+    grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Sizes = 0,
+    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1, *,
+    wanted: Sequence[bool] = ALL,
+) -> ConvGradients:  # fmt: skip
+    """The gradients of conv_transpose3d() by x, weight and bias, those that are `wanted`."""
+    return conv_transpose_backward(
+        "conv_transpose3d_backward", 3, grad, x, weight, stride, padding, output_padding, groups,
+        dilation, wanted,
+    )  # fmt: skip
+
+
+def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """x [..., features] times weight [results, features] transposed, and bias [results]."""
+    call = "linear"
+    given = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
+    x, weight, *others = floats(call, **given)
+    _check_linear(call, x, weight)
+    if others and others[0].shape != weight.shape[:1]:
+        invalid(call, f"bias has shape {others[0].shape}, expected {weight.shape[:1]}")
+    result = x @ weight.T
+    return result + others[0] if others else result
+
+
+def _check_linear(call: str, x: Array, weight: Array) -> None:
+    if weight.ndim != 2:
+        invalid(call, f"weight has shape {weight.shape}, expected two dimensions")
+    if x.ndim < 1 or x.shape[-1] != weight.shape[1]:
+        invalid(
+            call,
+            f"x has shape {x.shape}, expected {weight.shape[1]} elements along its last axis, as "
+            f"weight has, whose shape is {weight.shape}",
+        )
+
+
+def linear_backward(
+    grad: Array, x: Array, weight: Array, *, wanted: Sequence[bool] = ALL
+) -> ConvGradients:
+    """The gradients of linear() by x, weight and bias, those of the three that are `wanted`."""
+    call = "linear_backward"
+    grad, x, weight = floats(call, grad=grad, x=x, weight=weight)
+    _check_linear(call, x, weight)
+    expected = (*x.shape[:-1], weight.shape[0])
+    if grad.shape != expected:
+        invalid(call, f"grad has shape {grad.shape}, expected {expected}")
+    of_x, of_weight, of_bias = to_wanted(call, wanted)
+    lines = grad.reshape((-1, weight.shape[0])) if grad.size else grad.reshape((0, expected[-1]))
+    rows = x.reshape((lines.shape[0], x.shape[-1]))
+    return ConvGradients(
+        grad @ weight if of_x else None,
+        lines.T @ rows if of_weight else None,
+        by_bias(lines) if of_bias else None,
+    )
