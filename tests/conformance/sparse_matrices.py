@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from tilewright import sparse
 
 Array = npt.NDArray[Any]
 
@@ -98,3 +100,40 @@ def made(kind: str, rng: np.random.Generator, dtype: str) -> Csr:
 
 KINDS = ["stencil", "power-law", "empty rows", "one full row", "1 x N", "N x 1", "one element",
          "no elements", "no columns", "long rows"]  # fmt: skip
+
+# Of SciPy -----------------------------------------------------------------------------------------
+
+FORMATS = ["csr", "csc", "coo"]
+CLASSES: dict[str, Any] = {
+    "csr": sparse.csr_array,
+    "csc": sparse.csc_array,
+    "coo": sparse.coo_array,
+}
+
+
+def random(shape: tuple[int, int], format: str, dtype: str, seed: int = 0) -> Any:
+    """Of whole numbers, whose sums are exact, with duplicates where the format has them."""
+    rng = np.random.default_rng(seed)
+    nnz = min(3 * max(shape), shape[0] * shape[1] * 2) if min(shape) else 0
+    row, col = (rng.integers(0, max(size, 1), nnz, dtype=np.int32) for size in shape)
+    data = rng.integers(-4, 5, nnz).astype(dtype)
+    if dtype.startswith("complex"):
+        data = (data + 1j * rng.integers(-4, 5, nnz)).astype(dtype)
+    coo = sp.coo_array((data, (row, col)), shape=shape)
+    return coo if format == "coo" else coo.asformat(format)
+
+
+def same(got: sparse.SparseArray, expected: Any) -> None:
+    """Equal as whole matrices, exactly."""
+    assert got.shape == expected.shape and got.dtype == expected.dtype
+    np.testing.assert_array_equal(got.toarray().numpy(), expected.toarray())
+
+
+def stencil(side: int, dtype: str = "float32", shift: float = 0.1) -> Any:
+    """The Laplace operator of a square by five points, and a little on its diagonal."""
+    n = side * side
+    inner = np.ones(n - 1)
+    inner[side - 1 :: side] = 0
+    outer = np.ones(n - side)
+    parts = [-outer, -inner, np.full(n, 4 + shift), -inner, -outer]
+    return sp.diags_array(parts, offsets=[-side, -1, 0, 1, side]).tocsr().astype(dtype)

@@ -1,4 +1,5 @@
-"""Sparse matrices on the device: SciPy's coo_array, csr_array and csc_array by their names."""
+"""Sparse matrices on the device: SciPy's coo_array, csr_array, csc_array and bsr_array by their
+names."""
 
 from __future__ import annotations
 
@@ -8,13 +9,25 @@ from tilewright.namespace.creation import ones
 from tilewright.operands import to_integer
 from tilewright.sparse import linalg, structure
 from tilewright.sparse.base import SparseArray
+from tilewright.sparse.bsr import bsr_array
 from tilewright.sparse.compressed import csc_array, csr_array
 from tilewright.sparse.coo import coo_array
+from tilewright.sparse.elements import sampled_addmm
 
 if TYPE_CHECKING:
     from tilewright.namespace.devices import Device
 
-__all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "eye_array", "issparse", "linalg"]
+__all__ = [
+    "SparseArray",
+    "bsr_array",
+    "coo_array",
+    "csc_array",
+    "csr_array",
+    "eye_array",
+    "issparse",
+    "linalg",
+    "sampled_addmm",
+]
 
 
 def issparse(x: Any) -> bool:

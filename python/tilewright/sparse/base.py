@@ -11,16 +11,16 @@ from tilewright.namespace import reductions
 from tilewright.namespace.creation import ones, zeros
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import concat
-from tilewright.namespace.selection import nonzero, searchsorted, take
+from tilewright.namespace.selection import nonzero, take
 from tilewright.namespace.sorting import argsort
 from tilewright.operands import INT32, invalid, shown, to_integer
-from tilewright.reading import default_integer
-from tilewright.sparse import structure
+from tilewright.sparse import elements, structure
 
 if TYPE_CHECKING:
     from typing import Self
 
     from tilewright.backend import Backend
+    from tilewright.sparse.bsr import bsr_array
     from tilewright.sparse.compressed import csc_array, csr_array
     from tilewright.sparse.coo import coo_array
 
@@ -96,6 +96,10 @@ class SparseArray:
         """The same places with other elements."""
         raise NotImplementedError
 
+    def _flat(self) -> Array:
+        """The elements in the order of _rows_and_columns()."""
+        return self.data
+
     def to_scipy(self) -> Any:
         """SciPy's array of this format, on the host."""
         raise NotImplementedError
@@ -103,7 +107,7 @@ class SparseArray:
     # Of all -----------------------------------------------------------------------------------
 
     def asformat(self, format: str | None, copy: bool = False) -> SparseArray:
-        """In another format: "csr", "csc" or "coo"."""
+        """In another format: "csr", "csc" or "coo"; tobsr() makes blocks."""
         if format is None or format == self.format:
             return self.copy() if copy else self
         ways: dict[str, Any] = {"csr": self.tocsr, "csc": self.tocsc, "coo": self.tocoo}
@@ -111,6 +115,12 @@ class SparseArray:
             invalid("asformat", f"format is {shown(format)}, expected 'csr', 'csc' or 'coo'")
         found: SparseArray = ways[format](copy=copy)
         return found
+
+    def tobsr(self, blocksize: Any = None, copy: bool = False) -> bsr_array:
+        """In dense blocks of so many rows and columns."""
+        from tilewright.sparse.bsr import of_coo
+
+        return of_coo("tobsr", self.tocoo(), blocksize)
 
     def copy(self) -> Self:
         return self._with(self.data.copy())
@@ -150,15 +160,15 @@ class SparseArray:
         if places.size:
             line = take(row if at >= 0 else col, places)
             order = argsort(line)
-            line, elements = take(line, order), take(take(self.data, places), order)
-            line, _, elements = structure.joined(line, line, elements)
-            result[line] = elements
+            line, found = take(line, order), take(take(self._flat(), places), order)
+            line, _, found = structure.joined(line, line, found)
+            result[line] = found
         return result
 
     def sum(self, axis: int | None = None) -> Any:
         """Of all elements, or along an axis: a vector, as SciPy's sparse arrays have it."""
         if axis is None:
-            return reductions.sum(self.data)
+            return reductions.sum(self._flat())
         at = to_integer("sum", "axis", axis)
         if not -2 <= at < 2:
             invalid("sum", f"axis is {at}, expected 0 or 1, or None")
@@ -175,7 +185,7 @@ class SparseArray:
 
     def count_nonzero(self) -> int:
         """The elements that are stored and not 0."""
-        return int(reductions.sum((self.data != 0).astype(INT32)))
+        return int(reductions.sum((self._flat() != 0).astype(INT32)))
 
     def dot(self, other: Any) -> Any:
         """self @ other."""
@@ -216,23 +226,42 @@ class SparseArray:
             )
         return (self.transpose() @ x.T).T if x.ndim == 2 else self.transpose() @ x
 
+    def _common(self, call: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return _common(call, self.dtype, dtype)
+
     def _number(self, call: str, other: Any) -> Any:
-        is_number = isinstance(other, (int, float, complex, np.generic)) or (
-            isinstance(other, (Array, np.ndarray)) and other.ndim == 0
-        )
-        if not is_number:
-            invalid(
-                call, f"x2 is {shown(other)}, expected a number; write A @ x for a product of "
-                "matrices"
-            )  # fmt: skip
+        if not _is_number(other):
+            invalid(call, f"x2 is {shown(other)}, expected a number")
         return other
 
-    def __mul__(self, other: Any) -> Self:
-        return self._with(_in_floats(self.data * self._number("multiply", other)))
+    def multiply(self, other: Any) -> SparseArray:
+        """By elements: a number, a dense matrix, row or column, or a sparse array."""
+        if _is_number(other):
+            return self._with(_in_floats(self.data * other))
+        if not isinstance(other, SparseArray):
+            dense = self._dense("multiply", other)
+            dtype = _common("multiply", self.dtype, dense.dtype)
+            return self._with(elements.by_dense(self, dense, dtype))
+        if other.shape != self.shape:
+            invalid(
+                "multiply",
+                f"x2 has shape {other.shape}, expected {self.shape}, that of x1; write A @ x for "
+                "a product of matrices",
+            )
+        self.backend._own("multiply", "x2", other.data)
+        made = elements.of_both(self, other, _common("multiply", self.dtype, other.dtype))
+        return made if self.format != "csc" else made.tocsc()
 
-    def __rmul__(self, other: Any) -> Self:
-        product: Self = self * other
-        return product
+    def __mul__(self, other: Any) -> Any:
+        return self.multiply(other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self.multiply(other)
+
+    def __getitem__(self, key: Any) -> Any:
+        """An element as an Array; slices, indices and masks of rows and of columns as a sparse
+        array. Rows may be repeated and in any order."""
+        return elements.chosen(self, key)
 
     def __truediv__(self, other: Any) -> Self:
         return self._with(_in_floats(self.data / self._number("divide", other)))
@@ -270,8 +299,8 @@ class SparseArray:
         self.backend._own(call, "x2", other.data)
         dtype = _common(call, self.dtype, other.dtype)
         (row, col), (other_row, other_col) = self._rows_and_columns(), other._rows_and_columns()
-        added = other.data if sign == 1 else -other.data
-        data = concat([self.data.astype(dtype, copy=False), added.astype(dtype, copy=False)])
+        added = other._flat() if sign == 1 else -other._flat()
+        data = concat([self._flat().astype(dtype, copy=False), added.astype(dtype, copy=False)])
         row, col = concat([row, other_row]), concat([col, other_col])
         made = _of_places(data, row, col, self.shape)
         return made if self.format != "csc" else made.tocsc()
@@ -289,6 +318,12 @@ class SparseArray:
             f"<{self.format}_array: {self.nnz} stored elements, shape={self.shape}, "
             f"dtype={self.dtype}, backend={self.backend.name!r}>"
         )
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex, np.generic)) or (
+        isinstance(x, (Array, np.ndarray)) and x.ndim == 0
+    )
 
 
 def _in_floats(data: Array) -> Array:
@@ -330,21 +365,7 @@ def _multiplied(a: SparseArray, b: SparseArray) -> csr_array:
     shape = (a.shape[0], b.shape[1])
     row, inner = a._rows_and_columns()
     indptr, indices, values = b._by_rows()
-    lengths = indptr[1:] - indptr[:-1]
-    total = 0
-    if a.nnz and b.nnz:
-        counts = take(lengths, inner)
-        ends = reductions.cumulative_sum(counts, dtype=default_integer(backend))
-        total = int(ends[-1])
-    if total > structure.MOST:
-        invalid("matmul", f"the product has {total} terms, more than int32 counts")
-    if total == 0:
-        none = zeros(0, dtype=INT32, device=backend)
-        return _of_places(zeros(0, dtype=dtype, device=backend), none, none, shape)
-    each = structure.counted(total, backend)
-    of_a = searchsorted(ends.astype(INT32, copy=False), each, side="right")
-    before = take((ends - counts).astype(INT32, copy=False), of_a)
-    of_b = take(take(indptr, inner), of_a) + (each - before)
-    left = take(a.data.astype(dtype, copy=False), of_a)
+    of_b, of_a, _ = elements.expanded(indptr, inner)
+    left = take(a._flat().astype(dtype, copy=False), of_a)
     data = left * take(values.astype(dtype, copy=False), of_b)
     return _of_places(data, take(row, of_a), take(indices, of_b), shape)
