@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -41,20 +42,24 @@ template <class T, class Key>
 void search(const SearchRequest& r, const Key& key) {
   const T* const sorted = data<T>(r.sorted);
   const T* const values = data<T>(r.values);
+  const std::size_t n = static_cast<std::size_t>(r.n);
+  using Wanted = decltype(key(values[0]));
+  /// Whether an element is in front of where a value is put.
+  const auto is_before = [&](std::size_t place, const Wanted& wanted) {
+    const auto at = key(sorted[place]);
+    return r.right ? !(wanted < at) : at < wanted;
+  };
   // Halves are left out without branches, which nothing would foresee, and for some values in turn,
   // of which none waits for the reads of another.
   constexpr std::size_t at_once = 16;
-  const auto find = [&]<std::size_t count>(auto* output, std::size_t begin,
-                                           std::integral_constant<std::size_t, count>) {
-    std::array<decltype(key(values[0])), count> wanted;
-    std::array<std::size_t, count> first{};
-    for (std::size_t i = 0; i < count; ++i) wanted[i] = key(values[begin + i]);
+  /// Places of values that are in [low, low + left].
+  const auto find = [&]<std::size_t count>(auto* output, const std::array<Wanted, count>& wanted,
+                                           std::size_t low, std::size_t left) {
+    std::array<std::size_t, count> first;
+    first.fill(low);
     const auto skip = [&](std::size_t i, std::size_t step) {
-      const auto at = key(sorted[first[i] + step - 1]);
-      const bool behind = r.right ? !(wanted[i] < at) : at < wanted[i];
-      first[i] += step * static_cast<std::size_t>(behind);
+      first[i] += step * static_cast<std::size_t>(is_before(first[i] + step - 1, wanted[i]));
     };
-    std::size_t left = static_cast<std::size_t>(r.n);
     while (left > 1) {
       const std::size_t half = left / 2;
       for (std::size_t i = 0; i < count; ++i) skip(i, half);
@@ -62,13 +67,34 @@ void search(const SearchRequest& r, const Key& key) {
     }
     for (std::size_t i = 0; left == 1 && i < count; ++i) skip(i, 1);
     using Place = std::remove_pointer_t<decltype(output)>;
-    for (std::size_t i = 0; i < count; ++i) output[begin + i] = static_cast<Place>(first[i]);
+    for (std::size_t i = 0; i < count; ++i) output[i] = static_cast<Place>(first[i]);
+    return first[count - 1];
   };
   const auto find_all = [&](auto* output, std::size_t begin, std::size_t end) {
+    std::array<Wanted, at_once> wanted;
+    Wanted last{};
+    std::size_t low = 0;
+    bool follows = false;  // whether the place `low` of `last` is known
     for (; begin + at_once <= end; begin += at_once) {
-      find(output, begin, std::integral_constant<std::size_t, at_once>());
+      for (std::size_t i = 0; i < at_once; ++i) wanted[i] = key(values[begin + i]);
+      bool ascends = !(wanted[0] < last);
+      for (std::size_t i = 1; i < at_once; ++i) ascends &= !(wanted[i] < wanted[i - 1]);
+      if (!(follows && ascends)) {
+        low = find(output + begin, wanted, 0, n);
+      } else {
+        // Values that ascend are beside each other: how far they reach is found in growing steps.
+        std::size_t past = low, step = at_once;
+        while (past < n && is_before(past, wanted[at_once - 1])) {
+          past += step;
+          step *= 2;
+        }
+        past = std::min(past, n);
+        low = find(output + begin, wanted, low, past - low);
+      }
+      last = wanted[at_once - 1];
+      follows = true;
     }
-    for (; begin < end; ++begin) find(output, begin, std::integral_constant<std::size_t, 1>());
+    for (; begin < end; ++begin) find(output + begin, std::array{key(values[begin])}, 0, n);
   };
   const std::size_t steps =
       static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(r.n))) + 1;

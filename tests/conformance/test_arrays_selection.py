@@ -144,6 +144,25 @@ def test_searchsorted(be: Backend, rng: np.random.Generator, dtype: str) -> None
     )
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_searchsorted_of_ascending_values(
+    be: Backend, rng: np.random.Generator, dtype: str
+) -> None:
+    """In runs, with a fall between them, over few and over many elements."""
+    for n, count in ((1, 100), (37, 2000), (5000, 333), (5000, 16)):
+        host = np.sort(values(rng, (n,), dtype))
+        runs = [np.sort(values(rng, (count,), dtype, -11, 11)) for _ in range(2)]
+        if dtype in FLOATS:
+            for run in runs:
+                run[-3:] = np.nan
+            host[-1] = np.nan
+        wanted = np.concatenate([host, *runs])
+        for side in ("left", "right"):
+            expected = np.searchsorted(host, wanted, side)  # type: ignore[call-overload]
+            got: Any = tw.searchsorted(on(be, host), on(be, wanted), side=side)
+            same(got, np.asarray(expected))
+
+
 def test_searchsorted_arguments(be: Backend) -> None:
     x = on(be, np.array([1, 3, 5], np.int16))
     assert tw.searchsorted(x, 3).item() == 1

@@ -10,7 +10,6 @@ from tilewright.array import Array
 from tilewright.namespace import reductions
 from tilewright.namespace.creation import ones, zeros
 from tilewright.namespace.dtypes import result_type
-from tilewright.namespace.manipulation import concat
 from tilewright.namespace.selection import nonzero, take
 from tilewright.namespace.sorting import argsort
 from tilewright.operands import INT32, invalid, shown, to_integer
@@ -298,11 +297,7 @@ class SparseArray:
             return self.toarray() + dense if sign == 1 else self.toarray() - dense
         self.backend._own(call, "x2", other.data)
         dtype = _common(call, self.dtype, other.dtype)
-        (row, col), (other_row, other_col) = self._rows_and_columns(), other._rows_and_columns()
-        added = other._flat() if sign == 1 else -other._flat()
-        data = concat([self._flat().astype(dtype, copy=False), added.astype(dtype, copy=False)])
-        row, col = concat([row, other_row]), concat([col, other_col])
-        made = _of_places(data, row, col, self.shape)
+        made = elements.sum_of_both(self, other, dtype, sign)
         return made if self.format != "csc" else made.tocsc()
 
     def __bool__(self) -> bool:

@@ -64,19 +64,47 @@ def of_both(a: SparseArray, b: SparseArray, dtype: np.dtype[Any]) -> csr_array:
     from tilewright.sparse.coo import coo_array
 
     one, two = canonical(a), canonical(b)
-    row, col = concat([one.row, two.row]), concat([one.col, two.col])
-    order = structure.order_of(row, col, a.shape)
-    row, col = take(row, order), take(col, order)
-    if row.size > 1:
-        (at,) = nonzero((row[1:] == row[:-1]) & (col[1:] == col[:-1]))
+    keys = [structure.keys_of(x.row, x.col, a.shape) for x in (one, two)]
+    if keys[0] is None or keys[1] is None:
+        row, col = concat([one.row, two.row]), concat([one.col, two.col])
+        order = structure.order_of(row, col, a.shape)
+        row, col = take(row, order), take(col, order)
+        at = nonzero((row[1:] == row[:-1]) & (col[1:] == col[:-1]))[0] if row.size > 1 else None
+        # Of equal places the first matrix's element comes first.
+        if at is not None:
+            left, right = take(order, at), take(order, at + 1) - one.nnz
+    elif one.nnz and two.nnz:
+        at = searchsorted(keys[1], keys[0])
+        at = where(at < two.nnz, at, two.nnz - 1)
+        (left,) = nonzero(take(keys[1], at) == keys[0])
+        right = take(at, left)
     else:
-        at = zeros(0, dtype=INT32, device=a.backend)
-    # Of equal places the first matrix's element comes first.
-    left, right = take(order, at), take(order, at + 1) - one.nnz
+        at = None
+    if at is None:
+        left = right = zeros(0, dtype=INT32, device=a.backend)
     data = take(one.data.astype(dtype, copy=False), left) * take(
         two.data.astype(dtype, copy=False), right
     )
-    return coo_array._made(data, take(row, at), take(col, at), a.shape).tocsr()
+    row, col = take(one.row, left), take(one.col, left)
+    return coo_array._made(data, row, col, a.shape).tocsr()
+
+
+def sum_of_both(a: SparseArray, b: SparseArray, dtype: np.dtype[Any], sign: int) -> csr_array:
+    """The sum of two matrices, or with a sign of -1 their difference."""
+    from tilewright.sparse.coo import coo_array
+
+    one, two = canonical(a), canonical(b)
+    added = two.data if sign == 1 else -two.data
+    row, col = concat([one.row, two.row]), concat([one.col, two.col])
+    data = concat([one.data.astype(dtype, copy=False), added.astype(dtype, copy=False)])
+    keys = [structure.keys_of(x.row, x.col, a.shape) for x in (one, two)]
+    if keys[0] is None or keys[1] is None:
+        order = structure.order_of(row, col, a.shape)
+    else:
+        order = structure.merged(keys[0], keys[1])
+    parts = (take(x, order) for x in (row, col, data))
+    row, col, data = structure.joined(*parts)
+    return coo_array._made(data, row, col, a.shape).tocsr()
 
 
 def by_dense(a: SparseArray, dense: Array, dtype: np.dtype[Any]) -> Array:

@@ -12,7 +12,15 @@ from tilewright.namespace.creation import arange, asarray, ones, zeros
 from tilewright.namespace.manipulation import concat
 from tilewright.namespace.selection import nonzero, searchsorted, take
 from tilewright.namespace.sorting import argsort
-from tilewright.operands import FLOAT16, FLOAT32, INT32, invalid, parts_dtype, shown
+from tilewright.operands import (
+    FLOAT16,
+    FLOAT32,
+    INT32,
+    invalid,
+    parts_dtype,
+    shown,
+    stored,
+)
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
@@ -26,6 +34,7 @@ DTYPES = (
     np.dtype(np.complex128),
 )
 MOST = 2**31 - 1
+INT64 = np.dtype(np.int64)
 
 
 def to_device(call: str, name: str, given: Any, backend: Backend) -> Array:
@@ -142,6 +151,27 @@ def order_of(major: Array, minor: Array, shape: tuple[int, int]) -> Array:
         return argsort(major * shape[1] + minor)
     by_minor = argsort(minor)
     return take(by_minor, argsort(take(major, by_minor)))
+
+
+def keys_of(major: Array, minor: Array, shape: tuple[int, int]) -> Array | None:
+    """A number for each place that ascends with major and then minor index, where the device has
+    one that is wide enough."""
+    is_wide = shape[0] * shape[1] > MOST
+    if is_wide and INT64 not in stored(major.backend):
+        return None
+    dtype = INT64 if is_wide else INT32
+    found: Array = major.astype(dtype, copy=False) * shape[1] + minor.astype(dtype, copy=False)
+    return found
+
+
+def merged(one: Array, two: Array) -> Array:
+    """The order of two ascending lists behind each other; of equal ones the first list's first."""
+    backend, n, m = one.backend, one.size, two.size
+    of_one = counted(n, backend) + searchsorted(two, one).astype(INT32, copy=False)
+    of_two = counted(m, backend) + searchsorted(one, two, side="right").astype(INT32, copy=False)
+    order = zeros(n + m, dtype=INT32, device=backend)
+    order[concat([of_one, of_two])] = counted(n + m, backend)
+    return order
 
 
 def compressed(major: Array, size: int) -> Array:
