@@ -74,15 +74,15 @@ def _along(call: str, host: npt.NDArray[Any], x: Array, axis: int | None) -> Any
     return asarray(host.reshape(shape), device=x.backend)
 
 
-def _scale(call: str, scale: Any, x: Array, axis: int | None) -> Any:
-    host = _parameter(call, "scale", scale, x, axis)
+def _scale(call: str, scale: Any, x: Array, axis: int | None, name: str = "scale") -> Any:
+    host = _parameter(call, name, scale, x, axis)
     with np.errstate(over="ignore", under="ignore"):
         narrow = host.astype(np.float32)
     wrong = ~(np.isfinite(narrow) & (narrow > 0))
     if wrong.any():
         at = "" if host.ndim == 0 else f" at {int(np.argmax(wrong))}"
         value = host.reshape(-1)[int(np.argmax(wrong))]
-        invalid(call, f"scale is {value!s}{at}, expected finite float32 numbers above 0")
+        invalid(call, f"{name} is {value!s}{at}, expected finite float32 numbers above 0")
     return _along(call, narrow, x, axis)
 
 
