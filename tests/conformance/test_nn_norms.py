@@ -120,6 +120,36 @@ def test_running_statistics(be: Backend, dtype: str) -> None:
          64, 8)  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_statistics_are_what_the_gradient_takes(be: Backend, dtype: str) -> None:
+    x, grad, w, b = (on(be, one, dtype) for one in drawn((4, 3, 5), (3,), dtype))
+    y, mean, var = tw.nn.batch_norm(
+        x, weight=w, bias=b, training=True, return_statistics=True
+    )  # fmt: skip
+    plain = tw.nn.batch_norm(x, weight=w, bias=b, training=True)
+    np.testing.assert_array_equal(y.numpy(), plain.numpy())
+    near(mean, host(x).mean((0, 2)), "float32", 16, 4)
+    near(var, host(x).var((0, 2)), "float32", 32, 9)
+    expected = tw.nn.batch_norm_backward(grad, x, weight=w, training=True)
+    got = tw.nn.batch_norm_backward(grad, x, weight=w, training=True, statistics=(mean, var))
+    for one, other in zip(got, expected, strict=True):
+        assert one is not None and other is not None
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    given: list[tuple[Any, dict[str, Any], str]] = [
+        (mean, {"training": True}, "statistics is .*, expected the mean and variance"),
+        ((mean, var[:2]), {"training": True}, r"the variance is float32 of shape \(2,\)"),
+        ((mean.astype("int32"), var), {"training": True}, "the mean is int32 of shape"),
+        (
+            (mean, var),
+            {"running_mean": w, "running_var": w},
+            "statistics is given, expected None where training is False",
+        ),
+    ]
+    for statistics, options, said in given:
+        with pytest.raises(tw.InvalidArgument, match=said):
+            tw.nn.batch_norm_backward(grad, x, statistics=statistics, **options)
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize(("shape", "count"), [((3, 8), 2), ((2, 6, 5), 3), ((2, 4, 3, 2), 1)])
 def test_group_norm(be: Backend, shape: tuple[int, ...], count: int) -> None:

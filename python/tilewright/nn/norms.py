@@ -195,12 +195,14 @@ def _moved(
 def batch_norm(
     x: Array, /, running_mean: Array | None = None, running_var: Array | None = None,
     weight: Array | None = None, bias: Array | None = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
-) -> Array:  # fmt: skip
+    momentum: float = 0.1, eps: float = 1e-5, *, return_statistics: bool = False,
+) -> Any:  # fmt: skip
     """Each channel, axis 1, off its mean and over its deviation, times weight and plus bias. These
     are of the batch in `training`, and the running ones, where given, move towards them in place;
-    else they are the running ones. One launch, in training three, and one for what runs."""
+    else they are the running ones. One launch, in training three, and one for what runs. With
+    return_statistics the result, mean and variance, which the gradient takes."""
     call = "batch_norm"
+    with_statistics = to_truth(call, "return_statistics", return_statistics)
     (x,) = floats(call, x=x)
     is_training, groups, mean, var = _batch(call, x, running_mean, running_var, training)
     factor = _channels(call, "weight", weight, x)
@@ -224,22 +226,46 @@ def batch_norm(
     assert mean is not None and var is not None
     views = [None if one is None else _of_channel(one, x) for one in (mean, var, factor, offset)]
     assert views[0] is not None and views[1] is not None
-    return _normalised(call, x, views[0], views[1], least, views[2], views[3])
+    result = _normalised(call, x, views[0], views[1], least, views[2], views[3])
+    return (result, mean, var) if with_statistics else result
+
+
+def _statistics(call: str, given: Any, x: Array) -> tuple[Array, Array]:
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        invalid(
+            call, f"statistics is {shown(given)}, expected the mean and variance of each channel"
+        )
+    found = []
+    for name, one in zip(("mean", "variance"), given, strict=True):
+        line = an_array(call, one, f"statistics: the {name}")
+        x.backend._own(call, "statistics", line)
+        if line.dtype != wide_of(x.dtype) or line.shape != x.shape[1:2]:
+            invalid(
+                call,
+                f"statistics: the {name} is {line.dtype} of shape {line.shape}, expected "
+                f"{wide_of(x.dtype)} of shape {x.shape[1:2]}",
+            )
+        found.append(line)
+    return found[0], found[1]
 
 
 def batch_norm_backward(
     grad: Array, x: Array, /, running_mean: Array | None = None,
     running_var: Array | None = None, weight: Array | None = None, training: bool = False,
-    eps: float = 1e-5,
+    eps: float = 1e-5, *, statistics: tuple[Array, Array] | None = None,
 ) -> NormGradients:  # fmt: skip
-    """The gradients of batch_norm() by x, weight and bias: in training five launches."""
+    """The gradients of batch_norm() by x, weight and bias: in training five launches, or three with
+    the `statistics`, mean and variance, that it gave."""
     call = "batch_norm_backward"
     grad, x = alike(call, grad=grad, x=x)
     is_training, groups, mean, var = _batch(call, x, running_mean, running_var, training)
     factor = _channels(call, "weight", weight, x)
     least = _to_eps(call, eps)
     if is_training:
-        mean, var = groups.moments()
+        found = groups.moments() if statistics is None else _statistics(call, statistics, x)
+        mean, var = found
+    elif statistics is not None:
+        invalid(call, "statistics is given, expected None where training is False")
     assert mean is not None and var is not None
     means, variances = _of_channel(mean, x), _of_channel(var, x)
     scale: Any = 1.0 if factor is None else _of_channel(factor, x)
