@@ -135,6 +135,12 @@ std::uint32_t back_of(const MoveRequest::Index& index) {
   return index.stride < 0 ? u32((index.size - 1) * -index.stride) : 0;
 }
 
+/// Whether two index arrays lie alike, so that one launch takes both.
+bool is_pair(const MoveRequest& r) {
+  return r.indices.size() == 2 && r.indices[0].dtype == r.indices[1].dtype &&
+         std::ranges::equal(r.index_strides(0), r.index_strides(1));
+}
+
 }  // namespace
 
 void GpuBackend::launch_gather_elements(const MoveRequest& r) { move_region(r); }
@@ -175,7 +181,7 @@ void GpuBackend::move_region(const MoveRequest& r) {
     move_region(part_of(r, *cut, 0, half));
     return move_region(part_of(r, *cut, half, r.shape()[*cut] - half));
   }
-  if (r.indices.size() == 1) return launch_move(in_longer_items(r), false);
+  if (r.indices.size() == 1 || is_pair(r)) return launch_move(in_longer_items(r), false);
   const MoveRequest stepped = with_steps(in_longer_items(r));
   launch_move(stepped, true);
 }
@@ -249,24 +255,29 @@ void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
   const MoveRequest::Index& index = r.indices[0];
   const std::uint64_t alignment =
       std::max<std::uint64_t>(device_->limits().binding_alignment, most_item);
+  const bool pair = r.indices.size() == 2;
   std::vector<Binding> bindings;
-  std::array<std::uint32_t, 3> starts{};
+  std::array<std::uint32_t, 4> starts{};
   for (const Place& place : places_of(r)) {
     const Reach reach = reach_of(r, place);
     DeviceBuffer& buffer = buffer_of(place.operand->allocation);
     const std::uint64_t offset = static_cast<std::uint64_t>(place.operand->offset - reach.before) *
                                  place.size / alignment * alignment;
-    const Size back = place.indexed ? static_cast<Size>(back_of(index)) : 0;
+    Size back = 0;
+    for (const MoveRequest::Index& one : r.indices) {
+      if (place.indexed) back += static_cast<Size>(back_of(one));
+    }
     starts.at(bindings.size()) =
         u32(place.operand->offset - back - static_cast<Size>(offset / place.size));
     bindings.push_back({&buffer, offset, std::min(buffer.bytes() - offset, window_bytes())});
   }
   std::swap(bindings[1], bindings[2]);
-  bindings.push_back(faults_->binding());
+  bindings.insert(bindings.begin() + 3, faults_->binding());
   const bool small = r.item < 4;
   const bool atomic = small && (r.scatter || !is_dense(r, r.output_strides()));
-  const bool aliased =
-      bindings[0].buffer == bindings[2].buffer || bindings[1].buffer == bindings[2].buffer;
+  const bool aliased = bindings[0].buffer == bindings[2].buffer ||
+                       bindings[1].buffer == bindings[2].buffer ||
+                       (pair && bindings[4].buffer == bindings[2].buffer);
   const auto words = static_cast<std::uint32_t>(std::max<std::size_t>(r.item / 4, 1));
   const auto bytes_of_word = static_cast<std::uint32_t>(std::min<std::size_t>(r.item, 4));
   const IndexForm form = has_steps ? IndexForm{0, 0} : form_of(index);
@@ -289,19 +300,33 @@ void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
   }
   const std::uint32_t variant = words | bytes_of_word << 3 | (atomic ? 1u : 0u) << 6 |
                                 (r.scatter ? 1u : 0u) << 7 | rank << 8 | form.bytes << 11 |
-                                form.is_signed << 15 | (aliased ? 1u : 0u) << 16;
-  run(KernelId::move_elements, variant, params, bindings, cover(items, group_size),
-      [&](TemplateVariables& v) {
-        v["GROUP"] = std::int64_t{group_size};
-        v["WORDS"] = std::int64_t{words};
-        v["SMALL"] = std::int64_t{bytes_of_word};
-        v["ATOMIC"] = std::int64_t{atomic};
-        v["SCATTER"] = std::int64_t{r.scatter};
-        v["RANK"] = std::int64_t{rank};
-        v["INDEX"] = std::int64_t{form.bytes};
-        v["SIGNED"] = std::int64_t{form.is_signed};
-        v["ALIASED"] = std::int64_t{aliased};
-      });
+                                form.is_signed << 15 | (aliased ? 1u : 0u) << 16 |
+                                (pair ? 1u : 0u) << 17;
+  const auto launch = [&](const auto& given) {
+    run(KernelId::move_elements, variant, given, bindings, cover(items, group_size),
+        [&](TemplateVariables& v) {
+          v["GROUP"] = std::int64_t{group_size};
+          v["WORDS"] = std::int64_t{words};
+          v["SMALL"] = std::int64_t{bytes_of_word};
+          v["ATOMIC"] = std::int64_t{atomic};
+          v["SCATTER"] = std::int64_t{r.scatter};
+          v["RANK"] = std::int64_t{rank};
+          v["INDEX"] = std::int64_t{form.bytes};
+          v["SIGNED"] = std::int64_t{form.is_signed};
+          v["ALIASED"] = std::int64_t{aliased};
+          v["PAIR"] = std::int64_t{pair};
+        });
+  };
+  if (pair) {
+    const MoveRequest::Index& other = r.indices[1];
+    const std::array<std::uint32_t, 5> of_other{u32(other.size), u32(other.stride), back_of(other),
+                                                u32(other.axis), starts[3] - starts[2]};
+    std::array<std::uint32_t, params.size() + of_other.size()> of_both;
+    std::ranges::copy(of_other, std::ranges::copy(params, of_both.begin()).out);
+    launch(of_both);
+  } else {
+    launch(params);
+  }
   if (!has_steps) faults_->may_be();
 }
 

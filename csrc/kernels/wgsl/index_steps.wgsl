@@ -20,6 +20,7 @@ var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> indices: array<u32>;
 @group(0) @binding(1) var<storage, read_write> steps: array<u32>;
 @group(0) @binding(2) var<storage, read_write> faults: array<atomic<u32>>;
+#let PAIR = 0
 #include "index.wgsl"
 
 @compute @workgroup_size(${GROUP})

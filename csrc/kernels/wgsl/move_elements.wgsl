@@ -2,11 +2,13 @@
 // for each p of a shape of RANK dimensions, the innermost first. One item of WORDS words a
 // work-item; of SMALL bytes (4: of words) one where the output is ATOMIC, else as many as are in a word
 // of an output without gaps. An index that is outside moves nothing.
-// 0 source, 1 indices, 2 output, 3 faults.
+// 0 source, 1 indices, 2 output, 3 faults, with PAIR 4 the indices of a second axis, which lie as the
+// first ones: the step is that of both.
 // Variables: GROUP, WORDS, SMALL, ATOMIC, SCATTER, RANK, INDEX, SIGNED (index.wgsl), ALIASED (1: an
-// input lies in the output's buffer).
+// input lies in the output's buffer), PAIR.
 //! WORDS: 1 2 4
 //! ATOMIC: 0 1
+//! PAIR: 0 1
 //! SMALL: constant
 //! SCATTER: constant
 //! RANK: constant
@@ -35,6 +37,9 @@ struct Params {
 #for d in 0..6
   shape${d}: u32, source${d}: u32, output${d}: u32, index${d}: u32,
 #end
+#if PAIR
+  size_b: u32, step_b: u32, back_b: u32, axis_b: u32, behind_b: u32,
+#end
 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, ${ACCESS}> source: array<${ITEM}>;
@@ -45,7 +50,21 @@ var<immediate> params: Params;
 @group(0) @binding(2) var<storage, read_write> output: array<${ITEM}>;
 #end
 @group(0) @binding(3) var<storage, read_write> faults: array<atomic<u32>>;
+#if PAIR
+@group(0) @binding(4) var<storage, ${ACCESS}> indices_b: array<u32>;
+#end
 #include "index.wgsl"
+
+/// The step of the indices at a place.
+fn step_of(at: u32) -> u32 {
+  let step = step_at(at);
+#if PAIR
+  let step_b = step_at_b(at + params.behind_b);
+  return select(step + step_b, 0xffffffffu, step == 0xffffffffu || step_b == 0xffffffffu);
+#else
+  return step;
+#end
+}
 
 /// From, to and index of the element at a place of the walk.
 fn places_of(i: u32) -> vec3<u32> {
@@ -108,7 +127,7 @@ fn fill_word(i: u32) {
     let item = first + lane;
     if (item < params.n) {
       let places = places_of(item);
-      let step = step_at(places.z);
+      let step = step_of(places.z);
       if (step != 0xffffffffu) { value |= small_item(places.x + step) << (lane * bits); }
       mask |= ones << (lane * bits);
     }
@@ -130,7 +149,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if ATOMIC
   if (i >= params.n) { return; }
   let places = places_of(i);
-  let step = step_at(places.z);
+  let step = step_of(places.z);
   if (step == 0xffffffffu) { return; }
 #if SCATTER
   store_small(places.y + step, small_item(places.x));
@@ -143,7 +162,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
   if (i >= params.n) { return; }
   let places = places_of(i);
-  let step = step_at(places.z);
+  let step = step_of(places.z);
   if (step == 0xffffffffu) { return; }
 #if SCATTER
   output[places.y + step] = source[places.x];
