@@ -37,6 +37,7 @@ void bind_enums(py::module_& m) {
   bind_enum<Reduction>(m, "Reduction", "What map_reduce makes of the elements.");
   bind_enum<ScanOp>(m, "ScanOp", "What scan makes of the elements up to each.");
   bind_enum<QuantFormat>(m, "QuantFormat", "How weights are stored in blocks.");
+  bind_enum<RecurrentCell>(m, "RecurrentCell", "What a step of a recurrent layer computes.");
   bind_enum<FftKind>(m, "FftKind", "What a plan of Fourier transforms is of.");
   bind_enum<DeviceKind>(m, "DeviceKind", "What a device is, from fast to slow.");
 }

@@ -113,6 +113,7 @@ class GpuBackend final : public Backend {
 #undef TILEWRIGHT_LAUNCH
   struct FftLaunch;
   void run_fft(const FftLaunch& launch);
+  struct RecurrentLaunch;
 
   /// Calls launch(request), with copies on the device in place of operands that no launch can bind.
   template <class Request>

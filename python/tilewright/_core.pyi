@@ -112,6 +112,13 @@ class QuantFormat(enum.StrEnum):
     q6_k = "q6_k"
     mxfp4 = "mxfp4"
 
+class RecurrentCell(enum.StrEnum):
+    rnn_tanh = "rnn_tanh"
+    rnn_relu = "rnn_relu"
+    lstm = "lstm"
+    gru = "gru"
+    gru_reset_before = "gru_reset_before"
+
 class FftKind(enum.StrEnum):
     complex = "complex"
     real = "real"
@@ -944,6 +951,28 @@ class Backend:
         k: int,
         ldx: int,
         ldy: int,
+        dtype: str = "float32",
+    ) -> None: ...
+    def recurrent(
+        self,
+        cell: str,
+        inputs: _MapOperand,
+        weights: _Buffer,
+        outputs: _MapOperand,
+        steps: int,
+        batch: int,
+        hidden: int,
+        initial_hidden: _Buffer | None = None,
+        initial_cell: _Buffer | None = None,
+        final_hidden: _Buffer | None = None,
+        final_cell: _Buffer | None = None,
+        lengths: _Buffer | None = None,
+        bias: _Buffer | None = None,
+        peepholes: _Buffer | None = None,
+        projection: _Buffer | None = None,
+        projected: int | None = None,
+        reverse: bool = False,
+        clip: float | None = None,
         dtype: str = "float32",
     ) -> None: ...
     def map(

@@ -66,7 +66,8 @@
   X(fft_real, FftRealRequest)                       \
   X(sparse_matmul, SparseMatmulRequest)             \
   X(dequantize, DequantizeRequest)                  \
-  X(quantized_matmul, QuantizedMatmulRequest)
+  X(quantized_matmul, QuantizedMatmulRequest)       \
+  X(recurrent, RecurrentRequest)
 // clang-format on
 
 namespace tilewright {
@@ -516,6 +517,41 @@ class TILEWRIGHT_API Backend {
   /// rounded to dtype. Few rows of x read each packed byte once.
   void quantized_matmul(Buffer x, Buffer packed, Buffer y, QuantFormat format, Size m, Size n,
                         Size k, Size ldx, Size ldy, DType dtype = DType::float32);
+
+  // Recurrent layers ----------------------------------------------------------------------------
+
+  /// All steps of a recurrent layer in one direction. `inputs`, [steps, batch, gates * hidden], are
+  /// the products of what goes in with the input's weights, with the biases; to those of a step are
+  /// added the products of the hidden state before it with `weights`, [gates * hidden, out]. Gates
+  /// stand in PyTorch's order: i f g o of lstm, r z n of gru. out is hidden, or with `projection`,
+  /// [projected, hidden], by which the hidden state of lstm is multiplied, `projected`.
+  ///
+  /// gru multiplies the products of the n gate, with `bias`, [3 * hidden], which stands by the
+  /// products of the hidden state, by r; gru_reset_before multiplies the hidden state by r before
+  /// the product, and takes no bias. `peepholes`, of lstm, [3 * hidden], are the factors of the
+  /// cell state in i, f and o. What goes into gates and tanh is kept within -clip and clip, where
+  /// given.
+  ///
+  /// States are [batch, out] of the hidden and [batch, hidden] of the cell, which lstm has; initial
+  /// ones that are not given are 0. The final ones are those behind a sequence's last step, and may
+  /// be the initial ones. `lengths`, int32, says for each sequence how many steps it has, at least
+  /// 0 and at most `steps`: a number outside counts as the nearest. Outputs, [steps, batch, out],
+  /// behind its end are 0. With `reverse` a sequence is walked from its end to its start. inputs
+  /// and outputs may lie with strides, as the operands of attention() do; outputs may not overlap
+  /// any operand. float16 is computed, and its states are kept, in float32; float64 where the
+  /// device has it.
+  void recurrent(RecurrentCell cell, const MapOperand& inputs, Buffer weights,
+                 const MapOperand& outputs, Size steps, Size batch, Size hidden,
+                 std::optional<Buffer> initial_hidden = std::nullopt,
+                 std::optional<Buffer> initial_cell = std::nullopt,
+                 std::optional<Buffer> final_hidden = std::nullopt,
+                 std::optional<Buffer> final_cell = std::nullopt,
+                 std::optional<Buffer> lengths = std::nullopt,
+                 std::optional<Buffer> bias = std::nullopt,
+                 std::optional<Buffer> peepholes = std::nullopt,
+                 std::optional<Buffer> projection = std::nullopt,
+                 std::optional<Size> projected = std::nullopt, bool reverse = false,
+                 std::optional<double> clip = std::nullopt, DType dtype = DType::float32);
 
   // Kernels of one's own ------------------------------------------------------------------------
 

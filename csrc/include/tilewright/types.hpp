@@ -84,6 +84,9 @@ enum class QuantFormat : std::uint8_t {
   mxfp4,
 };
 
+/// What a step of a recurrent layer computes: Backend::recurrent says how.
+enum class RecurrentCell : std::uint8_t { rnn_tanh, rnn_relu, lstm, gru, gru_reset_before };
+
 using Pair = std::array<Size, 2>;
 using Shape4 = std::array<Size, 4>;
 
@@ -177,6 +180,13 @@ struct EnumNames<QuantFormat> {
   static constexpr std::string_view kind = "quantised format";
   static constexpr std::array<std::string_view, 11> values{
       "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "mxfp4"};
+};
+
+template <>
+struct EnumNames<RecurrentCell> {
+  static constexpr std::string_view kind = "recurrent cell";
+  static constexpr std::array<std::string_view, 5> values{"rnn_tanh", "rnn_relu", "lstm", "gru",
+                                                          "gru_reset_before"};
 };
 
 /// The name of a value; "?" for a value that the enum does not have.
