@@ -99,6 +99,11 @@ class ScanOp(enum.StrEnum):
     max = "max"
     min = "min"
 
+class PoolOp(enum.StrEnum):
+    max = "max"
+    mean = "mean"
+    mean_padded = "mean_padded"
+
 class QuantFormat(enum.StrEnum):
     q8_0 = "q8_0"
     q4_0 = "q4_0"
@@ -676,6 +681,53 @@ class Backend:
         dim: int,
         heads: int = 1,
         kv_heads: int | None = None,
+        dtype: str = "float32",
+    ) -> None: ...
+    def pool(
+        self,
+        op: str,
+        input: _Buffer,
+        output: _Buffer,
+        planes: int,
+        shape: Sequence[int],
+        output_shape: Sequence[int],
+        window: Sequence[int],
+        stride: Sequence[int],
+        pad: Sequence[int],
+        dilation: Sequence[int],
+        divisor: float = 0,
+        places: _Buffer | None = None,
+        dtype: str = "float32",
+    ) -> None: ...
+    def pool_backward(
+        self,
+        op: str,
+        grad_output: _Buffer,
+        grad_input: _Buffer,
+        planes: int,
+        shape: Sequence[int],
+        output_shape: Sequence[int],
+        window: Sequence[int],
+        stride: Sequence[int],
+        pad: Sequence[int],
+        dilation: Sequence[int],
+        divisor: float = 0,
+        places: _Buffer | None = None,
+        dtype: str = "float32",
+    ) -> None: ...
+    def resample(
+        self,
+        input: _Buffer,
+        output: _Buffer,
+        planes: int,
+        shape: Sequence[int],
+        output_shape: Sequence[int],
+        row_spans: _Buffer,
+        row_weights: _Buffer,
+        row_taps: int,
+        column_spans: _Buffer,
+        column_weights: _Buffer,
+        column_taps: int,
         dtype: str = "float32",
     ) -> None: ...
     def rope(

@@ -28,6 +28,7 @@ TEST_CASE("enums: every value has a name that leads back to it") {
   round_trip<ReduceOp>(static_cast<std::size_t>(ReduceOp::mean) + 1);
   round_trip<Reduction>(static_cast<std::size_t>(Reduction::argmin) + 1);
   round_trip<ScanOp>(static_cast<std::size_t>(ScanOp::min) + 1);
+  round_trip<PoolOp>(static_cast<std::size_t>(PoolOp::mean_padded) + 1);
   round_trip<DeviceKind>(4);
   CHECK(to_string(UnaryOp::gelu_tanh) == "gelu_tanh");
   CHECK(to_string(BinaryOp::pow) == "pow");

@@ -39,6 +39,9 @@
   X(rmsnorm, NormRequest)                           \
   X(layer_norm, NormRequest)                        \
   X(rope, RopeRequest)                              \
+  X(pool, PoolRequest)                              \
+  X(pool_backward, PoolBackwardRequest)             \
+  X(resample, ResampleRequest)                      \
   X(gather, GatherRequest)                          \
   X(scatter, ScatterRequest)                        \
   X(unary, UnaryRequest)                            \
@@ -130,9 +133,9 @@ class TILEWRIGHT_API Backend {
   /// Whether a small call of an op of the trait would run here on buffers of a dtype: it is
   /// planned, and none of it is run on a GPU. False where the call throws Unsupported, and where
   /// the op takes no such dtype anywhere. `kind` is which of the op's kinds is meant, where it has
-  /// several: a UnaryOp, BinaryOp, ReduceOp, Precision, Reduction, ScanOp or, of map, an op of
-  /// programs; its first one unless given. Of what takes complex numbers it is "real" or "complex",
-  /// and `dtype` that of each part. `to` is the dtype that gemm, cast and map write.
+  /// several: a UnaryOp, BinaryOp, ReduceOp, Precision, Reduction, ScanOp, PoolOp or, of map, an op
+  /// of programs; its first one unless given. Of what takes complex numbers it is "real" or
+  /// "complex", and `dtype` that of each part. `to` is the dtype that gemm, cast and map write.
   /// InvalidArgument for names that are not there.
   bool supports(std::string_view op, DType dtype = DType::float32, std::string_view kind = {},
                 std::optional<DType> to = std::nullopt);
@@ -289,6 +292,45 @@ class TILEWRIGHT_API Backend {
   /// be x.
   void rope(Buffer x, Buffer cos, Buffer sin, Buffer output, Size batch, Size heads, Size seq,
             Size head_dim, Size table_rows, Size position = 0, DType dtype = DType::float32);
+
+  /// output[planes, output_shape] from the windows of input[planes, shape], along 1 to 3 axes. At p
+  /// of an axis a window has the elements p * stride - pad + k * dilation for k < window, those
+  /// that are in the input. With `window`, and then stride, pad and dilation too, empty, it has
+  /// those from p * length / out, rounded down, to (p + 1) * length / out, rounded up. planes may
+  /// be 0, every other size must be positive; output_shape is any, so it also says how far windows
+  /// reach behind.
+  ///
+  /// max gives NaN where there is one, and with `places`, int32, where in its plane the largest is,
+  /// counted row by row: the first one of them, or the first NaN. Sums are over the elements of the
+  /// window, of mean_padded also over its places up to `pad` outside the input, or over `divisor`
+  /// where that is not 0. A window without elements gives -infinity, at place -1, or 0. Also of
+  /// bfloat16, and of float64 where the device has it.
+  void pool(PoolOp op, Buffer input, Buffer output, Size planes, std::span<const Size> shape,
+            std::span<const Size> output_shape, std::span<const Size> window,
+            std::span<const Size> stride, std::span<const Size> pad,
+            std::span<const Size> dilation, double divisor = 0,
+            std::optional<Buffer> places = std::nullopt, DType dtype = DType::float32);
+
+  /// grad_input[planes, shape] from grad_output[planes, output_shape], for the same windows as the
+  /// forward: each element has the sum over the windows that have it, of max over those at whose
+  /// `places` it is, which max alone needs. The same call gives the same bits each time.
+  void pool_backward(PoolOp op, Buffer grad_output, Buffer grad_input, Size planes,
+                     std::span<const Size> shape, std::span<const Size> output_shape,
+                     std::span<const Size> window, std::span<const Size> stride,
+                     std::span<const Size> pad, std::span<const Size> dilation, double divisor = 0,
+                     std::optional<Buffer> places = std::nullopt, DType dtype = DType::float32);
+
+  /// output[planes, P, Q] = rows * input[planes, H, W] * columns^T, where each row of these two
+  /// matrices has elements other than 0 side by side: those of p are at spans[p, 0] and behind,
+  /// spans[p, 1] of them, and the first ones of weights[p, taps]. Spans are int32; what of them
+  /// lies outside the input or the taps counts nothing. Weights are float32, of float64 buffers
+  /// float64. An axis of 0 taps stays as it is, and its tables may be Buffer::null. One element of
+  /// weight 1 is copied. planes may be 0, every other size must be positive. Also of bfloat16, and
+  /// of float64 where the device has it.
+  void resample(Buffer input, Buffer output, Size planes, const Pair& shape,
+                const Pair& output_shape, Buffer row_spans, Buffer row_weights, Size row_taps,
+                Buffer column_spans, Buffer column_weights, Size column_taps,
+                DType dtype = DType::float32);
 
   /// output[i] = table[indices[i]], rows of row_size elements, of bfloat16 too; indices are int32.
   /// An index outside [0, table_rows) gives a row of NaN.

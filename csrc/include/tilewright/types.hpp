@@ -69,6 +69,10 @@ enum class Reduction : std::uint8_t { sum, prod, max, min, any, all, argmax, arg
 /// What scan() makes of the elements up to each.
 enum class ScanOp : std::uint8_t { sum, prod, max, min };
 
+/// What pool() makes of the elements of a window. mean_padded counts the padding's places as well,
+/// which hold 0.
+enum class PoolOp : std::uint8_t { max, mean, mean_padded };
+
 /// How weights are stored in blocks: tilewright/quantized.hpp says how each lies in memory.
 enum class QuantFormat : std::uint8_t {
   q8_0,
@@ -173,6 +177,12 @@ template <>
 struct EnumNames<ScanOp> {
   static constexpr std::string_view kind = "scan op";
   static constexpr std::array<std::string_view, 4> values{"sum", "prod", "max", "min"};
+};
+
+template <>
+struct EnumNames<PoolOp> {
+  static constexpr std::string_view kind = "pool op";
+  static constexpr std::array<std::string_view, 3> values{"max", "mean", "mean_padded"};
 };
 
 template <>
