@@ -37,6 +37,7 @@ void bind_enums(py::module_& m) {
   bind_enum<Reduction>(m, "Reduction", "What map_reduce makes of the elements.");
   bind_enum<ScanOp>(m, "ScanOp", "What scan makes of the elements up to each.");
   bind_enum<PoolOp>(m, "PoolOp", "What pool() makes of the elements of a window.");
+  bind_enum<RopePairing>(m, "RopePairing", "Which elements rope turns together.");
   bind_enum<QuantFormat>(m, "QuantFormat", "How weights are stored in blocks.");
   bind_enum<RecurrentCell>(m, "RecurrentCell", "What a step of a recurrent layer computes.");
   bind_enum<FftKind>(m, "FftKind", "What a plan of Fourier transforms is of.");

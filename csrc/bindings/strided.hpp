@@ -2,6 +2,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <optional>
+
 #include "bindings/convert.hpp"
 #include "bindings/operands.hpp"
 #include "tilewright/program.hpp"
@@ -31,6 +33,28 @@ template <>
 struct Convert<MapOperand> {
   static constexpr auto name = pybind11::detail::const_name("MapOperand");
   static StridedOperand from(pybind11::handle given, const Argument& argument) {
+    return {given, argument};
+  }
+};
+
+/// One that may be left out, with the strides that it points to.
+class OptionalOperand {
+ public:
+  OptionalOperand(pybind11::handle given, const Argument& argument) {
+    if (!given.is_none()) operand_.emplace(given, argument);
+  }
+  operator std::optional<MapOperand>() const {
+    return operand_ ? std::optional<MapOperand>(*operand_) : std::nullopt;
+  }
+
+ private:
+  std::optional<StridedOperand> operand_;
+};
+
+template <>
+struct Convert<std::optional<MapOperand>> {
+  static constexpr auto name = pybind11::detail::const_name("MapOperand | None");
+  static OptionalOperand from(pybind11::handle given, const Argument& argument) {
     return {given, argument};
   }
 };

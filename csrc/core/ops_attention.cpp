@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "core/call.hpp"
+#include "core/head_rows.hpp"
 #include "core/map_operands.hpp"
 #include "core/text.hpp"
 #include "tilewright/backend.hpp"
@@ -30,58 +32,126 @@ float check_scale(const Call& call, double scale) {
   return narrow;
 }
 
-/// Dimensions of [batch, heads, seq, head_dim] that an operand has.
-using Dims = std::span<const std::size_t>;
-constexpr std::array<std::size_t, 4> all_dims{0, 1, 2, 3};
-constexpr std::array<std::size_t, 3> without_batch{1, 2, 3};
-constexpr std::array<std::size_t, 2> heads_alone{1, 3};
-
-/// What an operand touches, and how its rows lie there.
-BufferRange check_rows(const Call& call, std::string_view name, const MapOperand& operand,
-                       const Shape4& shape, Dims dims, DType dtype, Access access, HeadRows& rows) {
-  const Size elements = call.product({shape[0], shape[1], shape[2], shape[3]});
-  std::array<Size, 3> steps{};
-  const auto finish = [&](const auto& step_of) {
-    Size within = shape[3];
-    for (std::size_t dim = steps.size(); dim-- > 0;) {
-      steps[dim] = shape[dim] == 1 ? within : step_of(dim, within);
-      within = steps[dim] * shape[dim];
+/// Everything beside the plain call but where keys and queries lie.
+void check_options(const Call& call, AttentionRequest& r, double soft_cap,
+                   std::optional<Size> window_left, std::optional<Size> window_right,
+                   std::optional<Size> value_dim, bool at_end) {
+  AttentionOptions& options = r.options;
+  if (soft_cap != 0) {
+    call.positive_finite("soft_cap", soft_cap);
+    options.soft_cap = static_cast<float>(soft_cap);
+    if (!std::isfinite(options.soft_cap) || options.soft_cap < 1e-30f) {
+      call.invalid(text("soft_cap is ", soft_cap, ", which is out of the range of float32"));
     }
-    rows = {steps[0], steps[1], steps[2]};
-  };
-  if (operand.strides.empty() && operand.offset == 0) {
-    finish([](std::size_t, Size within) { return within; });
-    return call.buffer(name, operand.buffer, elements, dtype);
   }
-  // Strides may leave out dimensions in front that have a single place.
-  const std::size_t given = operand.strides.size();
-  const std::size_t left_out = given < dims.size() && given > 0 ? dims.size() - given : 0;
-  const auto single = [&](std::size_t dim) { return shape[dim] == 1; };
-  if (std::ranges::all_of(dims.first(left_out), single)) dims = dims.subspan(left_out);
-  std::array<Size, 4> sizes;
-  for (std::size_t i = 0; i < dims.size(); ++i) sizes[i] = shape[dims[i]];
-  const std::span<const Size> own_shape = std::span(sizes).first(dims.size());
-  const RowStrides by_rows(own_shape);
-  const auto checked = check_operand(call, name, operand, own_shape, by_rows, dtype,
-                                     access != Access::read, "its shape");
-  if (!checked) return {};
-  const std::span<const Size> strides = by_rows.of(operand);
-  const auto refuse = [&](std::size_t i, std::string_view expected) {
-    call.invalid(text(name, ".strides[", i, "] is ", strides[i], ", expected ", expected,
-                      "; copy it to where its rows lie so"));
-  };
-  for (std::size_t i = 0; i + 1 < dims.size(); ++i) {
-    if (sizes[i] > 1 && strides[i] < 0) refuse(i, "0 or more");
+  if (window_left) call.not_negative("window_left", *window_left);
+  if (window_right) call.not_negative("window_right", *window_right);
+  if (value_dim) {
+    call.positive("value_dim", *value_dim);
+    r.value_dim = *value_dim;
   }
-  if (shape[3] > 1 && strides.back() != 1) refuse(dims.size() - 1, "1, the elements side by side");
-  finish([&](std::size_t dim, Size) {
-    std::size_t i = 0;
-    while (dims[i] != dim) ++i;
-    return strides[i];
-  });
+  if (at_end && r.q_offset != 0) {
+    call.invalid(text("q_offset is ", r.q_offset, ", expected 0 with at_end"));
+  }
+}
+
+/// Which keys and queries sequences have, and pages.
+void check_places(const Call& call, AttentionRequest& r, std::optional<Buffer> kv_lengths,
+                  std::optional<Buffer> page_table, std::optional<Size> page_size,
+                  std::optional<Size> pages, std::optional<Buffer> q_starts,
+                  std::optional<Buffer> kv_starts) {
+  AttentionOptions& options = r.options;
+  const auto needs = [&](bool given, std::string_view name, bool other, std::string_view what) {
+    if (given && !other) call.invalid(text(name, " needs ", what, ", which is not given"));
+  };
+  needs(page_table.has_value(), "page_table", page_size.has_value(), "page_size");
+  needs(page_table.has_value(), "page_table", pages.has_value(), "pages");
+  needs(page_size.has_value(), "page_size", page_table.has_value(), "page_table");
+  needs(pages.has_value(), "pages", page_table.has_value(), "page_table");
+  needs(kv_starts.has_value(), "kv_starts", q_starts.has_value(), "q_starts");
+  if (kv_starts && page_table) call.invalid("kv_starts goes without page_table");
+  if (kv_starts && kv_lengths) call.invalid("kv_starts goes without kv_lengths");
+  if (page_table) {
+    needs(q_starts.has_value(), "q_starts with page_table", kv_lengths.has_value(), "kv_lengths");
+  } else {
+    needs(q_starts.has_value(), "q_starts", kv_starts.has_value(), "kv_starts");
+  }
+  const auto numbers = [&](std::string_view name, std::optional<Buffer> given, Size count) {
+    return given ? call.buffer(name, *given, count, DType::int32) : BufferRange{};
+  };
+  constexpr Size most = std::numeric_limits<std::int32_t>::max();
+  const bool counted = kv_lengths || page_table || q_starts;
+  if (counted && r.seq_kv > most) {
+    call.invalid(text("seq_kv is ", r.seq_kv, ", more than int32 can count"));
+  }
+  if (q_starts && r.seq_q > most) {
+    call.invalid(text("seq_q is ", r.seq_q, ", more than int32 can count"));
+  }
+  options.kv_lengths = numbers("kv_lengths", kv_lengths, r.batch);
+  options.q_starts = numbers("q_starts", q_starts, call.add(r.batch, 1));
+  options.kv_starts = numbers("kv_starts", kv_starts, call.add(r.batch, 1));
+  if (!page_table) return;
+  call.positive("page_size", *page_size);
+  call.positive("pages", *pages);
+  if (r.seq_kv % *page_size != 0) {
+    call.invalid(text("page_size is ", *page_size, ", expected a divisor of seq_kv ", r.seq_kv));
+  }
+  if (*pages > most) call.invalid(text("pages is ", *pages, ", more than int32 can count"));
+  options.page_size = *page_size;
+  options.pages = *pages;
+  options.page_table =
+      numbers("page_table", page_table, call.mul(r.batch, r.seq_kv / *page_size));
+}
+
+void check_mask(const Call& call, AttentionRequest& r, const std::optional<MapOperand>& mask,
+                DType mask_dtype) {
+  call.known("mask_dtype", mask_dtype);
+  if (mask_dtype != DType::boolean && mask_dtype != r.dtype) {
+    call.invalid(text("mask_dtype is ", to_string(mask_dtype), ", expected bool or ",
+                      to_string(r.dtype), ", the dtype"));
+  }
+  AttentionOptions& options = r.options;
+  options.mask_dtype = mask_dtype;
+  if (!mask) return;
+  if (options.q_starts) call.invalid("mask goes without q_starts");
+  const Shape4 shape{r.batch, r.heads, r.seq_q, r.seq_kv};
+  const RowStrides by_rows(shape);
+  const auto checked =
+      check_operand(call, "mask", *mask, shape, by_rows, mask_dtype, false, "its shape");
+  const std::span<const Size> strides = by_rows.of(*mask);
+  std::array<Size, 4> steps{};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (shape[i] == 1) continue;
+    steps[i] = strides[i];
+    if (steps[i] < 0) {
+      call.invalid(text("mask.strides[", i, "] is ", steps[i], ", expected 0 or more"));
+    }
+  }
+  options.mask_rows = {steps[0], steps[1], steps[2]};
+  options.mask_key = steps[3];
   const auto [first, past] = checked->place;
-  return {checked->operand.allocation, static_cast<std::uint64_t>(first),
-          static_cast<std::uint64_t>(past - first)};
+  options.mask = {checked->operand.allocation, static_cast<std::uint64_t>(first),
+                  static_cast<std::uint64_t>(past - first)};
+}
+
+/// Which keys a query sees, and whether the plain call says the same.
+void place_window(const Call& call, AttentionRequest& r, std::optional<Size> left,
+                  std::optional<Size> right, bool at_end) {
+  AttentionOptions& options = r.options;
+  const Size limit = call.add(r.seq_q, r.seq_kv);
+  call.mul(limit, 4);
+  const bool counted = options.kv_lengths || options.q_starts;
+  options.at_end = at_end && counted;
+  const Size place = at_end && !counted ? r.seq_kv - r.seq_q : r.q_offset;
+  options.low = left ? std::clamp(place - *left, -limit, limit) : -limit;
+  options.high = limit;
+  if (right) options.high = std::min(limit, std::min(place, limit) + std::min(*right, limit));
+  if (r.causal) options.high = std::min(options.high, place);
+  r.plain = r.value_dim == r.head_dim && !options.mask && options.soft_cap == 0 && !counted &&
+            !options.page_table && options.low <= 1 - r.seq_q && options.high >= 0;
+  if (!r.plain) return;
+  r.causal = options.high < r.seq_kv - 1;
+  r.q_offset = r.causal ? options.high : 0;
 }
 
 }  // namespace
@@ -89,7 +159,13 @@ BufferRange check_rows(const Call& call, std::string_view name, const MapOperand
 void Backend::attention(const MapOperand& q, const MapOperand& k, const MapOperand& v,
                         const MapOperand& o, Size batch, Size heads, Size seq_q, Size seq_kv,
                         Size head_dim, double scale, bool causal, Size q_offset,
-                        std::optional<Size> kv_heads, DType dtype) {
+                        std::optional<Size> kv_heads, DType dtype,
+                        const std::optional<MapOperand>& mask, DType mask_dtype, double soft_cap,
+                        std::optional<Size> window_left, std::optional<Size> window_right,
+                        std::optional<Size> value_dim, bool at_end,
+                        std::optional<Buffer> kv_lengths, std::optional<Buffer> page_table,
+                        std::optional<Size> page_size, std::optional<Size> pages,
+                        std::optional<Buffer> q_starts, std::optional<Buffer> kv_starts) {
   Call call(*state_, "attention");
   call.positive("batch", batch);
   call.positive("heads", heads);
@@ -102,23 +178,45 @@ void Backend::attention(const MapOperand& q, const MapOperand& k, const MapOpera
   call.float_dtype(dtype);
   AttentionRequest r;
   r.kv_heads = check_kv_heads(call, heads, kv_heads);
-  const Shape4 of_q{batch, heads, seq_q, head_dim}, of_kv{batch, r.kv_heads, seq_kv, head_dim};
-  r.q = check_rows(call, "q", q, of_q, all_dims, dtype, Access::read, r.q_rows);
-  r.k = check_rows(call, "k", k, of_kv, all_dims, dtype, Access::read, r.k_rows);
-  r.v = check_rows(call, "v", v, of_kv, all_dims, dtype, Access::read, r.v_rows);
-  r.o = check_rows(call, "o", o, of_q, all_dims, dtype, Access::write, r.o_rows);
-  call.apart("o", r.o, "q", r.q);
-  call.apart("o", r.o, "k", r.k);
-  call.apart("o", r.o, "v", r.v);
   r.batch = batch;
   r.heads = heads;
   r.seq_q = seq_q;
   r.seq_kv = seq_kv;
   r.head_dim = head_dim;
+  r.value_dim = head_dim;
   r.scale = scale32;
   r.causal = causal;
   r.q_offset = q_offset;
   r.dtype = dtype;
+  r.plain = !(mask || mask_dtype != DType::boolean || soft_cap != 0 || window_left ||
+              window_right || value_dim || at_end || kv_lengths || page_table || page_size ||
+              pages || q_starts || kv_starts);
+  Shape4 of_q{batch, heads, seq_q, head_dim}, of_kv{batch, r.kv_heads, seq_kv, head_dim};
+  if (!r.plain) [[unlikely]] {
+    check_options(call, r, soft_cap, window_left, window_right, value_dim, at_end);
+    check_places(call, r, kv_lengths, page_table, page_size, pages, q_starts, kv_starts);
+    check_mask(call, r, mask, mask_dtype);
+    if (q_starts) of_q[0] = 1;
+    if (kv_starts) of_kv[0] = 1;
+    if (page_table) of_kv = {*pages, r.kv_heads, *page_size, head_dim};
+  }
+  Shape4 of_o = of_q, of_v = of_kv;
+  of_o[3] = of_v[3] = r.value_dim;
+  r.q = check_rows(call, "q", q, of_q, all_dims, dtype, Access::read, r.q_rows);
+  r.k = check_rows(call, "k", k, of_kv, all_dims, dtype, Access::read, r.k_rows);
+  r.v = check_rows(call, "v", v, of_v, all_dims, dtype, Access::read, r.v_rows);
+  r.o = check_rows(call, "o", o, of_o, all_dims, dtype, Access::write, r.o_rows);
+  call.apart("o", r.o, "q", r.q);
+  call.apart("o", r.o, "k", r.k);
+  call.apart("o", r.o, "v", r.v);
+  if (!r.plain) [[unlikely]] {
+    call.apart("o", r.o, "mask", r.options.mask);
+    call.apart("o", r.o, "kv_lengths", r.options.kv_lengths);
+    call.apart("o", r.o, "page_table", r.options.page_table);
+    call.apart("o", r.o, "q_starts", r.options.q_starts);
+    call.apart("o", r.o, "kv_starts", r.options.kv_starts);
+    place_window(call, r, window_left, window_right, at_end);
+  }
   call.checked();
   do_attention(r);
 }

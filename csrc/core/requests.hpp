@@ -202,20 +202,55 @@ struct HeadRows {
   }
 };
 
+/// What attention may be asked for besides.
+struct AttentionOptions {
+  BufferRange mask;           ///< null: none
+  HeadRows mask_rows{};       ///< of [batch, heads, seq_q], in elements of mask_dtype
+  Size mask_key = 0;          ///< the stride along seq_kv
+  DType mask_dtype{};         ///< boolean, or the request's
+  float soft_cap = 0;         ///< 0: none
+  /// Query i sees the keys from i + low to i + high, both included, and with at_end each of them
+  /// later by the sequence's keys less its queries. No further away than seq_q + seq_kv; what
+  /// `causal` and q_offset say is in them.
+  Size low = 0, high = 0;
+  bool at_end = false;  ///< only where keys or queries are counted on the device
+  Size page_size = 0, pages = 0;
+  BufferRange kv_lengths, page_table, q_starts, kv_starts;  ///< each may be null
+
+  static void operands(auto& r, const auto& visit) {
+    visit(r.mask, Access::read);
+    for (auto* range : {&r.kv_lengths, &r.page_table, &r.q_starts, &r.kv_starts}) {
+      visit(*range, Access::read);
+    }
+  }
+  void values(const auto& visit) const {
+    mask_rows.values(visit);
+    visit(packed(mask_dtype, at_end));
+    visit(soft_cap);
+    for (const Size size : {mask_key, low, high, page_size, pages}) visit(size);
+  }
+};
+
 struct AttentionRequest {
   BufferRange q, k, v, o;
-  HeadRows q_rows, k_rows, v_rows, o_rows;
-  Size batch, heads, kv_heads, seq_q, seq_kv, head_dim;
+  HeadRows q_rows, k_rows, v_rows, o_rows;  ///< batch of k and v is that of pages where there are
+  Size batch, heads, kv_heads, seq_q, seq_kv, head_dim, value_dim;
   float scale;
   bool causal;
   Size q_offset;
   DType dtype;
+  bool plain = true;  ///< value_dim is head_dim, and nothing is in options
+  AttentionOptions options;
 
   static void operands(auto& r, const auto& visit) {
     visit(r.q, Access::read);
     visit(r.k, Access::read);
     visit(r.v, Access::read);
-    visit(r.o, access(r.o, r.batch * r.heads * r.seq_q * r.head_dim, r.dtype));
+    if (r.plain) return visit(r.o, access(r.o, r.batch * r.heads * r.seq_q * r.head_dim, r.dtype));
+    const bool all = !r.options.q_starts;
+    visit(r.o, all ? access(r.o, r.batch * r.heads * r.seq_q * r.value_dim, r.dtype)
+                   : Access::update);
+    AttentionOptions::operands(r.options, visit);
   }
   static void head_rows(auto& r, const auto& visit) {
     visit(r.q, r.q_rows);
@@ -231,9 +266,12 @@ struct AttentionRequest {
       visit(size);
     }
     visit(r.scale);
-    visit(r.causal);
+    visit(packed(r.causal, r.plain));
     visit(r.q_offset);
     visit(r.dtype);
+    if (r.plain) return;
+    visit(r.value_dim);
+    r.options.values(visit);
   }
   /// What lies between the rows of an output stays.
   static Access access(const BufferRange& output, Size elements, DType dtype) {

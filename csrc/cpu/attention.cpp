@@ -8,6 +8,7 @@
 #include "cpu/elements.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
+#include "tilewright/error.hpp"
 
 // Softmax over keys that come in blocks: each query keeps the largest score so far, the sum of
 // e^(score - largest) and the sum of the values weighted by that; a new largest score scales both
@@ -445,6 +446,7 @@ void Attention<T>::attend(const Block& block, const Panel& queries, float* score
 }  // namespace
 
 void CpuBackend::do_attention(const AttentionRequest& r) {
+  if (!r.plain) throw Unsupported("attention: options are not there yet");
   r.dtype == DType::float16 ? Attention<Half>(r, *memory_).run()
                             : Attention<float>(r, *memory_).run();
 }

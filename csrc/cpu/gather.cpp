@@ -1,25 +1,15 @@
 #include <cstring>
-#include <limits>
-#include <type_traits>
 
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/elements.hpp"
+#include "cpu/not_a_number.hpp"
 #include "cpu/row_type.hpp"
 #include "cpu/thread_pool.hpp"
 
 namespace tilewright::cpu {
 
 namespace {
-
-template <class T>
-T not_a_number(DType dtype) {
-  if constexpr (std::is_same_v<T, Half>) {
-    return dtype == DType::bfloat16 ? 0x7fc0 : 0x7e00;
-  } else {
-    return std::numeric_limits<float>::quiet_NaN();
-  }
-}
 
 template <class T>
 void gather_rows(const GatherRequest& r, std::size_t begin, std::size_t end, std::size_t first,

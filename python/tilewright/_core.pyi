@@ -104,6 +104,10 @@ class PoolOp(enum.StrEnum):
     mean = "mean"
     mean_padded = "mean_padded"
 
+class RopePairing(enum.StrEnum):
+    halves = "halves"
+    neighbours = "neighbours"
+
 class QuantFormat(enum.StrEnum):
     q8_0 = "q8_0"
     q4_0 = "q4_0"
@@ -659,6 +663,19 @@ class Backend:
         q_offset: int = 0,
         kv_heads: int | None = None,
         dtype: str = "float32",
+        mask: _MapOperand | None = None,
+        mask_dtype: str = "bool",
+        soft_cap: float = 0.0,
+        window_left: int | None = None,
+        window_right: int | None = None,
+        value_dim: int | None = None,
+        at_end: bool = False,
+        kv_lengths: _Buffer | None = None,
+        page_table: _Buffer | None = None,
+        page_size: int | None = None,
+        pages: int | None = None,
+        q_starts: _Buffer | None = None,
+        kv_starts: _Buffer | None = None,
     ) -> None: ...
     def attention_scores(
         self,
@@ -732,10 +749,10 @@ class Backend:
     ) -> None: ...
     def rope(
         self,
-        x: _Buffer,
+        x: _MapOperand,
         cos: _Buffer,
         sin: _Buffer,
-        output: _Buffer,
+        output: _MapOperand,
         batch: int,
         heads: int,
         seq: int,
@@ -743,6 +760,11 @@ class Backend:
         table_rows: int,
         position: int = 0,
         dtype: str = "float32",
+        pairing: str = "halves",
+        rotary_dim: int | None = None,
+        positions: _Buffer | None = None,
+        positions_per_sequence: int = 1,
+        inverse: bool = False,
     ) -> None: ...
     def softmax(
         self,

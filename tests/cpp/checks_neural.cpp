@@ -280,7 +280,8 @@ TEST_CASE("rope: request and checks") {
   };
   rope(6, 10, 6);
   const auto& r = be.only<RopeRequest>();
-  CHECK(r.rows == 6);
+  CHECK(r.batch == 2);
+  CHECK(r.heads == 3);
   CHECK(r.seq == 4);
   CHECK(r.head_dim == 6);
   CHECK(r.position == 6);

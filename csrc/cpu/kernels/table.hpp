@@ -65,8 +65,12 @@ struct ElementKernels {
   /// (x - centre - offset) * factor * weight + bias; bias may be null.
   void (*normalize)(const T* x, std::size_t n, float centre, float offset, float factor,
                     const T* weight, const T* bias, T* output, Store how);
-  /// Rotates the pairs (i, i + half) by the angles of cos and sin.
-  void (*rotate)(const T* x, const T* cos, const T* sin, std::size_t half, T* output);
+  /// Rotates the pairs (i, i + half), or (2i, 2i + 1), by the angles of cos and sin, or with a
+  /// direction of -1 by their negatives.
+  void (*rotate)(const T* x, const T* cos, const T* sin, std::size_t half, float direction,
+                 T* output);
+  void (*rotate_neighbours)(const T* x, const T* cos, const T* sin, std::size_t half,
+                            float direction, T* output);
 };
 
 /// The inner loops that are compiled once for each instruction set. All work on one thread; sizes

@@ -256,6 +256,7 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
 
 void GpuBackend::launch_attention(const AttentionRequest& r) {
   constexpr std::string_view op = "attention";
+  if (!r.plain) throw Unsupported("attention: options are not there yet");
   require(op, r.dtype);
   const Size columns =
       std::clamp<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.head_dim))),

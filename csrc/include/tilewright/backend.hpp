@@ -247,19 +247,52 @@ class TILEWRIGHT_API Backend {
                               const Pair& dilation = {1, 1}, Size groups = 1,
                               DType dtype = DType::float32);
 
-  /// o = softmax(scale * q k^T) v with q, o [batch, heads, seq_q, head_dim] and
-  /// k, v [batch, kv_heads, seq_kv, head_dim]; head h reads kv head h / (heads / kv_heads).
-  /// causal: query i sees keys j <= i + q_offset. All sizes positive, scale finite and positive. No
-  /// seq_q x seq_kv matrix is stored.
+  /// o = softmax(scale * q k^T) v with q [batch, heads, seq_q, head_dim], k [batch, kv_heads,
+  /// seq_kv, head_dim], v [.., value_dim] and o [batch, heads, seq_q, value_dim]; head h reads kv
+  /// head h / (heads / kv_heads), and value_dim is head_dim unless given. The sizes are positive,
+  /// scale finite and positive. No seq_q x seq_kv matrix is stored.
   ///
-  /// Operands of attention, attention_scores and weighted_sum may lie with strides, one for each
-  /// dimension, as a part of a cache, another order of the axes or a slice of a fused buffer does,
-  /// and are used where they lie. The last stride must be 1, the others 0 or more, and the elements
-  /// of an output apart; strides may leave out dimensions in front that have a single place.
+  /// Query i of a sequence stands at place p = i + q_offset, or with `at_end` where the last query
+  /// stands at the last key: p = i + keys - queries. It sees the keys j with j >= p - window_left
+  /// and j <= p + window_right, each side unbounded unless given; causal: and j <= p. soft_cap > 0:
+  /// a score s becomes soft_cap * tanh(s / soft_cap). `mask`, after that, is by strides, 0 to
+  /// broadcast it, over [batch, heads, seq_q, seq_kv]: of bool, true where a key may be seen, or of
+  /// dtype, added to the scores. With any of the arguments from `mask` on a row that sees no key,
+  /// or whose scores are all -infinity, is 0.
+  ///
+  /// kv_lengths, int32 [batch]: the keys that each sequence has, of the seq_kv that it has room
+  /// for; numbers outside [0, seq_kv] are the nearest inside. page_table, int32 [batch,
+  /// seq_kv / page_size]: k and v are [pages, kv_heads, page_size, dim], and key j of sequence b
+  /// is row j % page_size of page page_table[b, j / page_size]; page_size divides seq_kv. A page
+  /// outside [0, pages), of keys that are seen, makes NaN of what sees them.
+  ///
+  /// q_starts and kv_starts, int32 [batch + 1], both or neither: sequences lie behind each other
+  /// and may be of any lengths. q and o are [1, heads, seq_q, dim], k and v [1, kv_heads, seq_kv,
+  /// dim], and sequence b has the queries from q_starts[b] to q_starts[b + 1] and the keys from
+  /// kv_starts[b] to kv_starts[b + 1]. They ascend from 0: where they do not, o is undefined. Rows
+  /// of o in no sequence stay. With page_table there are q_starts and kv_lengths and no kv_starts.
+  /// mask goes with neither.
+  ///
+  /// Operands of attention, attention_scores, weighted_sum and rope may lie with strides, one for
+  /// each dimension, as a part of a cache, another order of the axes or a slice of a fused buffer
+  /// does, and are used where they lie. The last stride must be 1, the others 0 or more, and the
+  /// elements of an output apart; strides may leave out dimensions in front that have a single
+  /// place.
   void attention(const MapOperand& q, const MapOperand& k, const MapOperand& v, const MapOperand& o,
                  Size batch, Size heads, Size seq_q, Size seq_kv, Size head_dim, double scale,
                  bool causal, Size q_offset = 0, std::optional<Size> kv_heads = std::nullopt,
-                 DType dtype = DType::float32);
+                 DType dtype = DType::float32,
+                 const std::optional<MapOperand>& mask = std::nullopt,
+                 DType mask_dtype = DType::boolean, double soft_cap = 0,
+                 std::optional<Size> window_left = std::nullopt,
+                 std::optional<Size> window_right = std::nullopt,
+                 std::optional<Size> value_dim = std::nullopt, bool at_end = false,
+                 std::optional<Buffer> kv_lengths = std::nullopt,
+                 std::optional<Buffer> page_table = std::nullopt,
+                 std::optional<Size> page_size = std::nullopt,
+                 std::optional<Size> pages = std::nullopt,
+                 std::optional<Buffer> q_starts = std::nullopt,
+                 std::optional<Buffer> kv_starts = std::nullopt);
 
   /// scores[heads, seq] = scale * keys[kv_heads, seq, head_dim] . q[heads, head_dim].
   void attention_scores(const MapOperand& q, const MapOperand& keys, const MapOperand& scores,
@@ -287,11 +320,20 @@ class TILEWRIGHT_API Backend {
   void silu(Buffer input, Buffer output, Size n, DType dtype = DType::float32);
   void gelu(Buffer input, Buffer output, Size n, DType dtype = DType::float32);
 
-  /// Rotates the pairs (i, i + head_dim/2) of x[batch, heads, seq, head_dim] by the angles whose
-  /// cosines and sines are row `position + s` of cos and sin [table_rows, head_dim/2]. output may
-  /// be x.
-  void rope(Buffer x, Buffer cos, Buffer sin, Buffer output, Size batch, Size heads, Size seq,
-            Size head_dim, Size table_rows, Size position = 0, DType dtype = DType::float32);
+  /// Rotates pairs of the first rotary_dim elements, head_dim unless given, of each row of x[batch,
+  /// heads, seq, head_dim], and copies the others: the pairs (i, i + rotary_dim/2), or by
+  /// `pairing` the neighbours (2i, 2i + 1). The angles, with `inverse` their negatives, are those
+  /// whose cosines and sines are row `position + s` of cos and sin [table_rows, rotary_dim/2].
+  /// positions, int32 [batch, positions_per_sequence], are in place of position, which is 0 then:
+  /// one for each sequence, whose place s takes row positions[b] + s, or seq of them, one for each
+  /// place. A row outside the table gives NaN in what is rotated. output may be x. Both may lie
+  /// with strides, as attention's operands.
+  void rope(const MapOperand& x, Buffer cos, Buffer sin, const MapOperand& output, Size batch,
+            Size heads, Size seq, Size head_dim, Size table_rows, Size position = 0,
+            DType dtype = DType::float32, RopePairing pairing = RopePairing::halves,
+            std::optional<Size> rotary_dim = std::nullopt,
+            std::optional<Buffer> positions = std::nullopt, Size positions_per_sequence = 1,
+            bool inverse = false);
 
   /// output[planes, output_shape] from the windows of input[planes, shape], along 1 to 3 axes. At p
   /// of an axis a window has the elements p * stride - pad + k * dilation for k < window, those

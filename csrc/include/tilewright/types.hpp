@@ -41,6 +41,9 @@ enum class Transpose : std::uint8_t { none, transpose, conj_transpose };
 /// What the inputs of a mixed-precision product are rounded to.
 enum class Precision : std::uint8_t { float16, bfloat16 };
 
+/// Which elements rope() turns together: the first half with the second, or neighbours.
+enum class RopePairing : std::uint8_t { halves, neighbours };
+
 enum class UnaryOp : std::uint8_t {
   relu,
   sigmoid,
@@ -143,6 +146,12 @@ template <>
 struct EnumNames<Precision> {
   static constexpr std::string_view kind = "precision";
   static constexpr std::array<std::string_view, 2> values{"float16", "bfloat16"};
+};
+
+template <>
+struct EnumNames<RopePairing> {
+  static constexpr std::string_view kind = "pairing";
+  static constexpr std::array<std::string_view, 2> values{"halves", "neighbours"};
 };
 
 template <>
