@@ -13,7 +13,7 @@ void each(const Call& call, std::string_view name, std::span<const Size> sizes, 
           Size least) {
   if (sizes.size() != axes) {
     call.invalid(text(name, " has ", sizes.size(), " numbers, expected ", axes,
-                      ", one for each axis of shape"));
+                      axes == 0 ? ", as window has" : ", one for each axis of shape"));
   }
   for (std::size_t i = 0; i < axes; ++i) {
     if (sizes[i] < least) {
@@ -73,8 +73,8 @@ void check_pool_op(const Call& call, PoolOp op, double divisor, bool has_places,
                       ", and only max has places"));
   }
   if (has_places && windows.elements() > std::numeric_limits<std::int32_t>::max()) {
-    call.invalid(text("shape has ", windows.elements(),
-                      " elements, more than places of int32 count"));
+    call.invalid(
+        text("shape has ", windows.elements(), " elements, more than places of int32 count"));
   }
 }
 

@@ -712,7 +712,7 @@ class Backend:
         stride: Sequence[int],
         pad: Sequence[int],
         dilation: Sequence[int],
-        divisor: float = 0,
+        divisor: float = 0.0,
         places: _Buffer | None = None,
         dtype: str = "float32",
     ) -> None: ...
@@ -728,7 +728,7 @@ class Backend:
         stride: Sequence[int],
         pad: Sequence[int],
         dilation: Sequence[int],
-        divisor: float = 0,
+        divisor: float = 0.0,
         places: _Buffer | None = None,
         dtype: str = "float32",
     ) -> None: ...

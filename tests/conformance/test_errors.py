@@ -48,7 +48,7 @@ OTHERS = {
 }  # fmt: skip
 
 # None stands for the default of these.
-OPTIONAL = {"output_dtype", "bias", "kv_heads", "turns"}
+OPTIONAL = {"output_dtype", "bias", "kv_heads", "places", "turns"}
 
 
 def trait_calls() -> dict[str, list[str]]:

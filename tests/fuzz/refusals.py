@@ -31,7 +31,7 @@ NEGATIVE = [-1, -(2**31), -(2**62), -(2**63)]
 NO_INTEGERS = [*NEGATIVE, 2**63, 2**64, 2**200, *NO_NUMBERS]
 LARGE = [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**61, 2**62, 2**63 - 1]
 #: arguments that may be None
-OPTIONAL = {"bias", "kv_heads", "output_dtype", "turns"}
+OPTIONAL = {"bias", "kv_heads", "output_dtype", "places", "turns"}
 #: what a refused call may take of the machine
 MOST_MEMORY = 64 << 20
 

@@ -52,8 +52,8 @@ inline std::optional<ResampleRequest> checked_resample(
   any_float(call, dtype);
   ResampleRequest r;
   r.input = call.buffer("input", input, call.product({planes, shape[0], shape[1]}), dtype);
-  r.output = call.buffer("output", output,
-                         call.product({planes, output_shape[0], output_shape[1]}), dtype);
+  r.output = call.buffer("output", output, call.product({planes, output_shape[0], output_shape[1]}),
+                         dtype);
   call.apart("output", r.output, "input", r.input);
   const DType weight = dtype == DType::float64 ? DType::float64 : DType::float32;
   const auto axis = [&](int i, std::string_view of, std::string_view spans_name, Buffer spans,
@@ -73,8 +73,8 @@ inline std::optional<ResampleRequest> checked_resample(
     return made;
   };
   r.rows = axis(0, "row_taps", "row_spans", row_spans, "row_weights", row_weights, row_taps);
-  r.columns = axis(1, "column_taps", "column_spans", column_spans, "column_weights",
-                   column_weights, column_taps);
+  r.columns = axis(1, "column_taps", "column_spans", column_spans, "column_weights", column_weights,
+                   column_taps);
   r.planes = planes;
   r.dtype = dtype;
   if (planes == 0) return std::nullopt;

@@ -4,6 +4,7 @@
 #include "cpu/kernels/quantized_table.hpp"
 #include "cpu/kernels/random_table.hpp"
 #include "cpu/kernels/sort_table.hpp"
+#include "cpu/kernels/windows_table.hpp"
 #include "cpu/processor.hpp"
 
 namespace tilewright::cpu {
@@ -14,6 +15,7 @@ extern const ProgramKernels program_kernels;
 extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const SortTable sorts;
+extern const WindowTable windows;
 }  // namespace baseline
 #if defined(TILEWRIGHT_X86_KERNELS)
 namespace avx2 {
@@ -22,6 +24,7 @@ extern const ProgramKernels program_kernels;
 extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const SortTable sorts;
+extern const WindowTable windows;
 }  // namespace avx2
 namespace avx512 {
 extern const KernelTable table;
@@ -29,6 +32,7 @@ extern const ProgramKernels program_kernels;
 extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const SortTable sorts;
+extern const WindowTable windows;
 }  // namespace avx512
 #endif
 
@@ -75,6 +79,15 @@ const SortTable& sort_table() {
   if (isa == Isa::avx2) return avx2::sorts;
 #endif
   return baseline::sorts;
+}
+
+const WindowTable& window_table() {
+#if defined(TILEWRIGHT_X86_KERNELS)
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::windows;
+  if (isa == Isa::avx2) return avx2::windows;
+#endif
+  return baseline::windows;
 }
 
 }  // namespace tilewright::cpu

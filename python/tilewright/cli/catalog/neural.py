@@ -191,6 +191,71 @@ def _rope(draw: Draw, batch: int, heads: int, seq: int, dim: int) -> Problem:
     )
 
 
+def _pool(op: str) -> Callable[[Draw, int, int, int], Problem]:
+    """Windows of 2 by 2, side by side."""
+
+    def build(draw: Draw, planes: int, height: int, width: int) -> Problem:
+        half = (height // 2, width // 2)
+        sizes_of = (planes, (height, width), half, (2, 2), (2, 2), (0, 0), (1, 1))
+        return Problem(
+            shape=by(planes, height, width),
+            inputs=[draw.normal(planes, height, width)],
+            output=draw.zeros(planes, *half),
+            call=lambda be, x, out: be.pool(op, x[0], out, *sizes_of, 0, None, draw.dtype),
+            numpy=lambda x, out=None: numpy_ops.pool(op, x),
+        )
+
+    return build
+
+
+def _pool_backward(op: str) -> Callable[[Draw, int, int, int], Problem]:
+    def build(draw: Draw, planes: int, height: int, width: int) -> Problem:
+        half = (height // 2, width // 2)
+        sizes_of = (planes, (height, width), half, (2, 2), (2, 2), (0, 0), (1, 1))
+        inputs = [draw.normal(planes, *half)]
+        if op == "max":
+            rows, columns = np.ogrid[: half[0], : half[1]]
+            # One of the four, another one from window to window.
+            places = (2 * rows + rows % 2) * width + 2 * columns + columns % 2
+            inputs.append(np.broadcast_to(places, (planes, *half)).astype(np.int32))
+        return Problem(
+            shape=by(planes, height, width),
+            inputs=inputs,
+            output=draw.zeros(planes, height, width),
+            call=lambda be, x, out: be.pool_backward(
+                op, x[0], out, *sizes_of, 0, x[1] if op == "max" else None, draw.dtype
+            ),
+            numpy=lambda grad, places=None, out=None: numpy_ops.pool_backward(
+                grad, places, (height, width)
+            ),
+        )
+
+    return build
+
+
+def _resample(draw: Draw, planes: int, height: int, width: int) -> Problem:
+    """To twice the rows and columns, between two neighbours each."""
+
+    def table(length: int) -> tuple[AnyArray, AnyArray]:
+        at = np.clip((np.arange(2 * length) + 0.5) / 2 - 0.5, 0, length - 1)
+        first = np.minimum(at.astype(np.int32), length - 2)
+        spans = np.stack([first, np.full(2 * length, 2)], axis=1).astype(np.int32)
+        return spans, np.stack([1 - (at - first), at - first], axis=1).astype(np.float32)
+
+    rows, columns = table(height), table(width)
+    return Problem(
+        shape=by(planes, height, width),
+        inputs=[draw.normal(planes, height, width), *rows, *columns],
+        output=draw.zeros(planes, 2 * height, 2 * width),
+        call=lambda be, x, out: be.resample(
+            *(x[0], out, planes, (height, width), (2 * height, 2 * width)),
+            *(x[1], x[2], 2, x[3], x[4], 2, draw.dtype),
+        ),
+        numpy=lambda x, *tables, out=None: numpy_ops.resample(x, *tables),
+        slack=16.0,
+    )
+
+
 def _gather(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
     output = draw.zeros(picked, row_size)
     return Problem(
@@ -225,6 +290,7 @@ def _scatter(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
     )
 
 
+_PLANES = sizes((3, 8, 6), (512, 112, 112), (2048, 112, 112))
 _IMAGES = sizes((2, 5, 7, 9), (8, 64, 64, 56), (32, 128, 128, 56))
 _HEADS = sizes((2, 4, 37, 16), (1, 8, 1024, 64), (1, 32, 2048, 128))
 _ROWS = sizes((7, 129), (8192, 1024), (16384, 4096))
@@ -250,6 +316,12 @@ CASES = [
     Case("silu", GROUP, _silu, _VECTORS),
     Case("gelu", GROUP, _gelu, _VECTORS),
     Case("rope", GROUP, _rope, sizes((2, 3, 11, 16), (1, 32, 2048, 128), (1, 32, 16384, 128))),
+    Case("pool", GROUP, _pool("max"), _PLANES, "max"),
+    Case("pool", GROUP, _pool("mean"), _PLANES, "mean"),
+    Case("pool", GROUP, _pool("mean_padded"), _PLANES, "mean_padded"),
+    Case("pool_backward", GROUP, _pool_backward("max"), _PLANES, "max"),
+    Case("pool_backward", GROUP, _pool_backward("mean"), _PLANES, "mean"),
+    Case("resample", GROUP, _resample, sizes((3, 8, 6), (128, 112, 112), (512, 112, 112))),
     Case("gather", GROUP, _gather, _TABLE),
     Case("scatter", GROUP, _scatter, _TABLE),
 ]

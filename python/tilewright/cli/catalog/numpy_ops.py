@@ -145,3 +145,33 @@ def to_bfloat16(x: AnyArray) -> AnyArray:
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
     result: AnyArray = rounded.view(np.float32).astype(x.dtype)
     return result
+
+
+def pool(op: str, x: AnyArray) -> AnyArray:
+    """Of windows of 2 by 2, side by side."""
+    planes, height, width = x.shape
+    windows = x.reshape(planes, height // 2, 2, width // 2, 2)
+    result: AnyArray = windows.max((2, 4)) if op == "max" else windows.mean((2, 4))
+    return result
+
+
+def pool_backward(grad: AnyArray, places: AnyArray | None, shape: tuple[int, int]) -> AnyArray:
+    """The same windows: of the mean, or of the largest at their places."""
+    if places is None:
+        return (grad / 4).repeat(2, 1).repeat(2, 2)
+    result = np.zeros((len(grad), shape[0] * shape[1]), grad.dtype)
+    np.put_along_axis(
+        result, places.reshape(len(grad), -1).astype(np.int64), grad.reshape(len(grad), -1), 1
+    )
+    return result.reshape(len(grad), *shape)
+
+
+def resample(
+    x: AnyArray, row_spans: AnyArray, rows: AnyArray, column_spans: AnyArray, columns: AnyArray
+) -> AnyArray:
+    """Between two neighbours of each axis."""
+    top, left = row_spans[:, 0].astype(np.int64), column_spans[:, 0].astype(np.int64)
+    rows, columns = rows.astype(x.dtype), columns.astype(x.dtype)
+    tall = x[:, top] * rows[:, :1] + x[:, top + 1] * rows[:, 1:]
+    result: AnyArray = tall[:, :, left] * columns[:, 0] + tall[:, :, left + 1] * columns[:, 1]
+    return result
