@@ -1,18 +1,22 @@
-"""Windows that slide along axes: where they lie, as views whose last axes are a window's places."""
+"""Windows that slide along axes, and poolings of what they have."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright.nn.running import to_truth
+from tilewright.nn.running import reduced, to_truth
 from tilewright.operands import invalid, shown, to_integer
 
 if TYPE_CHECKING:
     from tilewright.array import Array
+    from tilewright.program import Value
 
     Sizes = int | tuple[int, ...]
+
+INT32 = np.dtype(np.int32)
 
 
 def to_sizes(call: str, name: str, given: Any, axes: int, least: int) -> tuple[int, ...]:
@@ -37,15 +41,16 @@ class Axis(NamedTuple):
     dilation: int
     out: int
 
-    @property
-    def reach(self) -> int:
-        """From a window's first place to its last."""
-        return (self.window - 1) * self.dilation
 
-    @property
-    def padded(self) -> int:
-        """The places that all windows lie in, from the first one's first."""
-        return (self.out - 1) * self.stride + self.reach + 1
+class SizesOfAxes(NamedTuple):
+    """What pool() takes; without windows they are adaptive."""
+
+    shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    window: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    pad: tuple[int, ...] = ()
+    dilation: tuple[int, ...] = ()
 
 
 class Windows:
@@ -61,6 +66,7 @@ class Windows:
                 f"x has shape {x.shape}, expected {axes + 2} dimensions, [batch, channels, ...], "
                 f"or {axes + 1} without batch",
             )
+        _check_elements(call, x, axes)
         sizes = to_sizes(call, "kernel_size", kernel_size, axes, 1)
         steps = sizes if stride is None else to_sizes(call, "stride", stride, axes, 1)
         pads = to_sizes(call, "padding", padding, axes, 0)
@@ -71,11 +77,7 @@ class Windows:
             self._axis(call, *one, up)
             for one in zip(x.shape[x.ndim - axes :], sizes, steps, pads, gaps, strict=True)
         )
-        self.out = tuple(one.out for one in self.axes)
-        self.shape = (*self.lead, *self.out)
-        # With the places of each window behind.
-        self.whole = (*self.shape, *sizes)
-        self.inner = tuple(range(len(self.shape), len(self.whole)))
+        self.shape = (*self.lead, *(one.out for one in self.axes))
 
     @staticmethod
     def _axis(
@@ -97,68 +99,119 @@ class Windows:
             out -= 1  # Each window starts in the input or in front of it.
         return Axis(length, window, stride, padding, dilation, out)
 
-    def padded(self, x: Array, filler: float) -> Array:
-        """x as far as windows reach, with a number where it is not: itself where they leave it
-        nowhere."""
-        if all(one.padding == 0 and one.padded <= one.length for one in self.axes):
-            return x
-        shape = (*self.lead, *(one.padded for one in self.axes))
-        made = x.backend._new(shape, x.dtype)
-        made[...] = filler
-        inside = [slice(None)] * len(self.lead)
-        own = list(inside)
-        for one in self.axes:
-            count = min(one.length, one.padded - one.padding)
-            inside.append(slice(one.padding, one.padding + count))
-            own.append(slice(0, count))
-        made[tuple(inside)] = x[tuple(own)]
-        return made
+    @property
+    def are_planes(self) -> bool:
+        """Whether there is one window, which is the whole of its plane."""
+        return all(
+            one.out == 1 and one.padding == 0 and one.dilation == 1 and one.window >= one.length
+            for one in self.axes
+        )
 
-    def of(self, padded: Array) -> Array:
-        """Each output's window, as a view of what padded() gave."""
-        first = len(self.lead)
-        strides = padded.strides
-        outer = [step * one.stride for step, one in zip(strides[first:], self.axes, strict=True)]
-        inner = [step * one.dilation for step, one in zip(strides[first:], self.axes, strict=True)]
-        return padded._view(self.whole, (*strides[:first], *outer, *inner), padded.offset)
+    @property
+    def sizes(self) -> SizesOfAxes:
+        return SizesOfAxes(
+            tuple(one.length for one in self.axes),
+            tuple(one.out for one in self.axes),
+            tuple(one.window for one in self.axes),
+            tuple(one.stride for one in self.axes),
+            tuple(one.padding for one in self.axes),
+            tuple(one.dilation for one in self.axes),
+        )
 
-    def counts(self, include_pad: bool) -> list[np.ndarray[Any, Any]]:
-        """For each axis how many places of each window count, in the input or in its padding."""
-        found = []
-        for one in self.axes:
-            starts = np.arange(one.out)[:, None] * one.stride - one.padding
-            places = starts + np.arange(one.window) * one.dilation
-            low, high = (-one.padding, one.length + one.padding) if include_pad else (0, one.length)
-            found.append(((places >= low) & (places < high)).sum(axis=1))
-        return found
 
-    # The way back ---------------------------------------------------------------------------------
+class Parts:
+    """As many windows along each axis as output_size says, of as equal lengths as there are."""
 
-    def spread(self, y: Array, filler: float) -> Array:
-        """What outputs have, at the first place of each one's window and a number elsewhere, with
-        room in front for windows that end there."""
-        shape = (*self.lead, *(one.reach + self._behind(one) for one in self.axes))
-        made = y.backend._new(shape, y.dtype)
-        made[...] = filler
-        inside: list[slice] = [slice(None)] * len(self.lead)
-        for one in self.axes:
-            inside.append(slice(one.reach, one.reach + (one.out - 1) * one.stride + 1, one.stride))
-        made[tuple(inside)] = y
-        return made
+    def __init__(self, call: str, x: Array, axes: int, output_size: Any) -> None:
+        if x.ndim not in (axes + 1, axes + 2):
+            invalid(call, f"x has shape {x.shape}, expected {axes + 2} dimensions, or one less")
+        self.lead, self.lengths = x.shape[: x.ndim - axes], x.shape[x.ndim - axes :]
+        if isinstance(output_size, (tuple, list)) and len(output_size) == axes:
+            pairs = zip(output_size, self.lengths, strict=True)
+            output_size = tuple(length if one is None else one for one, length in pairs)
+        self.out = to_sizes(call, "output_size", output_size, axes, 1)
+        _check_elements(call, x, axes)
+        self.shape = (*self.lead, *self.out)
 
-    @staticmethod
-    def _behind(one: Axis) -> int:
-        return max(one.padded - one.reach, one.length + one.padding)
+    @property
+    def are_planes(self) -> bool:
+        return all(one == 1 for one in self.out)
 
-    def covering(self, spread: Array) -> Array:
-        """For each place of the input the windows that have it, as a view of what spread() gave:
-        the last axes count a window's places."""
-        first = len(self.lead)
-        strides, offset = spread.strides, spread.offset
-        lengths = tuple(one.length for one in self.axes)
-        inner = []
-        for step, one in zip(strides[first:], self.axes, strict=True):
-            offset += step * (one.reach + one.padding)
-            inner.append(-step * one.dilation)
-        shape = (*self.lead, *lengths, *(one.window for one in self.axes))
-        return spread._view(shape, (*strides, *inner), offset)
+    @property
+    def sizes(self) -> SizesOfAxes:
+        return SizesOfAxes(self.lengths, self.out)
+
+
+def _check_elements(call: str, x: Array, axes: int) -> None:
+    if 0 in x.shape[x.ndim - axes :]:
+        invalid(call, f"x has shape {x.shape}, expected elements along the last axes")
+
+
+def _itself(x: Value) -> Value:
+    return x
+
+
+def _over(total: Value, count: Value) -> Value:
+    return total / count
+
+
+def pooled(
+    op: str, x: Array, windows: Windows | Parts, divisor: float = 0, with_places: bool = False
+) -> tuple[Array, Array | None]:
+    """What windows have the most of or on average, and the places of the largest."""
+    if windows.are_planes and not with_places and x.size:
+        first = len(windows.lead)
+        axes = range(first, x.ndim)
+        if op == "max":
+            found = reduced("max", _itself, x, [x], axes, x.dtype)
+        else:
+            count = divisor or float(math.prod(x.shape[first:]))
+            found = reduced("sum", _itself, x, [x], axes, x.dtype, _over, [count])
+        return found.reshape(windows.shape, copy=False), None
+    result = x.backend._new(windows.shape, x.dtype)
+    places = x.backend._new(windows.shape, INT32) if with_places else None
+    if result.size:
+        x.backend.pool(
+            op, x._contiguous(), result, math.prod(windows.lead), *windows.sizes, divisor, places,
+            x.stored_as,
+        )  # fmt: skip
+    return result, places
+
+
+def pooled_backward(
+    op: str, grad: Array, x: Array, windows: Windows | Parts, divisor: float = 0,
+    places: Array | None = None,
+) -> Array:  # fmt: skip
+    """The gradient of pooled() by x."""
+    result = x.backend._new(x.shape, x.dtype)
+    if result.size:
+        x.backend.pool_backward(
+            op, grad._contiguous(), result, math.prod(windows.lead), *windows.sizes, divisor,
+            None if places is None else places._contiguous(), x.stored_as,
+        )  # fmt: skip
+    return result
+
+
+def max_gradient(call: str, grad: Array, x: Array, windows: Windows | Parts, indices: Any) -> Array:
+    """That of the largest by x, from the places that it gave, or where there are none by looking
+    for them again."""
+    from tilewright.namespace.mixed import an_array
+
+    check_grad(call, grad, windows)
+    if indices is None:
+        _, indices = pooled("max", x, windows, with_places=True)
+    else:
+        indices = an_array(call, indices, "indices")
+        x.backend._own(call, "indices", indices)
+        if indices.shape != windows.shape or indices.dtype != INT32:
+            invalid(
+                call,
+                f"indices is {indices.dtype} of shape {indices.shape}, expected int32 of shape "
+                f"{windows.shape}",
+            )
+    return pooled_backward("max", grad, x, windows, places=indices)
+
+
+def check_grad(call: str, grad: Array, windows: Windows | Parts) -> None:
+    if grad.shape != windows.shape:
+        invalid(call, f"grad has shape {grad.shape}, expected {windows.shape} as the result has")
