@@ -1,0 +1,196 @@
+"""Interpolation along one to three axes, and its gradient: two axes are one launch."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tilewright.nn.running import floats, to_truth, wide_of
+from tilewright.nn.taps import Taps, taps_of, turned_taps_of
+from tilewright.nn.windows import Parts, pooled, pooled_backward
+from tilewright.operands import invalid, shown, to_integer
+
+if TYPE_CHECKING:
+    from tilewright.array import Array
+
+# The axes that each mode takes, and what it is along each of them.
+MODES = {
+    "nearest": ((1, 2, 3), "nearest"),
+    "nearest-exact": ((1, 2, 3), "nearest-exact"),
+    "linear": ((1,), "linear"),
+    "bilinear": ((2,), "linear"),
+    "trilinear": ((3,), "linear"),
+    "bicubic": ((2,), "cubic"),
+    "area": ((1, 2, 3), "area"),
+}
+SMOOTH = ("bilinear", "bicubic")
+
+
+class _Resizing(NamedTuple):
+    lead: tuple[int, ...]
+    lengths: tuple[int, ...]
+    out: tuple[int, ...]
+    scales: tuple[float | None, ...]
+    kind: str
+    aligned: bool
+    smooth: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.lead, *self.out)
+
+    def taps(self, axis: int, wide: str, back: bool) -> Taps:
+        return (turned_taps_of if back else taps_of)(
+            self.kind, self.lengths[axis], self.out[axis], self.aligned, self.scales[axis],
+            self.smooth, wide,
+        )  # fmt: skip
+
+
+def _scales(call: str, given: Any, axes: int) -> tuple[float, ...]:
+    each = given if isinstance(given, (tuple, list)) else (given,) * axes
+    right = len(each) == axes and all(
+        isinstance(one, (int, float, np.integer, np.floating))
+        and not isinstance(one, bool)
+        and 0 < one < math.inf
+        for one in each
+    )
+    if not right:
+        invalid(
+            call,
+            f"scale_factor is {shown(given)}, expected a number above 0, or one for each of the "
+            f"{axes} axes",
+        )
+    return tuple(float(one) for one in each)
+
+
+def _resizing(
+    call: str, shape: tuple[int, ...], size: Any, scale_factor: Any, mode: Any,
+    align_corners: Any, antialias: Any,
+) -> _Resizing:  # fmt: skip
+    if not isinstance(mode, str) or mode not in MODES:
+        invalid(call, f"mode is {shown(mode)}, expected one of {', '.join(map(repr, MODES))}")
+    counts, kind = MODES[mode]
+    if len(shape) - 2 not in counts:
+        dimensions = " or ".join(str(count + 2) for count in counts)
+        invalid(
+            call, f"x has shape {shape}, expected {dimensions} dimensions, [batch, channels, ...]"
+        )
+    lengths = shape[2:]
+    axes = len(lengths)
+    if 0 in lengths:
+        invalid(call, f"x has shape {shape}, expected elements along the last axes")
+    if (size is None) == (scale_factor is None):
+        invalid(call, f"size is {shown(size)} and scale_factor is {shown(scale_factor)}, "
+                      "expected one of them")  # fmt: skip
+    scales: tuple[float | None, ...] = (None,) * axes
+    if size is not None:
+        each = size if isinstance(size, (tuple, list)) else (size,) * axes
+        if len(each) != axes:
+            invalid(call, f"size is {shown(size)}, expected {axes} integers, or one")
+        out = tuple(to_integer(call, "size", one) for one in each)
+    else:
+        found = _scales(call, scale_factor, axes)
+        scales = found
+        out = tuple(math.floor(n * by) for n, by in zip(lengths, found, strict=True))
+    for one in out:
+        if one < 1:
+            name, value = ("scale_factor", scale_factor) if size is None else ("size", size)
+            invalid(call, f"{name} is {shown(value)}, which gives {one} elements, expected 1 at "
+                          "least")  # fmt: skip
+    aligned = align_corners is not None and to_truth(call, "align_corners", align_corners)
+    if align_corners is not None and kind not in ("linear", "cubic"):
+        invalid(call, f"align_corners is {align_corners}, expected None: mode is {mode!r}")
+    smooth = to_truth(call, "antialias", antialias)
+    if smooth and mode not in SMOOTH:
+        invalid(call, f"antialias is True, expected False: mode is {mode!r}")
+    return _Resizing(shape[:2], lengths, out, scales, kind, aligned, smooth)
+
+
+def _tables(backend: Any, taps: Taps | None) -> tuple[Any, Any, int]:
+    """On the device, as resample() takes them."""
+    if taps is None:
+        return 0, 0, 0
+    return backend._upload(taps.spans), backend._upload(taps.weights), taps.weights.shape[1]
+
+
+def _resampled(
+    x: Array, lead: tuple[int, ...], shape: tuple[int, int], taps: tuple[Taps | None, Taps | None]
+) -> Array:
+    """Planes [lead, shape] by the tables of both axes, None for one that stays as it is."""
+    backend = x.backend
+    out = tuple(
+        length if one is None else len(one.spans) for length, one in zip(shape, taps, strict=True)
+    )
+    result = backend._new((*lead, *out), x.dtype)
+    if result.size == 0:
+        return result
+    (row_spans, row_weights, row_taps), (column_spans, column_weights, column_taps) = (
+        _tables(backend, one) for one in taps
+    )
+    backend.resample(
+        x._contiguous(), result, math.prod(lead), shape, out, row_spans, row_weights, row_taps,
+        column_spans, column_weights, column_taps, x.stored_as,
+    )  # fmt: skip
+    return result
+
+
+def _resize(x: Array, to: _Resizing, back: bool) -> Array:
+    """x resampled, or the gradient that it is."""
+    wide = wide_of(x.dtype)
+    taps = [to.taps(axis, wide.name, back) for axis in range(len(to.out))]
+    lengths = to.out if back else to.lengths
+    used = [None if one.keeps(length) else one for one, length in zip(taps, lengths, strict=True)]
+    if len(used) == 1:
+        flat = (1, lengths[0])
+        found = _resampled(x, to.lead, flat, (None, used[0]))
+        return found.reshape((*to.lead, *found.shape[3:]), copy=False)
+    if len(used) == 2:
+        return _resampled(x, to.lead, (lengths[0], lengths[1]), (used[0], used[1]))
+    # Depth first, of planes whose rows are slices, and then each of these: not rounded between.
+    depth, height, width = lengths
+    found = x
+    if used[0] is not None:
+        found = x.astype(wide, copy=False)
+        found = _resampled(found, to.lead, (depth, height * width), (used[0], None))
+    slices = (*to.lead, len(taps[0].spans))
+    found = found.reshape((*slices, height, width))
+    found = _resampled(found, slices, (height, width), (used[1], used[2]))
+    result: Array = found.astype(x.dtype, copy=False)
+    return result
+
+
+def interpolate(
+    x: Array, /, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: bool | None = None, antialias: bool = False,
+) -> Array:  # fmt: skip
+    """x [batch, channels, ...] with other lengths of its one to three last axes: `size`, or
+    `scale_factor` times as long, as torch does it in each mode. "nearest" and "nearest-exact" copy
+    elements; antialias smooths what "bilinear" and "bicubic" make smaller."""
+    (x,) = floats("interpolate", x=x)
+    to = _resizing("interpolate", x.shape, size, scale_factor, mode, align_corners, antialias)
+    if to.kind == "area":
+        return pooled("mean", x, Parts("interpolate", x, len(to.out), to.out))[0]
+    return _resize(x, to, False)
+
+
+def interpolate_backward(
+    grad: Array, x: Any, /, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    align_corners: bool | None = None, antialias: bool = False,
+) -> Array:  # fmt: skip
+    """The gradient of interpolate() by x, of which only the shape counts: x or its shape."""
+    call = "interpolate_backward"
+    if isinstance(x, (tuple, list)):
+        (grad,) = floats(call, grad=grad)
+        shape = tuple(to_integer(call, "x", one) for one in x)
+    else:
+        grad, x = floats(call, grad=grad, x=x)
+        shape = x.shape
+    to = _resizing(call, shape, size, scale_factor, mode, align_corners, antialias)
+    if grad.shape != to.shape:
+        invalid(call, f"grad has shape {grad.shape}, expected {to.shape} as the result has")
+    if to.kind == "area":
+        like = grad.backend._new(shape, grad.dtype)
+        return pooled_backward("mean", grad, like, Parts(call, like, len(to.out), to.out))
+    return _resize(grad, to, True)
