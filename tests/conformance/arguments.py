@@ -74,14 +74,27 @@ class Out:
 
 
 @dataclass(frozen=True)
+class Absent:
+    """What the call leaves out, beside another argument of it."""
+
+    value: None = None
+
+
+@dataclass(frozen=True)
 class Host:
     """A NumPy array."""
 
     bytes: int
 
 
-Argument = Size | Index | Sizes | Name | Number | Flag | In | Out | Host
+Argument = Size | Index | Sizes | Name | Number | Flag | In | Out | Host | Absent
 Call = dict[str, Argument]
+
+#: Arguments that may be None, which stands for their default.
+OPTIONAL = {
+    "bias", "clip", "final_cell", "final_hidden", "initial_cell", "initial_hidden", "kv_heads",
+    "lengths", "output_dtype", "peepholes", "places", "projected", "projection", "turns",
+}  # fmt: skip
 
 DTYPE = Name("float32", also_wrong=("int32", "float64"))
 POSITIVE = (0.0, -1.0, np.nan, np.inf, -np.inf, 1e39, 1e-60)

@@ -16,7 +16,9 @@ import numpy as np
 
 from .arguments import (
     DTYPE,
+    OPTIONAL,
     POSITIVE,
+    Absent,
     Argument,
     Call,
     Flag,
@@ -33,8 +35,8 @@ from .arguments import (
 )
 
 __all__ = [
-    "CALLS", "Argument", "Call", "Flag", "Host", "In", "Index", "Name", "Number", "Out", "Size",
-    "Sizes", "dtypes_of", "lacks", "own_tests", "positional",
+    "CALLS", "OPTIONAL", "Absent", "Argument", "Call", "Flag", "Host", "In", "Index", "Name",
+    "Number", "Out", "Size", "Sizes", "dtypes_of", "lacks", "own_tests", "positional",
 ]  # fmt: skip
 
 ANY_DTYPE = Name("float32", also_wrong=("complex64",))

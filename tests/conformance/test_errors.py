@@ -18,6 +18,7 @@ from tilewright import Backend
 
 from .calls import (
     CALLS,
+    OPTIONAL,
     Argument,
     Flag,
     Host,
@@ -46,9 +47,6 @@ OTHERS = {
     "create_kernel", "free_kernel", "release_kernel", "kernel_info", "launch_kernel",
     "begin_profile", "end_profile",
 }  # fmt: skip
-
-# None stands for the default of these.
-OPTIONAL = {"output_dtype", "bias", "kv_heads", "places", "turns"}
 
 
 def trait_calls() -> dict[str, list[str]]:

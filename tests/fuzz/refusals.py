@@ -11,6 +11,8 @@ import numpy as np
 import tilewright as tw
 from conformance.calls import (
     CALLS,
+    OPTIONAL,
+    Absent,
     Flag,
     Host,
     In,
@@ -30,8 +32,6 @@ NO_NUMBERS: list[Any] = ["3", 1.5, [1], b"1", {}, 1 + 2j, object()]
 NEGATIVE = [-1, -(2**31), -(2**62), -(2**63)]
 NO_INTEGERS = [*NEGATIVE, 2**63, 2**64, 2**200, *NO_NUMBERS]
 LARGE = [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**61, 2**62, 2**63 - 1]
-#: arguments that may be None
-OPTIONAL = {"bias", "kv_heads", "output_dtype", "places", "turns"}
 #: what a refused call may take of the machine
 MOST_MEMORY = 64 << 20
 
@@ -111,7 +111,7 @@ def wrong_values(
     be: tw.Backend, call: Call, argument: str, strangers: Strangers
 ) -> Iterator[Wrong]:
     kind, value = CALLS[call.name][argument], call.values[argument]
-    if value is None and argument in OPTIONAL and isinstance(kind, In):
+    if value is None and argument in OPTIONAL and isinstance(kind, In | Out | Absent):
         return
     if argument not in OPTIONAL:
         yield Wrong(argument, None)

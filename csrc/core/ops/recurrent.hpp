@@ -116,9 +116,11 @@ inline std::optional<RecurrentRequest> checked_recurrent(
   };
   only_of("initial_cell", initial_cell.has_value(), RecurrentCell::lstm);
   only_of("final_cell", final_cell.has_value(), RecurrentCell::lstm);
-  only_of("bias", bias.has_value(), RecurrentCell::gru);
   only_of("peepholes", peepholes.has_value(), RecurrentCell::lstm);
   only_of("projection", projection.has_value(), RecurrentCell::lstm);
+  if (bias && peepholes) {
+    call.invalid("bias is given beside peepholes, expected none there; add it to inputs");
+  }
   if (projected) {
     call.positive("projected", *projected);
     if (!projection) {
@@ -161,7 +163,7 @@ inline std::optional<RecurrentRequest> checked_recurrent(
   r.final_hidden = optional("final_hidden", final_hidden, hidden_states, dtype);
   r.final_cell = optional("final_cell", final_cell, cell_states, dtype);
   r.lengths = optional("lengths", lengths, batch, DType::int32);
-  r.bias = optional("bias", bias, gate_rows, dtype);
+  r.bias = optional("bias", bias, call.mul(2, gate_rows), dtype);
   r.peepholes = optional("peepholes", peepholes, call.mul(3, hidden), dtype);
   r.projection = optional("projection", projection, call.mul(r.out, hidden), dtype);
 

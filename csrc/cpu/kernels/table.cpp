@@ -3,6 +3,7 @@
 #include "cpu/kernels/program_table.hpp"
 #include "cpu/kernels/quantized_table.hpp"
 #include "cpu/kernels/random_table.hpp"
+#include "cpu/kernels/recurrent_table.hpp"
 #include "cpu/kernels/sort_table.hpp"
 #include "cpu/kernels/windows_table.hpp"
 #include "cpu/processor.hpp"
@@ -14,6 +15,7 @@ extern const KernelTable table;
 extern const ProgramKernels program_kernels;
 extern const QuantizedTable quantized;
 extern const RandomTable randoms;
+extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const WindowTable windows;
 }  // namespace baseline
@@ -23,6 +25,7 @@ extern const KernelTable table;
 extern const ProgramKernels program_kernels;
 extern const QuantizedTable quantized;
 extern const RandomTable randoms;
+extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const WindowTable windows;
 }  // namespace avx2
@@ -31,6 +34,7 @@ extern const KernelTable table;
 extern const ProgramKernels program_kernels;
 extern const QuantizedTable quantized;
 extern const RandomTable randoms;
+extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const WindowTable windows;
 }  // namespace avx512
@@ -70,6 +74,15 @@ const RandomTable& random_table() {
   if (isa == Isa::avx2) return avx2::randoms;
 #endif
   return baseline::randoms;
+}
+
+const RecurrentTable& recurrent_table() {
+#if defined(TILEWRIGHT_X86_KERNELS)
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::recurrent;
+  if (isa == Isa::avx2) return avx2::recurrent;
+#endif
+  return baseline::recurrent;
 }
 
 const SortTable& sort_table() {

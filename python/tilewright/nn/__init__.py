@@ -156,6 +156,8 @@ from tilewright.nn.powers import (
     lp_pool3d,
     lp_pool3d_backward,
 )
+from tilewright.nn.recurrent import gru, gru_cell, lstm, lstm_cell, rnn, rnn_cell
+from tilewright.nn.recurrent_weights import RecurrentWeights, recurrent_from_onnx
 from tilewright.nn.resampling import (
     interpolate,
     interpolate_backward,
@@ -178,6 +180,7 @@ from tilewright.nn.softmaxes import (
 )
 
 __all__ = [
+    "RecurrentWeights",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool1d_backward",
     "adaptive_avg_pool2d",
@@ -230,6 +233,8 @@ __all__ = [
     "glu_backward",
     "group_norm",
     "group_norm_backward",
+    "gru",
+    "gru_cell",
     "hardshrink",
     "hardshrink_backward",
     "hardsigmoid",
@@ -268,6 +273,8 @@ __all__ = [
     "lp_pool2d_backward",
     "lp_pool3d",
     "lp_pool3d_backward",
+    "lstm",
+    "lstm_cell",
     "max_pool1d",
     "max_pool1d_backward",
     "max_pool2d",
@@ -294,12 +301,15 @@ __all__ = [
     "poisson_nll_loss_backward",
     "prelu",
     "prelu_backward",
+    "recurrent_from_onnx",
     "relu",
     "relu6",
     "relu6_backward",
     "relu_backward",
     "rms_norm",
     "rms_norm_backward",
+    "rnn",
+    "rnn_cell",
     "rrelu",
     "rrelu_backward",
     "selu",
