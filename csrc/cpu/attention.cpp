@@ -3,12 +3,12 @@
 #include <limits>
 
 #include "core/requests.hpp"
+#include "cpu/attention_general.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/convert.hpp"
 #include "cpu/elements.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
-#include "tilewright/error.hpp"
 
 // Softmax over keys that come in blocks: each query keeps the largest score so far, the sum of
 // e^(score - largest) and the sum of the values weighted by that; a new largest score scales both
@@ -446,7 +446,7 @@ void Attention<T>::attend(const Block& block, const Panel& queries, float* score
 }  // namespace
 
 void CpuBackend::do_attention(const AttentionRequest& r) {
-  if (!r.plain) throw Unsupported("attention: options are not there yet");
+  if (!r.plain) return general_attention(r, *memory_);
   r.dtype == DType::float16 ? Attention<Half>(r, *memory_).run()
                             : Attention<float>(r, *memory_).run();
 }

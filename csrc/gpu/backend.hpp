@@ -341,6 +341,7 @@ class GpuBackend final : public Backend {
     DType dtype;
   };
   void multiply_rows(std::string_view op, const RowsByVector& request);
+  void attention_general(const AttentionRequest& request);
   void attention_rows(const AttentionRequest& request, std::span<const Binding> inputs,
                       const Binding& output);
   /// False, with nothing done, where its scratch finds no room.

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
+from tilewright.array import Array
 from tilewright.forms import also_trait_call
-from tilewright.operands import Operands, check_rank, invalid
+from tilewright.namespace.manipulation import broadcast_to
+from tilewright.operands import (
+    INT32,
+    Operands,
+    check_rank,
+    invalid,
+    read_host,
+    shown,
+    to_host,
+    to_integer,
+)
 
 if TYPE_CHECKING:
-    from tilewright.array import Array
+    from collections.abc import Sequence
+
     from tilewright.operands import ArrayLike, BufferLike, OperandLike
+
+    # Keys before and behind a query's place; None: all.
+    Window = Sequence[int | None]
 
 
 def padded_to(rank: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -32,6 +49,14 @@ class AttentionOps(Operands):
         causal: bool = False,
         scale: float | None = None,
         q_offset: int = 0,
+        mask: ArrayLike | None = None,
+        soft_cap: float = 0,
+        window: Window | None = None,
+        at_end: bool = False,
+        lengths: ArrayLike | None = None,
+        page_table: ArrayLike | None = None,
+        q_starts: ArrayLike | None = None,
+        kv_starts: ArrayLike | None = None,
         out: Array | None = None,
     ) -> Array: ...
     @overload
@@ -51,9 +76,24 @@ class AttentionOps(Operands):
         q_offset: int = 0,
         kv_heads: int | None = None,
         dtype: str = "float32",
+        mask: OperandLike | None = None,
+        mask_dtype: str = "bool",
+        soft_cap: float = 0,
+        window_left: int | None = None,
+        window_right: int | None = None,
+        value_dim: int | None = None,
+        at_end: bool = False,
+        kv_lengths: BufferLike | None = None,
+        page_table: BufferLike | None = None,
+        page_size: int | None = None,
+        pages: int | None = None,
+        q_starts: BufferLike | None = None,
+        kv_starts: BufferLike | None = None,
     ) -> None: ...
     @also_trait_call(
-        "q k v o batch heads seq_q seq_kv head_dim scale causal", "q_offset kv_heads dtype"
+        "q k v o batch heads seq_q seq_kv head_dim scale causal",
+        "q_offset kv_heads dtype mask mask_dtype soft_cap window_left window_right value_dim at_end "
+        "kv_lengths page_table page_size pages q_starts kv_starts",
     )
     def attention(
         self,
@@ -64,14 +104,43 @@ class AttentionOps(Operands):
         causal: bool = False,
         scale: float | None = None,
         q_offset: int = 0,
+        mask: ArrayLike | None = None,
+        soft_cap: float = 0,
+        window: Window | None = None,
+        at_end: bool = False,
+        lengths: ArrayLike | None = None,
+        page_table: ArrayLike | None = None,
+        q_starts: ArrayLike | None = None,
+        kv_starts: ArrayLike | None = None,
         out: Array | None = None,
     ) -> Array:
         """softmax(scale * q k^T) v, for arrays [batch, heads, seq, dim]; the first axes may be left
-        out. k and v may have fewer heads. Slices and transposes whose rows of dim are whole are
-        used where they lie. scale is 1/sqrt(dim) unless given. causal: query i sees
-        keys up to i + q_offset."""
+        out. k and v may have fewer heads, and v rows of another length. Slices and transposes whose
+        rows of dim are whole are used where they lie. scale is 1/sqrt(dim) unless given.
+
+        Query i stands at place i + q_offset, or with at_end where the last query stands at the
+        last key. causal: it sees keys up to its place; window: from `left` before it to `right`
+        behind it, either of which may be None. soft_cap: scores s become soft_cap * tanh(s /
+        soft_cap). mask: what broadcasts to [batch, heads, seq of q, seq of k], bools that are true
+        where a key may be seen, or numbers that are added to the scores. A row that sees no key is
+        0.
+
+        lengths: how many of its keys each sequence has. page_table [batch, pages of a sequence]: k
+        and v are [pages, page_size, heads, dim], and these pages are a sequence's keys. q_starts,
+        kv_starts [batch + 1]: q is [rows, heads, dim], k and v too, and sequence b has the rows from
+        starts[b] to starts[b + 1]. With page_table, q_starts goes with lengths."""
         call = "attention"
         queries, keys, values = self._read_rows(call, q=q, k=k, v=v)
+        if not (
+            mask is lengths is page_table is q_starts is kv_starts is window is None
+            and soft_cap == 0
+            and not at_end
+            and keys.shape == values.shape
+        ):
+            return self._attend(
+                call, queries, keys, values, causal, scale, q_offset, mask, soft_cap, window,
+                at_end, lengths, page_table, q_starts, kv_starts, out,
+            )  # fmt: skip
         for name, one in (("q", queries), ("k", keys), ("v", values)):
             check_rank(call, name, one, 2, 3, 4)
         batch, heads, seq_q, dim = padded_to(4, queries.shape)
@@ -82,8 +151,6 @@ class AttentionOps(Operands):
                 f"k has shape {keys.shape}, expected the batch ({batch}) and dim ({dim}) of q, "
                 f"whose shape is {queries.shape}",
             )
-        if padded_to(4, values.shape) != padded_to(4, keys.shape):
-            invalid(call, f"v has shape {values.shape}, expected {keys.shape}, that of k")
         result = self._result_rows(call, out, queries.shape, queries.dtype, queries, keys, values)
         super().attention(
             queries, keys, values, result, batch, heads, seq_q, seq_kv, dim,
@@ -91,6 +158,127 @@ class AttentionOps(Operands):
             queries.stored_as,
         )  # fmt: skip
         return result
+
+    def _attend(
+        self, call: str, queries: Array, keys: Array, values: Array, causal: bool,
+        scale: float | None, q_offset: int, mask: ArrayLike | None, soft_cap: float,
+        window: Window | None, at_end: bool, lengths: ArrayLike | None,
+        page_table: ArrayLike | None, q_starts: ArrayLike | None, kv_starts: ArrayLike | None,
+        out: Array | None,
+    ) -> Array:  # fmt: skip
+        """attention() with any of its options, of operands that are read."""
+        packed = q_starts is not None
+        if kv_starts is not None and page_table is not None:
+            invalid(call, "kv_starts goes without page_table")
+        if (kv_starts is None) == packed and page_table is None:
+            given, missing = ("q_starts", "kv_starts") if packed else ("kv_starts", "q_starts")
+            invalid(call, f"{given} needs {missing}, which is not given")
+        for name, one, ranks in (
+            ("q", queries, (3,) if packed else (2, 3, 4)),
+            ("k", keys, (4,) if page_table is not None else (3,) if packed else (2, 3, 4)),
+        ):
+            check_rank(call, name, one, *ranks)
+        if values.shape[:-1] != keys.shape[:-1]:
+            invalid(call, f"v has shape {values.shape}, expected rows as k has, {keys.shape}")
+        # Heads in front of rows.
+        q_rows = queries.transpose(1, 0, 2) if packed else queries
+        batch, heads, seq_q, dim = padded_to(4, q_rows.shape)
+        order = (0, 2, 1, 3) if page_table is not None else (1, 0, 2) if packed else None
+        k_rows = keys if order is None else keys.transpose(*order)
+        v_rows = values if order is None else values.transpose(*order)
+        kv_batch, kv_heads, seq_kv, kv_dim = padded_to(4, k_rows.shape)
+        given: dict[str, Any] = {}
+        if packed:
+            starts = self._numbers(call, "q_starts", q_starts, None)
+            batch = starts.shape[0] - 1
+            given["q_starts"] = starts
+            if batch < 1:
+                invalid(call, f"q_starts has shape {starts.shape}, expected 2 numbers or more")
+        if kv_starts is not None:
+            given["kv_starts"] = self._numbers(call, "kv_starts", kv_starts, (batch + 1,))
+        if page_table is not None:
+            table = self._numbers(call, "page_table", page_table, (batch, None))
+            given |= {"page_table": table, "page_size": seq_kv, "pages": kv_batch}
+            seq_kv *= table.shape[1]
+        elif not packed and kv_batch != batch:
+            invalid(call, f"k has shape {keys.shape}, expected the batch of q, {batch}")
+        if kv_dim != dim:
+            invalid(call, f"k has shape {keys.shape}, expected rows of {dim}, the dim of q")
+        if lengths is not None:
+            given["kv_lengths"] = self._numbers(call, "lengths", lengths, (batch,))
+        if mask is not None:
+            if packed:
+                invalid(call, "mask goes without q_starts")
+            shape = (batch, heads, seq_q, seq_kv)
+            given["mask"] = self._mask(call, mask, shape, queries)
+            given["mask_dtype"] = given["mask"].stored_as
+        if window is not None:
+            left, right = self._window(call, window)
+            given |= {"window_left": left, "window_right": right}
+        if values.shape[-1] != dim:
+            given["value_dim"] = values.shape[-1]
+        shape = (*queries.shape[:-1], values.shape[-1])
+        result = self._result_rows(call, out, shape, queries.dtype, queries, keys, values)
+        super().attention(
+            q_rows, k_rows, v_rows, result.transpose(1, 0, 2) if packed else result, batch, heads,
+            seq_q, seq_kv, dim, default_scale(dim) if scale is None else scale, causal, q_offset,
+            kv_heads, queries.stored_as, soft_cap=soft_cap, at_end=at_end, **given,
+        )  # fmt: skip
+        return result
+
+    @staticmethod
+    def _window(call: str, window: Window) -> tuple[int | None, int | None]:
+        if not isinstance(window, (tuple, list)) or len(window) != 2:
+            invalid(call, f"window is {shown(window)}, expected (left, right)")
+        left, right = (
+            None if one is None else to_integer(call, f"window[{i}]", one)
+            for i, one in enumerate(window)
+        )
+        return left, right
+
+    def _mask(
+        self, call: str, mask: ArrayLike, shape: tuple[int, int, int, int], queries: Array
+    ) -> Array:
+        """The mask as a view of this shape, of bools or of the dtype of q."""
+        if not isinstance(mask, Array):
+            host = read_host(call, "mask", mask)
+            wanted = host.dtype if host.dtype == np.bool_ else queries.dtype
+            mask = self._upload(np.ascontiguousarray(to_host(call, "mask", host, wanted)))
+        self._own(call, "mask", mask)
+        if mask.dtype not in (np.dtype(np.bool_), queries.dtype):
+            invalid(call, f"mask is {mask.dtype}, expected bool or {queries.dtype}, as q")
+        fits = mask.ndim <= 4 and all(
+            size in (1, whole) for size, whole in zip(mask.shape[::-1], shape[::-1], strict=False)
+        )
+        if not fits:
+            invalid(call, f"mask has shape {mask.shape}, expected what broadcasts to {shape}")
+        return broadcast_to(mask, shape)
+
+    def _numbers(
+        self, call: str, name: str, given: ArrayLike | None, shape: tuple[int | None, ...] | None
+    ) -> Array:
+        """Numbers of int32 on the device; of any one dimension where no shape is asked for."""
+        if isinstance(given, Array):
+            self._own(call, name, given)
+            if given.dtype != INT32:
+                invalid(call, f"{name} is {given.dtype}, expected int32")
+            numbers = given._contiguous()
+        else:
+            values = read_host(call, name, given)
+            if values.dtype.kind not in "iu":
+                if not isinstance(given, (list, tuple)) or not np.equal(values, values // 1).all():
+                    invalid(call, f"{name} is {values.dtype}, expected integers")
+                values = values.astype(np.int64)
+            limits = np.iinfo(np.int32)
+            numbers = self._upload(np.clip(values, limits.min, limits.max).astype(INT32))
+        wanted = (None,) if shape is None else shape
+        fits = len(numbers.shape) == len(wanted) and all(
+            size in (None, own) for size, own in zip(wanted, numbers.shape, strict=True)
+        )
+        if not fits:
+            words = "one dimension" if shape is None else f"shape {shape}"
+            invalid(call, f"{name} has shape {numbers.shape}, expected {words}")
+        return numbers
 
     @overload
     def attention_scores(
@@ -186,15 +374,19 @@ class AttentionOps(Operands):
         sin: ArrayLike,
         *,
         position: int = 0,
+        positions: ArrayLike | None = None,
+        pairing: str = "halves",
+        rotary_dim: int | None = None,
+        inverse: bool = False,
         out: Array | None = None,
     ) -> Array: ...
     @overload
     def rope(
         self,
-        x: BufferLike,
+        x: OperandLike,
         cos: BufferLike,
         sin: BufferLike,
-        output: BufferLike,
+        output: OperandLike,
         batch: int,
         heads: int,
         seq: int,
@@ -202,8 +394,16 @@ class AttentionOps(Operands):
         table_rows: int,
         position: int = 0,
         dtype: str = "float32",
+        pairing: str = "halves",
+        rotary_dim: int | None = None,
+        positions: BufferLike | None = None,
+        positions_per_sequence: int = 1,
+        inverse: bool = False,
     ) -> None: ...
-    @also_trait_call("x cos sin output batch heads seq head_dim table_rows", "position dtype")
+    @also_trait_call(
+        "x cos sin output batch heads seq head_dim table_rows",
+        "position dtype pairing rotary_dim positions positions_per_sequence inverse",
+    )
     def rope(
         self,
         x: ArrayLike,
@@ -211,22 +411,43 @@ class AttentionOps(Operands):
         sin: ArrayLike,
         *,
         position: int = 0,
+        positions: ArrayLike | None = None,
+        pairing: str = "halves",
+        rotary_dim: int | None = None,
+        inverse: bool = False,
         out: Array | None = None,
     ) -> Array:
         """x [batch, heads, seq, dim], whose first axes may be left out, rotated by the rows from
-        `position` on of cos and sin [rows, dim/2]."""
+        `position` on of cos and sin [rows, rotary_dim/2]. Slices and transposes whose rows of dim
+        are whole are used where they lie. pairing: "halves" turns the elements i and i +
+        rotary_dim/2, "neighbours" 2i and 2i + 1. rotary_dim: how many of the first elements are
+        rotated, all unless given; the others are copied. positions, in place of position, are of
+        each sequence [batch], or of each place [batch, seq]; one outside the table gives NaN.
+        inverse: rotates back, which is the gradient too."""
         call = "rope"
-        operand, cosines, sines = self._read(call, x=x, cos=cos, sin=sin)
+        operand, cosines, sines = self._read_rows(call, x=x, cos=cos, sin=sin)
+        cosines, sines = cosines._contiguous(), sines._contiguous()
         check_rank(call, "x", operand, 2, 3, 4)
         batch, heads, seq, dim = padded_to(4, operand.shape)
         check_rank(call, "cos", cosines, 2)
-        if cosines.shape[1] * 2 != dim:
-            invalid(call, f"cos has shape {cosines.shape}, expected rows of {dim / 2:g}, half of x")
+        rotated = dim if rotary_dim is None else to_integer(call, "rotary_dim", rotary_dim)
+        if cosines.shape[1] * 2 != rotated:
+            half = "x" if rotary_dim is None else "rotary_dim"
+            invalid(
+                call,
+                f"cos has shape {cosines.shape}, expected rows of {rotated / 2:g}, half of {half}",
+            )
         if sines.shape != cosines.shape:
             invalid(call, f"sin has shape {sines.shape}, expected {cosines.shape}, that of cos")
-        result = self._result(call, out, operand.shape, operand.dtype, cosines, sines)
+        numbers, of_each = None, 1
+        if positions is not None:
+            of_places = np.ndim(positions) == 2
+            shape = (batch, seq) if of_places else (batch,)
+            numbers = self._numbers(call, "positions", positions, shape)
+            of_each = seq if of_places else 1
+        result = self._result_rows(call, out, operand.shape, operand.dtype, cosines, sines)
         super().rope(
             operand, cosines, sines, result, batch, heads, seq, dim, cosines.shape[0], position,
-            operand.stored_as,
+            operand.stored_as, pairing, rotary_dim, numbers, of_each, inverse,
         )  # fmt: skip
         return result

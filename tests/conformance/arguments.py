@@ -93,7 +93,9 @@ Call = dict[str, Argument]
 #: Arguments that may be None, which stands for their default.
 OPTIONAL = {
     "bias", "clip", "final_cell", "final_hidden", "initial_cell", "initial_hidden", "kv_heads",
-    "lengths", "output_dtype", "peepholes", "places", "projected", "projection", "turns",
+    "kv_lengths", "kv_starts", "lengths", "mask", "output_dtype", "page_size", "page_table",
+    "pages", "peepholes", "places", "positions", "projected", "projection", "q_starts",
+    "rotary_dim", "turns", "value_dim", "window_left", "window_right",
 }  # fmt: skip
 
 DTYPE = Name("float32", also_wrong=("int32", "float64"))

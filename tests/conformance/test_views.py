@@ -58,6 +58,9 @@ def operands_of(call: str, dtype: str) -> dict[str, Array]:
         elif name == "mask":
             # As many as the calls ask for.
             contents[name] = rng.permutation(np.arange(argument.bytes) < 5).astype(np.uint8)
+        elif name in ("kv_lengths", "page_table"):
+            value = 4 if name == "kv_lengths" else 0
+            contents[name] = np.full(argument.bytes // 4, value, np.int32)
         elif name == "packed":
             contents[name] = rng.integers(0, 60, argument.bytes, np.uint8)
         elif name == "counts":

@@ -47,34 +47,11 @@ constexpr auto tile_names = names_of(attention_tiles);
 /// Up to so many queries go one by one, with the keys cut into pieces until the GPU is full, which
 /// the measured one is of enough_groups.
 constexpr Size few_queries = 4;
-constexpr Size enough_groups = 1024;
 constexpr Size least_piece = 256;
 /// The same of rows that share their keys: as many as a workgroup sees at a time.
 constexpr Size least_shared_piece = 64;
 constexpr Size most_of_piece = 16384;
-/// Work-items of an element where pieces are joined.
-constexpr Size join_walkers = 4;
-
 Size count(Size size, Size part) { return (size + part - 1) / part; }
-
-/// HeadRows as kernels have them.
-struct RowPlaces {
-  std::uint32_t start, batch, head, seq;
-
-  explicit RowPlaces(const HeadRows& rows)
-      : start(u32(rows.start)), batch(u32(rows.batch)), head(u32(rows.head)), seq(u32(rows.seq)) {}
-};
-
-struct RowsOfAll {
-  RowPlaces q, k, v, o;
-
-  explicit RowsOfAll(const AttentionRequest& r)
-      : q(r.q_rows), k(r.k_rows), v(r.v_rows), o(r.o_rows) {}
-};
-
-bool all_in_fours(const AttentionRequest& r) {
-  return in_fours(r.q_rows) && in_fours(r.k_rows) && in_fours(r.v_rows) && in_fours(r.o_rows);
-}
 
 bool can_run(std::size_t index, Size columns, const DeviceLimits& limits) {
   const AttentionTile& tile = attention_tiles[index];
@@ -251,12 +228,13 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
       cover(static_cast<std::uint64_t>(n), group_size / join_walkers), [&](TemplateVariables& v) {
         set_common(v, r.dtype);
         v["STRIDED"] = std::int64_t{gaps};
+        v["EMPTY"] = std::int64_t{0};
       });
 }
 
 void GpuBackend::launch_attention(const AttentionRequest& r) {
   constexpr std::string_view op = "attention";
-  if (!r.plain) throw Unsupported("attention: options are not there yet");
+  if (!r.plain) return attention_general(r);
   require(op, r.dtype);
   const Size columns =
       std::clamp<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.head_dim))),

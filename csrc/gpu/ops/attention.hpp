@@ -2,8 +2,33 @@
 
 #include "core/requests.hpp"
 #include "gpu/device.hpp"
+#include "gpu/plan.hpp"
 
 namespace tilewright::gpu {
+
+/// HeadRows as kernels have them.
+struct RowPlaces {
+  std::uint32_t start, batch, head, seq;
+
+  explicit RowPlaces(const HeadRows& rows)
+      : start(u32(rows.start)), batch(u32(rows.batch)), head(u32(rows.head)), seq(u32(rows.seq)) {}
+};
+
+struct RowsOfAll {
+  RowPlaces q, k, v, o;
+
+  explicit RowsOfAll(const AttentionRequest& r)
+      : q(r.q_rows), k(r.k_rows), v(r.v_rows), o(r.o_rows) {}
+};
+
+inline bool all_in_fours(const AttentionRequest& r) {
+  return in_fours(r.q_rows) && in_fours(r.k_rows) && in_fours(r.v_rows) && in_fours(r.o_rows);
+}
+
+/// Workgroups that fill the measured GPU.
+inline constexpr Size enough_groups = 1024;
+/// Work-items of an element where pieces are joined.
+inline constexpr Size join_walkers = 4;
 
 /// How few queries over many keys are cut up. Rows of q that see the keys of one kv head lie behind
 /// each other: those of `sharing` rows go `rows` at a time, and the keys piece by piece.

@@ -1,8 +1,10 @@
 // The pieces of attention_rows.wgsl joined, four work-items an element of o.
 // 0 sums by piece, 1 the maximum and the sum of each piece, 2 o.
-// Variables: GROUP, STRIDED (1: rows of o lie by strides, in elements), T.
+// Variables: GROUP, STRIDED (1: rows of o lie by strides, in elements), EMPTY (1: what no key
+// weighs anything in is 0), T.
 //! T: f32 f16
 //! STRIDED: 0 1
+//! EMPTY: 0 1
 //! GROUP: 256
 #include "floats.wgsl"
 #include "functions.wgsl"
@@ -80,6 +82,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     sum = fma(sums[local + ${w * ELEMENTS}u], factor, sum);
     result = fma(results[local + ${w * ELEMENTS}u], factor, result);
   }
+#end
+#if EMPTY
+  if ((bitcast<u32>(sum) & 0x7fffffffu) == 0u) { sum = 1.0; }
 #end
 #if STRIDED
   let head = row / params.seq_q;
