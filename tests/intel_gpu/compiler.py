@@ -22,8 +22,10 @@ FLAGS = {"pvc": "-ze-intel-enable-auto-large-GRF-mode"}
 ALWAYS = "-cl-fp32-correctly-rounded-divide-sqrt"
 # What specialization constants are in launches; modules as they come have 1 for each.
 CONSTANTS = {
+    "AT_END": (1,),
     "AXES": (1, 4),
     "BYTES": (1, 2, 4, 8),
+    "CAP": (1,),
     "CAUSAL": (0, 1),
     "COLUMNS": (32, 64),
     "FIRST": (0, 1),
@@ -31,9 +33,13 @@ CONSTANTS = {
     "INDEX": (0, 1, 4, 8),
     "KIND": (0, 1, 2, 3),
     "LANES": (8, 32),
+    "LENGTHS": (1, 2),
     "MANTISSA": (10, 20, 23),
+    "MASK": (0, 2),
     "OP": range(7),
+    "PAGED": (1,),
     "PAIRS": (0, 1),
+    "RAGGED": (0, 1),
     "RANK": (1, 4),
     "RIGHT": (0, 1),
     "ROUND": (0, 1, 2),

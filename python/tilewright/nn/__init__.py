@@ -66,6 +66,10 @@ from tilewright.nn.adaptive import (
     adaptive_max_pool3d,
     adaptive_max_pool3d_backward,
 )
+from tilewright.nn.attention import (
+    scaled_dot_product_attention,
+    scaled_dot_product_attention_backward,
+)
 from tilewright.nn.classes import (
     cross_entropy,
     cross_entropy_backward,
@@ -312,6 +316,8 @@ __all__ = [
     "rnn_cell",
     "rrelu",
     "rrelu_backward",
+    "scaled_dot_product_attention",
+    "scaled_dot_product_attention_backward",
     "selu",
     "selu_backward",
     "sigmoid",
