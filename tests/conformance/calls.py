@@ -173,7 +173,7 @@ CALLS: dict[str, Call] = {
         "kv_heads": Size(2, positive=True),
         "dtype": DTYPE,
         "mask": In(4 * 3 * 5),
-        "mask_dtype": Name("bool", also_wrong=("int32", "float16")),
+        "mask_dtype": Name("bool", also_wrong=("int32", "uint8")),
         "soft_cap": Number(3.0, wrong=(-1.0, *POSITIVE[2:])),
         "window_left": Size(2, huge=()),
         "window_right": Size(1, huge=()),

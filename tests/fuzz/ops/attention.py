@@ -11,8 +11,14 @@ from conformance import bounds, references
 from ..call import Call, Operand, Result
 from ..draw import Array, Draw
 from . import generates
+from .attention_options import with_options
 from .rows import operand, room
 
+#: what a call without options has
+PLAIN = dict.fromkeys(
+    ("mask", "window_left", "window_right", "value_dim", "kv_lengths", "page_table", "page_size",
+     "pages", "q_starts", "kv_starts")
+) | {"mask_dtype": "bool", "soft_cap": 0.0, "at_end": False}  # fmt: skip
 MOST = 1 << 20  # products of one element of a query with one of a key
 
 
@@ -45,6 +51,8 @@ def laid(draw: Draw, array: Array) -> tuple[Operand, Callable[[Array], Array]]:
 
 @generates("attention")
 def attention(draw: Draw, name: str) -> Call:
+    if draw.below(2):
+        return with_options(draw)
     batch = draw.one_of([1, 2, 3])
     heads, kv_heads = some_heads(draw)
     head_dim = draw.one_of([8, 1, 2, 3, 16, 31, 32, 33, 64, 80, 96, 128, 129, 256, 300])
@@ -82,6 +90,7 @@ def attention(draw: Draw, name: str) -> Call:
         "q_offset": q_offset,
         "kv_heads": None if kv_heads == heads and draw.below(2) else kv_heads,
         "dtype": dtype,
+        **PLAIN,
     }
     return Call(name, values, [Result(out, weights @ wide, tolerance, part)])
 

@@ -91,6 +91,27 @@ def _attention(causal: bool, group: int) -> Callable[[Draw, int, int, int, int],
     return build
 
 
+def _windowed(draw: Draw, batch: int, heads: int, seq: int, dim: int) -> Problem:
+    """Causal, an eighth of the keys in each window, with a soft cap."""
+    scale, window, cap = softmax_scale(dim), seq // 8, 30.0
+    q, k, v = (draw.normal(batch, heads, seq, dim) for _ in range(3))
+    pairs = seq * (window + 1) - window * (window + 1) / 2
+    return Problem(
+        shape=by(batch, heads, seq, dim),
+        inputs=[q, k, v],
+        output=draw.zeros(batch, heads, seq, dim),
+        call=lambda be, x, out: be.attention(
+            *(x[0], x[1], x[2], out, batch, heads, seq, seq, dim, scale, True),
+            *(0, heads, draw.dtype),
+            soft_cap=cap,
+            window_left=window,
+        ),
+        numpy=lambda q, k, v, out=None: numpy_ops.attention(q, k, v, scale, True, window, cap),
+        flops=4.0 * batch * heads * pairs * dim,
+        slack=64.0,
+    )
+
+
 def _attention_scores(draw: Draw, heads: int, seq: int, dim: int) -> Problem:
     scale = softmax_scale(dim)
     return Problem(
@@ -174,21 +195,26 @@ def _gelu(draw: Draw, n: int) -> Problem:
     )
 
 
-def _rope(draw: Draw, batch: int, heads: int, seq: int, dim: int) -> Problem:
-    angles = np.outer(np.arange(seq), 10000.0 ** (-np.arange(0, dim, 2) / dim))
-    return Problem(
-        shape=by(batch, heads, seq, dim),
-        inputs=[
-            draw.normal(batch, heads, seq, dim),
-            np.cos(angles).astype(draw.dtype),
-            np.sin(angles).astype(draw.dtype),
-        ],
-        output=draw.zeros(batch, heads, seq, dim),
-        call=lambda be, x, out: be.rope(
-            x[0], x[1], x[2], out, batch, heads, seq, dim, seq, 0, draw.dtype
-        ),
-        numpy=lambda x, cos, sin, out=None: numpy_ops.rope(x, cos, sin),
-    )
+def _rope(pairing: str) -> Callable[[Draw, int, int, int, int], Problem]:
+    def build(draw: Draw, batch: int, heads: int, seq: int, dim: int) -> Problem:
+        angles = np.outer(np.arange(seq), 10000.0 ** (-np.arange(0, dim, 2) / dim))
+        return Problem(
+            shape=by(batch, heads, seq, dim),
+            inputs=[
+                draw.normal(batch, heads, seq, dim),
+                np.cos(angles).astype(draw.dtype),
+                np.sin(angles).astype(draw.dtype),
+            ],
+            output=draw.zeros(batch, heads, seq, dim),
+            call=lambda be, x, out: be.rope(
+                x[0], x[1], x[2], out, batch, heads, seq, dim, seq, 0, draw.dtype, pairing
+            ),
+            numpy=lambda x, cos, sin, out=None: numpy_ops.rope(
+                x, cos, sin, pairing == "neighbours"
+            ),
+        )
+
+    return build
 
 
 def _pool(op: str) -> Callable[[Draw, int, int, int], Problem]:
@@ -293,6 +319,7 @@ def _scatter(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
 _PLANES = sizes((3, 8, 6), (512, 112, 112), (2048, 112, 112))
 _IMAGES = sizes((2, 5, 7, 9), (8, 64, 64, 56), (32, 128, 128, 56))
 _HEADS = sizes((2, 4, 37, 16), (1, 8, 1024, 64), (1, 32, 2048, 128))
+_ROTATED = sizes((2, 3, 11, 16), (1, 32, 2048, 128), (1, 32, 16384, 128))
 _ROWS = sizes((7, 129), (8192, 1024), (16384, 4096))
 _COLUMNS = sizes((129, 7), (1024, 8192), (4096, 16384))
 _VECTORS = sizes((4099,), (1 << 23,), (1 << 26,))
@@ -307,6 +334,7 @@ CASES = [
     Case("attention", GROUP, _attention(False, 1), _HEADS, compute_bound=True),
     Case("attention", GROUP, _attention(True, 1), _HEADS, "causal", compute_bound=True),
     Case("attention", GROUP, _attention(True, 4), _HEADS, "grouped", compute_bound=True),
+    Case("attention", GROUP, _windowed, _HEADS, "windowed", compute_bound=True),
     Case("attention_scores", GROUP, _attention_scores, _KEYS),
     Case("weighted_sum", GROUP, _weighted_sum, _KEYS),
     Case("softmax", GROUP, _softmax(-1), _ROWS, "rows"),
@@ -315,7 +343,8 @@ CASES = [
     Case("layer_norm", GROUP, _layer_norm, _ROWS),
     Case("silu", GROUP, _silu, _VECTORS),
     Case("gelu", GROUP, _gelu, _VECTORS),
-    Case("rope", GROUP, _rope, sizes((2, 3, 11, 16), (1, 32, 2048, 128), (1, 32, 16384, 128))),
+    Case("rope", GROUP, _rope("halves"), _ROTATED),
+    Case("rope", GROUP, _rope("neighbours"), _ROTATED, "neighbours"),
     Case("pool", GROUP, _pool("max"), _PLANES, "max"),
     Case("pool", GROUP, _pool("mean"), _PLANES, "mean"),
     Case("pool", GROUP, _pool("mean_padded"), _PLANES, "mean_padded"),

@@ -81,18 +81,28 @@ def layer_norm(x: AnyArray, weight: AnyArray, bias: AnyArray, eps: float) -> Any
     return result
 
 
-def rope(x: AnyArray, cos: AnyArray, sin: AnyArray) -> AnyArray:
-    first, second = np.split(x, 2, axis=-1)
-    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+def rope(x: AnyArray, cos: AnyArray, sin: AnyArray, neighbours: bool = False) -> AnyArray:
+    first, second = (x[..., ::2], x[..., 1::2]) if neighbours else np.split(x, 2, axis=-1)
+    turned = [first * cos - second * sin, second * cos + first * sin]
+    if neighbours:
+        return np.stack(turned, axis=-1).reshape(x.shape)
+    return np.concatenate(turned, axis=-1)
 
 
-def attention(q: AnyArray, k: AnyArray, v: AnyArray, scale: float, causal: bool) -> AnyArray:
+def attention(
+    q: AnyArray, k: AnyArray, v: AnyArray, scale: float, causal: bool, window: int | None = None,
+    soft_cap: float = 0,
+) -> AnyArray:  # fmt: skip
     """One head at a time, so that only one score matrix exists."""
     out = np.empty_like(q)
     group = q.shape[1] // k.shape[1]
     hidden = np.triu(np.ones((q.shape[2], k.shape[2]), bool), 1) if causal else None
+    if window is not None and hidden is not None:
+        hidden |= np.tril(np.ones_like(hidden), -window - 1)
     for n, h in np.ndindex(q.shape[:2]):
         scores = q[n, h] @ k[n, h // group].T * scale
+        if soft_cap:
+            scores = soft_cap * np.tanh(scores / soft_cap)
         if hidden is not None:
             scores[hidden] = -np.inf
         out[n, h] = softmax(scores, -1) @ v[n, h // group]
