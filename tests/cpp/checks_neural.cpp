@@ -203,6 +203,37 @@ TEST_CASE("attention: request and checks") {
   CHECK_REFUSED(be, Attention{}(be, q, k, o, o), "o overlaps v");
 }
 
+TEST_CASE("attention: options that say nothing are the plain call") {
+  RecordingBackend be;
+  const Buffer q = be.floats(2 * 3 * 8), k = be.floats(2 * 5 * 8), o = be.floats(2 * 3 * 8);
+  const auto none = std::nullopt;
+  const auto attend = [&](bool causal, Size q_offset, std::optional<Size> left,
+                          std::optional<Size> right, bool at_end) {
+    be.forget();
+    be.attention(q, k, k, o, 1, 2, 3, 5, 8, 0.5, causal, q_offset, 2, DType::float32, none,
+                 DType::boolean, 0, left, right, none, at_end);
+    return be.only<AttentionRequest>();
+  };
+  const AttentionRequest all = attend(false, 0, 2, 4, false);
+  CHECK(all.plain);
+  CHECK_FALSE(all.causal);
+  const AttentionRequest last = attend(true, 0, most, none, true);
+  CHECK(last.plain);
+  CHECK(last.causal);
+  CHECK(last.q_offset == 2);
+  const AttentionRequest behind = attend(false, 0, none, 1, false);
+  CHECK(behind.plain);
+  CHECK(behind.causal);
+  CHECK(behind.q_offset == 1);
+  const AttentionRequest window = attend(true, 2, 1, none, false);
+  CHECK_FALSE(window.plain);
+  CHECK(window.options.low == 1);
+  CHECK(window.options.high == 2);
+  const AttentionRequest far = attend(false, most - 3, most, most, false);
+  CHECK(far.options.low == -3);
+  CHECK(far.options.high == 8);
+}
+
 TEST_CASE("attention_scores: request and checks") {
   RecordingBackend be;
   const Buffer q = be.floats(32), keys = be.floats(80), scores = be.floats(20);
