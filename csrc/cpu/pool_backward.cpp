@@ -13,8 +13,9 @@ namespace tilewright::cpu {
 
 namespace {
 
-/// Elements of a plane whose places are looked for at a time.
-constexpr std::size_t places_room = 1 << 13;
+/// Elements of a plane whose places are looked for at a time: where there are planes enough for
+/// all threads, and they are summed where they lie, as many as a cache holds.
+constexpr std::size_t places_room = 1 << 13, places_room_of_many = 1 << 18, many_planes = 64;
 
 template <class T>
 class MaxGradient {
@@ -30,11 +31,19 @@ class MaxGradient {
         elements_(static_cast<std::size_t>(r.windows.elements())) {}
 
   void run() const {
-    const std::size_t parts = (elements_ + places_room - 1) / places_room;
-    const std::size_t most = std::min(elements_, places_room);
-    parallel_units(planes_ * parts, most, [&](std::size_t unit) {
-      const std::size_t first = unit % parts * places_room;
-      gather(unit / parts, first, std::min(places_room, elements_ - first));
+    const bool is_large = is_computed<T> && planes_ >= many_planes;
+    const std::size_t room = is_large ? places_room_of_many : places_room;
+    const std::size_t parts = (elements_ + room - 1) / room;
+    parallel_units(planes_ * parts, std::min(elements_, room), [&](std::size_t unit) {
+      const std::size_t first = unit % parts * room, count = std::min(room, elements_ - first);
+      T* const to = grad_input_ + unit / parts * elements_ + first;
+      if constexpr (is_computed<T>) {
+        gather(unit / parts, first, count, to);
+      } else {
+        alignas(64) F sums[places_room];
+        gather(unit / parts, first, count, sums);
+        write_row(sums, to, count);
+      }
     });
   }
 
@@ -48,8 +57,7 @@ class MaxGradient {
             static_cast<std::size_t>(tables_.outputs_of(axis, static_cast<Size>(high))[1])};
   }
 
-  void gather(std::size_t plane, std::size_t first, std::size_t count) const {
-    alignas(64) F sums[places_room];
+  void gather(std::size_t plane, std::size_t first, std::size_t count, F* sums) const {
     std::fill_n(sums, count, F{0});
     const std::size_t width = tables_.length(2), height = tables_.length(1);
     const std::size_t low = first / width, high = (first + count - 1) / width;
@@ -65,7 +73,6 @@ class MaxGradient {
         add_row(row + x.first, row + x.past, first, count, sums);
       }
     }
-    write_row(sums, grad_input_ + plane * elements_ + first, count);
   }
 
   void add_row(std::size_t begin, std::size_t end, std::size_t first, std::size_t count,
