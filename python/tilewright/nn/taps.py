@@ -84,8 +84,13 @@ def taps_of(
     output = np.arange(out)
     if mode.startswith("nearest"):
         step = _step(length, out, False, scale, kind)
-        middle = kind(0.5) if mode == "nearest-exact" else kind(0)
-        place = np.floor((output.astype(kind) + middle) * step).astype(np.int64)
+        at = output.astype(kind) * step
+        if mode == "nearest-exact":
+            # Rounded once, as of a product that is added to.
+            at = (np.float64(step) * (output + 0.5) - 0.5).astype(kind)
+            at = np.maximum(at, kind(0)) + kind(0.5)
+        # Rounded to float32 in any case.
+        place = np.floor(at.astype(np.float32)).astype(np.int64)
         place = np.minimum(place, length - 1)
         return _packed(place[:, None], np.ones((out, 1)), kind)
     step = _step(length, out, aligned, scale, kind)
@@ -93,7 +98,7 @@ def taps_of(
         return _smoothed(mode, length, out, step, kind)
     at = output.astype(kind) * step
     if not aligned:
-        at = step * (output.astype(kind) + kind(0.5)) - kind(0.5)
+        at = (np.float64(step) * (output + 0.5) - 0.5).astype(kind)
         if mode == "linear":
             at = np.maximum(at, kind(0))
     if mode == "linear" and length == out:
