@@ -96,9 +96,9 @@ class Layer {
   struct Stage {
     const T* weights;
     std::size_t gates, units, k;
-    std::size_t first_gate;      ///< whose inputs and biases are the first here
+    std::size_t first_gate;  ///< whose inputs and biases are the first here
     bool is_projection, second;
-    const Sum* source[2];        ///< states that are multiplied, before odd and even steps
+    const Sum* source[2];  ///< states that are multiplied, before odd and even steps
     std::size_t unit_vectors = 0, tiles = 0;
     Sum* panels = nullptr;
 
@@ -210,9 +210,8 @@ class Layer {
                                : steps_;
     }
     if (r_.lengths) {
-      std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-        return lengths_[a] > lengths_[b];
-      });
+      std::stable_sort(order_.begin(), order_.end(),
+                       [&](std::size_t a, std::size_t b) { return lengths_[a] > lengths_[b]; });
     }
   }
 

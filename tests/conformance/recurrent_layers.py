@@ -101,9 +101,7 @@ def sigmoid(x: Array) -> Array:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def step(
-    layer: Layer, given: Arrays, x: Array, hidden: Array, cell: Array
-) -> tuple[Array, Array]:
+def step(layer: Layer, given: Arrays, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
     """Of one sequence."""
     n = layer.hidden
     weights = given.weights.astype(np.float64)

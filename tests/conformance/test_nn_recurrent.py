@@ -1,4 +1,4 @@
-"""tw.nn's recurrent layers and cells: stacked, in both directions, by weights of PyTorch and ONNX."""
+"""Recurrent layers and cells of tw.nn: stacked, in both directions, by weights of torch and ONNX."""
 
 from __future__ import annotations
 
@@ -369,7 +369,9 @@ def test_wrong_states(be: Backend) -> None:
     x, h = on(be, numbers(5, 2, 3)), on(be, numbers(1, 2, 4))
     with pytest.raises(InvalidArgument, match=r"lstm: hx is .*, expected \(h_0, c_0\)"):
         tw.nn.lstm(x, weights, h)  # type: ignore[arg-type]
-    with pytest.raises(InvalidArgument, match=r"lstm: c_0 has shape \(2, 4\), expected \(1, 2, 4\)"):
+    with pytest.raises(
+        InvalidArgument, match=r"lstm: c_0 has shape \(2, 4\), expected \(1, 2, 4\)"
+    ):
         tw.nn.lstm(x, weights, (h, h[0]))
     with pytest.raises(InvalidArgument, match=r"gru_cell: h has shape \(4,\), expected \(2, 4\)"):
         tw.nn.gru_cell(x[0], h[0, 0], on(be, numbers(12, 3)), on(be, numbers(12, 4)))
@@ -379,7 +381,9 @@ def test_wrong_onnx(be: Backend) -> None:
     w, r = numbers(1, 12, 4), numbers(1, 12, 3)
     with pytest.raises(InvalidArgument, match=r"op is 'CNN' \(str\), expected LSTM, GRU or RNN"):
         tw.nn.recurrent_from_onnx("CNN", w, r)
-    with pytest.raises(InvalidArgument, match=r"r has shape \(1, 12, 3\), expected .*, 3 \* hidden"):
+    with pytest.raises(
+        InvalidArgument, match=r"r has shape \(1, 12, 3\), expected .*, 3 \* hidden"
+    ):
         tw.nn.recurrent_from_onnx("GRU", w, r)
     with pytest.raises(InvalidArgument, match=r"b has shape \(1, 12\), expected \(1, 24\)"):
         tw.nn.recurrent_from_onnx("LSTM", w, r, numbers(1, 12))

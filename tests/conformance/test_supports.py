@@ -35,7 +35,7 @@ MOVING = ("gather_elements", "scatter_elements")
 @pytest.fixture
 def buffers(be: Backend) -> Any:
     """Zeros, room for any call of the table with elements of 16 bytes."""
-    handles = [be.alloc(1 << 14) for _ in range(8)]
+    handles = [be.alloc(1 << 14) for _ in range(12)]
     for handle in handles:
         be.copy_htod(handle, np.zeros(1 << 14, np.uint8))
     yield handles

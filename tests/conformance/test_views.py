@@ -55,6 +55,8 @@ def operands_of(call: str, dtype: str) -> dict[str, Array]:
             contents[name] = rng.integers(0, 3, argument.bytes // 4).astype(np.int32)
         elif name.endswith("_weights"):
             contents[name] = rng.uniform(0.5, 2, argument.bytes // 4).astype(np.float32)
+        elif name == "lengths":
+            contents[name] = np.arange(1, argument.bytes // 4 + 1, dtype=np.int32)
         elif name == "mask":
             # As many as the calls ask for.
             contents[name] = rng.permutation(np.arange(argument.bytes) < 5).astype(np.uint8)

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = ("attention.md", "coming-from.md", "dask.md", "nn.md", "quantised.md", "sparse.md")
+PAGES = (
+    "attention.md",
+    "coming-from.md",
+    "dask.md",
+    "nn.md",
+    "quantised.md",
+    "recurrent.md",
+    "sparse.md",
+)
 
 
 def programs(page: str) -> list[str]:

@@ -152,8 +152,8 @@ inline std::optional<RecurrentRequest> checked_recurrent(
                             Size elements, DType of) {
     return buffer ? call.buffer(name, *buffer, elements, of) : BufferRange();
   };
-  r.inputs = recurrent_rows(call, "inputs", inputs, {steps, batch, gate_rows}, dtype, false,
-                            r.input_rows);
+  r.inputs =
+      recurrent_rows(call, "inputs", inputs, {steps, batch, gate_rows}, dtype, false, r.input_rows);
   r.weights = call.buffer("weights", weights, call.mul(gate_rows, r.out), dtype);
   r.outputs =
       recurrent_rows(call, "outputs", outputs, {steps, batch, r.out}, dtype, true, r.output_rows);
@@ -168,9 +168,8 @@ inline std::optional<RecurrentRequest> checked_recurrent(
   r.projection = optional("projection", projection, call.mul(r.out, hidden), dtype);
 
   using Named = std::pair<std::string_view, const BufferRange&>;
-  const std::array<Named, 3> written{Named{"outputs", r.outputs},
-                                     {"final_hidden", r.final_hidden},
-                                     {"final_cell", r.final_cell}};
+  const std::array<Named, 3> written{
+      Named{"outputs", r.outputs}, {"final_hidden", r.final_hidden}, {"final_cell", r.final_cell}};
   const std::array<Named, 8> read{Named{"inputs", r.inputs},
                                   {"weights", r.weights},
                                   {"initial_hidden", r.initial_hidden},

@@ -59,9 +59,7 @@ Kind kind_of(RecurrentCell cell) {
   }
 }
 
-std::uint32_t type_number(DType dtype) {
-  return dtype == DType::float64 ? 2 : half_bit(dtype);
-}
+std::uint32_t type_number(DType dtype) { return dtype == DType::float64 ? 2 : half_bit(dtype); }
 
 }  // namespace
 
@@ -135,11 +133,11 @@ void GpuBackend::RecurrentLaunch::run() {
   const bool is_lstm = r.cell == RecurrentCell::lstm;
   const bool two_products = r.projection || r.cell == RecurrentCell::gru_reset_before;
   if (r.steps > 0) {
-    inputs = be.bind(op, r.inputs,
-                     bytes_of(extent(r.input_rows, r.batch, r.steps, 1, r.gates * r.hidden),
-                              r.dtype));
-    outputs = be.bind(
-        op, r.outputs, bytes_of(extent(r.output_rows, r.batch, r.steps, 1, r.out), r.dtype));
+    inputs =
+        be.bind(op, r.inputs,
+                bytes_of(extent(r.input_rows, r.batch, r.steps, 1, r.gates * r.hidden), r.dtype));
+    outputs = be.bind(op, r.outputs,
+                      bytes_of(extent(r.output_rows, r.batch, r.steps, 1, r.out), r.dtype));
     lengths = bound(r.lengths);
     extra = bound(r.peepholes ? r.peepholes : r.bias);
   }
@@ -168,10 +166,9 @@ void GpuBackend::RecurrentLaunch::run() {
   }
   // The first product has read all states by the time that the second one writes them.
   const AllocationRef& state = states[0];
-  const Product second = r.projection ? Product{Kind::project, bound(r.projection), middle, state,
-                                                r.out, r.hidden, 0}
-                                      : Product{Kind::reset_second, weights, middle, state,
-                                                r.hidden, r.out, 2};
+  const Product second =
+      r.projection ? Product{Kind::project, bound(r.projection), middle, state, r.out, r.hidden, 0}
+                   : Product{Kind::reset_second, weights, middle, state, r.hidden, r.out, 2};
   for (Size t = 0; t < r.steps; ++t) {
     step({kind, weights, state, middle, r.hidden, r.out, 0}, t);
     step(second, t);
@@ -220,9 +217,8 @@ void GpuBackend::RecurrentLaunch::walk() {
   const Size items = std::max(r.gates, rows) * r.hidden;
   const Size group = is_compiled ? Size{group_size} : ceiling(items, 64) * 64;
   const Kind kind = kind_of(r.cell);
-  const std::array<Binding, 7> bindings{inputs,  weights, extra,
-                                        lengths, be.window(states[0], 0), be.window(cells, 0),
-                                        outputs};
+  const std::array<Binding, 7> bindings{
+      inputs, weights, extra, lengths, be.window(states[0], 0), be.window(cells, 0), outputs};
   for (Size first = 0; first < r.steps; first += longest_walk) {
     const struct {
       std::uint32_t units, rows, first, end, steps;
@@ -250,9 +246,8 @@ void GpuBackend::RecurrentLaunch::walk() {
              v["GROUP"] = std::int64_t{group};
              v["ROWS"] = std::int64_t{rows};
              v["KEPT"] = std::int64_t{kept};
-             v["KIND"] = std::string(kind == Kind::reset_first
-                                         ? "reset"
-                                         : kind_names[static_cast<std::size_t>(kind)]);
+             v["KIND"] = std::string(
+                 kind == Kind::reset_first ? "reset" : kind_names[static_cast<std::size_t>(kind)]);
            });
   }
 }

@@ -605,16 +605,16 @@ class TILEWRIGHT_API Backend {
   // Recurrent layers ----------------------------------------------------------------------------
 
   /// All steps of a recurrent layer in one direction. `inputs`, [steps, batch, gates * hidden], are
-  /// the products of what goes in with the input's weights, with the biases; to those of a step are
-  /// added the products of the hidden state before it with `weights`, [gates * hidden, out]. Gates
-  /// stand in PyTorch's order: i f g o of lstm, r z n of gru. out is hidden, or with `projection`,
+  /// the products of what goes in with the input's weights; to those of a step are added the
+  /// products of the hidden state before it with `weights`, [gates * hidden, out]. Gates stand in
+  /// PyTorch's order: i f g o of lstm, r z n of gru. out is hidden, or with `projection`,
   /// [projected, hidden], by which the hidden state of lstm is multiplied, `projected`.
   ///
-  /// gru multiplies the products of the n gate, with `bias`, [3 * hidden], which stands by the
-  /// products of the hidden state, by r; gru_reset_before multiplies the hidden state by r before
-  /// the product, and takes no bias. `peepholes`, of lstm, [3 * hidden], are the factors of the
-  /// cell state in i, f and o. What goes into gates and tanh is kept within -clip and clip, where
-  /// given.
+  /// gru multiplies the products of the n gate, with their bias, by r; gru_reset_before multiplies
+  /// the hidden state by r before the product. `bias`, [2, gates * hidden], are those of the inputs
+  /// and of the products. `peepholes`, of lstm, [3 * hidden], are the factors of the cell state in
+  /// i, f and o; beside them inputs have the biases in them already. What goes into gates and tanh
+  /// is kept within -clip and clip, rounded to float32, where given.
   ///
   /// States are [batch, out] of the hidden and [batch, hidden] of the cell, which lstm has; initial
   /// ones that are not given are 0. The final ones are those behind a sequence's last step, and may

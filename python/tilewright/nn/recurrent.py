@@ -1,6 +1,6 @@
-"""Recurrent layers: rnn, lstm and gru, by torch.nn's weights, and their single cells. The products of
-the inputs of all steps are one product of matrices for each layer and direction; the steps are one
-call of Backend.recurrent."""
+"""Recurrent layers: rnn, lstm and gru, by torch.nn's weights, and their single cells. The products
+of the inputs of all steps are one product of matrices for each layer and direction; the steps are
+one call of Backend.recurrent."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _layers(
     )
 
     width, units, out = x.shape[2], 0, 0
-    ready = []
+    ready: list[RecurrentWeights] = []
     for i, one in enumerate(parts):
         made, hidden = checked(call, f"weights[{i}].", one, x, cell, width)
         of_layer = made.w_hh.shape[1]

@@ -93,7 +93,9 @@ def _of_state_dict(
     found = []
     for layer in range(layers):
         for ending in ("", "_reverse")[: 1 + both]:
-            parts = {mine: given.get(f"{name}_l{layer}{ending}") for mine, name in NAMES.items()}
+            parts: dict[str, Any] = {
+                mine: given.get(f"{name}_l{layer}{ending}") for mine, name in NAMES.items()
+            }
             for needed in ("w_ih", "w_hh"):
                 if parts[needed] is None:
                     invalid(call, f"weights has no {NAMES[needed]}_l{layer}{ending}")
@@ -216,6 +218,6 @@ def _in_order(x: Any, axis: int, order: tuple[int, ...]) -> Any:
     parts = [x[(*before, slice(at, at + 1))] for at in order]
     if isinstance(x, np.ndarray):
         return np.concatenate(parts, axis)
-    from tilewright.namespace.joining import concat
+    from tilewright.namespace.manipulation import concat
 
     return concat(parts, axis=axis)
