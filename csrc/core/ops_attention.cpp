@@ -99,8 +99,7 @@ void check_places(const Call& call, AttentionRequest& r, std::optional<Buffer> k
   if (*pages > most) call.invalid(text("pages is ", *pages, ", more than int32 can count"));
   options.page_size = *page_size;
   options.pages = *pages;
-  options.page_table =
-      numbers("page_table", page_table, call.mul(r.batch, r.seq_kv / *page_size));
+  options.page_table = numbers("page_table", page_table, call.mul(r.batch, r.seq_kv / *page_size));
 }
 
 void check_mask(const Call& call, AttentionRequest& r, const std::optional<MapOperand>& mask,

@@ -204,11 +204,11 @@ struct HeadRows {
 
 /// What attention may be asked for besides.
 struct AttentionOptions {
-  BufferRange mask;           ///< null: none
-  HeadRows mask_rows{};       ///< of [batch, heads, seq_q], in elements of mask_dtype
-  Size mask_key = 0;          ///< the stride along seq_kv
-  DType mask_dtype{};         ///< boolean, or the request's
-  float soft_cap = 0;         ///< 0: none
+  BufferRange mask;      ///< null: none
+  HeadRows mask_rows{};  ///< of [batch, heads, seq_q], in elements of mask_dtype
+  Size mask_key = 0;     ///< the stride along seq_kv
+  DType mask_dtype{};    ///< boolean, or the request's
+  float soft_cap = 0;    ///< 0: none
   /// Query i sees the keys from i + low to i + high, both included, and with at_end each of them
   /// later by the sequence's keys less its queries. No further away than seq_q + seq_kv; what
   /// `causal` and q_offset say is in them.
@@ -248,8 +248,8 @@ struct AttentionRequest {
     visit(r.v, Access::read);
     if (r.plain) return visit(r.o, access(r.o, r.batch * r.heads * r.seq_q * r.head_dim, r.dtype));
     const bool all = !r.options.q_starts;
-    visit(r.o, all ? access(r.o, r.batch * r.heads * r.seq_q * r.value_dim, r.dtype)
-                   : Access::update);
+    visit(r.o,
+          all ? access(r.o, r.batch * r.heads * r.seq_q * r.value_dim, r.dtype) : Access::update);
     AttentionOptions::operands(r.options, visit);
   }
   static void head_rows(auto& r, const auto& visit) {

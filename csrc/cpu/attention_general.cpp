@@ -59,7 +59,7 @@ void GeneralAttention<T>::plan() {
     most_rows = std::max(most_rows, s.queries * share_);
   }
   const auto products = static_cast<double>(work) * static_cast<double>(r_.heads) *
-                     static_cast<double>(r_.head_dim + r_.value_dim);
+                        static_cast<double>(r_.head_dim + r_.value_dim);
   parallel_ = products > 2 * parallel_threshold;
   const Size threads = parallel_ ? static_cast<Size>(thread_count()) : 1;
   const Size matrices = r_.batch * r_.kv_heads;
@@ -72,10 +72,9 @@ void GeneralAttention<T>::plan() {
     const Size keys = seen(s, 0, rows).count();
     const Size parts = few ? std::clamp<Size>(keys / fewest_keys, 1, wanted) : 1;
     const Size panels = ceil_div(rows, panel);
-    const Size chunks =
-        few ? 1
-            : std::clamp<Size>(threads == 1 ? 1 : ceil_div(4 * threads, matrices),
-                               ceil_div(panels, most_chunk_panels), panels);
+    const Size chunks = few ? 1
+                            : std::clamp<Size>(threads == 1 ? 1 : ceil_div(4 * threads, matrices),
+                                               ceil_div(panels, most_chunk_panels), panels);
     for (Size kv_head = 0; kv_head < r_.kv_heads; ++kv_head) {
       const auto sequence = static_cast<Size>(i);
       for (Size part = 0; part < parts && few; ++part) {

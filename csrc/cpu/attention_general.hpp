@@ -35,7 +35,8 @@ inline constexpr std::size_t least_block_keys = 32, most_block_keys = 512;
 
 inline Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
-/// Some rows of the queries of a sequence that see one kv head, and for few rows a part of its keys.
+/// Some rows of the queries of a sequence that see one kv head, and for few rows a part of its
+/// keys.
 struct Task {
   Size sequence, kv_head, first, rows;
   Size part, parts;

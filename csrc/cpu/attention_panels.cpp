@@ -92,8 +92,12 @@ void GeneralAttention<T>::run_chunk(const Task& task, OpScratch& all) const {
   const auto panel_at = [&](std::size_t i) {
     const Size first = task.first + static_cast<Size>(i) * panel;
     const std::size_t row = i * wide;
-    return Panel{first,        std::min(panel, task.first + task.rows - first),
-                 across + row * dim_, maxima + row, totals + row, sums + row * width_};
+    return Panel{first,
+                 std::min(panel, task.first + task.rows - first),
+                 across + row * dim_,
+                 maxima + row,
+                 totals + row,
+                 sums + row * width_};
   };
   const float scale = options_.soft_cap != 0 ? r_.scale : r_.scale * log2_e;
   for (std::size_t i = 0; i < panels; ++i) {
@@ -163,8 +167,8 @@ void GeneralAttention<T>::run_chunk(const Task& task, OpScratch& all) const {
 
 /// One panel of rows over one block of keys.
 template <class T>
-void GeneralAttention<T>::attend(const Task& task, Block block, const Panel& rows,
-                                 bool some_before, float* scores) const {
+void GeneralAttention<T>::attend(const Task& task, Block block, const Panel& rows, bool some_before,
+                                 float* scores) const {
   const Sequence& s = sequences_[static_cast<std::size_t>(task.sequence)];
   constexpr auto wide = static_cast<std::size_t>(panel);
   const auto height = static_cast<std::size_t>(rows.height);
@@ -179,8 +183,8 @@ void GeneralAttention<T>::attend(const Task& task, Block block, const Panel& row
   const Size number = past - first;
   const auto count = static_cast<std::size_t>(number);
   const bool masked = static_cast<bool>(options_.mask), capped = options_.soft_cap != 0;
-  const bool ragged = seen(s, rows.first + rows.height - 1).first > first ||
-                      seen(s, rows.first).past < past;
+  const bool ragged =
+      seen(s, rows.first + rows.height - 1).first > first || seen(s, rows.first).past < past;
 
   static constexpr Tap one_tap{0, 0};
   TapProduct scoring{};
@@ -220,8 +224,8 @@ void GeneralAttention<T>::attend(const Task& task, Block block, const Panel& row
                                      factors);
   }
 
-  if ((masked || ragged) &&
-      !all_finite(block.values, count, block.value_stride, value_dim_)) [[unlikely]] {
+  if ((masked || ragged) && !all_finite(block.values, count, block.value_stride, value_dim_))
+      [[unlikely]] {
     // What weighs nothing adds nothing.
     for (std::size_t i = 0; i < height; ++i) {
       float* const sums = rows.sums + i * width_;

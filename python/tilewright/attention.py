@@ -92,8 +92,8 @@ class AttentionOps(Operands):
     ) -> None: ...
     @also_trait_call(
         "q k v o batch heads seq_q seq_kv head_dim scale causal",
-        "q_offset kv_heads dtype mask mask_dtype soft_cap window_left window_right value_dim at_end "
-        "kv_lengths page_table page_size pages q_starts kv_starts",
+        "q_offset kv_heads dtype mask mask_dtype soft_cap window_left window_right value_dim "
+        "at_end kv_lengths page_table page_size pages q_starts kv_starts",
     )
     def attention(
         self,
@@ -127,8 +127,8 @@ class AttentionOps(Operands):
 
         lengths: how many of its keys each sequence has. page_table [batch, pages of a sequence]: k
         and v are [pages, page_size, heads, dim], and these pages are a sequence's keys. q_starts,
-        kv_starts [batch + 1]: q is [rows, heads, dim], k and v too, and sequence b has the rows from
-        starts[b] to starts[b + 1]. With page_table, q_starts goes with lengths."""
+        kv_starts [batch + 1]: q is [rows, heads, dim], k and v too, and sequence b has the rows
+        from starts[b] to starts[b + 1]. With page_table, q_starts goes with lengths."""
         call = "attention"
         queries, keys, values = self._read_rows(call, q=q, k=k, v=v)
         if not (
@@ -171,8 +171,8 @@ class AttentionOps(Operands):
         if kv_starts is not None and page_table is not None:
             invalid(call, "kv_starts goes without page_table")
         if (kv_starts is None) == packed and page_table is None:
-            given, missing = ("q_starts", "kv_starts") if packed else ("kv_starts", "q_starts")
-            invalid(call, f"{given} needs {missing}, which is not given")
+            there, missing = ("q_starts", "kv_starts") if packed else ("kv_starts", "q_starts")
+            invalid(call, f"{there} needs {missing}, which is not given")
         for name, one, ranks in (
             ("q", queries, (3,) if packed else (2, 3, 4)),
             ("k", keys, (4,) if page_table is not None else (3,) if packed else (2, 3, 4)),
@@ -209,9 +209,8 @@ class AttentionOps(Operands):
         if mask is not None:
             if packed:
                 invalid(call, "mask goes without q_starts")
-            shape = (batch, heads, seq_q, seq_kv)
-            given["mask"] = self._mask(call, mask, shape, queries)
-            given["mask_dtype"] = given["mask"].stored_as
+            view = self._mask(call, mask, (batch, heads, seq_q, seq_kv), queries)
+            given |= {"mask": view, "mask_dtype": view.stored_as}
         if window is not None:
             left, right = self._window(call, window)
             given |= {"window_left": left, "window_right": right}

@@ -59,9 +59,13 @@ class Options:
         told += [f"{self.heads}/{self.kv_heads}", f"{self.dim}->{self.values}", self.layout]
         told += [f"causal{self.q_offset}"] if self.causal else []
         told += ["end"] if self.at_end else []
-        told += [f"window{self.left},{self.right}"] if (self.left, self.right) != (None, None) else []
+        told += (
+            [f"window{self.left},{self.right}"] if (self.left, self.right) != (None, None) else []
+        )
         told += [f"cap{self.soft_cap}"] if self.soft_cap else []
-        return "-".join([*told, *([self.mask.replace(" ", "")] if self.mask else [])]).replace(" ", "")
+        return "-".join([*told, *([self.mask.replace(" ", "")] if self.mask else [])]).replace(
+            " ", ""
+        )
 
 
 @dataclass
@@ -83,9 +87,7 @@ def draw(rng: np.random.Generator, case: Options, dtype: str) -> Operands:
     if case.mask:
         kind, axes = case.mask.split()
         whole = (len(case.queries), case.heads, max(case.queries), case.most_keys)
-        shape = [
-            size if name in axes else 1 for name, size in zip("bhqk", whole, strict=True)
-        ]
+        shape = [size if name in axes else 1 for name, size in zip("bhqk", whole, strict=True)]
         mask = rng.random(shape) < 0.7 if kind == "bool" else normal(rng, shape, dtype)
         if kind == "added":
             mask[rng.random(shape) < 0.2] = -np.inf
@@ -118,7 +120,9 @@ def expected(case: Options, given: Operands) -> list[tuple[Array, Array]]:
             results.append((zeros, np.full(zeros.shape, bounds.SMALLEST)))
             continue
         scores = references.attention_scores(q[None], k[None], case.used_scale, False, 0)[0]
-        sizes = references.attention_scores(abs(q)[None], abs(k)[None], case.used_scale, False, 0)[0]
+        sizes = references.attention_scores(abs(q)[None], abs(k)[None], case.used_scale, False, 0)[
+            0
+        ]
         if case.soft_cap:
             cap = float(np.float32(case.soft_cap))
             scores = cap * np.tanh(scores / cap)

@@ -1,4 +1,4 @@
-"""attention with masks, caps, windows, values of another size, lengths, pages and packed batches."""
+"""attention with masks, caps, windows, other sizes of values, lengths, pages and packed batches."""
 
 from __future__ import annotations
 
@@ -341,9 +341,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "words"), REFUSED, ids=lambda x: str(x)[:30])
-def test_what_is_wrong_is_named(
-    be: Backend, options: dict[str, object], words: str
-) -> None:
+def test_what_is_wrong_is_named(be: Backend, options: dict[str, object], words: str) -> None:
     with Workspace(be) as ws:
         x, out = ws.input(np.ones(64, np.float32)), ws.room(64)
         numbers = ws.input(np.zeros(64, np.int32))

@@ -1,4 +1,4 @@
-"""scaled_dot_product_attention and its gradients against NumPy in float64, and differences of it."""
+"""scaled_dot_product_attention and its gradients against NumPy in float64, by differences."""
 
 from __future__ import annotations
 

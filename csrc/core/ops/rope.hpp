@@ -36,8 +36,8 @@ struct RopeRequest {
     visit(r.cos, Access::read);
     visit(r.sin, Access::read);
     visit(r.positions, Access::read);
-    visit(r.output, AttentionRequest::access(r.output, r.batch * r.heads * r.seq * r.head_dim,
-                                             r.dtype));
+    visit(r.output,
+          AttentionRequest::access(r.output, r.batch * r.heads * r.seq * r.head_dim, r.dtype));
   }
   static void head_rows(auto& r, const auto& visit) {
     visit(r.x, r.x_rows);
@@ -49,11 +49,13 @@ struct RopeRequest {
   }
 };
 
-inline std::optional<RopeRequest> checked_rope(
-    const Call& call, const MapOperand& x, Buffer cos, Buffer sin, const MapOperand& output,
-    Size batch, Size heads, Size seq, Size head_dim, Size table_rows, Size position, DType dtype,
-    RopePairing pairing, std::optional<Size> rotary_dim, std::optional<Buffer> positions,
-    Size positions_per_sequence, bool inverse) {
+inline std::optional<RopeRequest> checked_rope(const Call& call, const MapOperand& x, Buffer cos,
+                                               Buffer sin, const MapOperand& output, Size batch,
+                                               Size heads, Size seq, Size head_dim, Size table_rows,
+                                               Size position, DType dtype, RopePairing pairing,
+                                               std::optional<Size> rotary_dim,
+                                               std::optional<Buffer> positions,
+                                               Size positions_per_sequence, bool inverse) {
   call.not_negative("batch", batch);
   call.not_negative("heads", heads);
   call.not_negative("seq", seq);
@@ -61,8 +63,8 @@ inline std::optional<RopeRequest> checked_rope(
   const Size rotated = rotary_dim.value_or(head_dim);
   call.positive(rotary_dim ? "rotary_dim" : "head_dim", rotated);
   if (rotated % 2 != 0) {
-    call.invalid(text(rotary_dim ? "rotary_dim" : "head_dim", " is ", rotated,
-                      ", expected an even number"));
+    call.invalid(
+        text(rotary_dim ? "rotary_dim" : "head_dim", " is ", rotated, ", expected an even number"));
   }
   if (rotated > head_dim) {
     call.invalid(text("rotary_dim is ", rotated, ", expected at most head_dim ", head_dim));
@@ -75,8 +77,8 @@ inline std::optional<RopeRequest> checked_rope(
       call.invalid(text("position is ", position, ", expected 0 with positions"));
     }
     if (positions_per_sequence != 1 && positions_per_sequence != seq) {
-      call.invalid(text("positions_per_sequence is ", positions_per_sequence,
-                        ", expected 1 or seq ", seq));
+      call.invalid(
+          text("positions_per_sequence is ", positions_per_sequence, ", expected 1 or seq ", seq));
     }
     if (std::max(table_rows, seq) > most) {
       call.invalid(text("table_rows ", table_rows, " and seq ", seq,
@@ -100,8 +102,8 @@ inline std::optional<RopeRequest> checked_rope(
   r.x = check_rows(call, "x", x, shape, all_dims, dtype, Access::read, r.x_rows);
   r.cos = call.buffer("cos", cos, call.mul(table_rows, rotated / 2), dtype);
   r.sin = call.buffer("sin", sin, call.mul(table_rows, rotated / 2), dtype);
-  r.output = check_rows(call, "output", output, shape, all_dims, dtype, Access::write,
-                        r.output_rows);
+  r.output =
+      check_rows(call, "output", output, shape, all_dims, dtype, Access::write, r.output_rows);
   if (positions) {
     const Size count = call.mul(batch, positions_per_sequence);
     r.positions = call.buffer("positions", *positions, count, DType::int32);

@@ -51,8 +51,7 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
   const GeneralTile tile = r.value_dim <= narrow_few.columns() ? (few ? narrow_few : narrow_many)
                                                                : (few ? wide_few : wide_many);
   const Size slices = count(r.value_dim, tile.columns());
-  const Size tiles =
-      ragged ? most_rows / tile.rows() + r.batch : count(most_rows, tile.rows());
+  const Size tiles = ragged ? most_rows / tile.rows() + r.batch : count(most_rows, tile.rows());
   const Size matrices = ragged ? r.kv_heads : r.batch * r.kv_heads;
 
   // Of few rows the keys are cut until the GPU is full. How many a sequence has the device knows.

@@ -257,8 +257,8 @@ class TILEWRIGHT_API Backend {
   /// and j <= p + window_right, each side unbounded unless given; causal: and j <= p. soft_cap > 0:
   /// a score s becomes soft_cap * tanh(s / soft_cap). `mask`, after that, is by strides, 0 to
   /// broadcast it, over [batch, heads, seq_q, seq_kv]: of bool, true where a key may be seen, or of
-  /// dtype, added to the scores. With any of the arguments from `mask` on a row that sees no key,
-  /// or whose scores are all -infinity, is 0.
+  /// dtype, added to the scores. A row that sees no key is 0, and with a mask one whose scores
+  /// are all -infinity.
   ///
   /// kv_lengths, int32 [batch]: the keys that each sequence has, of the seq_kv that it has room
   /// for; numbers outside [0, seq_kv] are the nearest inside. page_table, int32 [batch,
@@ -278,21 +278,17 @@ class TILEWRIGHT_API Backend {
   /// does, and are used where they lie. The last stride must be 1, the others 0 or more, and the
   /// elements of an output apart; strides may leave out dimensions in front that have a single
   /// place.
-  void attention(const MapOperand& q, const MapOperand& k, const MapOperand& v, const MapOperand& o,
-                 Size batch, Size heads, Size seq_q, Size seq_kv, Size head_dim, double scale,
-                 bool causal, Size q_offset = 0, std::optional<Size> kv_heads = std::nullopt,
-                 DType dtype = DType::float32,
-                 const std::optional<MapOperand>& mask = std::nullopt,
-                 DType mask_dtype = DType::boolean, double soft_cap = 0,
-                 std::optional<Size> window_left = std::nullopt,
-                 std::optional<Size> window_right = std::nullopt,
-                 std::optional<Size> value_dim = std::nullopt, bool at_end = false,
-                 std::optional<Buffer> kv_lengths = std::nullopt,
-                 std::optional<Buffer> page_table = std::nullopt,
-                 std::optional<Size> page_size = std::nullopt,
-                 std::optional<Size> pages = std::nullopt,
-                 std::optional<Buffer> q_starts = std::nullopt,
-                 std::optional<Buffer> kv_starts = std::nullopt);
+  void attention(
+      const MapOperand& q, const MapOperand& k, const MapOperand& v, const MapOperand& o,
+      Size batch, Size heads, Size seq_q, Size seq_kv, Size head_dim, double scale, bool causal,
+      Size q_offset = 0, std::optional<Size> kv_heads = std::nullopt, DType dtype = DType::float32,
+      const std::optional<MapOperand>& mask = std::nullopt, DType mask_dtype = DType::boolean,
+      double soft_cap = 0, std::optional<Size> window_left = std::nullopt,
+      std::optional<Size> window_right = std::nullopt, std::optional<Size> value_dim = std::nullopt,
+      bool at_end = false, std::optional<Buffer> kv_lengths = std::nullopt,
+      std::optional<Buffer> page_table = std::nullopt, std::optional<Size> page_size = std::nullopt,
+      std::optional<Size> pages = std::nullopt, std::optional<Buffer> q_starts = std::nullopt,
+      std::optional<Buffer> kv_starts = std::nullopt);
 
   /// scores[heads, seq] = scale * keys[kv_heads, seq, head_dim] . q[heads, head_dim].
   void attention_scores(const MapOperand& q, const MapOperand& keys, const MapOperand& scores,
@@ -349,9 +345,9 @@ class TILEWRIGHT_API Backend {
   /// bfloat16, and of float64 where the device has it.
   void pool(PoolOp op, Buffer input, Buffer output, Size planes, std::span<const Size> shape,
             std::span<const Size> output_shape, std::span<const Size> window,
-            std::span<const Size> stride, std::span<const Size> pad,
-            std::span<const Size> dilation, double divisor = 0,
-            std::optional<Buffer> places = std::nullopt, DType dtype = DType::float32);
+            std::span<const Size> stride, std::span<const Size> pad, std::span<const Size> dilation,
+            double divisor = 0, std::optional<Buffer> places = std::nullopt,
+            DType dtype = DType::float32);
 
   /// grad_input[planes, shape] from grad_output[planes, output_shape], for the same windows as the
   /// forward: each element has the sum over the windows that have it, of max over those at whose

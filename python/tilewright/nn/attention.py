@@ -144,7 +144,8 @@ class Attended:
         if k.shape[:-3] != q.shape[:-3] or (heads != kv_heads and not shares):
             words = "with enable_gqa a divisor of its heads" if grouped else "its heads"
             invalid(
-                call, f"key has shape {k.shape}, expected the batch of query, {q.shape}, and {words}"
+                call,
+                f"key has shape {k.shape}, expected the batch of query, {q.shape}, and {words}",
             )
         self.heads, self.kv_heads, self.share = heads, kv_heads, heads // max(1, kv_heads)
         self.batch = math.prod(q.shape[:-3])
@@ -195,9 +196,7 @@ class Attended:
     def queries(self, x: Array) -> Array:
         """The query, or what has its rows, in the dtype that is computed in."""
         wide = x if x.dtype == wide_of(x.dtype) else x.astype(wide_of(x.dtype))
-        return wide.reshape(
-            self.batch, self.kv_heads, self.share, self.rows, x.shape[-1]
-        )
+        return wide.reshape(self.batch, self.kv_heads, self.share, self.rows, x.shape[-1])
 
     def of_keys(self, x: Array) -> Array:
         wide = x if x.dtype == wide_of(x.dtype) else x.astype(wide_of(x.dtype))
@@ -326,9 +325,7 @@ def scaled_dot_product_attention_backward(
         by_products = mapped(
             call, _by_product(a.form), products, [*given, weights, by_weights, joint]
         ).reshape(a.batch, a.kv_heads, -1, a.keys)
-        of_block = (by_products @ keys).reshape(
-            a.batch, a.kv_heads, a.share, past - first, a.dim
-        )
+        of_block = (by_products @ keys).reshape(a.batch, a.kv_heads, a.share, past - first, a.dim)
         by_query[:, :, :, first:past] = of_block
         by_key += by_products.swapaxes(-1, -2) @ rows
         by_value += weights.reshape(a.batch, a.kv_heads, -1, a.keys).swapaxes(-1, -2) @ by_rows
