@@ -29,7 +29,7 @@ CALL: Call = {
     "stride": Sizes((2, 2), positive=True, wrong=((), (2,))),
     "pad": Sizes((1, 1), wrong=((), (1, 1, 1))),
     "dilation": Sizes((2, 2), positive=True, wrong=((), (1,))),
-    "divisor": Number(0.0, wrong=(np.nan, np.inf, 1.0)),
+    "divisor": Number(0.0, wrong=(np.nan, np.inf, -np.inf)),
     "places": Out(4 * 2 * 4),
     "dtype": Name("float32", also_wrong=("int32", "bool")),
 }
@@ -160,6 +160,8 @@ def test_wrong_together(ws: Workspace) -> None:
     sizes = (1, (4,), (2,), (2,), (2,), (0,), (1,))
     with pytest.raises(tw.InvalidArgument, match=r"places are given, .* op is mean"):
         ws.be.pool("mean", x, out, *sizes, 0, places)
+    with pytest.raises(tw.InvalidArgument, match=r"divisor is 2, expected 0: max is not divided"):
+        ws.be.pool("max", x, out, *sizes, 2)
     with pytest.raises(tw.InvalidArgument, match="stride has 1 numbers, expected 0, as window"):
         ws.be.pool("mean", x, out, 1, (4,), (2,), (), (2,), (), ())
 

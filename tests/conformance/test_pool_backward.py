@@ -30,7 +30,7 @@ CALL: Call = {
     "stride": Sizes((2, 2), positive=True, wrong=((), (2,))),
     "pad": Sizes((1, 1), wrong=((), (1, 1, 1))),
     "dilation": Sizes((2, 2), positive=True, wrong=((), (1,))),
-    "divisor": Number(0.0, wrong=(np.nan, np.inf, 1.0)),
+    "divisor": Number(0.0, wrong=(np.nan, np.inf, -np.inf)),
     "places": In(4 * 2 * 4),
     "dtype": Name("float32", also_wrong=("int32", "bool")),
 }
