@@ -1,6 +1,7 @@
 #include "cpu/attention_general.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "cpu/thread_pool.hpp"
@@ -11,35 +12,39 @@ namespace tilewright::cpu {
 namespace general {
 
 template <class T>
-void GeneralAttention<T>::mask_row(const Sequence& s, Size kv_head, Size row, Size first_key,
-                                   Size count, float* scores, Size stride) const {
+Size GeneralAttention<T>::mask_place(const Sequence& s, Size kv_head, Size row) const {
   const HeadRows& rows = options_.mask_rows;
-  const Size at = s.index * rows.batch + (kv_head * share_ + row % share_) * rows.head +
-                  row / share_ * rows.seq + first_key * options_.mask_key;
+  return s.index * rows.batch + (kv_head * share_ + row % share_) * rows.head +
+         row / share_ * rows.seq;
+}
+
+template <class T>
+void GeneralAttention<T>::mask_keys(Size at, Size count, float* added) const {
+  const Size step = options_.mask_key;
   if (options_.mask_dtype == DType::boolean) {
     const auto* const mask = data<std::uint8_t>(options_.mask) + at;
-    for (Size j = 0; j < count; ++j) {
-      const float score = scores[j * stride];
-      scores[j * stride] = mask[j * options_.mask_key] != 0 ? score : -infinity;
-    }
-    return;
+    const auto fill = [&](Size each) {
+      for (Size j = 0; j < count; ++j) {
+        added[j] = std::bit_cast<float>(mask[j * each] != 0 ? 0u : least_bits);
+      }
+    };
+    // As a constant, so that a loop over neighbours is a vector's.
+    return step == 1 ? fill(1) : fill(step);
   }
   const T* const mask = data<T>(options_.mask) + at;
-  constexpr Size group = 64;
-  float added[group];
-  for (Size j = 0; j < count; j += group) {
-    const Size here = std::min(group, count - j);
-    if (options_.mask_key == 1) {
-      to_float32(mask + j, added, static_cast<std::size_t>(here));
-    } else {
-      for (Size i = 0; i < here; ++i) to_float32(mask + (j + i) * options_.mask_key, added + i, 1);
-    }
-    for (Size i = 0; i < here; ++i) {
-      // The most negative numbers are no infinities to base 2 either.
-      float power = added[i] * log2_e;
-      if (power == -infinity && added[i] != -infinity) power = std::numeric_limits<float>::lowest();
-      scores[(j + i) * stride] += power;
-    }
+  if (step == 1) {
+    to_float32(mask, added, static_cast<std::size_t>(count));
+  } else {
+    for (Size j = 0; j < count; ++j) to_float32(mask + j * step, added + j, 1);
+  }
+  constexpr std::uint32_t sizes = 0x7fffffffu, endless = 0x7f800000u;
+  for (Size j = 0; j < count; ++j) {
+    const auto power = std::bit_cast<std::uint32_t>(added[j] * log2_e);
+    const auto before = std::bit_cast<std::uint32_t>(added[j]);
+    // The largest numbers are no infinities to base 2 either: one less is the largest number.
+    const std::uint32_t grown = (power & sizes) == endless ? ~0u : 0u;
+    const std::uint32_t was_finite = (before & sizes) < endless ? ~0u : 0u;
+    added[j] = std::bit_cast<float>(power + (grown & was_finite));
   }
 }
 
@@ -157,7 +162,12 @@ void GeneralAttention<T>::run_few(const Task& task, float* records) const {
                                   scale, scores);
       }
       if (options_.soft_cap != 0) cap(scores, n);
-      if (masked) mask_row(s, task.kv_head, static_cast<Size>(i), key + from, here, scores, 1);
+      if (masked) {
+        float added[few_block];
+        const Size place = mask_place(s, task.kv_head, static_cast<Size>(i));
+        mask_keys(place + (key + from) * options_.mask_key, here, added);
+        for (std::size_t j = 0; j < n; ++j) scores[j] = masked_score(scores[j], added[j]);
+      }
       const float before = largest[i];
       const float sum = kernels().linear.softmax_step(scores, n, 1, largest[i]);
       if (largest[i] != before) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -32,6 +33,17 @@ inline constexpr Size few_rows = 8;
 inline constexpr Size panel = most_panel_columns, most_chunk_panels = 4;
 inline constexpr Size few_block = 128, fewest_keys = 256;
 inline constexpr std::size_t least_block_keys = 32, most_block_keys = 512;
+
+inline constexpr std::uint32_t least_bits = 0xff800000u;  // -infinity
+
+/// A score with what a mask adds to it: -infinity hides it, whatever it is. By bits, without a
+/// branch.
+inline float masked_score(float score, float added) {
+  const auto bits = std::bit_cast<std::uint32_t>(added);
+  const std::uint32_t hidden = bits == least_bits ? ~0u : 0u;
+  const auto sum = std::bit_cast<std::uint32_t>(score + added);
+  return std::bit_cast<float>((bits & hidden) | (sum & ~hidden));
+}
 
 inline Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
@@ -105,9 +117,11 @@ class GeneralAttention {
                                : most;
   }
 
-  /// Caps and masks scores of a row to base 2, `stride` apart.
-  void mask_row(const Sequence& s, Size kv_head, Size row, Size first_key, Size count,
-                float* scores, Size stride) const;
+  /// Where the mask of a row starts.
+  Size mask_place(const Sequence& s, Size kv_head, Size row) const;
+  /// What the mask adds to scores of some keys from a place on, to base 2.
+  void mask_keys(Size at, Size count, float* added) const;
+  /// Scores to base 2 from those that are not.
   void cap(float* scores, std::size_t n) const;
 
   void write(const float* sums, float sum, T* to) const {

@@ -21,28 +21,34 @@ bool all_finite(const float* rows, std::size_t count, std::size_t stride, std::s
 
 }  // namespace
 
-/// The same of a panel.
+/// Masks the scores of a panel.
 template <class T>
 void GeneralAttention<T>::mask_panel(const Sequence& s, Size kv_head, const Panel& rows,
                                      Size first_key, Size count, float* scores) const {
   // So many keys of all rows stay in the nearest cache.
   constexpr Size group = 32;
   const bool shared = options_.mask_rows.head == 0 && options_.mask_rows.seq == 0;
+  const Size height = shared ? 1 : rows.height;
+  float added[panel][group], across[group][panel] = {};
+  Size places[panel];
+  for (Size i = 0; i < height; ++i) places[i] = mask_place(s, kv_head, rows.first + i);
   for (Size j = 0; j < count; j += group) {
     const Size here = std::min(group, count - j);
-    float* const part = scores + j * panel;
-    for (Size i = 0; !shared && i < rows.height; ++i) {
-      mask_row(s, kv_head, rows.first + i, first_key + j, here, part + i, panel);
+    for (Size i = 0; i < height; ++i) {
+      mask_keys(places[i] + (first_key + j) * options_.mask_key, here, added[i]);
     }
-    if (!shared) continue;
-    float added[group] = {};
-    mask_row(s, kv_head, rows.first, first_key + j, here, added, 1);
+    if (!shared) {
+      row_kernels<float>().transpose(
+          added[0], static_cast<std::size_t>(height), static_cast<std::size_t>(group),
+          static_cast<std::size_t>(here), 1, across[0], static_cast<std::size_t>(panel));
+    }
     for (Size key = 0; key < here; ++key) {
-      float* const across = part + key * panel;
-      if (added[key] == -infinity) {
-        std::fill_n(across, panel, -infinity);
-      } else if (added[key] != 0) {
-        for (Size i = 0; i < panel; ++i) across[i] += added[key];
+      float* const of_key = scores + (j + key) * panel;
+      const float of_all = added[0][key];
+      if (!shared) {
+        for (Size i = 0; i < panel; ++i) of_key[i] = masked_score(of_key[i], across[key][i]);
+      } else if (of_all != 0) {
+        for (Size i = 0; i < panel; ++i) of_key[i] = masked_score(of_key[i], of_all);
       }
     }
   }

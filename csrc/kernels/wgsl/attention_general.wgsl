@@ -342,8 +342,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       if (key < end) {
         let at = sequence * params.m_batch + u32(key) * params.m_key;
 #for i in 0..4
-        s${j}[${i}u] += mask_at(at + head_of[${i}u] * params.m_head +
-                                u32(query_of[${i}u]) * params.m_query);
+        {
+          let added = mask_at(at + head_of[${i}u] * params.m_head +
+                              u32(query_of[${i}u]) * params.m_query);
+          // -infinity hides what is NaN too.
+          let hides = bitcast<u32>(added) == 0xff800000u;
+          s${j}[${i}u] = select(s${j}[${i}u] + added, added, hides);
+        }
 #end
       }
     }
