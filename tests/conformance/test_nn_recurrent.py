@@ -1,4 +1,4 @@
-"""Recurrent layers and cells of tw.nn: stacked, in both directions, by weights of torch and ONNX."""
+"""Recurrent layers and cells of tw.nn, with the weights of torch and of ONNX."""
 
 from __future__ import annotations
 
