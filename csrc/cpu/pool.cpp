@@ -12,6 +12,14 @@ namespace tilewright::cpu {
 
 PoolTables::PoolTables(const PoolWindows& of, PoolOp kind)
     : windows(of), op(kind), common(common_count(of, kind)) {
+  constexpr Size most_kept = 512;
+  for (std::size_t i = 0; i < pool_axes; ++i) {
+    const Size kept = std::min(windows.axes[i].out, most_kept);
+    first_spans[i].reserve(static_cast<std::size_t>(kept));
+    for (Size p = 0; p < kept; ++p) {
+      first_spans[i].push_back(pool_span(windows.axes[i], windows.adaptive, op, p));
+    }
+  }
   const PoolAxis& a = windows.axes[2];
   const Size room = a.length + 2 * a.pad + a.out * a.stride;
   const Size dilation = std::min(a.dilation, room);
@@ -64,6 +72,10 @@ class Pooling {
     }
     segment_ = std::min({segment_, out, pool_room});
     segments_ = (out + segment_ - 1) / segment_;
+    const PoolAxis& height = r.windows.axes[1];
+    takes_rows_ = has_rows && places_ == nullptr && out == 1 &&
+                  tables_.span(2, 0).count == columns_.length &&
+                  (r.windows.adaptive || height.dilation == 1);
     if (is_max_ || divisor_ != 0) return;
     counted_.reserve(out);
     for (std::size_t i = 0; i < out; ++i) counted_.push_back(static_cast<F>(counted(i)));
@@ -76,8 +88,9 @@ class Pooling {
     const std::size_t each = std::min(tables_.columns.stride, tables_.length(2));
     const std::size_t of_row = segment_ * (each * of_window + tables_.columns.window);
     parallel_units(rows * segments_, of_row, [&](std::size_t unit) {
-      const std::size_t first = unit % segments_ * segment_;
-      pool_row(unit / segments_, first, std::min(segment_, tables_.out(2) - first));
+      const std::size_t row = segments_ == 1 ? unit : unit / segments_;
+      const std::size_t first = (unit - row * segments_) * segment_;
+      pool_row(row, first, std::min(segment_, tables_.out(2) - first));
     });
   }
 
@@ -97,11 +110,15 @@ class Pooling {
     std::size_t first, count, at;  // outputs; `at` is where the first one lies
   };
   void pool_row(std::size_t row, std::size_t first, std::size_t count) const {
-    const std::size_t y = row % tables_.out(1), z = row / tables_.out(1) % tables_.out(0);
-    const std::size_t plane = row / tables_.out(1) / tables_.out(0);
+    const std::size_t slice = row / tables_.out(1), y = row - slice * tables_.out(1);
+    const std::size_t plane = tables_.out(0) == 1 ? slice : slice / tables_.out(0);
+    const std::size_t z = slice - plane * tables_.out(0);
     const std::size_t elements = tables_.length(0) * tables_.length(1) * tables_.length(2);
     const Row of{input_ + plane * elements,   tables_.span(0, z), tables_.span(1, y), first, count,
                  row * tables_.out(2) + first};
+    if constexpr (has_rows) {
+      if (takes_rows_) return pool_whole_rows(of);
+    }
     if (tables_.reach > pool_room) return pool_element(of);
     places_ == nullptr ? pool_values(of) : pool_places(of);
   }
@@ -256,6 +273,33 @@ class Pooling {
     if constexpr (!is_computed<T>) write_row(made, output_ + of.at, of.count);
   }
 
+  /// One output, whose window has all columns: rows that follow each other are one.
+  void pool_whole_rows(const Row& of) const
+    requires has_rows
+  {
+    const Size depth_step = tables_.windows.adaptive ? 1 : tables_.windows.axes[0].dilation;
+    const auto count = static_cast<std::size_t>(of.height.count * columns_.length);
+    F largest = nothing(true);
+    double sum = 0;
+    for (Size k = 0; k < of.depth.count && count != 0; ++k) {
+      const Size z = of.depth.first + k * depth_step;
+      const T* const rows =
+          of.plane + (z * tables_.windows.axes[1].length + of.height.first) * columns_.length;
+      if (is_max_) {
+        const F x = kernels_for<T>().max(rows, count);
+        largest = x > largest || x != x ? x : largest;
+      } else {
+        sum += kernels_for<T>().sum(rows, count);
+      }
+    }
+    const double counted = static_cast<double>(of.depth.counted) *
+                           static_cast<double>(of.height.counted) *
+                           static_cast<double>(tables_.span(2, 0).counted);
+    const double by = divisor_ != 0 ? divisor_ : std::max(counted, 1.0);
+    const F result = is_max_ ? largest : static_cast<F>(sum / by);
+    write_row(&result, output_ + of.at, 1);
+  }
+
   /// One output, whose window is longer than there is room for.
   void pool_element(const Row& of) const {
     const PoolSpan span = tables_.span(2, of.first);
@@ -285,6 +329,9 @@ class Pooling {
     if (places_ != nullptr) places_[of.at] = at;
   }
 
+  /// Whether there are kernels that join whole rows.
+  static constexpr bool has_rows = std::is_same_v<T, float> || std::is_same_v<T, Half>;
+
   const PoolTables tables_;
   const bool is_max_;
   const double divisor_;
@@ -295,6 +342,7 @@ class Pooling {
   const PoolAxis columns_;
   std::vector<F> counted_;  // of each window along a row
   std::size_t segment_ = 1, segments_ = 1;
+  bool takes_rows_ = false;
 };
 
 }  // namespace

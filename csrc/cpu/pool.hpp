@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "core/pool_spans.hpp"
 #include "cpu/kernels/windows_table.hpp"
@@ -18,6 +19,7 @@ struct PoolTables {
   PoolTables(const PoolWindows& of, PoolOp op);
 
   PoolSpan span(std::size_t axis, std::size_t output) const {
+    if (output < first_spans[axis].size()) return first_spans[axis][output];
     return pool_span(windows.axes[axis], windows.adaptive, op, static_cast<Size>(output));
   }
 
@@ -34,6 +36,7 @@ struct PoolTables {
 
   const PoolWindows windows;
   const PoolOp op;
+  std::array<std::vector<PoolSpan>, pool_axes> first_spans;  ///< which take divisions to find
   double common;       ///< places that count in each window, or 0
   RowWindows columns;  ///< without what is behind all columns
   std::size_t reach;   ///< columns from a window's first to its last

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     Sizes = int | tuple[int, ...]
 
 INT32 = np.dtype(np.int32)
+MANY_PLANES = 64
 
 
 def to_sizes(call: str, name: str, given: Any, axes: int, least: int) -> tuple[int, ...]:
@@ -159,7 +160,9 @@ def pooled(
     op: str, x: Array, windows: Windows | Parts, divisor: float = 0, with_places: bool = False
 ) -> tuple[Array, Array | None]:
     """What windows have the most of or on average, and the places of the largest."""
-    if windows.are_planes and not with_places and x.size:
+    # A reduction cuts planes into parts, and a processor takes many of them one by one.
+    is_cut = x.backend.name != "cpu" or math.prod(windows.lead) < MANY_PLANES
+    if windows.are_planes and is_cut and not with_places and x.size:
         first = len(windows.lead)
         axes = range(first, x.ndim)
         if op == "max":
