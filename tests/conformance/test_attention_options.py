@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tilewright import Backend
 
 from . import bounds
-from .attention_cases import Options, check, draw, expected, run, strewn
+from .attention_cases import Operands, Options, check, draw, expected, run, strewn
 from .workspace import Workspace, normal
 
 #: one option alone, for few and for many queries, and awkward sizes
@@ -253,6 +253,37 @@ def test_lengths_outside_are_the_nearest_inside(
     got = with_lengths([-1, 31, 2**31 - 1, -(2**31)])
     np.testing.assert_array_equal(got, with_lengths([0, 30, 30, 0]))
     assert not got[0].any() and not got[3].any()
+
+
+def test_a_recording_reads_lengths_and_pages_at_each_replay(
+    ws: Workspace, rng: np.random.Generator, dtype: str
+) -> None:
+    """So that a step of decoding is recorded once."""
+    be, size, dim = ws.be, 4, 8
+    pages_k, pages_v = (normal(rng, (6, size, dim), dtype) for _ in range(2))
+    q = normal(rng, (2, 3, 1, dim), dtype)
+    out = ws.room(q.shape, dtype)
+    table, lengths = (ws.output(np.zeros(n, np.int32)) for n in ((2, 3), 2))
+    given = [ws.input(one) for one in (q, pages_k, pages_v)]
+    with be.record() as recording:
+        be.attention(
+            *given, out, 2, 3, 1, 3 * size, dim, 0.5, True, 0, 1, dtype, at_end=True,
+            window_left=5, kv_lengths=lengths, page_table=table, page_size=size, pages=6,
+        )  # fmt: skip
+    for keys, places in (((5, 12), [[3, 0, 0], [1, 2, 4]]), ((6, 1), [[3, 5, 0], [2, 0, 0]])):
+        be.copy_htod(lengths, np.array(keys, np.int32))
+        be.copy_htod(table, np.array(places, np.int32))
+        recording.replay()
+        case = Options((1, 1), keys, 3, 1, dim, causal=True, at_end=True, left=5, scale=0.5)
+        k, v = (
+            [pages[places[i]].reshape(1, -1, dim)[:, : keys[i]] for i in range(2)]
+            for pages in (pages_k, pages_v)
+        )
+        for own, (exact, tolerance) in zip(
+            ws.read(out), expected(case, Operands(list(q), k, v, None)), strict=True
+        ):
+            bounds.assert_within(own, exact, tolerance)
+    recording.drop()
 
 
 def test_starts_that_are_wrong_do_no_harm(ws: Workspace, rng: np.random.Generator) -> None:
