@@ -9,6 +9,7 @@ Above 1 we are the faster ones.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import harness
@@ -108,7 +109,7 @@ def main() -> None:
             ways: list[tuple[str, Call, Call | None]] = [
                 (
                     "",
-                    lambda function=function, a=a, kwargs=kwargs: function(a, **kwargs),
+                    partial(function, a, **kwargs),
                     None if t is None else in_torch(torch.module, name, t, kwargs),
                 ),
                 ("gradient", *gradients(tw, torch.module, name, a, t, kwargs)),
