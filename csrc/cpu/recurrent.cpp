@@ -345,7 +345,13 @@ class Layer {
     for (std::size_t first = 0; first < group.count; first += row_block) {
       const std::size_t rows = std::min(row_block, group.count - first);
       for (std::size_t i = 0; i < rows; ++i) {
-        sources[i] = stage.source[t % 2] + sequence(group, first + i) * stage.k;
+        const std::size_t b = sequence(group, first + i);
+        sources[i] = stage.source[t % 2] + b * stage.k;
+        // On their way while sums are made.
+        for (std::size_t gate = 0; !stage.is_projection && gate < stage.gates; ++gate) {
+          __builtin_prefetch(input(place(t, b), b) + (stage.first_gate + gate) * hidden_ +
+                             first_unit);
+        }
       }
       kernels_.product(stage.panels + tile * stage.panel(width), vectors, stage.k, sources.data(),
                        rows, sums.data());
@@ -414,6 +420,10 @@ class Layer {
       row.sums = sums.data + (sums.by_sequence ? b : i) * sums.row;
       row.before = states_[t % 2] + b * out_ + first;
       row.cell = cells_ == nullptr ? nullptr : cells_ + b * hidden_ + first;
+      row.output = nullptr;
+      if constexpr (!is_half) {
+        if (!goes_on && !stage.is_projection) row.output = output(place(t, b), b) + first;
+      }
       row.after = goes_on ? middle_ + b * hidden_ + first : next + b * out_ + first;
     }
     if (stage.is_projection) {
@@ -421,7 +431,7 @@ class Layer {
     } else {
       run_gates(stage, group, t, first_row, rows, first, count, sums, all);
     }
-    if (goes_on) return;
+    if (goes_on || all[0].output != nullptr) return;
     for (std::size_t i = 0; i < rows; ++i) {
       const std::size_t b = sequence(group, first_row + i);
       copy(all[i].after, output(place(t, b), b) + first, count);
