@@ -26,8 +26,8 @@ struct RecurrentRow {
   const T* sums;    ///< products of the weights
   const T* inputs;  ///< what is added to them
   const T* before;  ///< the hidden state that gru mixes
-  T* cell;   ///< lstm's, read and written; z of gru_reset_before, from the first to the second
-  T* after;  ///< the hidden state, or r times it of the first of gru_reset_before
+  T* cell;    ///< lstm's, read and written; z of gru_reset_before, from the first to the second
+  T* after;   ///< the hidden state, or r times it of the first of gru_reset_before
   T* output;  ///< what gets the same, or null
 };
 
