@@ -60,7 +60,8 @@ def reference(
     """By torch.nn's names, of x [steps, batch, features]: output, h_n and c_n."""
     layers = 1 + max(int(name.split("_l")[1].split("_")[0]) for name in weights)
     both = any(name.endswith("_reverse") for name in weights)
-    hidden_of, cell_of = [], []
+    hidden_of: list[Array] = []
+    cell_of: list[Array] = []
     for layer in range(layers):
         halves = []
         for ending in ("", "_reverse")[: 1 + both]:
@@ -208,7 +209,8 @@ def test_dropout_is_between_layers(be: Backend) -> None:
 
 
 def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
+    found: Array = 1 / (1 + np.exp(-x))
+    return found
 
 
 def onnx_direction(
@@ -228,7 +230,8 @@ def onnx_direction(
         return sigmoid(np.clip(value, -most, most))
 
     def g(value: Array) -> Array:
-        return np.tanh(np.clip(value, -most, most))
+        found: Array = np.tanh(np.clip(value, -most, most))
+        return found
 
     order = range(x.shape[0])
     for t in reversed(order) if reverse else order:
