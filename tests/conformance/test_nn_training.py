@@ -83,6 +83,7 @@ def test_launches(be: Backend) -> None:
     mean, var = tw.zeros(6, device=be), tw.ones(6, device=be)
     result, rng = nn.softmax(rows), tw.random.default_rng(1, device=be)
     by_pooled, places = nn.max_pool2d(x, 2, return_indices=True)
+    statistics = nn.batch_norm(x, training=True, return_statistics=True)[1:]
     calls: list[tuple[int, Callable[[], Any]]] = [
         (1, lambda: nn.softmax(rows)),
         (3, lambda: nn.log_softmax(rows)),
@@ -95,14 +96,21 @@ def test_launches(be: Backend) -> None:
         (4, lambda: nn.batch_norm(x, mean, var, training=True)),
         (1, lambda: nn.batch_norm(x, mean, var)),
         (5, lambda: nn.batch_norm_backward(g, x, weight=weight, training=True)),
+        (
+            3,
+            lambda: nn.batch_norm_backward(
+                g, x, weight=weight, training=True, statistics=statistics
+            ),
+        ),
         (3, lambda: nn.group_norm(x, 2)),
         (3, lambda: nn.layer_norm(x, 4)),
         (2, lambda: nn.rms_norm(x, 4)),
         (1 if be.name == "cpu" else 2, lambda: nn.dropout(rows, rng=rng)),
         (1, lambda: nn.max_pool2d(x, 2)),
-        (2, lambda: nn.max_pool2d(x, 2, return_indices=True)),
+        (1, lambda: nn.max_pool2d(x, 2, return_indices=True)),
         (1, lambda: nn.avg_pool2d(x, 2)),
-        (5, lambda: nn.max_pool2d_backward(by_pooled, x, 2, indices=places)),
+        (1, lambda: nn.max_pool2d_backward(by_pooled, x, 2, indices=places)),
+        (1, lambda: nn.interpolate(x, scale_factor=2.0, mode="bilinear")),
         (1, lambda: nn.embedding(np.array([1, 2]), rows)),
     ]
     for i, (count, call) in enumerate(calls):
