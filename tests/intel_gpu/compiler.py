@@ -22,12 +22,15 @@ FLAGS = {"pvc": "-ze-intel-enable-auto-large-GRF-mode"}
 ALWAYS = "-cl-fp32-correctly-rounded-divide-sqrt"
 # What specialization constants are in launches; modules as they come have 1 for each.
 CONSTANTS = {
+    "ADAPTIVE": (0, 1),
     "AT_END": (1,),
     "AXES": (1, 4),
     "BYTES": (1, 2, 4, 8),
     "CAP": (1,),
     "CAUSAL": (0, 1),
     "COLUMNS": (32, 64),
+    "COUNTED": (0, 1),
+    "DILATED": (0, 1),
     "FIRST": (0, 1),
     "GROUP": (256,),
     "INDEX": (0, 1, 4, 8),
@@ -37,6 +40,7 @@ CONSTANTS = {
     "MANTISSA": (10, 20, 23),
     "MASK": (0, 2),
     "OP": range(7),
+    "PADDED": (0, 1),
     "PAGED": (1,),
     "PAIRS": (0, 1),
     "RAGGED": (0, 1),

@@ -48,7 +48,10 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
   const Size share = r.heads / r.kv_heads;
   const Size most_rows = share * r.seq_q;
   const bool few = ragged ? most_rows <= few_rows * r.batch : most_rows <= few_rows;
-  const GeneralTile tile = r.value_dim <= narrow_few.columns() ? (few ? narrow_few : narrow_many)
+  const bool vector = r.head_dim % 4 == 0 && r.value_dim % 4 == 0 && all_in_fours(r);
+  // What is compiled for Intel's GPUs has not the registers for many rows by their elements.
+  const bool small = few || (!vector && !limits.compiles_templates);
+  const GeneralTile tile = r.value_dim <= narrow_few.columns() ? (small ? narrow_few : narrow_many)
                                                                : (few ? wide_few : wide_many);
   const Size slices = count(r.value_dim, tile.columns());
   const Size tiles = ragged ? most_rows / tile.rows() + r.batch : count(most_rows, tile.rows());
@@ -147,10 +150,9 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
                            most_groups, " blocks of ", tile.rows(),
                            "; split the queries into several calls"));
   }
-  const bool vector = r.head_dim % 4 == 0 && r.value_dim % 4 == 0 && all_in_fours(r);
   const std::uint32_t mask = !options.mask ? 0 : options.mask_dtype == DType::boolean ? 1 : 2;
   const std::uint32_t lengths = options.kv_starts ? 2 : options.kv_lengths ? 1 : 0;
-  std::uint32_t variant = (tile.nx == 32 ? 2 : 0) + (few ? 1 : 0);
+  std::uint32_t variant = (tile.nx == 32 ? 2 : 0) + (tile.ny <= 4 ? 1 : 0);
   const auto add = [&](std::uint32_t value, std::uint32_t values) {
     variant = variant * values + value;
   };

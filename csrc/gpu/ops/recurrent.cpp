@@ -282,8 +282,8 @@ void GpuBackend::RecurrentLaunch::launch(Kind kind, bool is_single, Size units, 
                                          Size first_gate, Size t, std::uint32_t all_flags,
                                          const std::array<Binding, 8>& bindings) {
   const DeviceLimits& limits = be.device_->limits();
-  // What is compiled for Intel's GPUs takes half as many, for their registers.
-  const Size several = limits.compiles_templates ? 8 : 4;
+  // What is compiled for Intel's GPUs takes fewer, for their registers.
+  const Size several = limits.compiles_templates ? 8 : 2;
   const Size rows = r.batch <= 2 ? 1 : several;
   const Size row_blocks = ceiling(r.batch, rows);
   const bool vector = k % 4 == 0 && r.dtype != DType::float64;

@@ -24,6 +24,7 @@
 //! AT_END: constant
 //! only: NX == 16 and NY in (4, 16) or NX == 32 and NY in (2, 8)
 //! only: PIECES == 0 or NY in (2, 4)
+//! only: VECTOR == 1 or NY != 16
 #if T == "f16"
 enable f16;
 #end
