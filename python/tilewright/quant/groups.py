@@ -121,7 +121,7 @@ def _unpacked(words: Host, order: tuple[int, ...]) -> Host:
     return np.asarray(numbers.reshape((*words.shape[:-1], -1)), np.uint8)
 
 
-def _made(call: str, q: Host, zeros: Host, scales: Host, device: Device | None) -> QuantizedTensor:
+def _made(q: Host, zeros: Host, scales: Host, device: Device | None) -> QuantizedTensor:
     """Of q [n, k], and zeros and scales [groups, n], w = scales * (q - zeros)."""
     n, k = q.shape
     each = k // len(scales) // GROUP
@@ -188,7 +188,7 @@ def from_gptq(
     straight = tuple(range(8))
     q = _unpacked(np.ascontiguousarray(packed.T), straight)
     zeros = _unpacked(stored, straight).astype(np.int32) + offset
-    return _made(call, q, zeros, scales, device)
+    return _made(q, zeros, scales, device)
 
 
 def from_awq(
@@ -206,4 +206,4 @@ def from_awq(
     _grouped(call, packed.shape[0], groups)
     stored = _host(call, "qzeros", qzeros, np.int32, (groups, n // 8))
     q = np.ascontiguousarray(_unpacked(packed, AWQ_ORDER).T)
-    return _made(call, q, _unpacked(stored, AWQ_ORDER).astype(np.int32), scales, device)
+    return _made(q, _unpacked(stored, AWQ_ORDER).astype(np.int32), scales, device)

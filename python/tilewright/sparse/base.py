@@ -360,7 +360,7 @@ def _multiplied(a: SparseArray, b: SparseArray) -> csr_array:
     shape = (a.shape[0], b.shape[1])
     row, inner = a._rows_and_columns()
     indptr, indices, values = b._by_rows()
-    of_b, of_a, _ = elements.expanded(indptr, inner)
+    of_b, of_a, _ = elements.elements_of_rows(indptr, inner)
     left = take(a._flat().astype(dtype, copy=False), of_a)
     data = left * take(values.astype(dtype, copy=False), of_b)
     return _of_places(data, take(row, of_a), take(indices, of_b), shape)

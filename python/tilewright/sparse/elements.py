@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_SAMPLED = 256 << 20
 
 
-def expanded(indptr: Array, rows: Array) -> tuple[Array, Array, Array]:
+def elements_of_rows(indptr: Array, rows: Array) -> tuple[Array, Array, Array]:
     """Of rows, in any order and again and again, the places of their elements, which of `rows` each
     is of, and where those of each start. Waits for the device."""
     backend = indptr.backend
@@ -35,7 +35,10 @@ def expanded(indptr: Array, rows: Array) -> tuple[Array, Array, Array]:
         ends = reductions.cumulative_sum(counts, dtype=default_integer(backend))
         total = int(ends[-1])
     if total > structure.MOST:
-        invalid("sparse", f"the result has {total} elements, more than int32 counts")
+        invalid(
+            "sparse",
+            f"the result has {total} elements, more than int32 counts; compute parts of it",
+        )
     first = zeros(1, dtype=INT32, device=backend)
     if total == 0:
         none = zeros(0, dtype=INT32, device=backend)
@@ -231,7 +234,7 @@ def _of_rows(a: csr_array, rows: Any, axis: int = 0) -> csr_array:
         start, stop, step = rows.indices(a.shape[0])
         if step == 1:
             return _side_by_side(a, start, max(start, stop))
-    places, _, indptr = expanded(a.indptr, which := _indices(a, rows, axis))
+    places, _, indptr = elements_of_rows(a.indptr, which := _indices(a, rows, axis))
     data, indices = take(a.data, places), take(a.indices, places)
     return type(a)._made(data, indices, indptr, (which.size, a.shape[1]))
 
