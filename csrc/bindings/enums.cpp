@@ -37,6 +37,9 @@ void bind_enums(py::module_& m) {
   bind_enum<Reduction>(m, "Reduction", "What map_reduce makes of the elements.");
   bind_enum<ScanOp>(m, "ScanOp", "What scan makes of the elements up to each.");
   bind_enum<PoolOp>(m, "PoolOp", "What pool() makes of the elements of a window.");
+  bind_enum<Activation>(m, "Activation", "What conv2d_forward() makes of its sums and bias.");
+  bind_enum<SampleMode>(m, "SampleMode", "Which elements around a place grid_sample() takes.");
+  bind_enum<SamplePadding>(m, "SamplePadding", "What grid_sample() finds outside of the input.");
   bind_enum<RopePairing>(m, "RopePairing", "Which elements rope turns together.");
   bind_enum<QuantFormat>(m, "QuantFormat", "How weights are stored in blocks.");
   bind_enum<RecurrentCell>(m, "RecurrentCell", "What a step of a recurrent layer computes.");

@@ -116,13 +116,48 @@ void check_rows(const Call& call, DType dtype) {
   call.invalid(text("dtype is ", to_string(dtype), ", expected float32, float16 or bfloat16"));
 }
 
-void check_norm(const Call& call, Size rows, Size cols, double eps, DType dtype) {
+struct NormBuffers {
+  Buffer x, out;
+  std::optional<Buffer> weight, bias, residual, sum;
+};
+
+NormRequest check_norm(const Call& call, const NormBuffers& given, Size rows, Size cols, double eps,
+                       DType dtype) {
   call.not_negative("rows", rows);
   call.not_negative("cols", cols);
   call.float_dtype(dtype);
   if (!(eps >= 0 && eps <= 3.0e38)) {
     call.invalid(text("eps is ", eps, ", expected a finite number, 0 or more"));
   }
+  if (given.sum && !given.residual) {
+    call.invalid("sum is given, expected a residual beside it");
+  }
+  NormRequest r;
+  const Size elements = call.mul(rows, cols);
+  r.x = call.buffer("x", given.x, elements, dtype);
+  if (given.weight) r.weight = call.buffer("weight", *given.weight, cols, dtype);
+  if (given.bias) r.bias = call.buffer("bias", *given.bias, cols, dtype);
+  r.out = call.buffer("out", given.out, elements, dtype);
+  call.apart_or_same("out", r.out, "x", r.x);
+  call.apart("out", r.out, "weight", r.weight);
+  call.apart("out", r.out, "bias", r.bias);
+  if (given.residual) {
+    r.residual = call.buffer("residual", *given.residual, elements, dtype);
+    call.apart("out", r.out, "residual", r.residual);
+  }
+  if (given.sum) {
+    r.sum = call.buffer("sum", *given.sum, elements, dtype);
+    call.apart("sum", r.sum, "x", r.x);
+    call.apart("sum", r.sum, "weight", r.weight);
+    call.apart("sum", r.sum, "bias", r.bias);
+    call.apart_or_same("sum", r.sum, "residual", r.residual);
+    call.apart("sum", r.sum, "out", r.out);
+  }
+  r.rows = rows;
+  r.cols = cols;
+  r.eps = static_cast<float>(eps);
+  r.dtype = dtype;
+  return r;
 }
 
 }  // namespace
@@ -130,8 +165,13 @@ void check_norm(const Call& call, Size rows, Size cols, double eps, DType dtype)
 void Backend::conv2d_forward(Buffer input, const Shape4& input_shape, Buffer filter,
                              const Shape4& filter_shape, Buffer output, const Shape4& output_shape,
                              const Pair& stride, const Pair& pad, const Pair& dilation, Size groups,
-                             std::optional<Buffer> bias, DType dtype) {
+                             std::optional<Buffer> bias, DType dtype, Activation activation,
+                             double slope) {
   Call call(*state_, "conv2d_forward");
+  call.known("activation", activation);
+  if (!(std::abs(slope) <= 3.0e38)) {
+    call.invalid(text("slope is ", slope, ", expected a finite number"));
+  }
   Conv2dRequest r = check_conv2d(call, {ConvOp::forward, input_shape, filter_shape, output_shape,
                                         stride, pad, dilation, groups, dtype});
   r.input = call.buffer("input", input, count(call, input_shape), dtype);
@@ -143,6 +183,8 @@ void Backend::conv2d_forward(Buffer input, const Shape4& input_shape, Buffer fil
   }
   call.apart("output", r.output, "input", r.input);
   call.apart("output", r.output, "filter", r.filter);
+  r.activation = activation;
+  r.slope = activation == Activation::leaky_relu ? static_cast<float>(slope) : 0;
   call.checked();
   if (r.batch != 0) do_conv2d_forward(r);
 }
@@ -182,40 +224,22 @@ void Backend::conv2d_backward_filter(Buffer input, const Shape4& input_shape, Bu
   do_conv2d_backward_filter(r);
 }
 
-void Backend::rmsnorm(Buffer x, Buffer weight, Buffer out, Size rows, Size cols, double eps,
-                      DType dtype) {
+void Backend::rmsnorm(Buffer x, std::optional<Buffer> weight, Buffer out, Size rows, Size cols,
+                      double eps, DType dtype, std::optional<Buffer> residual,
+                      std::optional<Buffer> sum) {
   Call call(*state_, "rmsnorm");
-  check_norm(call, rows, cols, eps, dtype);
-  NormRequest r;
-  r.x = call.buffer("x", x, call.mul(rows, cols), dtype);
-  r.weight = call.buffer("weight", weight, cols, dtype);
-  r.out = call.buffer("out", out, call.mul(rows, cols), dtype);
-  call.apart_or_same("out", r.out, "x", r.x);
-  call.apart("out", r.out, "weight", r.weight);
-  r.rows = rows;
-  r.cols = cols;
-  r.eps = static_cast<float>(eps);
-  r.dtype = dtype;
+  const NormRequest r =
+      check_norm(call, {x, out, weight, {}, residual, sum}, rows, cols, eps, dtype);
   call.checked();
   if (rows != 0 && cols != 0) do_rmsnorm(r);
 }
 
-void Backend::layer_norm(Buffer x, Buffer weight, Buffer bias, Buffer out, Size rows, Size cols,
-                         double eps, DType dtype) {
+void Backend::layer_norm(Buffer x, std::optional<Buffer> weight, std::optional<Buffer> bias,
+                         Buffer out, Size rows, Size cols, double eps, DType dtype,
+                         std::optional<Buffer> residual, std::optional<Buffer> sum) {
   Call call(*state_, "layer_norm");
-  check_norm(call, rows, cols, eps, dtype);
-  NormRequest r;
-  r.x = call.buffer("x", x, call.mul(rows, cols), dtype);
-  r.weight = call.buffer("weight", weight, cols, dtype);
-  r.bias = call.buffer("bias", bias, cols, dtype);
-  r.out = call.buffer("out", out, call.mul(rows, cols), dtype);
-  call.apart_or_same("out", r.out, "x", r.x);
-  call.apart("out", r.out, "weight", r.weight);
-  call.apart("out", r.out, "bias", r.bias);
-  r.rows = rows;
-  r.cols = cols;
-  r.eps = static_cast<float>(eps);
-  r.dtype = dtype;
+  const NormRequest r =
+      check_norm(call, {x, out, weight, bias, residual, sum}, rows, cols, eps, dtype);
   call.checked();
   if (rows != 0 && cols != 0) do_layer_norm(r);
 }

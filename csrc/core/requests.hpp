@@ -171,6 +171,8 @@ struct Conv2dRequest {
   BufferRange output;  ///< grad_output for both backward ops
   BufferRange bias;    ///< may be null; forward only
   DType dtype;
+  Activation activation = Activation::none;  ///< forward only
+  float slope = 0;                           ///< 0 but for leaky_relu
 
   static void operands(auto& r, const auto& visit) {
     visit(r.input, r.op == ConvOp::backward_data ? Access::write : Access::read);
@@ -187,7 +189,8 @@ struct Conv2dRequest {
       visit(pair[0]);
       visit(pair[1]);
     }
-    visit(r.dtype);
+    visit(packed(r.dtype, r.activation));
+    visit(r.slope);
   }
 };
 
@@ -330,7 +333,8 @@ struct SoftmaxRequest {
 };
 
 struct NormRequest {
-  BufferRange x, weight, bias, out;  ///< bias is null for rmsnorm
+  BufferRange x, weight, bias, out;  ///< weight and bias may be null; bias is for rmsnorm
+  BufferRange residual, sum;         ///< may be null; sum is only where residual is
   Size rows, cols;
   float eps;
   DType dtype;
@@ -339,7 +343,9 @@ struct NormRequest {
     visit(r.x, Access::read);
     visit(r.weight, Access::read);
     visit(r.bias, Access::read);
+    visit(r.residual, Access::read);
     visit(r.out, Access::write);
+    visit(r.sum, Access::write);
   }
 };
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from tilewright import fft, linalg, nn, quant, random, reading, sparse, travel  # noqa: F401
 from tilewright._core import (
+    Activation,
     BackendUnavailable,
     BinaryOp,
     Capabilities,
@@ -36,6 +37,8 @@ from tilewright._core import (
     ReduceOp,
     Reduction,
     RopePairing,
+    SampleMode,
+    SamplePadding,
     ScanOp,
     Transpose,
     UnaryOp,
@@ -267,6 +270,7 @@ logging.getLogger("tilewright").addHandler(logging.NullHandler())
 travel.register()
 
 __all__ = [
+    "Activation",
     "Array",
     "Backend",
     "BackendUnavailable",
@@ -306,6 +310,8 @@ __all__ = [
     "ReduceOp",
     "Reduction",
     "RopePairing",
+    "SampleMode",
+    "SamplePadding",
     "ScanOp",
     "Transpose",
     "UnaryOp",

@@ -104,6 +104,28 @@ class PoolOp(enum.StrEnum):
     mean = "mean"
     mean_padded = "mean_padded"
 
+class Activation(enum.StrEnum):
+    none = "none"
+    relu = "relu"
+    relu6 = "relu6"
+    leaky_relu = "leaky_relu"
+    hardswish = "hardswish"
+    sigmoid = "sigmoid"
+    tanh = "tanh"
+    silu = "silu"
+    gelu = "gelu"
+    gelu_tanh = "gelu_tanh"
+
+class SampleMode(enum.StrEnum):
+    bilinear = "bilinear"
+    nearest = "nearest"
+    bicubic = "bicubic"
+
+class SamplePadding(enum.StrEnum):
+    zeros = "zeros"
+    border = "border"
+    reflection = "reflection"
+
 class RopePairing(enum.StrEnum):
     halves = "halves"
     neighbours = "neighbours"
@@ -618,6 +640,8 @@ class Backend:
         groups: int = 1,
         bias: _Buffer | None = None,
         dtype: str = "float32",
+        activation: str = "none",
+        slope: float = 0.01,
     ) -> None: ...
     def conv2d_backward_data(
         self,
@@ -747,6 +771,35 @@ class Backend:
         column_taps: int,
         dtype: str = "float32",
     ) -> None: ...
+    def grid_sample(
+        self,
+        input: _Buffer,
+        grid: _Buffer,
+        output: _Buffer,
+        batch: int,
+        channels: int,
+        shape: Sequence[int],
+        output_shape: Sequence[int],
+        mode: str = "bilinear",
+        padding: str = "zeros",
+        align_corners: bool = False,
+        dtype: str = "float32",
+    ) -> None: ...
+    def grid_sample_backward_grid(
+        self,
+        grad_output: _Buffer,
+        input: _Buffer,
+        grid: _Buffer,
+        grad_grid: _Buffer,
+        batch: int,
+        channels: int,
+        shape: Sequence[int],
+        output_shape: Sequence[int],
+        mode: str = "bilinear",
+        padding: str = "zeros",
+        align_corners: bool = False,
+        dtype: str = "float32",
+    ) -> None: ...
     def rope(
         self,
         x: _MapOperand,
@@ -777,23 +830,27 @@ class Backend:
     def rmsnorm(
         self,
         x: _Buffer,
-        weight: _Buffer,
+        weight: _Buffer | None,
         out: _Buffer,
         rows: int,
         cols: int,
         eps: float,
         dtype: str = "float32",
+        residual: _Buffer | None = None,
+        sum: _Buffer | None = None,
     ) -> None: ...
     def layer_norm(
         self,
         x: _Buffer,
-        weight: _Buffer,
-        bias: _Buffer,
+        weight: _Buffer | None,
+        bias: _Buffer | None,
         out: _Buffer,
         rows: int,
         cols: int,
         eps: float,
         dtype: str = "float32",
+        residual: _Buffer | None = None,
+        sum: _Buffer | None = None,
     ) -> None: ...
     def gather(
         self,

@@ -42,6 +42,8 @@
   X(pool, PoolRequest)                              \
   X(pool_backward, PoolBackwardRequest)             \
   X(resample, ResampleRequest)                      \
+  X(grid_sample, GridSampleRequest)                 \
+  X(grid_sample_backward_grid, GridGradientRequest) \
   X(gather, GatherRequest)                          \
   X(scatter, ScatterRequest)                        \
   X(unary, UnaryRequest)                            \
@@ -226,12 +228,15 @@ class TILEWRIGHT_API Backend {
 
   /// output[N,K,P,Q] = input[N,C,H,W] * filter[K,C/groups,R,S] (+ bias[K]), cross-correlation as in
   /// every neural-network library. P = (H + 2 pad_h - dilation_h (R-1) - 1) / stride_h + 1, rounded
-  /// down, must be the given one; Q likewise. N may be 0, every other size must be positive.
+  /// down, must be the given one; Q likewise. N may be 0, every other size must be positive. What
+  /// is written is `activation` of this, taken before it rounds to dtype; slope is leaky_relu's
+  /// alone.
   void conv2d_forward(Buffer input, const Shape4& input_shape, Buffer filter,
                       const Shape4& filter_shape, Buffer output, const Shape4& output_shape,
                       const Pair& stride, const Pair& pad, const Pair& dilation = {1, 1},
                       Size groups = 1, std::optional<Buffer> bias = std::nullopt,
-                      DType dtype = DType::float32);
+                      DType dtype = DType::float32, Activation activation = Activation::none,
+                      double slope = 0.01);
 
   /// grad_input[N,C,H,W] from grad_output[N,K,P,Q] and filter, for the same shapes as the forward.
   void conv2d_backward_data(Buffer grad_output, const Shape4& output_shape, Buffer filter,
@@ -304,13 +309,19 @@ class TILEWRIGHT_API Backend {
   void softmax(Buffer input, Buffer output, std::span<const Size> shape, Size axis,
                DType dtype = DType::float32);
 
-  /// out = x * weight / sqrt(mean(x^2) + eps), row by row. out may be x.
-  void rmsnorm(Buffer x, Buffer weight, Buffer out, Size rows, Size cols, double eps,
-               DType dtype = DType::float32);
+  /// out = x * weight / sqrt(mean(x^2) + eps), row by row; without a weight it is 1. With a
+  /// residual of x's shape, x + residual, rounded to dtype, is in the place of x, and is written to
+  /// `sum` where that is given. out may be x, and sum the residual.
+  void rmsnorm(Buffer x, std::optional<Buffer> weight, Buffer out, Size rows, Size cols, double eps,
+               DType dtype = DType::float32, std::optional<Buffer> residual = std::nullopt,
+               std::optional<Buffer> sum = std::nullopt);
 
-  /// out = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias, row by row. out may be x.
-  void layer_norm(Buffer x, Buffer weight, Buffer bias, Buffer out, Size rows, Size cols,
-                  double eps, DType dtype = DType::float32);
+  /// out = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias, row by row; without them these are 1
+  /// and 0. residual and sum, and where outputs may lie, are as of rmsnorm().
+  void layer_norm(Buffer x, std::optional<Buffer> weight, std::optional<Buffer> bias, Buffer out,
+                  Size rows, Size cols, double eps, DType dtype = DType::float32,
+                  std::optional<Buffer> residual = std::nullopt,
+                  std::optional<Buffer> sum = std::nullopt);
 
   /// unary with that op.
   void silu(Buffer input, Buffer output, Size n, DType dtype = DType::float32);
@@ -369,6 +380,30 @@ class TILEWRIGHT_API Backend {
                 const Pair& output_shape, Buffer row_spans, Buffer row_weights, Size row_taps,
                 Buffer column_spans, Buffer column_weights, Size column_taps,
                 DType dtype = DType::float32);
+
+  /// output[batch, channels, output_shape] from input[batch, channels, shape], of 2 or 3 axes, at
+  /// the places of grid[batch, output_shape, axes]: the last axis's coordinate first, -1 and 1
+  /// being the edges of the input, with align_corners the middles of the elements at the edges.
+  /// bilinear, of 3 axes trilinear, weighs the two nearest elements along each axis, bicubic, of 2
+  /// axes, four, by Keys' cubic with -0.75; nearest takes the even one of two. Mirrors of
+  /// `reflection` are the edges, as align_corners has them. NaN is taken for -infinity, and of a
+  /// mirrored place that is not finite the first element. batch and channels may be 0, every other
+  /// size must be positive. Also of bfloat16, and of float64 where the device has it.
+  void grid_sample(Buffer input, Buffer grid, Buffer output, Size batch, Size channels,
+                   std::span<const Size> shape, std::span<const Size> output_shape,
+                   SampleMode mode = SampleMode::bilinear,
+                   SamplePadding padding = SamplePadding::zeros, bool align_corners = false,
+                   DType dtype = DType::float32);
+
+  /// grad_grid[batch, output_shape, axes] from grad_output[batch, channels, output_shape], for the
+  /// same call as grid_sample()'s, channels being positive: 0 of nearest, and along an axis along
+  /// which the place was moved to the border. The same call gives the same bits each time.
+  void grid_sample_backward_grid(Buffer grad_output, Buffer input, Buffer grid, Buffer grad_grid,
+                                 Size batch, Size channels, std::span<const Size> shape,
+                                 std::span<const Size> output_shape,
+                                 SampleMode mode = SampleMode::bilinear,
+                                 SamplePadding padding = SamplePadding::zeros,
+                                 bool align_corners = false, DType dtype = DType::float32);
 
   /// output[i] = table[indices[i]], rows of row_size elements, of bfloat16 too; indices are int32.
   /// An index outside [0, table_rows) gives a row of NaN.

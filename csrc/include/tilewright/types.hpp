@@ -76,6 +76,27 @@ enum class ScanOp : std::uint8_t { sum, prod, max, min };
 /// which hold 0.
 enum class PoolOp : std::uint8_t { max, mean, mean_padded };
 
+/// What conv2d_forward() makes of its sums and bias. relu6 is clipped to 0 to 6, leaky_relu is x
+/// where it is positive and slope * x elsewhere, hardswish is x * relu6(x + 3) / 6; the others are
+/// those of UnaryOp.
+enum class Activation : std::uint8_t {
+  none,
+  relu,
+  relu6,
+  leaky_relu,
+  hardswish,
+  sigmoid,
+  tanh,
+  silu,
+  gelu,
+  gelu_tanh,
+};
+
+/// Which elements around a place grid_sample() takes, and what it finds outside of the input: 0,
+/// the nearest element, or the elements as in mirrors at the edges.
+enum class SampleMode : std::uint8_t { bilinear, nearest, bicubic };
+enum class SamplePadding : std::uint8_t { zeros, border, reflection };
+
 /// How weights are stored in blocks: tilewright/quantized.hpp says how each lies in memory.
 enum class QuantFormat : std::uint8_t {
   q8_0,
@@ -192,6 +213,26 @@ template <>
 struct EnumNames<PoolOp> {
   static constexpr std::string_view kind = "pool op";
   static constexpr std::array<std::string_view, 3> values{"max", "mean", "mean_padded"};
+};
+
+template <>
+struct EnumNames<Activation> {
+  static constexpr std::string_view kind = "activation";
+  static constexpr std::array<std::string_view, 10> values{
+      "none",    "relu", "relu6", "leaky_relu", "hardswish",
+      "sigmoid", "tanh", "silu",  "gelu",       "gelu_tanh"};
+};
+
+template <>
+struct EnumNames<SampleMode> {
+  static constexpr std::string_view kind = "sample mode";
+  static constexpr std::array<std::string_view, 3> values{"bilinear", "nearest", "bicubic"};
+};
+
+template <>
+struct EnumNames<SamplePadding> {
+  static constexpr std::string_view kind = "sample padding";
+  static constexpr std::array<std::string_view, 3> values{"zeros", "border", "reflection"};
 };
 
 template <>
