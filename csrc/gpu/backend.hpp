@@ -38,6 +38,7 @@ struct MatrixPart;
 struct ConvProduct;
 struct MapPiece;
 struct MapPlaces;
+struct GroupLaunch;
 struct FoldRegion;
 struct FoldStep;
 struct RowPlan;
@@ -165,6 +166,10 @@ class GpuBackend final : public Backend {
   }
   void run_op(OpId id, std::string_view op, const MapRequest& request,
               void (GpuBackend::*launch)(const MapRequest&));
+  void run_op(OpId, std::string_view, const MapManyRequest& request,
+              void (GpuBackend::*launch)(const MapManyRequest&)) {
+    (this->*launch)(request);
+  }
   void run_op(OpId id, std::string_view op, const FoldRequest& request,
               void (GpuBackend::*launch)(const FoldRequest&));
   void run_op(OpId id, std::string_view op, const CastRequest& request,
@@ -394,6 +399,9 @@ class GpuBackend final : public Backend {
   /// A map of more operands than a kernel binds: its inputs side by side in scratch, some of its
   /// outputs at a time.
   void map_packed(const MapRequest& request, const std::vector<bool>& used);
+
+  /// Some groups of map_many in one launch.
+  void launch_groups(const MapManyRequest& request, const GroupLaunch& launch);
 
   /// Part of a reduction or scan, in as many launches as bindings and counts of 32 bits ask for.
   void fold_region(const FoldRequest& request, const FoldRegion& region);

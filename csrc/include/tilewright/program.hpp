@@ -114,6 +114,13 @@ struct MapOperand {
   Size offset = 0;
 };
 
+/// One of the groups of operands that Backend::map_many runs a program over.
+struct MapGroup {
+  Size length = 0;  ///< elements of each operand
+  /// One for each input and output of the program, in their order, without strides.
+  std::span<const MapOperand> inputs = {}, outputs = {};
+};
+
 /// An array of indices along one axis, for Backend::gather_elements and scatter_elements.
 struct IndexOperand {
   MapOperand indices;          ///< one for each element of the call's shape, by strides
