@@ -164,7 +164,7 @@ class Product {
         beta_(static_cast<Real>(r.beta)),
         offsets_(data<std::uint32_t>(r.offsets)),
         columns_(nnz_ == 0 ? nullptr : data<std::uint32_t>(r.columns)),
-        values_(nnz_ == 0 ? nullptr : data<T>(r.values)),
+        values_(nnz_ == 0 ? nullptr : data<T>(r.elements)),
         x_(r.x ? data<T>(r.x) : nullptr),
         y_(data<T>(r.y)),
         share_(std::max({least_work / n_, least_share, (items() + most_shares - 1) / most_shares})),
@@ -392,6 +392,9 @@ void multiply(const SparseMatmulRequest& r, MemoryPool& memory) {
 }  // namespace
 
 void CpuBackend::do_sparse_matmul(const SparseMatmulRequest& r) {
+  if (r.batch != 1 || r.block_rows != 1 || r.block_cols != 1) {
+    throw Unsupported("sparse_matmul: batches and blocks; multiply one by one");
+  }
   if (r.dtype == DType::float16) return multiply<Half>(r, *memory_);
   if (r.dtype == DType::float64) {
     return r.is_complex ? multiply<Complex<double>>(r, *memory_) : multiply<double>(r, *memory_);

@@ -207,7 +207,7 @@ class GpuBackend final : public Backend {
     if (recorder_->is_watched() || (grows && !plans_->asked_before(key))) return launch();
     std::shared_ptr<LaunchPlan> made;
     {
-      PlanCapture capture(*recorder_, operands);
+      PlanCapture capture(*recorder_, *faults_, operands);
       launch();
       made = capture.take();
     }

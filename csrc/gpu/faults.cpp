@@ -30,6 +30,11 @@ Binding Faults::binding() {
   return {&buffer_of(words_), 0, sizeof(Words)};
 }
 
+bool Faults::holds(const DeviceBuffer* buffer) {
+  std::lock_guard lock(mutex_);
+  return words_ && &buffer_of(words_) == buffer;
+}
+
 std::uint32_t Faults::name(std::string_view name) {
   std::lock_guard lock(mutex_);
   auto found = std::ranges::find(names_, name);

@@ -25,6 +25,7 @@ class Faults {
 
   /// The words for a launch to bind.
   Binding binding();
+  bool holds(const DeviceBuffer* buffer);
   /// The number that stands for a name in them.
   std::uint32_t name(std::string_view name);
   /// A launch that has the binding is queued.

@@ -12,8 +12,8 @@ namespace {
 thread_local PlanCapture* capture_of_thread = nullptr;
 }
 
-PlanCapture::PlanCapture(Recorder& recorder, std::span<const OperandPlace> operands)
-    : recorder_(recorder), operands_(operands) {
+PlanCapture::PlanCapture(Recorder& recorder, Faults& faults, std::span<const OperandPlace> operands)
+    : recorder_(recorder), faults_(faults), operands_(operands) {
   recorder_.watch();
   capture_of_thread = this;
 }
@@ -38,7 +38,9 @@ void PlanCapture::note(const Launch& launch) {
       return LaunchPlan::Slot{static_cast<std::uint32_t>(operands_.size() + i), binding.offset,
                               binding.bytes};
     }
-    return std::nullopt;
+    if (!faults_.holds(binding.buffer)) return std::nullopt;
+    plan_->may_fault = true;
+    return LaunchPlan::Slot{LaunchPlan::of_faults, binding.offset, binding.bytes};
   };
   if (launch.bindings.size() > LaunchPlan::most_bindings ||
       launch.params.size() > LaunchPlan::most_params) {
@@ -74,6 +76,7 @@ std::shared_ptr<LaunchPlan> PlanCapture::take() {
                                                          std::span<const std::uint32_t> numbers) {
   std::array<Binding, LaunchPlan::most_bindings> bindings;
   std::array<std::byte, LaunchPlan::most_params> changed;
+  DeviceBuffer* const of_faults = plan.may_fault ? faults_->binding().buffer : nullptr;
   const LaunchPlan::Slot* slot = plan.slots.data();
   for (const LaunchPlan::Step& step : plan.steps) {
     for (std::size_t i = 0; i < step.slots; ++i, ++slot) {
@@ -83,6 +86,8 @@ std::shared_ptr<LaunchPlan> PlanCapture::take() {
         const OperandPlace& operand = operands[slot->place];
         buffer = const_cast<DeviceBuffer*>(operand.buffer);
         start += operand.offset;
+      } else if (slot->place == LaunchPlan::of_faults) {
+        buffer = of_faults;
       } else {
         buffer = &buffer_of(scratch[slot->place - operands.size()]);
       }
@@ -98,6 +103,7 @@ std::shared_ptr<LaunchPlan> PlanCapture::take() {
     device_->launch(
         {step.pipeline.get(), std::span(bindings).first(step.slots), params, step.grid, true});
   }
+  if (plan.may_fault) faults_->may_be();
 }
 
 bool GpuBackend::run_plan(std::string_view op, const LaunchPlan& plan,

@@ -34,8 +34,10 @@ class PlanKey {
 
   template <class Value>
   void add(const Value& value) {
-    if constexpr (std::is_floating_point_v<Value>) {
-      add(std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+    if constexpr (std::is_same_v<Value, double>) {
+      add(std::bit_cast<std::uint64_t>(value));
+    } else if constexpr (std::is_same_v<Value, float>) {
+      add(std::bit_cast<std::uint32_t>(value));
     } else {
       if (count_ < capacity) words_[count_] = static_cast<std::uint64_t>(value);
       ++count_;
@@ -80,9 +82,10 @@ class PlanKey {
 
 struct LaunchPlan {
   static constexpr std::size_t most_scratch = 4, most_bindings = 16, most_params = 256;
+  static constexpr std::uint32_t of_faults = ~std::uint32_t{0};
 
   struct Slot {
-    std::uint32_t place;  ///< an operand's, or behind those a scratch buffer's
+    std::uint32_t place;  ///< an operand's, behind those a scratch buffer's, or of_faults
     std::uint64_t offset;
     std::uint64_t bytes;  ///< or as many as its buffer has from there on
   };
@@ -97,14 +100,16 @@ struct LaunchPlan {
   std::vector<std::byte> params;
   std::vector<std::uint64_t> scratch;                        ///< bytes of each
   std::vector<std::shared_ptr<const ProgramData>> programs;  ///< keys have only their hashes
+  bool may_fault = false;                                    ///< a step binds the faults' words
 };
 
+class Faults;
 class Recorder;
 
 /// Notes what an op of this thread launches while it is planned; one at a time.
 class PlanCapture {
  public:
-  PlanCapture(Recorder& recorder, std::span<const OperandPlace> operands);
+  PlanCapture(Recorder& recorder, Faults& faults, std::span<const OperandPlace> operands);
   ~PlanCapture();
   PlanCapture(const PlanCapture&) = delete;
   PlanCapture& operator=(const PlanCapture&) = delete;
@@ -126,6 +131,7 @@ class PlanCapture {
     std::weak_ptr<Allocation> taken;
   };
   Recorder& recorder_;
+  Faults& faults_;
   std::span<const OperandPlace> operands_;
   std::vector<Scratch> scratch_;
   std::shared_ptr<LaunchPlan> plan_ = std::make_shared<LaunchPlan>();

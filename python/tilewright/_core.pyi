@@ -1061,6 +1061,14 @@ class Backend:
         beta: float = 0.0,
         is_complex: bool = False,
         dtype: str = "float32",
+        block_rows: int = 1,
+        block_cols: int = 1,
+        batch: int = 1,
+        stride_offsets: int = 0,
+        stride_columns: int = 0,
+        stride_values: int = 0,
+        stride_x: int = 0,
+        stride_y: int = 0,
     ) -> None: ...
     def dequantize(
         self,

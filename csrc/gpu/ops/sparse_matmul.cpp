@@ -43,6 +43,9 @@ void GpuBackend::launch_sparse_matmul(const SparseMatmulRequest& r) {
                            " has no float64 in kernels; cast to float32 or complex64, or compute "
                            "it on the cpu backend"));
   }
+  if (r.batch != 1 || r.block_rows != 1 || r.block_cols != 1) {
+    throw Unsupported("sparse_matmul: batches and blocks; multiply one by one");
+  }
   const bool by_vector = r.n == 1;
   // Work-items side by side have neighbouring columns of X, each one or several of them.
   const auto lanes = static_cast<std::uint32_t>(
@@ -90,7 +93,7 @@ void GpuBackend::launch_sparse_matmul(const SparseMatmulRequest& r) {
     v["COMPLEX"] = std::int64_t{r.is_complex};
   };
   const std::array<Binding, 8> bindings{
-      offsets, bound(r.columns), bound(r.values),   bound(r.x),
+      offsets, bound(r.columns), bound(r.elements), bound(r.x),
       y,       window(parts, 0), window(starts, 0), faults_->binding()};
   if (by_vector) {
     run(KernelId::sparse_vector, type, params, bindings,

@@ -624,9 +624,19 @@ class TILEWRIGHT_API Backend {
   /// is summed in float32; float64 where the device has it. With is_complex, of float32 and
   /// float64, an element of values, X and Y is two of these, alpha and beta stay real. The work is
   /// cut into equal parts of elements and rows, whatever the rows' lengths are.
+  ///
+  /// Where block_rows and block_cols are more than 1 A is in BSR: rows, cols and nnz count blocks,
+  /// which are dense, row by row in `values`; X is cols * block_cols x n, Y rows * block_rows x n.
+  ///
+  /// `batch` products in one call: that of i has offsets, columns, values, X and Y that start i
+  /// strides into their buffers, in elements. Strides of 0 share what is read: one matrix for many
+  /// X, or one pattern for many matrices. The results must not overlap.
   void sparse_matmul(Buffer offsets, Buffer columns, Buffer values, Buffer x, Buffer y, Size rows,
                      Size cols, Size nnz, Size n = 1, Size ldx = 1, Size ldy = 1, double alpha = 1,
-                     double beta = 0, bool is_complex = false, DType dtype = DType::float32);
+                     double beta = 0, bool is_complex = false, DType dtype = DType::float32,
+                     Size block_rows = 1, Size block_cols = 1, Size batch = 1,
+                     Size stride_offsets = 0, Size stride_columns = 0, Size stride_values = 0,
+                     Size stride_x = 0, Size stride_y = 0);
 
   // Quantised weights ---------------------------------------------------------------------------
 
