@@ -19,6 +19,7 @@ using py::arg;
 
 struct Numbers;
 struct OneNumber;
+struct RowFolds;
 
 }  // namespace
 
@@ -26,6 +27,10 @@ struct OneNumber;
 template <>
 struct Convert<Numbers> {
   static constexpr auto name = py::detail::const_name("Sequence[float]");
+};
+template <>
+struct Convert<RowFolds> {
+  static constexpr auto name = py::detail::const_name("Sequence[tuple]");
 };
 template <>
 struct Convert<Program> {
@@ -115,6 +120,58 @@ void map_reduce(Self<Backend> self, Given<Program> program, Given<Reduction> op,
   without_gil([&] {
     self->map_reduce(front, reduction, sizes, gone, from.span(), values, to.span(),
                      last ? &*last : nullptr, others.span(), more);
+  });
+}
+
+/// A fold of map_rows: (op, program) or (op, program, numbers).
+struct RowFoldGiven {
+  RowFoldGiven(py::handle given, std::size_t i) {
+    constexpr const char* call = "map_rows";
+    const std::string name = "folds[" + std::to_string(i) + "]";
+    const Argument named{call, name.c_str()};
+    const py::object list = py::reinterpret_borrow<py::object>(given);
+    const auto parts = items_of(list, named, "an op, a Program and perhaps numbers");
+    if (parts.size() != 2 && parts.size() != 3) {
+      named.refuse(given, "an op, a Program and perhaps numbers");
+    }
+    op = Convert<Reduction>::from(parts[0], named);
+    const Program* one = instance_of<Program>(parts[1]);
+    if (one == nullptr) named.refuse(parts[1], "a Program");
+    program = *one;
+    if (parts.size() == 3) numbers = to_numbers(parts[2], named);
+  }
+
+  Reduction op{};
+  Program program;
+  std::vector<Number> numbers;
+};
+
+void map_rows(Self<Backend> self, Given<RowFolds> folds, Given<std::span<const Size>> shape,
+              Given<std::span<const Size>> axes, Given<MapOperands> inputs,
+              Given<std::optional<Program>> elements, Given<Numbers> numbers,
+              Given<MapOperands> outputs, Given<std::optional<Program>> ends,
+              Given<Numbers> end_numbers, Given<MapOperands> end_outputs) {
+  constexpr const char* call = "map_rows";
+  std::vector<RowFoldGiven> given;
+  const py::object list = py::reinterpret_borrow<py::object>(folds.object);
+  for (PyObject* item : items_of(list, {call, "folds"}, "a list of folds")) {
+    given.emplace_back(item, given.size());
+  }
+  std::optional<Program> last, behind;
+  if (!elements.object.is_none()) last = to_program(elements.object, call, "elements");
+  if (!ends.object.is_none()) behind = to_program(ends.object, call, "ends");
+  const std::vector<Size> sizes = to_sizes(shape.object, {call, "shape"});
+  const std::vector<Size> gone = to_sizes(axes.object, {call, "axes"});
+  const OperandList from(inputs.object, {call, "inputs", self.object});
+  const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
+  const OperandList to(outputs.object, {call, "outputs", self.object});
+  const std::vector<Number> more = to_numbers(end_numbers.object, {call, "end_numbers"});
+  const OperandList ends_to(end_outputs.object, {call, "end_outputs", self.object});
+  std::vector<RowFold> all;
+  for (const RowFoldGiven& one : given) all.push_back({one.op, &one.program, one.numbers});
+  without_gil([&] {
+    self->map_rows(all, sizes, gone, from.span(), {last ? &*last : nullptr, values}, to.span(),
+                   {behind ? &*behind : nullptr, more}, ends_to.span());
   });
 }
 
@@ -237,6 +294,10 @@ void bind_program(py::module_& m, BackendClass& cls) {
           arg("inputs"), arg("numbers"), arg("outputs"), arg("behind") = py::none(),
           arg("behind_inputs") = py::tuple(), arg("behind_numbers") = py::tuple(),
           "Reduces what a program makes of each element along some axes, which the outputs lack.");
+  cls.def("map_rows", &map_rows, arg("folds"), arg("shape"), arg("axes"), arg("inputs"),
+          arg("elements"), arg("numbers"), arg("outputs"), arg("ends") = py::none(),
+          arg("end_numbers") = py::tuple(), arg("end_outputs") = py::tuple(),
+          "Reduces each row and maps its elements with what was found.");
   cls.def("scan", &scan, arg("program"), arg("op"), arg("shape"), arg("axis"), arg("inputs"),
           arg("numbers"), arg("output"), arg("exclusive") = false, arg("reverse") = false,
           "Joins what a program makes of each element with all before it along an axis.");

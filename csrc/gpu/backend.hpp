@@ -172,6 +172,8 @@ class GpuBackend final : public Backend {
   }
   void run_op(OpId id, std::string_view op, const FoldRequest& request,
               void (GpuBackend::*launch)(const FoldRequest&));
+  void run_op(OpId id, std::string_view op, const RowsRequest& request,
+              void (GpuBackend::*launch)(const RowsRequest&));
   void run_op(OpId id, std::string_view op, const CastRequest& request,
               void (GpuBackend::*launch)(const CastRequest&));
 
@@ -408,6 +410,9 @@ class GpuBackend final : public Backend {
   void reduce_region(const FoldRequest& request, const std::vector<FoldRegion>& parts);
   void scan_region(const FoldRequest& request, const FoldRegion& region);
   void launch_fold(const FoldRequest& request, const FoldRegion& region, const FoldStep& step);
+
+  /// Rows whose workgroups walk them once for each program, or none where they are too few or long.
+  bool launch_rows(const RowsRequest& request);
 
   void sort_part(const SortRequest& request, Size first, Size rows);
   /// Rows of words: in workgroup memory, by the digits of their keys, or what is selected of them.

@@ -1135,6 +1135,19 @@ class Backend:
         behind_inputs: Sequence[_MapOperand] = (),
         behind_numbers: Sequence[float] = (),
     ) -> None: ...
+    def map_rows(
+        self,
+        folds: Sequence[tuple[str, ProgramBase] | tuple[str, ProgramBase, Sequence[float]]],
+        shape: Sequence[int],
+        axes: Sequence[int],
+        inputs: Sequence[_MapOperand],
+        elements: ProgramBase | None,
+        numbers: Sequence[float],
+        outputs: Sequence[_MapOperand],
+        ends: ProgramBase | None = None,
+        end_numbers: Sequence[float] = (),
+        end_outputs: Sequence[_MapOperand] = (),
+    ) -> None: ...
     def scan(
         self,
         program: ProgramBase,

@@ -11,21 +11,18 @@
 #include "gpu/text/fold_form.hpp"
 #include "gpu/text/kernel_builder.hpp"
 #include "gpu/text/program_form.hpp"
+#include "gpu/text/walk_writer.hpp"
 
 // The kernel of reductions and scans, in whatever language its builder writes.
 namespace tilewright::gpu {
 
 namespace {
 
-using Word = KernelBuilder::Word;
-using Flag = KernelBuilder::Flag;
-using Quad = KernelBuilder::Quad;
-using Variable = KernelBuilder::Variable;
-using Local = KernelBuilder::Local;
-
 /// Of argmax and argmin, where there is no element.
 constexpr std::uint32_t no_place = ~std::uint32_t{0};
-constexpr std::uint32_t lanes = 4;
+
+using Quad = KernelBuilder::Quad;
+using Variable = KernelBuilder::Variable;
 
 /// A value, and where it was found.
 struct Found {
@@ -35,7 +32,7 @@ struct Kept {
   Variable value, place{};
 };
 
-class Writer {
+class Writer : WalkWriter {
  public:
   Writer(const ProgramData& front, const FoldForm& form, KernelLanguage language)
       : front_(front), form_(form), dtype_(dtype_of(class_of(front.output_dtype()))) {
@@ -68,31 +65,6 @@ class Writer {
   }
 
  private:
-  using Arithmetic = KernelBuilder::Arithmetic;
-  /// An operand's parameters.
-  struct Strided {
-    Word start{};
-    std::vector<Word> strides;
-  };
-
-  Word word(std::uint32_t value) { return b_->word(value); }
-  Word add(Word a, Word b) { return b_->arithmetic(Arithmetic::add, a, b); }
-  Word subtract(Word a, Word b) { return b_->arithmetic(Arithmetic::subtract, a, b); }
-  Word times(Word a, Word b) { return b_->arithmetic(Arithmetic::multiply, a, b); }
-  Word divide(Word a, Word b) { return b_->arithmetic(Arithmetic::divide, a, b); }
-  Word remainder(Word a, Word b) { return b_->arithmetic(Arithmetic::remainder, a, b); }
-  Word least(Word a, Word b) { return b_->select(b_->less(a, b), a, b); }
-  Quad apply(ElementOp op, DType dtype, DType result, std::initializer_list<Quad> operands) {
-    return b_->apply(op, dtype, result, std::span(operands.begin(), operands.size()));
-  }
-  Quad u32(ElementOp op, Quad a, Quad b) { return apply(op, DType::uint32, DType::uint32, {a, b}); }
-  Quad below(Quad a, Quad b) {
-    return apply(ElementOp::less_, DType::uint32, DType::boolean, {a, b});
-  }
-  Quad choose(DType dtype, Quad flags, Quad a, Quad b) {
-    return apply(ElementOp::where_, dtype, dtype, {flags, a, b});
-  }
-
   // Where a work-item is ------------------------------------------------------------------------
 
   void begin() {
@@ -102,23 +74,10 @@ class Writer {
     blocks_ = b_->parameter();
     first_part_ = b_->parameter();
     place_base_ = b_->parameter();
-    const std::uint32_t rank = form_.kept + form_.reduced;
-    for (std::uint32_t d = 0; d < rank; ++d) shape_.push_back(b_->parameter());
-    const auto read = [&](const std::vector<FoldOperand>& operands, bool all) {
-      for (const FoldOperand& o : operands) {
-        Strided strided;
-        if (o.walk == FoldWalk::places || o.walk == FoldWalk::quads) {
-          strided.start = b_->parameter();
-          for (std::uint32_t d = 0; d < (all ? rank : form_.kept); ++d) {
-            strided.strides.push_back(b_->parameter());
-          }
-        }
-        strided_.push_back(std::move(strided));
-      }
-    };
-    read(form_.inputs, true);
-    read(form_.others, form_.scan);
-    read(form_.outputs, form_.scan);
+    take_shape(form_.kept, form_.reduced);
+    take_operands(form_.inputs, true);
+    take_operands(form_.others, form_.scan);
+    take_operands(form_.outputs, form_.scan);
     b_->program(0, front_);
     if (form_.behind) b_->program(1, *form_.behind);
 
@@ -139,62 +98,15 @@ class Writer {
     end_ = least(add(begin_, piece_), length_);
     alive_ = b_->both(b_->less(result_, results_), b_->less(begin_, end_));
     mine_ = mine;
-    Word rest = mine;
-    kept_.resize(form_.kept);
-    for (std::size_t d = form_.kept; d-- > 0;) {
-      kept_[d] = d > 0 ? remainder(rest, shape_[d]) : rest;
-      if (d > 0) rest = divide(rest, shape_[d]);
-    }
-    std::size_t at = 0;
+    take_row(mine);
     for (const auto* operands : {&form_.inputs, &form_.others, &form_.outputs}) {
-      for (const FoldOperand& o : *operands) {
-        bases_.push_back(o.walk == FoldWalk::parts ? mine : base_of(strided_[at]));
-        ++at;
-      }
+      for (const FoldOperand& o : *operands) add_base(o, mine);
     }
-    four_ = b_->lanes();
     identity_ = form_.finds_place()
                     ? b_->constant(dtype_, 0)
                     : b_->constant(dtype_, identity_bits(form_.op, form_.identity_of));
     if (form_.finds_place()) nowhere_ = b_->constant(DType::uint32, no_place);
   }
-  Word base_of(const Strided& operand) {
-    if (operand.strides.empty() && operand.start == Word{}) return Word{};
-    Word place = operand.start;
-    for (std::size_t d = 0; d < kept_.size(); ++d) {
-      place = add(place, times(kept_[d], operand.strides[d]));
-    }
-    return place;
-  }
-
-  /// Where an operand has the four elements from k on, each kept below the end.
-  Quad places_of(std::size_t at, const FoldOperand& o, Quad k) {
-    const Quad base = b_->quad(bases_[at]);
-    if (o.walk == FoldWalk::parts) {
-      return u32(ElementOp::add_, base, u32(ElementOp::mul_, k, b_->quad(results_)));
-    }
-    Quad place = base, rest = k;
-    for (std::size_t d = form_.reduced; d-- > 0;) {
-      const Quad size = b_->quad(shape_[form_.kept + d]);
-      const Quad index = d > 0 ? u32(ElementOp::remainder_, rest, size) : rest;
-      if (d > 0) rest = u32(ElementOp::floor_divide_, rest, size);
-      const Quad stride = b_->quad(strided_[at].strides[form_.kept + d]);
-      place = u32(ElementOp::add_, place, u32(ElementOp::mul_, index, stride));
-    }
-    return place;
-  }
-  /// The same of a quad that lies on its size.
-  Word place_of(std::size_t at, Word k) {
-    Word place = bases_[at], rest = k;
-    for (std::size_t d = form_.reduced; d-- > 0;) {
-      const Word size = shape_[form_.kept + d];
-      const Word index = d > 0 ? remainder(rest, size) : rest;
-      if (d > 0) rest = divide(rest, size);
-      place = add(place, times(index, strided_[at].strides[form_.kept + d]));
-    }
-    return place;
-  }
-
   /// What is read of the elements from k on.
   struct Read {
     Quad numbers, ours;
@@ -233,13 +145,7 @@ class Writer {
 
   // Joining -------------------------------------------------------------------------------------
 
-  Quad joined(Quad a, Quad b) {
-    const ElementOp op = form_.op == Reduction::sum    ? ElementOp::add_
-                         : form_.op == Reduction::prod ? ElementOp::mul_
-                         : form_.op == Reduction::max  ? ElementOp::max_
-                                                       : ElementOp::min_;
-    return apply(op, dtype_, dtype_, {a, b});
-  }
+  Quad joined(Quad a, Quad b) { return WalkWriter::joined(form_.op, dtype_, a, b); }
   Quad before(Quad a, Quad b) {
     const ElementOp op = form_.op == Reduction::argmax ? ElementOp::greater_ : ElementOp::less_;
     const Quad is = apply(op, dtype_, DType::boolean, {a, b});
@@ -421,14 +327,11 @@ class Writer {
   std::string name_;
   std::vector<KernelBuilder::Operand> operands_;
   std::vector<std::size_t> places_;  // of each operand of the form among operands_
-  std::unique_ptr<KernelBuilder> b_;
-  Word results_{}, length_{}, piece_{}, blocks_{}, first_part_{}, place_base_{};
-  std::vector<Word> shape_, kept_, bases_;
-  std::vector<Strided> strided_;
+  Word length_{}, piece_{}, blocks_{}, first_part_{}, place_base_{};
   Word local_{}, block_{}, number_{}, walker_{}, result_{}, mine_{}, begin_{}, end_{};
   std::uint32_t step_of_walker_ = 1;
   Flag alive_{};
-  Quad four_{}, identity_{}, nowhere_{};
+  Quad identity_{}, nowhere_{};
 };
 
 }  // namespace

@@ -54,6 +54,7 @@
   X(map_many, MapManyRequest)                       \
   X(map_reduce, FoldRequest)                        \
   X(scan, FoldRequest)                              \
+  X(map_rows, RowsRequest)                          \
   X(sort, SortRequest)                              \
   X(gather_elements, MoveRequest)                   \
   X(scatter_elements, MoveRequest)                  \
@@ -483,6 +484,21 @@ class TILEWRIGHT_API Backend {
   void scan(const Program& program, ScanOp op, std::span<const Size> shape, Size axis,
             std::span<const MapOperand> inputs, std::span<const Number> numbers,
             const MapOperand& output, bool exclusive = false, bool reverse = false);
+
+  /// Reduces each row, which is the elements along `axes`, as the folds say, one after another, and
+  /// makes of its elements and of what was found what `elements` says: softmax, norms, losses and
+  /// their gradients, in one launch that reads a row once where rows are short.
+  ///
+  /// The program of a fold has the inputs as its first inputs and what the folds before it found as
+  /// the others; `elements` has the inputs and what all found, and outputs of the shape; `ends` has
+  /// what all found, and outputs that lack the axes. Either may be none. Folds are sum, prod, max
+  /// and min, of programs with one output of one dtype for all of them, float32, float64 or an
+  /// integer of 32 or 64 bits, and join elements as map_reduce() does. Rows must have elements.
+  /// Outputs may not overlap any operand.
+  void map_rows(std::span<const RowFold> folds, std::span<const Size> shape,
+                std::span<const Size> axes, std::span<const MapOperand> inputs,
+                const RowProgram& elements, std::span<const MapOperand> outputs,
+                const RowProgram& ends = {}, std::span<const MapOperand> end_outputs = {});
 
   // Sorts ---------------------------------------------------------------------------------------
 

@@ -121,6 +121,18 @@ struct MapGroup {
   std::span<const MapOperand> inputs = {}, outputs = {};
 };
 
+/// A program of Backend::map_rows and its numbers; none without a program.
+struct RowProgram {
+  const Program* program = nullptr;
+  std::span<const Number> numbers = {};
+};
+/// What Backend::map_rows reduces each row by.
+struct RowFold {
+  Reduction op = Reduction::sum;
+  const Program* program = nullptr;
+  std::span<const Number> numbers = {};
+};
+
 /// An array of indices along one axis, for Backend::gather_elements and scatter_elements.
 struct IndexOperand {
   MapOperand indices;          ///< one for each element of the call's shape, by strides

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "core/row_parts.hpp"
+#include "cpu/backend.hpp"
+#include "cpu/elements.hpp"
+#include "cpu/fold.hpp"
+#include "cpu/program_run.hpp"
+#include "cpu/reducer.hpp"
+#include "cpu/scratch.hpp"
+#include "cpu/thread_pool.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+/// Elements that are walked once for each program: rows of a thread go from fold to fold while they
+/// are in the caches.
+constexpr std::size_t many_elements = std::size_t{1} << 16;
+
+/// A program on the elements of rows.
+struct RowStep {
+  RowStep(MapRequest given, const RowsRequest::Step& step)
+      : request(std::move(given)),
+        steps(plan_steps(*step.program, step.numbers, request.same_as)) {}
+
+  std::size_t floats() const {
+    return Scratch::rounded((steps.registers + 1) * register_bytes / sizeof(float));
+  }
+
+  MapRequest request;
+  ProgramSteps steps;
+};
+
+/// A fold of whole rows.
+struct RowFoldStep : RowStep {
+  RowFoldStep(const RowsRequest& r, std::size_t i, const AllocationRef& found)
+      : RowFoldStep(fold_of(r, i, found), r.folds[i], r.inputs + i) {}
+  RowFoldStep(FoldRequest given, const RowsRequest::Step& step, std::size_t operands)
+      : RowStep(request_front(given, false, operands), step),
+        fold(std::move(given)),
+        joiner(fold) {}
+
+  FoldRequest fold;
+  Joiner joiner;
+};
+
+/// Whether neighbouring elements of a row lie far apart, or rows are too few for the threads.
+bool goes_by_passes(const RowsRequest& r, const FoldRequest& first) {
+  if (walks_columns(first, 16)) return true;
+  const auto rows = static_cast<std::size_t>(r.results), length = static_cast<std::size_t>(r.length);
+  return rows < 2 * thread_count() && length >= many_elements;
+}
+
+}  // namespace
+
+void CpuBackend::do_map_rows(const RowsRequest& r) {
+  const auto rows = static_cast<std::size_t>(r.results), length = static_cast<std::size_t>(r.length);
+  const std::size_t size = size_of(r.found());
+  const AllocationRef found = memory_->scratch(r.call, r.folds.size() * rows * size);
+  if (goes_by_passes(r, fold_of(r, 0, found))) {
+    for (std::size_t i = 0; i < r.folds.size(); ++i) do_map_reduce(fold_of(r, i, found));
+    if (r.elements.program) do_map(elements_of(r, found));
+    if (r.ends.program) do_map(ends_of(r, found));
+    return;
+  }
+
+  std::vector<RowFoldStep> folds;
+  folds.reserve(r.folds.size());
+  std::size_t floats = 0;
+  for (std::size_t i = 0; i < r.folds.size(); ++i) {
+    folds.emplace_back(r, i, found);
+    floats += folds.back().floats();
+  }
+  std::vector<RowStep> elements;
+  if (r.elements.program) {
+    elements.emplace_back(elements_of(r, found), r.elements);
+    floats += elements.back().floats();
+  }
+  const Cut cut{false, rows, length, 1, 1, rows, length, 1};
+  const std::size_t pieces =
+      std::clamp<std::size_t>(piece_count(rows * length, element_grain), 1, rows);
+  OpScratch scratch(*memory_, r.call, floats, pieces);
+  std::byte* const values = data<std::byte>(found);
+  parallel_tasks(pieces, [&](std::size_t piece) {
+    Scratch own(scratch);
+    const auto run_of = [&](const RowStep& step) {
+      return ProgramRun(step.request, step.steps,
+                        reinterpret_cast<std::byte*>(own.take(step.floats())));
+    };
+    std::vector<ProgramRun> runs;
+    runs.reserve(folds.size());
+    std::vector<Reducer> reducers;
+    reducers.reserve(folds.size());
+    for (const RowFoldStep& step : folds) {
+      runs.push_back(run_of(step));
+      reducers.emplace_back(step.fold, cut, step.joiner, runs.back());
+    }
+    std::vector<ProgramRun> last;
+    for (const RowStep& step : elements) last.push_back(run_of(step));
+    for (std::size_t row = rows * piece / pieces; row < rows * (piece + 1) / pieces; ++row) {
+      for (std::size_t i = 0; i < folds.size(); ++i) {
+        reducers[i].reduce(row, 0, values + (i * rows + row) * size, nullptr);
+      }
+      for (ProgramRun& run : last) run.run(row * length, (row + 1) * length);
+    }
+  });
+  if (r.ends.program) do_map(ends_of(r, found));
+}
+
+}  // namespace tilewright::cpu
