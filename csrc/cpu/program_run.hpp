@@ -19,10 +19,13 @@ class ProgramRun {
  public:
   /// `memory` holds steps.registers registers and one more.
   ProgramRun(const MapRequest& request, const ProgramSteps& steps, std::byte* memory)
-      : request_(request), steps_(steps), at_(steps.registers) {
+      : request_(request), steps_(steps), at_(steps.registers), held_(steps.registers) {
     for (std::uint32_t i = 0; i < steps.registers; ++i) at_[i] = memory + i * register_bytes;
     spare_ = memory + steps.registers * register_bytes;
-    for (const ProgramSteps::Fixed& fixed : steps.fixed) fixed.fill(at_[fixed.result]);
+    for (const ProgramSteps::Fixed& fixed : steps.fixed) {
+      fixed.fill(at_[fixed.result]);
+      held_[fixed.result] = Held::filled;
+    }
     registers_ = at_;
   }
 
@@ -33,6 +36,7 @@ class ProgramRun {
       const Walk start(request_, begin);
       evaluate(start, n);
       for (const ProgramSteps::Output& output : steps_.outputs) {
+        spread(output.from, bytes_of(class_of(output.dtype)), n);
         write(output.operand, output.dtype, at_[output.from], start, n);
       }
     }
@@ -41,7 +45,9 @@ class ProgramRun {
   /// input.
   const std::byte* values(std::size_t begin, std::size_t n) {
     evaluate(Walk(request_, begin), n);
-    return at_[steps_.outputs[0].from];
+    const ProgramSteps::Output& output = steps_.outputs[0];
+    spread(output.from, bytes_of(class_of(output.dtype)), n);
+    return at_[output.from];
   }
   /// Stores n elements, as their class has them.
   void store(std::uint32_t operand, DType dtype, const std::byte* values, std::size_t begin,
@@ -91,17 +97,42 @@ class ProgramRun {
     std::array<Size, max_rank> index_;
   };
 
+  /// What a register has: an element each, one for all of them in its first place, or the same in
+  /// all places.
+  enum class Held : std::uint8_t { each, one, filled };
+
   void evaluate(const Walk& start, std::size_t n) {
     for (const ProgramSteps::Input& input : steps_.inputs) read(input, start, n);
     for (const ProgramSteps::Step& step : steps_.steps) {
+      bool same = step.results == 1;
+      for (const std::uint32_t operand : step.operands) {
+        same = same && (operand == ProgramSteps::nothing || held_[operand] != Held::each);
+      }
+      const std::size_t count = same ? 1 : n;
+      if (!same) {
+        for (std::size_t o = 0; o < step.operands.size(); ++o) {
+          if (step.operands[o] != ProgramSteps::nothing) spread(step.operands[o], step.bytes[o], n);
+        }
+      }
       const auto operand = [&](std::size_t o) -> const void* {
         return step.operands[o] != ProgramSteps::nothing ? at_[step.operands[o]] : nullptr;
       };
       std::byte* const result = registers_[step.result];
-      step.loop(operand(0), operand(1), operand(2), result, n);
-      if (step.wrap) step.wrap(result, nullptr, nullptr, result, n);
+      step.loop(operand(0), operand(1), operand(2), result, count);
+      if (step.wrap) step.wrap(result, nullptr, nullptr, result, count);
       at_[step.result] = result;
+      held_[step.result] = same ? Held::one : Held::each;
     }
+  }
+  /// One value for all elements in each of their places.
+  void spread(std::uint32_t held, std::size_t bytes, std::size_t n) {
+    if (held_[held] != Held::one) return;
+    const auto fill = [&]<class Word>(Word) {
+      Word* const to = reinterpret_cast<Word*>(at_[held]);
+      std::fill_n(to + 1, n - 1, *to);
+    };
+    with_bytes(bytes, fill);
+    held_[held] = Held::filled;
   }
 
   std::byte* memory_of(std::uint32_t operand, DType dtype, Size place) const {
@@ -129,7 +160,11 @@ class ProgramRun {
   /// Calls body with a word of the dtype's size.
   template <class Body>
   static void with_word(DType dtype, const Body& body) {
-    switch (size_of(dtype)) {
+    with_bytes(size_of(dtype), body);
+  }
+  template <class Body>
+  static void with_bytes(std::size_t bytes, const Body& body) {
+    switch (bytes) {
       case 1:
         return body(std::uint8_t{});
       case 2:
@@ -145,8 +180,20 @@ class ProgramRun {
     const ProgramLoop load = program_kernels().loads[index(input.dtype)];
     std::byte* const own = registers_[input.result];
     const std::byte* source = run_of(input.operand, input.dtype, start, n);
+    held_[input.result] = Held::each;
     if (source == nullptr) {
       const Size step = step_of(input.operand);
+      if (step == 0 && start.left_in_run() >= n) {
+        const std::byte* const one = memory_of(input.operand, input.dtype, start.place(input.operand));
+        if (load != nullptr) {
+          load(one, nullptr, nullptr, own, 1);
+        } else {
+          std::memcpy(own, one, size_of(input.dtype));
+        }
+        at_[input.result] = own;
+        held_[input.result] = Held::one;
+        return;
+      }
       std::byte* const gathered = load == nullptr ? own : spare_;
       with_word(input.dtype, [&]<class Word>(Word) {
         Word* const to = reinterpret_cast<Word*>(gathered);
@@ -196,6 +243,7 @@ class ProgramRun {
   const ProgramSteps& steps_;
   std::vector<std::byte*> at_;  // where each register's elements are now
   std::vector<std::byte*> registers_;
+  std::vector<Held> held_;
   std::byte* spare_;
 };
 

@@ -95,7 +95,8 @@ ProgramSteps::Step philox_step(const ProgramData& data, std::span<const std::uin
           .node = ProgramSteps::nothing,
           .result = words,
           .output = ProgramSteps::nothing,
-          .results = 4};
+          .results = 4,
+          .bytes = {4, 4, 4}};
 }
 
 }  // namespace
@@ -152,6 +153,8 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
         .operands = {nothing, nothing, nothing}, .node = i, .result = nothing, .output = nothing};
     for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
       step.operands[o] = registers.of(node.operands[o]);
+      step.bytes[o] =
+          static_cast<std::uint8_t>(bytes_of(class_of(data.nodes[node.operands[o]].dtype)));
     }
     if (node.kind == NodeKind::op) {
       const ElementOpInfo& info = info_of(node.op);

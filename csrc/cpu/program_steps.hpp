@@ -30,6 +30,7 @@ struct ProgramSteps {
     std::uint32_t node, result;
     std::uint32_t output;       ///< that the result can be written to at once, or nothing
     std::uint32_t results = 1;  ///< registers, one behind the other
+    std::array<std::uint8_t, 3> bytes{};  ///< of an element of each operand
   };
   struct Input {
     std::uint32_t operand, result;

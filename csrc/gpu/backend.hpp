@@ -410,6 +410,9 @@ class GpuBackend final : public Backend {
   void reduce_region(const FoldRequest& request, const std::vector<FoldRegion>& parts);
   void scan_region(const FoldRequest& request, const FoldRegion& region);
   void launch_fold(const FoldRequest& request, const FoldRegion& region, const FoldStep& step);
+  /// Whether parameters are too many for a launch: they are in a buffer then, the last binding.
+  bool binds_params(std::string_view call, std::span<const std::uint32_t> params,
+                    std::vector<Binding>& bindings, AllocationRef& held);
 
   /// Rows whose workgroups walk them once for each program, or none where they are too few or long.
   bool launch_rows(const RowsRequest& request);

@@ -32,6 +32,7 @@ CALLS: dict[str, Any] = {
     "record": (),
     "map": (tw.Program(), (1,), [1], [], [2]),
     "map_reduce": (tw.Program(), "sum", (1,), (0,), [1], [], [2]),
+    "map_rows": ([("sum", tw.Program())], (1,), (0,), [1], tw.Program(), [], [2]),
     "scan": (tw.Program(), "sum", (1,), 0, [1], [], 2),
     "gather_elements": ((1, (0,)), [(2, "int64", 1, 1, 0)], 3, (1,)),
     "scatter_elements": (1, [(2, "int64", 1, 1, 0)], (3, (0,)), (1,)),

@@ -9,6 +9,7 @@
 #include "core/program/program_data.hpp"
 #include "core/text.hpp"
 #include "gpu/backend.hpp"
+#include "gpu/fold_bindings.hpp"
 #include "gpu/plan.hpp"
 #include "gpu/text/program_form.hpp"
 #include "tilewright/error.hpp"
@@ -41,13 +42,11 @@ namespace {
 
 /// Work-items count elements in 32 bits, with some room.
 constexpr Size most_elements = Size{1} << 31;
-constexpr std::uint64_t most_quad_bytes = 32;
 /// Enough workgroups for the measured GPU.
 constexpr Size enough_groups = 2048, enough_to_reduce = 4096;
 /// Elements that a walker joins one after another at most, so that the errors of sums do not grow
 /// with their number.
 constexpr Size most_in_a_row = 256;
-constexpr Size quad = 4;
 /// Neighbouring columns that make whole reads of memory.
 constexpr Size columns_side_by_side = 32;
 
@@ -56,12 +55,7 @@ Size product(std::span<const Size> sizes) {
   for (const Size size : sizes) all *= size;
   return all;
 }
-Size groups_of(Size items, Size of_group) { return (items + of_group - 1) / of_group; }
 Size rounded_up(Size n, Size unit) { return groups_of(n, unit) * unit; }
-Size bit_ceil(Size n) {
-  return static_cast<Size>(std::bit_ceil(static_cast<std::uint64_t>(std::max<Size>(n, 1))));
-}
-Size magnitude(Size n) { return n < 0 ? -n : n; }
 
 Size results_of(const FoldRequest& r, const FoldRegion& region) {
   return product(std::span(region.shape).first(r.kept));
@@ -95,17 +89,8 @@ bool is_used(const FoldRequest& r, std::size_t o, const std::vector<bool>& front
   return true;
 }
 
-struct Reach {
-  Size before = 0, behind = 0;
-};
 Reach reach_of(const FoldRequest& r, const FoldRegion& region, std::size_t operand) {
-  Reach reach;
-  const auto strides = r.strides(operand);
-  for (std::size_t d = 0; d < r.rank; ++d) {
-    const Size step = (region.shape[d] - 1) * strides[d];
-    (step < 0 ? reach.before : reach.behind) += magnitude(step);
-  }
-  return reach;
+  return Reach(region.shape, r.strides(operand));
 }
 
 /// Both parts of a region that is cut in a dimension.
@@ -369,11 +354,28 @@ void GpuBackend::scan_region(const FoldRequest& r, const FoldRegion& region) {
   launch_fold(r, region, step);
 }
 
+bool GpuBackend::binds_params(std::string_view call, std::span<const std::uint32_t> params,
+                              std::vector<Binding>& bindings, AllocationRef& held) {
+  const DeviceLimits& limits = device_->limits();
+  const std::span<const std::byte> bytes = std::as_bytes(params);
+  const bool in_buffer = bytes.size() > limits.max_params_bytes;
+  const std::size_t count = bindings.size() + (in_buffer ? 1 : 0);
+  if (count > limits.max_bindings) {
+    throw Unsupported(text(call, ": the programs' inputs and outputs, with what lies between ",
+                           "them, are ", count, " buffers, but a kernel of ", device_->info().name,
+                           " takes ", limits.max_bindings, "; run it in several parts"));
+  }
+  if (!in_buffer) return false;
+  held = memory_->written_once(call, bytes.size());
+  DeviceBuffer& buffer = buffer_of(held);
+  memory_->with_room([&] { device_->upload(buffer, 0, bytes); });
+  bindings.push_back({&buffer, 0, bytes.size()});
+  return true;
+}
+
 void GpuBackend::launch_fold(const FoldRequest& r, const FoldRegion& region, const FoldStep& step) {
   const DeviceLimits& limits = device_->limits();
   const std::uint64_t most = window_bytes();
-  const std::uint64_t alignment =
-      std::max<std::uint64_t>(limits.binding_alignment, most_quad_bytes);
   const Parts parts(r);
   const DType value = dtype_of(class_of(r.front->output_dtype()));
   const ProgramRef front = step.takes_parts ? identity_program(value) : r.front;
@@ -395,38 +397,16 @@ void GpuBackend::launch_fold(const FoldRequest& r, const FoldRegion& region, con
   form->group = step.group;
   if (!step.leaves_parts) form->behind = r.behind;
 
-  std::vector<Binding> bindings;
-  std::vector<DeviceBuffer*> written;
+  FoldBindings given(limits, most, region.shape, r.kept);
+  std::vector<Binding>& bindings = given.bindings;
   if (!step.leaves_parts) {
     for (std::size_t o = parts.inputs + parts.others; o < r.operands.size(); ++o) {
-      written.push_back(&buffer_of(r.operands[o].allocation));
+      given.writes(buffer_of(r.operands[o].allocation));
     }
   }
-  std::vector<std::uint32_t> strided;  // the parameters of operands
-  const auto bind = [&](std::size_t o, bool whole, bool output) -> FoldOperand {
-    const DType dtype = dtype_at(r, o);
-    const std::uint64_t size = size_of(dtype);
-    DeviceBuffer& buffer = buffer_of(r.operands[o].allocation);
-    const Reach reach = reach_of(r, region, o);
-    const std::uint64_t offset =
-        static_cast<std::uint64_t>(region.offsets[o] - reach.before) * size / alignment * alignment;
-    const auto start = static_cast<std::uint32_t>(
-        (static_cast<std::uint64_t>(region.offsets[o]) * size - offset) / size);
-    const auto strides = r.strides(o);
-    strided.push_back(start);
-    for (std::size_t d = 0; d < (whole ? r.rank : r.kept); ++d) strided.push_back(u32(strides[d]));
-    // Neighbours along the innermost reduced dimension that lie on their size, four at a time.
-    bool quads = whole && r.rank > r.kept && strides[r.rank - 1] == 1 && start % quad == 0;
-    for (std::size_t d = 0; d + 1 < r.rank; ++d) {
-      quads &= region.shape[d] == 1 || strides[d] % quad == 0;
-    }
-    for (std::size_t d = r.kept; d + 1 < r.rank; ++d) {
-      quads &= region.shape[d] == 1 || region.shape[r.rank - 1] % quad == 0;
-    }
-    const auto binding = static_cast<std::uint8_t>(bindings.size());
-    const bool is_written = std::ranges::find(written, &buffer) != written.end();
-    bindings.push_back({&buffer, offset, std::min(buffer.bytes() - offset, most)});
-    return {dtype, quads ? FoldWalk::quads : FoldWalk::places, binding, output || is_written};
+  const auto bind = [&](std::size_t o, bool whole, bool output) {
+    return given.add(buffer_of(r.operands[o].allocation), dtype_at(r, o), region.offsets[o],
+                     r.strides(o), whole, output);
   };
   const auto bind_parts = [&](const AllocationRef& scratch, DType dtype, bool output) {
     DeviceBuffer& buffer = buffer_of(scratch);
@@ -469,37 +449,14 @@ void GpuBackend::launch_fold(const FoldRequest& r, const FoldRegion& region, con
   for (std::size_t d = 0; d < static_cast<std::size_t>(form->kept + form->reduced); ++d) {
     params.push_back(u32(region.shape[d]));
   }
-  params.insert(params.end(), strided.begin(), strided.end());
-  const auto append_numbers = [&](const ProgramData& program,
-                                  const std::vector<std::uint64_t>& numbers) {
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const DType dtype = program.nodes[program.numbers[i]].dtype;
-      const std::uint64_t bits = class_bits(dtype, numbers[i]);
-      params.push_back(static_cast<std::uint32_t>(bits));
-      if (number_words(dtype) == 2) params.push_back(static_cast<std::uint32_t>(bits >> 32));
-    }
-  };
-  if (!step.takes_parts) append_numbers(*r.front, r.numbers);
-  if (form->behind) append_numbers(*r.behind, r.behind_numbers);
+  params.insert(params.end(), given.strided.begin(), given.strided.end());
+  if (!step.takes_parts) append_numbers(params, *r.front, r.numbers);
+  if (form->behind) append_numbers(params, *r.behind, r.behind_numbers);
 
-  const auto check_bindings = [&](std::size_t count) {
-    if (count <= limits.max_bindings) return;
-    throw Unsupported(text(r.call, ": the programs' inputs and outputs, with what lies between ",
-                           "them, are ", count, " buffers, but a kernel of ", device_->info().name,
-                           " takes ", limits.max_bindings, "; run it in several parts"));
-  };
-  check_bindings(bindings.size());
   AllocationRef params_buffer;
-  std::span<const std::byte> immediate = std::as_bytes(std::span(params));
-  if (immediate.size() > limits.max_params_bytes) {
-    check_bindings(bindings.size() + 1);
-    form->params_in_buffer = true;
-    params_buffer = memory_->written_once(r.call, immediate.size());
-    DeviceBuffer& buffer = buffer_of(params_buffer);
-    memory_->with_room([&] { device_->upload(buffer, 0, immediate); });
-    bindings.push_back({&buffer, 0, immediate.size()});
-    immediate = {};
-  }
+  form->params_in_buffer = binds_params(r.call, params, bindings, params_buffer);
+  const std::span<const std::byte> immediate =
+      form->params_in_buffer ? std::span<const std::byte>() : std::as_bytes(std::span(params));
   ProgramForm kept;
   kept.fold = form;
   const auto pipeline = program_pipeline(front, kept);

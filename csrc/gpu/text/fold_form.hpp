@@ -16,6 +16,7 @@ enum class FoldWalk : std::uint8_t {
   quads,   ///< the same, four neighbours along the innermost reduced dimension at a time, each four
            ///< of which lie on their own size
   parts,   ///< of what another launch left: at k * results + the number of the result
+  row,     ///< of rows: at start + the sum of the kept indices times the strides, for all elements
 };
 
 struct FoldOperand {
@@ -25,6 +26,10 @@ struct FoldOperand {
   bool writable = false;
 
   bool operator==(const FoldOperand&) const = default;
+  std::uint64_t bits() const {
+    return static_cast<std::uint64_t>(dtype) | static_cast<std::uint64_t>(walk) << 8 |
+           std::uint64_t{binding} << 16 | std::uint64_t{writable} << 24;
+  }
 };
 
 /// What a kernel of a reduction or scan is made for, besides its front program.

@@ -381,10 +381,7 @@ std::uint64_t FoldForm::hash() const {
       std::uint64_t{unroll} << 56);
   mix(group);
   for (const auto* list : {&inputs, &others, &outputs, &parts}) {
-    for (const FoldOperand& o : *list) {
-      mix(static_cast<std::uint64_t>(o.dtype) | static_cast<std::uint64_t>(o.walk) << 8 |
-          std::uint64_t{o.binding} << 16 | std::uint64_t{o.writable} << 24);
-    }
+    for (const FoldOperand& o : *list) mix(o.bits());
     mix(list->size());
   }
   return all;

@@ -9,6 +9,7 @@ namespace tilewright::gpu {
 
 bool ProgramForm::operator==(const ProgramForm& other) const {
   if (fold || other.fold) return fold && other.fold && *fold == *other.fold;
+  if (in_rows || other.in_rows) return in_rows && other.in_rows && *in_rows == *other.in_rows;
   return layout == other.layout && rank == other.rank && vectors == other.vectors &&
          counted == other.counted && starts == other.starts &&
          params_in_buffer == other.params_in_buffer && group == other.group &&
@@ -17,6 +18,7 @@ bool ProgramForm::operator==(const ProgramForm& other) const {
 
 std::uint64_t ProgramForm::hash() const {
   if (fold) return fold->hash();
+  if (in_rows) return in_rows->hash();
   std::uint64_t hash = static_cast<std::uint64_t>(layout) | std::uint64_t{rank} << 8 |
                        std::uint64_t{vectors} << 16 | std::uint64_t{counted} << 24 |
                        std::uint64_t{starts} << 25 | std::uint64_t{params_in_buffer} << 26 |
@@ -68,6 +70,7 @@ std::uint32_t params_words(const ProgramData& program, const ProgramForm& form) 
 KernelDescription program_kernel(const ProgramData& program, const ProgramForm& form,
                                  KernelLanguage language) {
   if (form.fold) return fold_kernel(program, *form.fold, language);
+  if (form.in_rows) return rows_kernel(*form.in_rows, language);
   return language == KernelLanguage::spirv ? spirv_program(program, form)
                                            : wgsl_program(program, form);
 }

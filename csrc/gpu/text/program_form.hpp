@@ -7,6 +7,7 @@
 #include "core/program/program_data.hpp"
 #include "gpu/device.hpp"
 #include "gpu/text/fold_form.hpp"
+#include "gpu/text/rows_form.hpp"
 
 namespace tilewright::gpu {
 
@@ -86,6 +87,8 @@ struct ProgramForm {
 
   /// Of a reduction or scan, whose front the program is: all else of this form is not used then.
   std::shared_ptr<const FoldForm> fold;
+  /// The same of rows, whose first fold the program is.
+  std::shared_ptr<const RowsForm> in_rows;
 
   bool operator==(const ProgramForm& other) const;
   std::uint64_t hash() const;

@@ -59,9 +59,10 @@ class WalkWriter {
   void take_operands(const std::vector<FoldOperand>& operands, bool whole) {
     for (const FoldOperand& o : operands) {
       Strided strided;
-      if (o.walk == FoldWalk::places || o.walk == FoldWalk::quads) {
+      if (o.walk != FoldWalk::none && o.walk != FoldWalk::parts) {
         strided.start = b_->parameter();
-        for (std::uint32_t d = 0; d < kept_count_ + (whole ? reduced_ : 0); ++d) {
+        const std::uint32_t dims = whole && o.walk != FoldWalk::row ? reduced_ : 0;
+        for (std::uint32_t d = 0; d < kept_count_ + dims; ++d) {
           strided.strides.push_back(b_->parameter());
         }
       }

@@ -11,6 +11,7 @@ import numpy as np
 
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.losses import to_grad, to_reduction
+from tilewright.nn.rows import in_rows
 from tilewright.nn.running import alike, floats, mapped, reduced, to_number
 from tilewright.nn.softmaxes import along, log_sums
 from tilewright.operands import invalid, shown, to_dtype, to_integer
@@ -330,8 +331,9 @@ class Parts:
         self.classes = self.input.shape[self.axis]
         self.shape = (*self.input.shape[: self.axis], *self.input.shape[self.axis + 1 :])
         self.weights = _class_weights(call, weight, self.input, self.axis, self.classes)
-        most, log = log_sums(self.input, self.axis)
-        self.lines = along(self.input, self.axis, most), along(self.input, self.axis, log)
+
+    def lines(self) -> list[Array]:
+        return [along(self.input, self.axis, one) for one in log_sums(self.input, self.axis)]
 
     def count(self) -> float:
         return float(math.prod(self.shape))
@@ -368,30 +370,60 @@ def cross_entropy(
 
 def _of_parts(how: str, parts: Parts, smoothing: float) -> Array:
     x = parts.input
-    operands = [x, *parts.lines, parts.target, parts.weights, smoothing, float(parts.classes)]
+    operands = [x, *parts.lines(), parts.target, parts.weights, smoothing, float(parts.classes)]
     axes = [parts.axis] if how == "none" else range(x.ndim)
     count = parts.count() if how == "mean" else 1.0
     return reduced("sum", _part_loss, x, operands, axes, x.dtype, _over_total, [count])
 
 
+def _scores(
+    grad: Value, scale: Value, own: Value, place: Value, kept: Value, weight: Value, x: Value,
+    *_: Value,
+) -> Value:  # fmt: skip
+    return x
+
+
+def _scores_above(
+    grad: Value, scale: Value, own: Value, place: Value, kept: Value, weight: Value, x: Value,
+    each: Value, all_: Value, most: Value, *_: Value,
+) -> Value:  # fmt: skip
+    return (x - most).exp()
+
+
 def _class_gradient(
     grad: Value, scale: Value, own: Value, place: Value, kept: Value, weight: Value, x: Value,
-    most: Value, log: Value, each: Value, all_: Value, smoothing: Value, classes: Value,
+    each: Value, all_: Value, most: Value, total: Value, smoothing: Value, classes: Value,
 ) -> Value:  # fmt: skip
-    off = x - most - log
+    part = (x - most).exp() * (1 / total)
     spread = smoothing / classes
     whole = weight * (1 - smoothing) + all_ * spread
     own_share = choose(own == place, weight * (1 - smoothing), 0.0)
-    found = whole * off.exp() - own_share
-    return choose(kept, (found - each * spread) * (grad / scale), 0.0)
+    return choose(kept, (whole * part - own_share - each * spread) * (grad / scale), 0.0)
+
+
+def _part_scores(grad: Value, scale: Value, x: Value, *_: Value) -> Value:
+    return x
+
+
+def _part_scores_above(
+    grad: Value, scale: Value, x: Value, part: Value, weight: Value, most: Value, *_: Value
+) -> Value:
+    return (x - most).exp()
+
+
+def _share_of_line(
+    grad: Value, scale: Value, x: Value, part: Value, weight: Value, most: Value, total: Value,
+    smoothing: Value, classes: Value,
+) -> Value:  # fmt: skip
+    return _share(part, weight, smoothing, classes)
 
 
 def _part_gradient(
-    grad: Value, scale: Value, x: Value, most: Value, log: Value, part: Value, weight: Value,
+    grad: Value, scale: Value, x: Value, part: Value, weight: Value, most: Value, total: Value,
     sum_: Value, smoothing: Value, classes: Value,
 ) -> Value:  # fmt: skip
     share = _share(part, weight, smoothing, classes)
-    return ((x - most - log).exp() * sum_ - share) * (grad / scale)
+    return ((x - most).exp() * (1 / total) * sum_ - share) * (grad / scale)
 
 
 def cross_entropy_backward(
@@ -407,18 +439,24 @@ def cross_entropy_backward(
     if _has_parts(target):
         parts = Parts(call, input, target, weight)
         count = parts.count() if how == "mean" else 1.0
-        options = [parts.weights, smoothing, float(parts.classes)]
-        shares = reduced("sum", _share, input, [parts.target, *options], [parts.axis])
         operands = [
             _spread_grad(call, grad, how, input, parts.axis, parts.shape), count, input,
-            *parts.lines, parts.target, parts.weights, along(input, parts.axis, shares),
-            *options[1:],
+            parts.target, parts.weights,
         ]  # fmt: skip
-        return mapped(call, _part_gradient, input, operands)
+        folds: list[Any] = [
+            ("max", _part_scores), ("sum", _part_scores_above), ("sum", _share_of_line)
+        ]  # fmt: skip
+        options = [smoothing, float(parts.classes)]
+        if 0 in input.shape:
+            return mapped(call, _itself, input, [input])
+        made, _ = in_rows(
+            call, input, operands, [parts.axis], folds, _part_gradient, numbers=options
+        )
+        assert made is not None
+        return made
     targets = Targets(call, input, target, weight, ignore_index)
     weights = targets.weights()
     total = targets.total(weights) if how == "mean" else 1.0
-    lines = [along(input, targets.axis, one) for one in log_sums(input, targets.axis)]
     each = _class_weights(call, weight, input, targets.axis, targets.classes)
     all_: Any = float(targets.classes)
     if targets.weight is not None:
@@ -426,11 +464,16 @@ def cross_entropy_backward(
         all_ = reduced("sum", _itself, input, [targets.weight], [0], shape=shape)
     operands = [
         targets.grad(grad, how), _whole(total, input), *targets.meetings(),
-        targets.along(targets.kept), targets.along(weights), input, *lines, each,
-        _whole(all_, input), smoothing,
-        float(targets.classes),
+        targets.along(targets.kept), targets.along(weights), input, each, _whole(all_, input),
     ]  # fmt: skip
-    return mapped(call, _class_gradient, input, operands)
+    if 0 in input.shape:
+        return mapped(call, _itself, input, [input])
+    made, _ = in_rows(
+        call, input, operands, [targets.axis], [("max", _scores), ("sum", _scores_above)],
+        _class_gradient, numbers=[smoothing, float(targets.classes)],
+    )  # fmt: skip
+    assert made is not None
+    return made
 
 
 def _itself(x: Value) -> Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.mixed import an_array
+from tilewright.nn.rows import in_rows
 from tilewright.nn.running import (
     alike,
     floats,
@@ -67,25 +68,6 @@ def _product_with_hat(grad: Value, x: Value, mean: Value, var: Value, eps: Value
     return grad * _hat(x, mean, var, eps)
 
 
-def _weighed(grad: Value, weight: Value) -> Value:
-    return grad * weight
-
-
-def _weighed_with_hat(
-    grad: Value, x: Value, mean: Value, var: Value, eps: Value, weight: Value
-) -> Value:
-    return grad * weight * _hat(x, mean, var, eps)
-
-
-def _by_x(
-    grad: Value, x: Value, mean: Value, var: Value, eps: Value, weight: Value, total: Value,
-    total_with_hat: Value, count: Value,
-) -> Value:  # fmt: skip
-    """`total` and `total_with_hat` are of grad * weight."""
-    hat = _hat(x, mean, var, eps)
-    return (grad * weight - (total + hat * total_with_hat) / count) / (var + eps).sqrt()
-
-
 def _by_x_of_channels(
     grad: Value, x: Value, mean: Value, var: Value, eps: Value, weight: Value, total: Value,
     total_with_hat: Value, count: Value,
@@ -119,9 +101,6 @@ class _Groups:
 
         kept = tuple(1 if i in self.axes else size for i, size in enumerate(self.x.shape))
         return broadcast_to(line.reshape(kept), self.x.shape)
-
-    def total(self, formula: Callable[..., Value], operands: list[Any]) -> Array:
-        return self.over(reduced("sum", formula, self.x, operands, self.axes))
 
     def moments(self) -> tuple[Array, Array]:
         """Mean and variance of each group, in float32 or float64: two launches."""
@@ -353,32 +332,108 @@ def _in_lines(call: str, x: Array, normalized_shape: Any, weight: Any, bias: Any
     return _Split(_Groups(x, range(first, x.ndim)), views[0], views[1], tuple(range(first)))
 
 
+def _own(x: Value, *_: Value) -> Value:
+    return x
+
+
+def _square_off_mean(x: Value, *rest: Value) -> Value:
+    total, inverse, _ = rest[-3:]
+    off = x - total * inverse
+    return off * off
+
+
+@cache
+def _normal_of_row(has_weight: bool, has_bias: bool) -> Callable[..., Value]:
+    def formula(x: Value, *rest: Value) -> Value:
+        total, squares, inverse, eps = rest[-4:]
+        found = (x - total * inverse) * (1 / (squares * inverse + eps).sqrt())
+        if has_weight:
+            found = found * rest[0]
+        return found + rest[-5] if has_bias else found
+
+    return formula
+
+
 def _normalise_groups(call: str, x: Array, split: _Split, eps: Any) -> Array:
     least = _to_eps(call, eps)
     groups = split.groups
-    mean, var = (groups.over(one) for one in groups.moments())
-    made = _normalised(call, groups.x, mean, var, least, split.weight, split.bias)
+    if 0 in x.shape:
+        return mapped(call, _itself, x, [x])
+    others = [one for one in (split.weight, split.bias) if one is not None]
+    made, _ = in_rows(
+        call, groups.x, [groups.x, *others], groups.axes,
+        [("sum", _own), ("sum", _square_off_mean)],
+        _normal_of_row(split.weight is not None, split.bias is not None),
+        numbers=[1 / groups.count, least],
+    )  # fmt: skip
+    assert made is not None
     found: Array = made.reshape(x.shape)
     return found
+
+
+# Of grad, x and perhaps weight, what was found, and 1 / count and eps.
+
+
+def _second(grad: Value, x: Value, *rest: Value) -> Value:
+    return x
+
+
+def _second_off_mean(grad: Value, x: Value, *rest: Value) -> Value:
+    return _square_off_mean(x, *rest)
+
+
+@cache
+def _by_x_of_row(has_weight: bool) -> tuple[Callable[..., Value], ...]:
+    """What is summed of grad, and of its product with the normal form, and the gradient by x."""
+
+    def weighed(grad: Value, x: Value, *rest: Value) -> Value:
+        return grad * rest[0] if has_weight else grad
+
+    def with_hat(grad: Value, x: Value, *rest: Value) -> Value:
+        at = 1 if has_weight else 0
+        total, squares, (inverse, eps) = rest[at], rest[at + 1], rest[-2:]
+        hat = (x - total * inverse) * (1 / (squares * inverse + eps).sqrt())
+        return weighed(grad, x, *rest) * hat
+
+    def by_x(grad: Value, x: Value, *rest: Value) -> Value:
+        total, squares, all_, all_with_hat, inverse, eps = rest[-6:]
+        scale = 1 / (squares * inverse + eps).sqrt()
+        hat = (x - total * inverse) * scale
+        off = (all_ + hat * all_with_hat) * inverse
+        return (weighed(grad, x, *rest) - off) * scale
+
+    return weighed, with_hat, by_x
+
+
+def _moments_of_row(
+    total: Value, squares: Value, all_: Value, all_with_hat: Value, inverse: Value, eps: Value
+) -> tuple[Value, Value]:
+    return total * inverse, squares * inverse
 
 
 def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) -> NormGradients:
     least, groups = _to_eps(call, eps), split.groups
     grads = grad.reshape(groups.x.shape)
-    mean, var = (groups.over(one) for one in groups.moments())
-    hat: list[Any] = [grads, groups.x, mean, var, least]
-    if split.weight is None:
-        total = groups.total(_itself, [grads])
-        total_with_hat = groups.total(_product_with_hat, hat)
-        weight: Any = 1.0
+    has_weight = split.weight is not None
+    moments: list[Array] = []
+    if 0 in x.shape:
+        made: Array | None = mapped(call, _itself, groups.x, [groups.x])
+        moments = [reduced("sum", _itself, groups.x, [groups.x], groups.axes)] * 2
     else:
-        weight = split.weight
-        total = groups.total(_weighed, [grads, weight])
-        total_with_hat = groups.total(_weighed_with_hat, [*hat, weight])
-    operands = [*hat, weight, total, total_with_hat, groups.count]
-    by_x = mapped(call, _by_x, groups.x, operands).reshape(x.shape)
-    if split.weight is None:
+        weighed, with_hat, by_row = _by_x_of_row(has_weight)
+        operands = [grads, groups.x] + ([split.weight] if split.weight is not None else [])
+        made, moments = in_rows(
+            call, groups.x, operands, groups.axes,
+            [("sum", _second), ("sum", _second_off_mean), ("sum", weighed), ("sum", with_hat)],
+            by_row, ends=_moments_of_row if has_weight else None, end_count=2 * has_weight,
+            numbers=[1 / groups.count, least],
+        )  # fmt: skip
+    assert made is not None
+    by_x = made.reshape(x.shape)
+    if not has_weight:
         return NormGradients(by_x, None, None)
+    mean, var = (groups.over(one) for one in moments)
+    hat: list[Any] = [grads, groups.x, mean, var, least]
     shape = tuple(size for i, size in enumerate(groups.x.shape) if i not in split.lacked)
     own = shape if groups.x.ndim == x.ndim else (math.prod(shape),)
     by_weight = reduced("sum", _product_with_hat, groups.x, hat, split.lacked, x.dtype)
@@ -391,7 +446,7 @@ def group_norm(
     eps: float = 1e-5,
 ) -> Array:  # fmt: skip
     """The channels, axis 1, in so many groups: each of them in each sample off its mean and over
-    its deviation, times the weight and plus the bias of the channel. Three launches."""
+    its deviation, times the weight and plus the bias of the channel. One launch."""
     call = "group_norm"
     (x,) = floats(call, x=x)
     count = to_integer(call, "num_groups", num_groups)
@@ -433,8 +488,7 @@ def layer_norm(
     bias: Array | None = None, eps: float = 1e-5,
 ) -> Array:  # fmt: skip
     """The last axes, whose sizes are normalized_shape, off their mean and over their deviation,
-    times weight and plus bias of that shape. Three launches, of every dtype of floats;
-    Backend.layer_norm is one, of the last axis."""
+    times weight and plus bias of that shape. One launch."""
     call = "layer_norm"
     (x,) = floats(call, x=x)
     return _normalise_groups(call, x, _in_lines(call, x, normalized_shape, weight, bias), eps)
@@ -454,27 +508,47 @@ def layer_norm_backward(
 # Of the root of the mean square ------------------------------------------------------------------
 
 
-def _square(x: Value) -> Value:
+def _square(x: Value, *_: Value) -> Value:
     return x * x
 
 
-def _rms(x: Value, square: Value, eps: Value, weight: Value) -> Value:
-    return x / (square + eps).sqrt() * weight
+@cache
+def _rms(has_weight: bool) -> Callable[..., Value]:
+    def formula(x: Value, *rest: Value) -> Value:
+        squares, inverse, eps = rest[-3:]
+        found = x * (1 / (squares * inverse + eps).sqrt())
+        return found * rest[0] if has_weight else found
+
+    return formula
 
 
-def _rms_by_weight(grad: Value, x: Value, square: Value, eps: Value) -> Value:
-    return grad * x / (square + eps).sqrt()
+# Of grad, x and perhaps weight, what was found, and 1 / count and eps.
 
 
-def _rms_total(grad: Value, x: Value, weight: Value) -> Value:
-    return grad * weight * x
+def _square_of_second(grad: Value, x: Value, *_: Value) -> Value:
+    return x * x
 
 
-def _rms_by_x(
-    grad: Value, x: Value, square: Value, eps: Value, weight: Value, total: Value, count: Value
-) -> Value:
-    whole = square + eps
-    return (grad * weight - x * total / (whole * count)) / whole.sqrt()
+@cache
+def _rms_by_x(has_weight: bool) -> tuple[Callable[..., Value], ...]:
+    def with_x(grad: Value, x: Value, *rest: Value) -> Value:
+        return grad * rest[0] * x if has_weight else grad * x
+
+    def by_x(grad: Value, x: Value, *rest: Value) -> Value:
+        squares, total, inverse, eps = rest[-4:]
+        whole = squares * inverse + eps
+        own = grad * rest[0] if has_weight else grad
+        return (own - x * (total * inverse / whole)) * (1 / whole.sqrt())
+
+    return with_x, by_x
+
+
+def _scale_of_row(squares: Value, total: Value, inverse: Value, eps: Value) -> Value:
+    return 1 / (squares * inverse + eps).sqrt()
+
+
+def _product(grad: Value, x: Value, scale: Value) -> Value:
+    return grad * x * scale
 
 
 class RmsGradients(NamedTuple):
@@ -484,41 +558,49 @@ class RmsGradients(NamedTuple):
     weight: Array | None
 
 
-def _mean_square(split: _Split) -> Array:
-    groups = split.groups
-    found = reduced(
-        "sum", _square, groups.x, [groups.x], groups.axes, None, _quotient, [groups.count]
-    )
-    return groups.over(found)
-
-
 def rms_norm(
     x: Array, normalized_shape: int | tuple[int, ...], /, weight: Array | None = None,
     eps: float = 1e-5,
 ) -> Array:  # fmt: skip
     """The last axes, whose sizes are normalized_shape, over the root of their mean square, times
-    weight. Two launches, of every dtype of floats; Backend.rmsnorm is one, of the last axis."""
+    weight. One launch."""
     call = "rms_norm"
     (x,) = floats(call, x=x)
     least, split = _to_eps(call, eps), _in_lines(call, x, normalized_shape, weight, None)
-    scale: Any = 1.0 if split.weight is None else split.weight
-    return mapped(call, _rms, x, [x, _mean_square(split), least, scale])
+    if 0 in x.shape:
+        return mapped(call, _itself, x, [x])
+    operands = [x] if split.weight is None else [x, split.weight]
+    made, _ = in_rows(
+        call, x, operands, split.groups.axes, [("sum", _square)], _rms(split.weight is not None),
+        numbers=[1 / split.groups.count, least],
+    )  # fmt: skip
+    assert made is not None
+    return made
 
 
 def rms_norm_backward(
     grad: Array, x: Array, normalized_shape: int | tuple[int, ...], /,
     weight: Array | None = None, eps: float = 1e-5,
 ) -> RmsGradients:  # fmt: skip
-    """The gradients of rms_norm() by x and weight: three launches, and one by weight."""
+    """The gradients of rms_norm() by x and weight: one launch each."""
     call = "rms_norm_backward"
     grad, x = alike(call, grad=grad, x=x)
     least, split = _to_eps(call, eps), _in_lines(call, x, normalized_shape, weight, None)
-    scale: Any = 1.0 if split.weight is None else split.weight
-    square = _mean_square(split)
-    total = split.groups.total(_rms_total, [grad, x, scale])
-    operands = [grad, x, square, least, scale, total, split.groups.count]
-    by_x = mapped(call, _rms_by_x, x, operands)
-    if split.weight is None:
-        return RmsGradients(by_x, None)
-    lines: list[Any] = [grad, x, square, least]
-    return RmsGradients(by_x, reduced("sum", _rms_by_weight, x, lines, split.lacked, x.dtype))
+    has_weight = split.weight is not None
+    scales: list[Array] = []
+    if 0 in x.shape:
+        made: Array | None = mapped(call, _itself, x, [x])
+        scales = [reduced("sum", _itself, x, [x], split.groups.axes)]
+    else:
+        with_x, by_row = _rms_by_x(has_weight)
+        operands = [grad, x] + ([split.weight] if split.weight is not None else [])
+        made, scales = in_rows(
+            call, x, operands, split.groups.axes, [("sum", _square_of_second), ("sum", with_x)],
+            by_row, ends=_scale_of_row if has_weight else None, end_count=int(has_weight),
+            numbers=[1 / split.groups.count, least],
+        )  # fmt: skip
+    assert made is not None
+    if not has_weight:
+        return RmsGradients(made, None)
+    lines = [grad, x, split.groups.over(scales[0])]
+    return RmsGradients(made, reduced("sum", _product, x, lines, split.lacked, x.dtype))

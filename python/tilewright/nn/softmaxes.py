@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tilewright.namespace.complex_math import choose
-from tilewright.nn.running import alike, mapped, reduced, to_number, wide_of
+from tilewright.nn.rows import in_rows
+from tilewright.nn.running import alike, mapped, reduced, to_number
 from tilewright.operands import invalid, to_axis
 
 if TYPE_CHECKING:
@@ -30,16 +31,20 @@ def along(x: Array, axis: int, line: Array) -> Array:
     return broadcast_to(line.reshape(shape), x.shape)
 
 
-def _itself(x: Value) -> Value:
+def _itself(x: Value, *_: Value) -> Value:
     return x
 
 
-def _above(x: Value, most: Value) -> Value:
+def _above(x: Value, most: Value, *_: Value) -> Value:
     return (x - most).exp()
 
 
-def _log(total: Value) -> Value:
-    return total.log()
+# What is found of each line of x: the largest, and the sum of exp() of what is off it.
+LARGEST_AND_SUM: list[tuple[str, Callable[..., Value]]] = [("max", _itself), ("sum", _above)]
+
+
+def _most_and_log(most: Value, total: Value) -> tuple[Value, Value]:
+    return most, total.log()
 
 
 def largest(x: Array, axis: int) -> Array:
@@ -49,53 +54,59 @@ def largest(x: Array, axis: int) -> Array:
 def log_sums(x: Array, axis: int) -> tuple[Array, Array]:
     """The largest of each line, and the logarithm of the sum of exp() of what is off it: x less the
     one and less the other is log_softmax(x), of which no difference cancels."""
-    most = largest(x, axis)
-    return most, reduced("sum", _above, x, [x, along(x, axis, most)], [axis], behind=_log)
+    if 0 in x.shape:
+        most = largest(x, axis)
+        return most, most
+    _, (most, log) = in_rows(
+        "log_softmax", x, [x], [axis], LARGEST_AND_SUM, ends=_most_and_log, end_count=2
+    )
+    return most, log
 
 
 def _part(x: Value, most: Value, total: Value) -> Value:
-    return (x - most).exp() / total
+    return (x - most).exp() * (1 / total)
 
 
-def _log_part(x: Value, most: Value, log: Value) -> Value:
-    return x - most - log
+def _log_part(x: Value, most: Value, total: Value) -> Value:
+    return x - most - total.log()
 
 
-def _softmax(call: str, x: Array, dim: Any, out: Array | None) -> Array:
+def _line_by_line(
+    call: str, x: Array, dim: Any, formula: Callable[..., Value], out: Array | None
+) -> Array:
     axis = to_axis(call, dim, x.shape, "dim")
     if 0 in x.shape:
         return mapped(call, _itself, x, [x], out)
-    if x.dtype in OWN_KERNEL:
+    if formula is _part and x.dtype in OWN_KERNEL:
         return x.backend._softmax(x, axis, out)
-    most = along(x, axis, largest(x, axis))
-    total = along(x, axis, reduced("sum", _above, x, [x, most], [axis]))
-    return mapped(call, _part, x, [x, most, total], out)
+    made, _ = in_rows(call, x, [x], [axis], LARGEST_AND_SUM, formula, out=out)
+    assert made is not None
+    return made
 
 
 def softmax(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
-    """exp(x) / sum(exp(x)) along an axis: one launch of float32 and float16, three of others."""
+    """exp(x) / sum(exp(x)) along an axis: one launch."""
     (x,) = alike("softmax", x=x)
-    return _softmax("softmax", x, dim, out)
+    return _line_by_line("softmax", x, dim, _part, out)
 
 
 def softmin(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
     """softmax(-x)."""
     (x,) = alike("softmin", x=x)
-    return _softmax("softmin", -x, dim, out)
+    return _line_by_line("softmin", -x, dim, _part, out)
 
 
 def log_softmax(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
-    """The logarithm of softmax(), whose digits hold where that is 0: three launches."""
+    """The logarithm of softmax(), whose digits hold where that is 0: one launch."""
     (x,) = alike("log_softmax", x=x)
-    axis = to_axis("log_softmax", dim, x.shape, "dim")
-    if 0 in x.shape:
-        return mapped("log_softmax", _itself, x, [x], out)
-    most, log = log_sums(x, axis)
-    return mapped("log_softmax", _log_part, x, [x, along(x, axis, most), along(x, axis, log)], out)
+    return _line_by_line("log_softmax", x, dim, _log_part, out)
 
 
-def _product(a: Value, b: Value) -> Value:
+def _product(a: Value, b: Value, *_: Value) -> Value:
     return a * b
+
+
+# Of grad, the result, and the sum along the line.
 
 
 def _softmax_gradient(grad: Value, y: Value, total: Value) -> Value:
@@ -110,46 +121,89 @@ def _log_softmax_gradient(grad: Value, y: Value, total: Value) -> Value:
     return grad - y.exp() * total
 
 
+# Of x, grad, and what is found of x and then of grad.
+
+
+def _above_beside_grad(x: Value, grad: Value, most: Value) -> Value:
+    return (x - most).exp()
+
+
+def _product_with_part(x: Value, grad: Value, most: Value, total: Value) -> Value:
+    return grad * _part(x, most, total)
+
+
+def _softmax_gradient_of_x(x: Value, grad: Value, most: Value, total: Value, all_: Value) -> Value:
+    return _part(x, most, total) * (grad - all_)
+
+
+def _softmin_gradient_of_x(x: Value, grad: Value, most: Value, total: Value, all_: Value) -> Value:
+    return _part(x, most, total) * (all_ - grad)
+
+
+def _grad_of(x: Value, grad: Value, *_: Value) -> Value:
+    return grad
+
+
+def _log_softmax_gradient_of_x(
+    x: Value, grad: Value, most: Value, total: Value, all_: Value
+) -> Value:
+    return grad - _part(x, most, total) * all_
+
+
+class _Gradient(NamedTuple):
+    """What is summed and made with the result at hand, and without it."""
+
+    summed: Callable[..., Value]
+    formula: Callable[..., Value]
+    summed_of_x: Callable[..., Value]
+    formula_of_x: Callable[..., Value]
+
+
+_OF_SOFTMAX = _Gradient(_product, _softmax_gradient, _product_with_part, _softmax_gradient_of_x)
+_OF_SOFTMIN = _Gradient(_product, _softmin_gradient, _product_with_part, _softmin_gradient_of_x)
+_OF_LOG_SOFTMAX = _Gradient(_itself, _log_softmax_gradient, _grad_of, _log_softmax_gradient_of_x)
+
+
 def _gradient(
-    call: str, forward: Callable[..., Array], formula: Callable[..., Value],
-    summed: Callable[..., Value], grad: Any, x: Any, dim: Any, result: Any,
-) -> Array:  # fmt: skip
+    call: str, of: _Gradient, grad: Any, x: Any, dim: Any, result: Any, *, negated: bool = False
+) -> Array:
     grad, x = alike(call, grad=grad, x=x)
     axis = to_axis(call, dim, x.shape, "dim")
-    if result is None:
-        # float16 and bfloat16 are rounded at the end alone.
-        result = forward(x.astype(wide_of(x.dtype), copy=False), axis)
-    else:
+    if result is not None:
         _, result = alike(call, x=x, result=result)
     if 0 in x.shape:
         return mapped(call, _itself, x, [x])
-    operands = [grad] if summed is _itself else [grad, result]
-    total = reduced("sum", summed, x, operands, [axis])
-    return mapped(call, formula, x, [grad, result, along(x, axis, total)])
+    if result is not None:
+        made, _ = in_rows(call, x, [grad, result], [axis], [("sum", of.summed)], of.formula)
+    else:
+        made, _ = in_rows(
+            call, x, [-x if negated else x, grad], [axis],
+            [("max", _itself), ("sum", _above_beside_grad), ("sum", of.summed_of_x)],
+            of.formula_of_x,
+        )  # fmt: skip
+    assert made is not None
+    return made
 
 
 def softmax_backward(
     grad: Array, x: Array, /, dim: int = -1, *, result: Array | None = None
 ) -> Array:
-    """The gradient of softmax() by x: two launches where its result is given, else one more or
-    three."""
-    return _gradient("softmax_backward", softmax, _softmax_gradient, _product, grad, x, dim, result)
+    """The gradient of softmax() by x: one launch, which reads the result where it is given."""
+    return _gradient("softmax_backward", _OF_SOFTMAX, grad, x, dim, result)
 
 
 def softmin_backward(
     grad: Array, x: Array, /, dim: int = -1, *, result: Array | None = None
 ) -> Array:
     """The gradient of softmin() by x, as softmax_backward()."""
-    return _gradient("softmin_backward", softmin, _softmin_gradient, _product, grad, x, dim, result)
+    return _gradient("softmin_backward", _OF_SOFTMIN, grad, x, dim, result, negated=True)
 
 
 def log_softmax_backward(
     grad: Array, x: Array, /, dim: int = -1, *, result: Array | None = None
 ) -> Array:
-    """The gradient of log_softmax() by x: two launches where its result is given, else five."""
-    return _gradient(
-        "log_softmax_backward", log_softmax, _log_softmax_gradient, _itself, grad, x, dim, result
-    )
+    """The gradient of log_softmax() by x, as softmax_backward()."""
+    return _gradient("log_softmax_backward", _OF_LOG_SOFTMAX, grad, x, dim, result)
 
 
 # Lines of length 1 ------------------------------------------------------------------------------

@@ -242,6 +242,33 @@ def _fold(op: str, axis: int) -> Callable[[Draw, int, int], Problem]:
     return build
 
 
+def _rows(draw: Draw, rows: int, cols: int) -> Problem:
+    """Off the largest of each row, over the sum of what is off it."""
+    wide = "float64" if draw.dtype == "float64" else "float32"
+    largest, total, last = Program(), Program(), Program()
+    largest.output(largest.input(draw.dtype).cast(wide))
+    x, most = total.input(draw.dtype).cast(wide), total.input(wide)
+    total.output(most - x + 1)
+    x = last.input(draw.dtype).cast(wide)
+    most, all_ = last.input(wide), last.input(wide)
+    last.output(((most - x) / all_).cast(draw.dtype))
+
+    def in_numpy(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
+        off = x.max(axis=-1, keepdims=True) - x
+        return np.divide(off, (off + 1).sum(axis=-1, keepdims=True), out=out)
+
+    return Problem(
+        shape=by(rows, cols),
+        inputs=[draw.normal(rows, cols)],
+        output=draw.zeros(rows, cols),
+        call=lambda be, x, out: be.map_rows(
+            [("max", largest), ("sum", total)], (rows, cols), (-1,), list(x), last, [], [out]
+        ),
+        numpy=in_numpy,
+        slack=64.0,
+    )
+
+
 def _scan(op: str, axis: int) -> Callable[[Draw, int, int], Problem]:
     """Of x / 1000 + 1, in one pass."""
 
@@ -280,6 +307,7 @@ CASES = [
     Case("map", GROUP, _map, _VECTORS),
     *(Case("map_reduce", GROUP, _fold(op, -1), _ROWS, op) for op in _FOLDS),
     Case("map_reduce", GROUP, _fold("sum", 0), _ROWS, "sum_columns"),
+    Case("map_rows", GROUP, _rows, _ROWS),
     *(Case("scan", GROUP, _scan(op, -1), _ROWS, op) for op in _SCANS),
     Case("scan", GROUP, _scan("sum", 0), _ROWS, "sum_columns"),
 ]

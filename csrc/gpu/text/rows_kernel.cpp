@@ -1,0 +1,373 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/text.hpp"
+#include "gpu/text/program_form.hpp"
+#include "gpu/text/rows_form.hpp"
+#include "gpu/text/walk_writer.hpp"
+
+// The kernel of map_rows, in whatever language its builder writes.
+namespace tilewright::gpu {
+
+namespace {
+
+/// Values that each walker joins at the end.
+constexpr std::uint32_t last_values = 16;
+
+class Writer : WalkWriter {
+ public:
+  Writer(const RowsForm& form, KernelLanguage language)
+      : form_(form),
+        dtype_(form.folds[0]->output_dtype()),
+        inputs_(form.inputs.size()),
+        programs_(form.programs()) {
+    const auto list = [&](const std::vector<FoldOperand>& operands, bool written) {
+      for (const FoldOperand& o : operands) {
+        places_.push_back(operands_.size());
+        if (o.walk == FoldWalk::none) continue;
+        operands_.push_back({o.dtype, o.binding, o.walk == FoldWalk::quads, o.writable, written});
+      }
+    };
+    list(form.inputs, false);
+    list(form.outputs, true);
+    list(form.end_outputs, true);
+    name_ = "map_rows";
+    for (const Reduction op : form.ops) name_ += text("_", to_string(op));
+    const KernelBuilder::Layout layout{name_,  form.group, rows_params_words(form),
+                                       form.params_in_buffer, dtype_, operands_};
+    b_ = language == KernelLanguage::spirv ? spirv_builder(layout) : wgsl_builder(layout);
+  }
+
+  KernelDescription write() {
+    begin();
+    if (form_.kept_reads) {
+      for (std::uint32_t u = 0; u < form_.unroll; ++u) reads_.push_back(read(quad_of(u)));
+    }
+    for (std::size_t fold = 0; fold < form_.folds.size(); fold = found_.size()) {
+      find(fold, end_of_pass(fold));
+    }
+    if (form_.elements) write_elements();
+    if (form_.ends) write_ends();
+    return b_->finish();
+  }
+
+ private:
+  void begin() {
+    results_ = b_->parameter();
+    length_ = b_->parameter();
+    take_shape(form_.kept, form_.reduced);
+    take_operands(form_.inputs, true);
+    take_operands(form_.outputs, true);
+    take_operands(form_.end_outputs, false);
+    for (std::uint32_t i = 0; i < programs_.size(); ++i) {
+      b_->program(i, *programs_[i]);
+      needed_.push_back(programs_[i]->needed());
+    }
+    const std::uint32_t walkers = form_.walkers, side_by_side = form_.group / walkers;
+    local_ = b_->local();
+    const Word by = word(form_.by_rows ? walkers : side_by_side);
+    const Word slow = divide(local_, by), quick = remainder(local_, by);
+    walker_ = form_.by_rows ? quick : slow;
+    step_of_walker_ = form_.by_rows ? 1 : side_by_side;
+    first_of_row_ = subtract(local_, times(walker_, word(step_of_walker_)));
+    const Word row =
+        add(times(b_->group(), word(side_by_side)), form_.by_rows ? slow : quick);
+    // Work-items without a row do as the last one does, and write nothing.
+    const Word mine = least(row, subtract(results_, word(1)));
+    alive_ = b_->less(row, results_);
+    take_row(mine);
+    for (const auto* operands : {&form_.inputs, &form_.outputs, &form_.end_outputs}) {
+      for (const FoldOperand& o : *operands) add_base(o, mine);
+    }
+    step_of_lane_ =
+        form_.apart ? u32(ElementOp::mul_, four_, b_->quad(word(walkers))) : four_;
+    first_ = form_.apart ? walker_ : times(walker_, word(lanes));
+    for (std::size_t i = 0; i < inputs_; ++i) {
+      const bool is_of_row = form_.inputs[i].walk == FoldWalk::row;
+      of_row_.push_back(is_of_row ? b_->read(places_[i], b_->quad(bases_[i])) : Quad{});
+    }
+    for (std::uint32_t i = 0; i < std::min<std::size_t>(form_.folds.size(), 2); ++i) {
+      if (walkers > 1) memory_.push_back(b_->local_array(dtype_, form_.group));
+    }
+  }
+  Word quad_of(std::uint32_t u) {
+    return u == 0 ? first_ : add(first_, word(u * lanes * form_.walkers));
+  }
+
+  /// What is read of four elements.
+  struct Read {
+    Word first{};
+    Quad numbers, ours;
+    std::vector<Quad> inputs;  // of those that have bindings
+  };
+  Read read(Word k) {
+    Read all{};
+    all.first = k;
+    all.numbers = u32(ElementOp::add_, b_->quad(k), step_of_lane_);
+    all.ours = below(all.numbers, b_->quad(length_));
+    const Word last = subtract(length_, word(1));
+    const Quad inside = u32(ElementOp::min_, all.numbers, b_->quad(last));
+    const Word whole = least(k, times(divide(last, word(lanes)), word(lanes)));
+    for (std::size_t i = 0; i < inputs_; ++i) {
+      const FoldOperand& o = form_.inputs[i];
+      Quad value{};
+      if (o.walk == FoldWalk::row) {
+        value = of_row_[i];
+      } else if (o.walk == FoldWalk::quads) {
+        value = b_->read_quad(places_[i], place_of(i, whole));
+      } else if (o.walk == FoldWalk::places) {
+        value = b_->read(places_[i], places_of(i, o, inside));
+      }
+      all.inputs.push_back(value);
+    }
+    return all;
+  }
+  /// What a program makes of inputs, if it has any, and of what was found.
+  std::vector<Quad> computed(std::size_t program, const Read* read) {
+    std::vector<Quad> given;
+    const ProgramData& data = *programs_[program];
+    const std::size_t inputs = read != nullptr ? inputs_ : 0;
+    for (std::size_t i = 0; i < data.inputs.size(); ++i) {
+      if (!needed_[program][data.inputs[i]]) continue;
+      given.push_back(i < inputs ? read->inputs[i] : found_[i - inputs]);
+    }
+    return b_->compute(static_cast<std::uint32_t>(program), given);
+  }
+
+  /// Folds from one on, behind the last of those that need nothing of each other.
+  std::size_t end_of_pass(std::size_t first) const {
+    std::size_t end = first + 1;
+    const auto needs = [&](std::size_t fold) {
+      const ProgramData& data = *programs_[fold];
+      for (std::size_t before = first; before < fold; ++before) {
+        if (needed_[fold][data.inputs[inputs_ + before]]) return true;
+      }
+      return false;
+    };
+    while (end < form_.folds.size() && !needs(end)) ++end;
+    return end;
+  }
+  /// What the folds of one pass find.
+  void find(std::size_t first, std::size_t end) {
+    const auto identity = [&](std::size_t fold) {
+      return b_->constant(dtype_, identity_bits(form_.ops[fold], dtype_));
+    };
+    const auto element = [&](std::size_t fold, const Read& read, Quad otherwise) {
+      return choose(dtype_, read.ours, computed(fold, &read)[0], otherwise);
+    };
+    std::vector<Quad> found;
+    if (form_.kept_reads) {
+      for (std::size_t fold = first; fold < end; ++fold) {
+        const Quad otherwise = identity(fold);
+        Quad all = element(fold, reads_[0], otherwise);
+        for (std::uint32_t u = 1; u < form_.unroll; ++u) {
+          all = joined(form_.ops[fold], dtype_, all, element(fold, reads_[u], otherwise));
+        }
+        found.push_back(all);
+      }
+    } else {
+      std::vector<Variable> sums;
+      std::vector<Quad> otherwise;
+      for (std::size_t fold = first; fold < end; ++fold) {
+        otherwise.push_back(identity(fold));
+        for (std::uint32_t u = 0; u < form_.unroll; ++u) {
+          sums.push_back(b_->variable(dtype_, otherwise.back()));
+        }
+      }
+      for_reads([&](const std::vector<Read>& reads) {
+        for (std::size_t i = 0; i < sums.size(); ++i) {
+          const std::size_t fold = i / form_.unroll;
+          const Quad one =
+              element(first + fold, reads[i % form_.unroll], otherwise[fold]);
+          b_->set(sums[i], joined(form_.ops[first + fold], dtype_, b_->get(sums[i]), one));
+        }
+      });
+      for (std::size_t fold = first; fold < end; ++fold) {
+        const std::size_t at = (fold - first) * form_.unroll;
+        Quad all = b_->get(sums[at]);
+        for (std::uint32_t u = 1; u < form_.unroll; ++u) {
+          all = joined(form_.ops[fold], dtype_, all, b_->get(sums[at + u]));
+        }
+        found.push_back(all);
+      }
+    }
+    for (std::size_t fold = first; fold < end; ++fold) {
+      Quad all = found[fold - first];
+      all = joined(form_.ops[fold], dtype_, all, b_->rotated(all, 2));
+      all = joined(form_.ops[fold], dtype_, all, b_->rotated(all, 1));
+      found_.push_back(form_.walkers == 1 ? all : joined_by_walkers(fold, all));
+    }
+  }
+  template <class Body>
+  void for_reads(const Body& body) {
+    b_->loop(first_, length_, word(lanes * form_.walkers * form_.unroll), [&](Word k) {
+      std::vector<Read> reads;
+      for (std::uint32_t u = 0; u < form_.unroll; ++u) {
+        reads.push_back(read(u == 0 ? k : add(k, word(u * lanes * form_.walkers))));
+      }
+      body(reads);
+    });
+  }
+  /// Of what each walker of a row has. Two arrays take turns: who writes one has passed a barrier
+  /// behind all that read it.
+  Quad joined_by_walkers(std::size_t fold, Quad own) {
+    const Reduction op = form_.ops[fold];
+    const Local memory = memory_[fold % memory_.size()];
+    if (memory_.size() == 1 && fold > 0) b_->barrier();
+    b_->local_store(memory, local_, own);
+    b_->barrier();
+    const auto join_all = [&](Word first, std::uint32_t count, std::uint32_t step) {
+      std::vector<Quad> values;
+      for (std::uint32_t i = 0; i < count; ++i) {
+        values.push_back(b_->local_load(memory, i == 0 ? first : add(first, word(i * step * step_of_walker_))));
+      }
+      while (values.size() > 1) {
+        std::vector<Quad> halves;
+        for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
+          halves.push_back(joined(op, dtype_, values[i], values[i + 1]));
+        }
+        if (values.size() % 2 != 0) halves.push_back(values.back());
+        values = std::move(halves);
+      }
+      return values[0];
+    };
+    const std::uint32_t walkers = form_.walkers;
+    if (walkers > last_values) {
+      b_->when(b_->less(walker_, word(last_values)), [&] {
+        b_->local_store(memory, local_, join_all(local_, walkers / last_values, last_values));
+      });
+      b_->barrier();
+    }
+    return join_all(first_of_row_, std::min(walkers, last_values), 1);
+  }
+
+  void write_elements() {
+    const std::size_t program = form_.folds.size();
+    const auto write = [&](const Read& read) {
+      const std::vector<Quad> results = computed(program, &read);
+      for (std::size_t i = 0; i < form_.outputs.size(); ++i) {
+        const std::size_t at = inputs_ + i;
+        const FoldOperand& o = form_.outputs[i];
+        if (o.walk == FoldWalk::quads) {
+          b_->when(b_->less(read.first, length_), [&] {
+            b_->write_quad(places_[at], place_of(at, read.first), results[i], read.ours);
+          });
+        } else {
+          b_->write(places_[at], places_of(at, o, read.numbers), results[i], read.ours);
+        }
+      }
+    };
+    b_->when(alive_, [&] {
+      if (form_.kept_reads) {
+        for (const Read& read : reads_) write(read);
+      } else {
+        for_reads([&](const std::vector<Read>& reads) {
+          for (const Read& read : reads) write(read);
+        });
+      }
+    });
+  }
+  void write_ends() {
+    b_->when(b_->both(alive_, b_->less(walker_, word(1))), [&] {
+      const std::vector<Quad> results = computed(programs_.size() - 1, nullptr);
+      const std::size_t first = inputs_ + form_.outputs.size();
+      for (std::size_t i = 0; i < form_.end_outputs.size(); ++i) {
+        b_->write_one(places_[first + i], bases_[first + i], results[i]);
+      }
+    });
+  }
+
+  const RowsForm& form_;
+  const DType dtype_;
+  const std::size_t inputs_;
+  const std::vector<ProgramRef> programs_;
+  std::string name_;
+  std::vector<KernelBuilder::Operand> operands_;
+  std::vector<std::size_t> places_;  // of each operand of the form among operands_
+  std::vector<std::vector<bool>> needed_;
+  Word length_{}, local_{}, walker_{}, first_of_row_{}, first_{};
+  std::uint32_t step_of_walker_ = 1;
+  Flag alive_{};
+  Quad step_of_lane_{};
+  std::vector<Quad> of_row_, found_;
+  std::vector<Read> reads_;
+  std::vector<Local> memory_;
+};
+
+}  // namespace
+
+std::vector<ProgramRef> RowsForm::programs() const {
+  std::vector<ProgramRef> all = folds;
+  if (elements) all.push_back(elements);
+  if (ends) all.push_back(ends);
+  return all;
+}
+
+std::uint32_t rows_params_words(const RowsForm& form) {
+  const std::uint32_t rank = form.kept + form.reduced;
+  std::uint32_t words = 2 + rank;
+  const auto count = [&](const std::vector<FoldOperand>& operands, std::uint32_t dims) {
+    for (const FoldOperand& o : operands) {
+      if (o.walk != FoldWalk::none) words += 1 + (o.walk == FoldWalk::row ? form.kept : dims);
+    }
+  };
+  count(form.inputs, rank);
+  count(form.outputs, rank);
+  count(form.end_outputs, form.kept);
+  for (const ProgramRef& program : form.programs()) {
+    for (const std::uint32_t number : program->numbers) {
+      words += number_words(program->nodes[number].dtype);
+    }
+  }
+  return words;
+}
+
+bool RowsForm::operator==(const RowsForm& other) const {
+  const auto key = [](const RowsForm& f) {
+    return std::tie(f.ops, f.by_rows, f.apart, f.kept_reads, f.params_in_buffer, f.kept, f.reduced, f.walkers,
+                    f.unroll, f.group, f.inputs, f.outputs, f.end_outputs);
+  };
+  if (key(*this) != key(other) || !elements != !other.elements) return false;
+  const std::vector<ProgramRef> own = programs(), others = other.programs();
+  return std::ranges::equal(own, others, [](const ProgramRef& a, const ProgramRef& b) {
+    return a == b || *a == *b;
+  });
+}
+
+std::uint64_t RowsForm::hash() const {
+  std::uint64_t all = 0;
+  const auto mix = [&](std::uint64_t with) {
+    all = (all ^ with) * 0x9e3779b97f4a7c15u;
+    all ^= all >> 29;
+  };
+  for (const ProgramRef& program : programs()) mix(program->hash);
+  for (const Reduction op : ops) mix(static_cast<std::uint64_t>(op));
+  mix(std::uint64_t{apart} | std::uint64_t{kept_reads} << 1 | std::uint64_t{params_in_buffer} << 2 |
+      std::uint64_t{elements != nullptr} << 3 | std::uint64_t{by_rows} << 4 | std::uint64_t{kept} << 8 |
+      std::uint64_t{reduced} << 16 | std::uint64_t{walkers} << 24 | std::uint64_t{unroll} << 40);
+  mix(group);
+  for (const auto* list : {&inputs, &outputs, &end_outputs}) {
+    for (const FoldOperand& o : *list) mix(o.bits());
+    mix(list->size());
+  }
+  return all;
+}
+
+std::uint32_t RowsForm::bindings() const {
+  std::uint32_t count = 0;
+  for (const auto* list : {&inputs, &outputs, &end_outputs}) {
+    for (const FoldOperand& o : *list) {
+      if (o.walk != FoldWalk::none) count = std::max<std::uint32_t>(count, o.binding + 1u);
+    }
+  }
+  return count;
+}
+
+KernelDescription rows_kernel(const RowsForm& form, KernelLanguage language) {
+  return Writer(form, language).write();
+}
+
+}  // namespace tilewright::gpu
