@@ -16,6 +16,8 @@ import harness
 from turns import Call, in_turns, options, torch_beside
 
 SHAPE = (32, 64, 112, 112)
+# So many are awaited together.
+CALLS = 8
 # Name, the function of both, shape, options, names of torch's own.
 FORWARD: list[tuple[str, str, tuple[int, ...], dict[str, Any]]] = [
     ("max 2x2/2", "max_pool2d", SHAPE, {"kernel_size": 2}),
@@ -121,7 +123,7 @@ def main() -> None:
                 result = function(a, **kwargs)
                 result = result[0] if isinstance(result, tuple) else result
                 moved = (a.size + result.size) * a.dtype.itemsize
-                time, ratios = in_turns(sides, arguments.turns, 1)
+                time, ratios = in_turns(sides, arguments.turns, CALLS)
                 print(
                     f"{label:27s} {kind:9s} {time * 1e3:8.2f} ms {moved / time * 1e-9:7.1f} GB/s  "
                     f"{ratios}",

@@ -41,6 +41,8 @@ def torch_beside(be: Any, threads: int) -> Torch:
     torch.set_num_threads(threads)
     if be.name == "cpu" or not torch.cuda.is_available():
         return Torch(torch, "cpu", lambda: None)
+    # float32 as we have it: cuDNN rounds to TF32 unless told not to.
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     return Torch(torch, "cuda", torch.cuda.synchronize)
 
 
