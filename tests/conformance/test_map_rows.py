@@ -93,9 +93,8 @@ def test_moments(be: Backend, rng: np.random.Generator, shape: Any, axes: Any, d
     var = ((exact - mean) ** 2).mean(axes, keepdims=True) if axes else exact * 0
     left = [size for i, size in enumerate(shape) if i not in axes]
     with Workspace(be) as ws:
-        out, first, second = ws.room(shape, stored_dtype(dtype)), ws.room(left, wide(dtype)), ws.room(
-            left, wide(dtype)
-        )  # fmt: skip
+        out = ws.room(shape, stored_dtype(dtype))
+        first, second = (ws.room(left, wide(dtype)) for _ in range(2))
         normalise(be, ws.input(x), shape, axes, dtype, out, [first, second])
         found = ws.read(out)
         found = of_bfloat16(found) if dtype == "bfloat16" else found
