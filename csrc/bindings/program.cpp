@@ -17,6 +17,7 @@ namespace {
 
 using py::arg;
 
+struct Groups;
 struct Numbers;
 struct OneNumber;
 struct RowFolds;
@@ -24,6 +25,10 @@ struct RowFolds;
 }  // namespace
 
 // What the parameters below are called in signatures.
+template <>
+struct Convert<Groups> {
+  static constexpr auto name = py::detail::const_name("Sequence[MapGroup]");
+};
 template <>
 struct Convert<Numbers> {
   static constexpr auto name = py::detail::const_name("Sequence[float]");
@@ -97,6 +102,50 @@ std::vector<Number> to_numbers(py::handle given, const Argument& argument) {
     values.push_back(to_number(item, argument));
   }
   return values;
+}
+
+/// One of the groups of map_many, and what its spans look at.
+class GroupOfLists {
+ public:
+  GroupOfLists(py::handle given, const Argument& argument, std::size_t at) {
+    const std::string name = std::string(argument.name) + "[" + std::to_string(at) + "]";
+    const Argument named{argument.call, name.c_str()};
+    if (!PyTuple_Check(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) != 3) {
+      named.refuse(given, "(length, inputs, outputs)");
+    }
+    const auto part = [&](Py_ssize_t i) { return py::handle(PyTuple_GET_ITEM(given.ptr(), i)); };
+    const std::string length_name = name + ".length", input_name = name + ".inputs",
+                      output_name = name + ".outputs";
+    length_ = to_size(part(0), {argument.call, length_name.c_str()});
+    inputs_.emplace(part(1), Argument{argument.call, input_name.c_str(), argument.backend});
+    outputs_.emplace(part(2), Argument{argument.call, output_name.c_str(), argument.backend});
+  }
+  operator MapGroup() const { return {length_, inputs_->span(), outputs_->span()}; }
+
+ private:
+  Size length_;
+  std::optional<OperandList> inputs_, outputs_;
+};
+
+void map_many(Self<Backend> self, Given<Program> program, Given<Groups> groups,
+              Given<Numbers> numbers) {
+  constexpr const char* call = "map_many";
+  const Program one = to_program(program.object, call, "program");
+  const Argument argument{call, "groups", self.object};
+  // A tuple of what was given cannot change while its items are converted.
+  if (!PyList_Check(groups.object.ptr()) && !PyTuple_Check(groups.object.ptr())) {
+    argument.refuse(groups.object, "a list of (length, inputs, outputs)");
+  }
+  const auto items = py::reinterpret_steal<py::object>(PySequence_Tuple(groups.object.ptr()));
+  std::vector<GroupOfLists> lists;
+  std::vector<MapGroup> all;
+  lists.reserve(static_cast<std::size_t>(PyTuple_GET_SIZE(items.ptr())));
+  for (PyObject* item : items_of(items, argument, "")) {
+    lists.emplace_back(item, argument, lists.size());
+  }
+  all.assign(lists.begin(), lists.end());
+  const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
+  without_gil([&] { self->map_many(one, all, values); });
 }
 
 void map_reduce(Self<Backend> self, Given<Program> program, Given<Reduction> op,
@@ -290,6 +339,8 @@ void bind_program(py::module_& m, BackendClass& cls) {
       arg("op"));
   cls.def("map", &map, arg("program"), arg("shape"), arg("inputs"), arg("numbers"), arg("outputs"),
           "Runs a program for each element of a shape.");
+  cls.def("map_many", &map_many, arg("program"), arg("groups"), arg("numbers"),
+          "Runs a program over groups of operands, each of a length of its own.");
   cls.def("map_reduce", &map_reduce, arg("program"), arg("op"), arg("shape"), arg("axes"),
           arg("inputs"), arg("numbers"), arg("outputs"), arg("behind") = py::none(),
           arg("behind_inputs") = py::tuple(), arg("behind_numbers") = py::tuple(),

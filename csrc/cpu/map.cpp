@@ -458,14 +458,6 @@ bool streams(const MapRequest& r, const ProgramSteps& steps) {
   return store_for(bytes * static_cast<std::size_t>(r.n), in_place) == Store::streaming;
 }
 
-/// Elements that are worth a thread: fewer where each is a block of random words.
-std::size_t grain_of(const ProgramSteps& steps) {
-  const bool has_words =
-      std::any_of(steps.steps.begin(), steps.steps.end(),
-                  [](const ProgramSteps::Step& step) { return step.results > 1; });
-  return has_words ? element_grain / 8 : element_grain;
-}
-
 /// Elements of a block: as many as a register holds, more where none is used, since a single loop
 /// goes from memory to memory.
 std::size_t block_of(const MapRequest& r, const ProgramSteps& steps, bool streaming) {

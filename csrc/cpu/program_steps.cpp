@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "cpu/elements.hpp"
 #include "cpu/kernels/random_table.hpp"
 #include "cpu/philox.hpp"
 
@@ -104,6 +105,13 @@ ProgramSteps::Step philox_step(const ProgramData& data, std::span<const std::uin
 std::size_t bytes_of(ComputeClass kind) {
   constexpr std::array<std::uint8_t, class_count> bytes{1, 4, 4, 8, 8, 4, 8};
   return bytes[index(kind)];
+}
+
+std::size_t grain_of(const ProgramSteps& steps) {
+  const bool has_words =
+      std::any_of(steps.steps.begin(), steps.steps.end(),
+                  [](const ProgramSteps::Step& step) { return step.results > 1; });
+  return has_words ? element_grain / 8 : element_grain;
 }
 
 ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> numbers,

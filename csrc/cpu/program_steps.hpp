@@ -57,6 +57,9 @@ struct ProgramSteps {
   std::uint32_t registers = 0;
 };
 
+/// Elements that are worth a thread: fewer where each is a block of random words.
+std::size_t grain_of(const ProgramSteps& steps);
+
 /// same_as says of each input which output it is, or MapRequest::no_output.
 ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> numbers,
                         std::span<const std::uint32_t> same_as);

@@ -157,6 +157,7 @@ void Device::read_limits() {
   }
   info_.limits["block_subgroup_size"] = limits_.block_subgroup;
   info_.limits["product_subgroup_size"] = limits_.product_subgroup;
+  info_.limits["max_bindings"] = limits_.max_bindings;
   info_.limits["max_binding_bytes"] = limits_.max_binding_bytes;
   info_.limits["min_binding_alignment"] = limits_.binding_alignment;
 }

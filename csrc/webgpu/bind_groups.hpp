@@ -6,6 +6,7 @@
 #include <list>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "gpu/device.hpp"
 #include "webgpu/api.hpp"
@@ -24,7 +25,8 @@ struct BindGroup {
 /// synchronised: the device holds its lock.
 class BindGroups {
  public:
-  static constexpr std::size_t max_bindings = 8;
+  /// Of those that a device has, which may be a million.
+  static constexpr std::size_t max_bindings = 64;
 
   BindGroups(WGPUDevice device, std::size_t capacity) : device_(device), capacity_(capacity) {}
   ~BindGroups();
@@ -49,20 +51,29 @@ class BindGroups {
   void drop_newest() { drop(order_.begin()); }
 
  private:
+  static constexpr std::size_t few = 8;
   struct Key {
     std::uint64_t layout = 0;  // its number
     std::size_t count = 0;
-    std::array<gpu::Binding, max_bindings> bindings{};
+    std::array<gpu::Binding, few> bindings{};
+    std::vector<gpu::Binding> many;  // all, where they are more than a few
 
     Key(const Layout& of, std::span<const gpu::Binding> bound)
         : layout(of.number()), count(bound.size()) {
-      std::ranges::copy(bound, bindings.begin());
+      if (count <= few) {
+        std::ranges::copy(bound, bindings.begin());
+      } else {
+        many.assign(bound.begin(), bound.end());
+      }
     }
-    std::span<const gpu::Binding> bound() const { return std::span(bindings).first(count); }
+    std::span<const gpu::Binding> bound() const {
+      return count <= few ? std::span(bindings).first(count) : std::span(many);
+    }
     bool is_of(const Layout& of, std::span<const gpu::Binding> others) const {
       if (layout != of.number() || count != others.size()) return false;
+      const gpu::Binding* const own = count <= few ? bindings.data() : many.data();
       for (std::size_t i = 0; i < others.size(); ++i) {
-        if (!(bindings[i] == others[i])) return false;
+        if (!(own[i] == others[i])) return false;
       }
       return true;
     }

@@ -115,6 +115,7 @@ void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
   limits_.local_memory_bytes = raw_limits_.maxComputeWorkgroupStorageSize;
   limits_.max_bindings = std::min<std::uint32_t>(raw_limits_.maxStorageBuffersPerShaderStage,
                                                  BindGroups::max_bindings);
+  info_.limits["max_bindings"] = limits_.max_bindings;
   limits_.max_params_bytes = Uniforms::slot_bytes;
   if (may_use_immediates &&
       api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=

@@ -336,6 +336,7 @@ class CompiledKernel:
 
 _Strides: TypeAlias = Sequence[int]
 _MapOperand: TypeAlias = _Buffer | tuple[_Buffer, _Strides] | tuple[_Buffer, _Strides, int]
+_MapGroup: TypeAlias = tuple[int, Sequence[_MapOperand], Sequence[_MapOperand]]
 _IndexOperand: TypeAlias = tuple[_MapOperand, str, int, int, int]
 
 class ProgramBase:
@@ -1121,6 +1122,9 @@ class Backend:
         inputs: Sequence[_MapOperand],
         numbers: Sequence[float],
         outputs: Sequence[_MapOperand],
+    ) -> None: ...
+    def map_many(
+        self, program: ProgramBase, groups: Sequence[_MapGroup], numbers: Sequence[float]
     ) -> None: ...
     def map_reduce(
         self,

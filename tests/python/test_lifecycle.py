@@ -31,6 +31,7 @@ CALLS: dict[str, Any] = {
     "event": (),
     "record": (),
     "map": (tw.Program(), (1,), [1], [], [2]),
+    "map_many": (tw.Program(), [(1, [1], [2])], []),
     "map_reduce": (tw.Program(), "sum", (1,), (0,), [1], [], [2]),
     "map_rows": ([("sum", tw.Program())], (1,), (0,), [1], tw.Program(), [], [2]),
     "scan": (tw.Program(), "sum", (1,), 0, [1], [], 2),

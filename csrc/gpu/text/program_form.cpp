@@ -13,7 +13,7 @@ bool ProgramForm::operator==(const ProgramForm& other) const {
   return layout == other.layout && rank == other.rank && vectors == other.vectors &&
          counted == other.counted && starts == other.starts &&
          params_in_buffer == other.params_in_buffer && group == other.group &&
-         operands == other.operands;
+         groups == other.groups && operands == other.operands;
 }
 
 std::uint64_t ProgramForm::hash() const {
@@ -23,6 +23,7 @@ std::uint64_t ProgramForm::hash() const {
                        std::uint64_t{vectors} << 16 | std::uint64_t{counted} << 24 |
                        std::uint64_t{starts} << 25 | std::uint64_t{params_in_buffer} << 26 |
                        std::uint64_t{group} << 32;
+  if (groups != 0) hash = (hash ^ groups) * 0x9e3779b97f4a7c15u;
   for (const OperandForm& operand : operands) {
     hash = (hash ^ (static_cast<std::uint64_t>(operand.walk) | std::uint64_t{operand.binding} << 8 |
                     std::uint64_t{operand.writable} << 16)) *
@@ -55,22 +56,36 @@ std::uint64_t class_bits(DType dtype, std::uint64_t bits) {
   }
 }
 
-std::uint32_t params_words(const ProgramData& program, const ProgramForm& form) {
-  if (form.counted) return 0;
-  std::uint32_t words = 1 + (form.layout == Layout::split ? 1 : 0) + form.rank;
-  for (const OperandForm& operand : form.operands) {
-    words += (form.has_start(operand) ? 1 : 0) + (form.has_strides(operand) ? form.rank : 0u);
-  }
+std::uint32_t number_words(const ProgramData& program) {
+  std::uint32_t words = 0;
   for (const std::uint32_t number : program.numbers) {
     words += number_words(program.nodes[number].dtype);
   }
   return words;
 }
 
+std::uint32_t params_words(const ProgramData& program, const ProgramForm& form) {
+  if (form.counted) return 0;
+  if (form.groups != 0) {
+    std::uint32_t words = 2 * form.groups;
+    for (const OperandForm& operand : form.operands) words += form.has_start(operand) ? 1 : 0;
+    return words + number_words(program);
+  }
+  std::uint32_t words = 1 + (form.layout == Layout::split ? 1 : 0) + form.rank;
+  for (const OperandForm& operand : form.operands) {
+    words += (form.has_start(operand) ? 1 : 0) + (form.has_strides(operand) ? form.rank : 0u);
+  }
+  return words + number_words(program);
+}
+
 KernelDescription program_kernel(const ProgramData& program, const ProgramForm& form,
                                  KernelLanguage language) {
   if (form.fold) return fold_kernel(program, *form.fold, language);
   if (form.in_rows) return rows_kernel(*form.in_rows, language);
+  if (form.groups != 0) {
+    return language == KernelLanguage::spirv ? spirv_groups(program, form)
+                                             : wgsl_groups(program, form);
+  }
   return language == KernelLanguage::spirv ? spirv_program(program, form)
                                            : wgsl_program(program, form);
 }

@@ -85,6 +85,12 @@ struct ProgramForm {
   std::uint32_t group = 0;        ///< work-items of a workgroup
   std::vector<OperandForm> operands;  ///< inputs, then outputs
 
+  /// Of a launch for several groups of operands, each of which has its own workgroups: how many.
+  /// The layout is flat, and `operands` has those of each group. Parameters are, for each group,
+  /// the number of its first workgroup, n, and with `starts` a start for each operand that is not
+  /// `none`; then the numbers.
+  std::uint32_t groups = 0;
+
   /// Of a reduction or scan, whose front the program is: all else of this form is not used then.
   std::shared_ptr<const FoldForm> fold;
   /// The same of rows, whose first fold the program is.
@@ -115,6 +121,8 @@ inline std::uint32_t number_words(DType dtype) {
   return kind == ComputeClass::i64 || kind == ComputeClass::u64 || kind == ComputeClass::f64 ? 2
                                                                                              : 1;
 }
+/// Those of all numbers of a program.
+std::uint32_t number_words(const ProgramData& program);
 /// All words of parameters.
 std::uint32_t params_words(const ProgramData& program, const ProgramForm& form);
 
@@ -129,6 +137,8 @@ inline DType operand_dtype(const ProgramData& program, std::size_t operand) {
 /// Unsupported where a kernel of this language cannot compute an op in its dtype.
 KernelDescription program_kernel(const ProgramData& program, const ProgramForm& form,
                                  KernelLanguage language);
+KernelDescription wgsl_groups(const ProgramData& program, const ProgramForm& form);
+KernelDescription spirv_groups(const ProgramData& program, const ProgramForm& form);
 KernelDescription wgsl_program(const ProgramData& program, const ProgramForm& form);
 KernelDescription spirv_program(const ProgramData& program, const ProgramForm& form);
 

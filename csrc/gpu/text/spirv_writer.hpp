@@ -65,6 +65,7 @@ enum class SpirvOp : std::uint32_t {
   label = 248,
   branch = 249,
   branch_conditional = 250,
+  switch_ = 251,
   return_ = 253,
   lifetime_start = 256,
   lifetime_stop = 257,

@@ -451,12 +451,12 @@ class TILEWRIGHT_API Backend {
   void map(const Program& program, std::span<const Size> shape, std::span<const MapOperand> inputs,
            std::span<const Number> numbers, std::span<const MapOperand> outputs);
 
-  /// map() of many groups of operands, each of a length of its own, with the same numbers: as a step
-  /// of an optimiser for all parameters. GPUs take as many groups in one launch as it binds buffers.
-  /// Elements of an operand lie side by side, from its offset on; what has strides is map()'s. As in
-  /// map() an input may be an output of its group with the same offset. Outputs of different groups,
-  /// and what one group writes and another reads, may not overlap. Groups without elements do
-  /// nothing. Throws Unsupported as map() does.
+  /// map() of many groups of operands, each of a length of its own, with the same numbers: as a
+  /// step of an optimiser for all parameters. GPUs take as many groups in one launch as a kernel
+  /// binds buffers. Elements of an operand lie side by side, from its offset on; what has strides
+  /// is map()'s. As in map() an input may be an output of its group with the same offset. Outputs
+  /// of different groups, and what one group writes and another reads, may not overlap. Groups
+  /// without elements do nothing. Throws Unsupported as map() does.
   void map_many(const Program& program, std::span<const MapGroup> groups,
                 std::span<const Number> numbers);
 

@@ -1,4 +1,4 @@
-"""Optimisers: SGD, Adam and AdamW, whose step is one launch for each parameter, in place."""
+"""Optimisers: SGD, Adam and AdamW, whose step is a few launches for all parameters, in place."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright import _core
+from tilewright._core import InvalidArgument
+from tilewright.array import Array
 from tilewright.nn.running import alike, floats, is_apart, read, to_number, to_truth, wide_of
 from tilewright.operands import invalid, shown
 from tilewright.program import Program
@@ -13,8 +15,11 @@ from tilewright.program import Program
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from tilewright.array import Array
+    from tilewright.backend import Backend
     from tilewright.program import Value
+
+    #: a parameter's length, what a step of it reads, and what it writes
+    Group = tuple[int, list[Array], list[Array]]
 
 __all__ = ["SGD", "Adam", "AdamW"]
 
@@ -62,7 +67,7 @@ class Optimizer:
                     invalid(call, f"params[{i}] shares memory with params[{j}], expected its own")
         #: how many steps have been taken
         self.steps = 0
-        self.states = [[_zeros(one) for _ in range(states)] for one in self.params]
+        self.states = _zeros(self.params, states)
 
     def step(self, grads: Sequence[Array]) -> None:
         """Moves each parameter, in place, by its gradient: `grads` has one for each."""
@@ -74,17 +79,26 @@ class Optimizer:
         if len(given) != len(self.params):
             invalid(call, f"grads has {len(given)} Arrays, expected {len(self.params)} as params")
         for i, (x, grad) in enumerate(zip(self.params, given, strict=True)):
-            alike(call, **{f"params[{i}]": x, f"grads[{i}]": grad})
+            if not _is_like(grad, x):
+                alike(call, **{f"params[{i}]": x, f"grads[{i}]": grad})
         rule, options, numbers = self._rule(call)
         for x in self.params:
             _core._make_writable(x, call)
         self.steps += 1
         numbers = [*numbers, *self._corrections()]
+        together: dict[tuple[int, str], tuple[Backend, Program, list[Group]]] = {}
         for x, grad, states in zip(self.params, given, self.states, strict=True):
             if not is_apart(x, [grad]):
                 grad = grad.copy()
             program = _program(rule, options, x.stored_as, len(states), len(numbers))
-            x.backend.map(program, x.shape, [x, grad, *states], numbers, [x, *states])
+            if not (x.is_contiguous and grad.is_contiguous):
+                x.backend.map(program, x.shape, [x, grad, *states], numbers, [x, *states])
+                continue
+            key = id(x.backend), x.stored_as
+            groups = together.setdefault(key, (x.backend, program, []))[2]
+            groups.append((x.size, [x, grad, *states], [x, *states]))
+        for backend, program, groups in together.values():
+            _run(backend, program, groups, numbers)
 
     def _rule(self, call: str) -> tuple[Any, tuple[bool, ...], list[float]]:
         raise NotImplementedError
@@ -93,10 +107,46 @@ class Optimizer:
         return []
 
 
-def _zeros(x: Array) -> Array:
+def _is_like(grad: Any, x: Array) -> bool:
+    return (
+        isinstance(grad, Array) and grad.backend is x.backend and grad.shape == x.shape
+        and grad.dtype == x.dtype
+    )  # fmt: skip
+
+
+def _run(backend: Backend, program: Program, groups: list[Group], numbers: Sequence[float]) -> None:
+    try:
+        backend.map_many(program, groups, numbers)
+    except InvalidArgument:
+        # A gradient may be the parameter of another one, which is read as it was before.
+        apart: list[Group] = [
+            (n, [x, grad.copy(), *states], outputs) for n, (x, grad, *states), outputs in groups
+        ]
+        backend.map_many(program, apart, numbers)
+
+
+def _zeros(params: Sequence[Array], count: int) -> list[list[Array]]:
+    """So many states for each parameter. Those of a device and dtype lie in one buffer: launches
+    bind only so many."""
     from tilewright.namespace.creation import zeros
 
-    return zeros(x.shape, dtype=wide_of(x.dtype), device=x.backend)
+    line = 64  # each starts where accesses of any width may
+    room: dict[tuple[int, str], int] = {}
+    places = []
+    for x in params:
+        key = id(x.backend), str(wide_of(x.dtype))
+        at = room.get(key, 0)
+        size = -(-x.size // line) * line
+        places.append((key, [at + size * i for i in range(count)]))
+        room[key] = at + size * count
+    whole: dict[tuple[int, str], Array] = {}
+    for x, (key, _) in zip(params, places, strict=True):
+        if key not in whole and count:
+            whole[key] = zeros(room[key], dtype=wide_of(x.dtype), device=x.backend)
+    return [
+        [whole[key][at : at + x.size].reshape(x.shape) for at in starts]
+        for x, (key, starts) in zip(params, places, strict=True)
+    ]
 
 
 def _sgd(
@@ -139,7 +189,7 @@ class SGD(Optimizer):
             )
         has_momentum = momentum != 0
         if hasattr(self, "states") and has_momentum and not self.states[0]:
-            self.states = [[_zeros(one)] for one in self.params]
+            self.states = _zeros(self.params, 1)
             self._began = self.steps
         if hasattr(self, "states") and not has_momentum and self.states[0]:
             # What is left of it is nothing from here on.

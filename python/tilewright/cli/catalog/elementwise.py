@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -190,6 +192,33 @@ def _map(draw: Draw, n: int) -> Problem:
     )
 
 
+def _map_many(draw: Draw, n: int, parts: int) -> Problem:
+    """The same of so many groups, one behind another in each buffer."""
+    program = Program()
+    x, y = program.input(draw.dtype), program.input(draw.dtype)
+    program.output(((x * 2 + y) * 0.25 - 1).max(0))
+    starts = [n * i // parts // 4 * 4 for i in range(parts)] + [n]
+
+    def run(be: Any, x: Sequence[int], out: int) -> None:
+        groups = [
+            (end - at, [(x[0], (1,), at), (x[1], (1,), at)], [(out, (1,), at)])
+            for at, end in pairwise(starts)
+        ]
+        be.map_many(program, groups, [])
+
+    def in_numpy(x: AnyArray, y: AnyArray, out: AnyArray | None = None) -> AnyArray:
+        result: AnyArray = np.maximum((x * 2 + y) * x.dtype.type(0.25) - 1, 0, out=out)
+        return result
+
+    return Problem(
+        shape=f"{parts} of {count(n // parts)}",
+        inputs=[draw.normal(n), draw.normal(n)],
+        output=draw.zeros(n),
+        call=run,
+        numpy=in_numpy,
+    )
+
+
 _FOLDS: dict[str, Callable[..., AnyArray]] = {
     "sum": np.sum,
     "prod": np.prod,
@@ -305,6 +334,7 @@ CASES = [
     Case("reduce", GROUP, _mean_of_all, _VECTORS, "mean_all"),
     Case("cast", GROUP, _cast, _VECTORS, dtypes=(*FLOATS, "int32")),
     Case("map", GROUP, _map, _VECTORS),
+    Case("map_many", GROUP, _map_many, sizes((4099, 7), (1 << 23, 62), (1 << 26, 62))),
     *(Case("map_reduce", GROUP, _fold(op, -1), _ROWS, op) for op in _FOLDS),
     Case("map_reduce", GROUP, _fold("sum", 0), _ROWS, "sum_columns"),
     Case("map_rows", GROUP, _rows, _ROWS),
