@@ -2,71 +2,27 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
 
-#include "core/text.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/convert.hpp"
 #include "cpu/elements.hpp"
 #include "cpu/scratch.hpp"
+#include "cpu/sparse_blocks.hpp"
+#include "cpu/sparse_shares.hpp"
 #include "cpu/thread_pool.hpp"
-#include "tilewright/error.hpp"
 
-// Rows' ends and elements, merged in their order, are cut into equal shares. Each share keeps what
-// it has of its first row and of the one that it does not end; these are joined at the end, in
-// order. The cut depends on the sizes alone, so the bits do not depend on the number of threads.
 namespace tilewright::cpu {
 
 namespace {
 
 constexpr std::size_t least_work = 1 << 15;  // of a share: its elements by the columns of X
-constexpr std::size_t least_share = 512, most_shares = 128;
-constexpr std::size_t block = 512;   // elements that are summed one after another
-constexpr std::size_t width = 128;   // columns of X at a time
-constexpr std::size_t ahead = 4096;  // elements whose columns are looked at together
-
-template <class T>
-struct Complex {
-  T re, im;
-  Complex& operator+=(const Complex& b) {
-    re += b.re;
-    im += b.im;
-    return *this;
-  }
-};
-template <class T>
-Complex<T> operator+(Complex<T> a, const Complex<T>& b) {
-  return a += b;
-}
-template <class T>
-Complex<T> operator*(T a, const Complex<T>& b) {
-  return {a * b.re, a * b.im};
-}
-template <class T>
-Complex<T> operator*(const Complex<T>& a, const Complex<T>& b) {
-  return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
-
-/// What an element of type T in memory is summed in, and the real numbers of that.
-template <class T>
-struct Element {
-  using Sum = T;
-  using Real = T;
-};
-template <class T>
-struct Element<Complex<T>> {
-  using Sum = Complex<T>;
-  using Real = T;
-};
-template <>
-struct Element<Half> {
-  using Sum = float;
-  using Real = float;
-};
+constexpr std::size_t least_share = 512;
+constexpr std::size_t block = 512;  // elements that are summed one after another
+constexpr std::size_t width = 128;  // columns of X at a time
 
 /// The sum of products of elements with a vector, in blocks, so that errors do not grow with long
 /// rows. Columns are right.
@@ -167,37 +123,32 @@ class Product {
         values_(nnz_ == 0 ? nullptr : data<T>(r.elements)),
         x_(r.x ? data<T>(r.x) : nullptr),
         y_(data<T>(r.y)),
-        share_(std::max({least_work / n_, least_share, (items() + most_shares - 1) / most_shares})),
-        shares_((items() + share_ - 1) / share_),
-        bad_(nnz_) {}
+        shares_(offsets_, columns_, rows_, cols_, nnz_, std::max(least_work / n_, least_share)) {}
 
+  bool is_small() const { return shares_.count() == 1; }
   /// Of the shares' sums, and of a vector of float16 as float32.
   std::size_t scratch_floats() const {
-    return 2 * shares_ * n_ * sizeof(Sum) / sizeof(float) + (is_half && n_ == 1 ? cols_ : 0);
+    return 2 * shares_.count() * n_ * sizeof(Sum) / sizeof(float) +
+           (is_half && n_ == 1 ? cols_ : 0);
   }
 
   void run(float* scratch) {
     heads_ = reinterpret_cast<Sum*>(scratch);
-    tails_ = heads_ + shares_ * n_;
+    tails_ = heads_ + shares_.count() * n_;
     if constexpr (is_half) {
-      if (n_ == 1) convert_vector(tails_ + shares_);
+      if (n_ == 1) convert_vector(tails_ + shares_.count());
     } else {
       vector_ = x_;
       vector_stride_ = ldx_;
     }
-    starts_.resize(shares_ + 1);
-    starts_[shares_] = rows_;
-    for (std::size_t s = 0; s < shares_; ++s) starts_[s] = rows_before(s * share_);
-    parallel_tasks(shares_, [&](std::size_t s) { run_share(s); });
-    join();
-    if (const std::size_t bad = bad_; bad < nnz_) {
-      throw IndexOutOfRange(text("sparse_matmul: index ", static_cast<std::int32_t>(columns_[bad]),
-                                 " is out of range for axis 1 of ", cols_, " elements"));
-    }
+    shares_.find_starts();
+    parallel_tasks(shares_.count(), [&](std::size_t s) { run_share(s); });
+    shares_.check();
+    shares_.join(heads_, tails_, n_,
+                 [&](std::size_t row, const Sum* sums) { write(row, 0, sums, n_); });
   }
 
  private:
-  std::size_t items() const { return rows_ + nnz_; }
   void convert_vector(float* to) {
     if (ldx_ == 1) {
       to_float32(x_, to, cols_);
@@ -207,31 +158,14 @@ class Product {
     vector_ = to;
     vector_stride_ = 1;
   }
-  /// No further than there are elements, whatever the offsets are.
-  std::size_t offset(std::size_t row) const { return std::min<std::size_t>(offsets_[row], nnz_); }
-  /// How many rows end within the first so many items of the merged list.
-  std::size_t rows_before(std::size_t items) const {
-    std::size_t first = 0, left = rows_;
-    while (left != 0) {
-      const std::size_t half = left / 2, row = first + half;
-      if (offset(row + 1) + row + 1 <= items) {
-        first = row + 1;
-        left -= half + 1;
-      } else {
-        left = half;
-      }
-    }
-    return first;
-  }
   void run_share(std::size_t s) {
-    const std::size_t first = starts_[s], last = starts_[s + 1];
-    const std::size_t past = std::min(std::min((s + 1) * share_, items()) - last, nnz_);
-    const bool alone = shares_ == 1;
-    std::size_t begin = std::min(s * share_ - first, nnz_), known = begin;
+    const std::size_t first = shares_.first_row(s), last = shares_.past_row(s);
+    const bool alone = is_small();
+    std::size_t begin = shares_.first_element(s), known = begin;
     std::array<Sum, width> part;
     for (std::size_t row = first; row < last; ++row) {
-      const std::size_t end = std::max(offset(row + 1), begin);
-      if (end > known && !look_at(known, end)) return;
+      const std::size_t end = std::max(shares_.offset(row + 1), begin);
+      if (end > known && !shares_.look_at(known, end)) return;
       if (row == first && !alone) {
         sum(begin, end, 0, n_, heads_ + s * n_);
       } else if (n_ == 1) {
@@ -247,8 +181,8 @@ class Product {
       begin = end;
     }
     if (alone) return;
-    const std::size_t end = std::max(past, begin);
-    if (end > known && !look_at(known, end)) return;
+    const std::size_t end = std::max(shares_.past_element(s), begin);
+    if (end > known && !shares_.look_at(known, end)) return;
     sum(begin, end, 0, n_, tails_ + s * n_);
   }
   /// Rows from `row` on whose elements are known to be right, at least one of them; gives the next
@@ -256,7 +190,7 @@ class Product {
   std::size_t rows_by_vector(std::size_t row, std::size_t last, std::size_t& begin,
                              std::size_t known) {
     if constexpr (is_half) {
-      const std::size_t end = std::max(offset(row + 1), begin);
+      const std::size_t end = std::max(shares_.offset(row + 1), begin);
       const Sum whole = one_column(begin, end);
       write(row, 0, &whole, 1);
       begin = end;
@@ -267,24 +201,6 @@ class Product {
       const bool plain = vector_stride_ == 1 && ldy_ == 1 && beta_ == 0;
       return plain ? multiply_rows<true>(rows, row, begin) : multiply_rows<false>(rows, row, begin);
     }
-  }
-  /// Whether the columns of the elements to `past`, at least, are inside; moves on to where it has
-  /// looked.
-  bool look_at(std::size_t& from, std::size_t past) {
-    past = std::min(std::max(past, from + ahead), nnz_);
-    std::uint32_t outside = 0;
-    const auto cols = static_cast<std::uint32_t>(std::min<std::size_t>(cols_, 1u << 31));
-    for (std::size_t z = from; z < past; ++z) outside |= columns_[z] >= cols ? 1u : 0u;
-    if (outside != 0) [[unlikely]] {
-      std::size_t bad = from;
-      while (columns_[bad] < cols) ++bad;
-      std::size_t known = bad_;
-      while (bad < known && !bad_.compare_exchange_weak(known, bad)) {
-      }
-      return false;
-    }
-    from = past;
-    return true;
   }
   Sum one_column(std::size_t begin, std::size_t end) const {
     if constexpr (is_half) {
@@ -350,21 +266,6 @@ class Product {
       for (std::size_t j = 0; j < count; ++j) to[j] = alpha_ * sums[j] + beta_ * to[j];
     }
   }
-  void join() {
-    if (shares_ == 1 || bad_ < nnz_) return;
-    std::vector<Sum> carried(n_);
-    for (std::size_t s = 0; s < shares_; ++s) {
-      const Sum* const tail = tails_ + s * n_;
-      if (starts_[s] == starts_[s + 1]) {
-        for (std::size_t j = 0; j < n_; ++j) carried[j] += tail[j];
-        continue;
-      }
-      const Sum* const head = heads_ + s * n_;
-      for (std::size_t j = 0; j < n_; ++j) carried[j] += head[j];
-      write(starts_[s], 0, carried.data(), n_);
-      std::copy_n(tail, n_, carried.data());
-    }
-  }
 
   const std::size_t rows_, cols_, nnz_, n_, ldx_, ldy_;
   const Real alpha_, beta_;
@@ -373,33 +274,65 @@ class Product {
   const T* const values_;
   const T* const x_;
   T* const y_;
-  const std::size_t share_, shares_;
-  std::vector<std::size_t> starts_;
+  SparseShares shares_;
   Sum* heads_ = nullptr;
   Sum* tails_ = nullptr;
   const Sum* vector_ = nullptr;
   std::size_t vector_stride_ = 0;
-  std::atomic<std::size_t> bad_;  // the first element whose column is outside
 };
 
-template <class T>
+/// One of a batch's products.
+SparseMatmulRequest product_of(const SparseMatmulRequest& r, Size i) {
+  SparseMatmulRequest one = r;
+  const auto move = [&](BufferRange& range, Size stride, std::size_t bytes) {
+    range.offset += static_cast<std::uint64_t>(i * stride) * bytes;
+  };
+  const std::size_t element = static_cast<std::size_t>(r.numbers(1)) * size_of(r.dtype);
+  move(one.offsets, r.stride_offsets, size_of(DType::int32));
+  move(one.columns, r.stride_columns, size_of(DType::int32));
+  move(one.elements, r.stride_values, element);
+  move(one.x, r.stride_x, element);
+  move(one.y, r.stride_y, element);
+  one.batch = 1;
+  return one;
+}
+
+/// Small products go to threads as they are, others are cut into shares one after another.
+template <class Product>
 void multiply(const SparseMatmulRequest& r, MemoryPool& memory) {
-  Product<T> product(r);
-  OpScratch room(memory, "sparse_matmul", product.scratch_floats());
-  product.run(Scratch(room).take(product.scratch_floats()));
+  const Product like(r);
+  const std::size_t floats = like.scratch_floats();
+  const auto batch = static_cast<std::size_t>(r.batch);
+  const bool in_parallel = batch > 1 && (like.is_small() || batch >= 2 * thread_count());
+  OpScratch room(memory, "sparse_matmul", floats,
+                 in_parallel ? std::min(batch, thread_count()) : 1);
+  const auto run = [&](std::size_t i) {
+    Scratch own(room);
+    Product(product_of(r, static_cast<Size>(i))).run(own.take(floats));
+  };
+  if (!in_parallel) {
+    for (std::size_t i = 0; i < batch; ++i) run(i);
+    return;
+  }
+  const Size work = (r.rows * r.block_rows + r.nnz * r.block_rows * r.block_cols) * r.n;
+  parallel_units(batch, static_cast<std::size_t>(work), run);
+}
+
+template <class T>
+void multiply_of(const SparseMatmulRequest& r, MemoryPool& memory) {
+  if (r.block_rows == 1 && r.block_cols == 1) return multiply<Product<T>>(r, memory);
+  multiply<BlockProduct<T>>(r, memory);
 }
 
 }  // namespace
 
 void CpuBackend::do_sparse_matmul(const SparseMatmulRequest& r) {
-  if (r.batch != 1 || r.block_rows != 1 || r.block_cols != 1) {
-    throw Unsupported("sparse_matmul: batches and blocks; multiply one by one");
-  }
-  if (r.dtype == DType::float16) return multiply<Half>(r, *memory_);
+  if (r.dtype == DType::float16) return multiply_of<Half>(r, *memory_);
   if (r.dtype == DType::float64) {
-    return r.is_complex ? multiply<Complex<double>>(r, *memory_) : multiply<double>(r, *memory_);
+    return r.is_complex ? multiply_of<Complex<double>>(r, *memory_)
+                        : multiply_of<double>(r, *memory_);
   }
-  r.is_complex ? multiply<Complex<float>>(r, *memory_) : multiply<float>(r, *memory_);
+  r.is_complex ? multiply_of<Complex<float>>(r, *memory_) : multiply_of<float>(r, *memory_);
 }
 
 }  // namespace tilewright::cpu

@@ -15,13 +15,15 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Csr:
-    """A matrix in CSR, as the trait takes it."""
+    """A matrix in CSR, or with blocks in BSR, as the trait takes it: rows, cols and columns are
+    then of blocks, and values [nnz, rows, columns] of a block."""
 
     rows: int
     cols: int
     offsets: Array
     columns: Array
     values: Array
+    blocks: tuple[int, int] = (1, 1)
 
     @property
     def nnz(self) -> int:
@@ -29,17 +31,20 @@ class Csr:
 
     @property
     def longest(self) -> int:
-        return int(np.diff(self.offsets).max(initial=0))
+        return int(np.diff(self.offsets).max(initial=0)) * self.blocks[1]
 
     def times(self, x: Array, values: Array | None = None) -> Array:
         """The product, summed by rows in the dtype of values and x."""
         values = self.values if values is None else values
-        products = values[:, None] * x[self.columns]
-        sums = np.zeros((self.rows, x.shape[1]), products.dtype)
+        n = x.shape[1]
+        blocks = values.reshape(self.nnz, *self.blocks)
+        lines = x.reshape(self.cols, self.blocks[1], n)[self.columns]
+        products = np.einsum("zik,zkj->zij", blocks, lines)
+        sums = np.zeros((self.rows, self.blocks[0], n), products.dtype)
         some = np.flatnonzero(np.diff(self.offsets))
         if some.size:
             sums[some] = np.add.reduceat(products, self.offsets[some], axis=0)
-        return sums
+        return sums.reshape(self.rows * self.blocks[0], n)
 
     def dense(self) -> Array:
         """Duplicates summed."""
@@ -47,6 +52,12 @@ class Csr:
         rows = np.repeat(np.arange(self.rows), np.diff(self.offsets))
         np.add.at(full, (rows, self.columns), self.values)
         return full
+
+
+def blocked(a: Csr, blocks: tuple[int, int], rng: np.random.Generator) -> Csr:
+    """The same places, of blocks."""
+    values = draw(rng, (a.nnz, *blocks), a.values.dtype.name)
+    return Csr(a.rows, a.cols, a.offsets, a.columns, values, blocks)
 
 
 def draw(rng: np.random.Generator, shape: Any, dtype: str) -> Array:

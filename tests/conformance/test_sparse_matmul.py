@@ -12,7 +12,7 @@ from tilewright import Backend
 from . import bounds
 from .arguments import Call, EmptyCalls, Flag, In, Name, Number, Out, Size
 from .factorisations import kind_of, parts, wide
-from .sparse_matrices import KINDS, Csr, draw, made, of_lengths, power_law
+from .sparse_matrices import KINDS, Csr, blocked, draw, made, of_lengths, power_law
 from .workspace import Array, Workspace, has_float64, integers
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from fuzz.draw import Draw
 
 CALL: Call = {
-    "offsets": In(4 * 3),
+    "offsets": In(4 * 6),
     "columns": In(4 * 4),
-    "values": In(4 * 4),
-    "x": In(4 * 12),
-    "y": Out(4 * 6),
+    "values": In(4 * 8),
+    "x": In(4 * 24),
+    "y": Out(4 * 12),
     "rows": Size(2),
     "cols": Size(3),
     "nnz": Size(4),
@@ -35,11 +35,20 @@ CALL: Call = {
     "beta": Number(0.0),
     "is_complex": Flag(False),
     "dtype": Name("float32", also_wrong=("int32", "bfloat16")),
+    "block_rows": Size(1, positive=True),
+    "block_cols": Size(1, positive=True),
+    "batch": Size(2),
+    "stride_offsets": Size(3),
+    "stride_columns": Size(0),
+    "stride_values": Size(4),
+    "stride_x": Size(12),
+    "stride_y": Size(6),
 }
 EMPTY: EmptyCalls = [
     ({"rows": 0, "ldy": 0}, ("y",)),
     ({"n": 0, "ldx": 0, "ldy": 0}, ("x", "y")),
     ({"rows": 0, "cols": 0, "nnz": 0, "ldx": 0, "ldy": 0}, ("columns", "values", "x", "y")),
+    ({"batch": 0}, ("offsets", "columns", "values", "x", "y")),
 ]
 
 TYPES = ["float32", "float16", "float64", "complex64", "complex128"]
@@ -62,15 +71,15 @@ def run(
     """x and y have `gap` numbers behind each row, which stay as they are."""
     n = x.shape[1]
     is_complex, real = kind_of(a.values.dtype.name)
-    held = np.full((a.cols, n + gap), np.nan, x.dtype)
+    held = np.full((a.cols * a.blocks[1], n + gap), np.nan, x.dtype)
     held[:, :n] = x
-    room = np.full((a.rows, n + gap), np.nan, x.dtype)
+    room = np.full((a.rows * a.blocks[0], n + gap), np.nan, x.dtype)
     if y is not None:
         room[:, :n] = y
     out = ws.output(room)
     ws.be.sparse_matmul(
         ws.input(a.offsets), ws.input(a.columns), ws.input(a.values), ws.input(held), out,
-        a.rows, a.cols, a.nnz, n, n + gap, n + gap, alpha, beta, is_complex, real,
+        a.rows, a.cols, a.nnz, n, n + gap, n + gap, alpha, beta, is_complex, real, *a.blocks,
     )  # fmt: skip
     result = ws.read(out)
     assert np.isnan(result[:, n:]).all()
@@ -215,19 +224,29 @@ def generate(draw_of: Draw, name: str) -> fuzz.Call:
     rng = draw_of.rng
     dtype = draw_of.one_of([d for d in TYPES if draw_of.doubles or kind_of(d)[1] != "float64"])
     is_complex, real = kind_of(dtype)
+    blocks = draw_of.one_of([(1, 1), (1, 1), (2, 3), (4, 4)])
+    batch = draw_of.one_of([1, 1, 2, 5, 0])
     rows, cols = draw_of.size_or_zero(3000), draw_of.size(500)
     n = draw_of.size_or_zero(draw_of.one_of([1, 70]))
+    if blocks != (1, 1) or batch != 1:
+        rows, n = rows // 10, min(n, 9)
     nnz = draw_of.size_or_zero(4000) if rows else 0
+    if blocks != (1, 1):
+        nnz //= 4
     lengths = power_law(rng, rows, nnz) if rows else np.zeros(0, int)
-    a = of_lengths(rng, lengths, cols, dtype)
-    x, y = draw(rng, (cols, n), dtype), draw(rng, (rows, n), dtype)
+    a = blocked(of_lengths(rng, lengths, cols, dtype), blocks, rng)
+    x = draw(rng, (batch, cols * blocks[1], n), dtype)
+    y = draw(rng, (batch, rows * blocks[0], n), dtype)
     alpha, beta = draw_of.one_of([(1.0, 0.0), (-0.75, 0.0), (1.0, 1.0), (2.0, -0.5)])
-    exact = alpha * a.times(wide(x), wide(a.values)) + beta * wide(y)
-    size = abs(alpha) * a.times(np.abs(wide(x)), np.abs(wide(a.values))) + abs(beta) * np.abs(y)
-    tolerance = 2 * bounds.inner_product(size, 2 * a.longest, real)
+    exact, size = np.zeros((2, *y.shape), np.complex128 if is_complex else np.float64)
+    for i in range(batch):
+        exact[i] = alpha * a.times(wide(x[i]), wide(a.values)) + beta * wide(y[i])
+        size[i] = abs(alpha) * a.times(np.abs(wide(x[i])), np.abs(wide(a.values)))
+        size[i] += abs(beta) * np.abs(y[i])
+    tolerance = 2 * bounds.inner_product(np.abs(size), 2 * a.longest, real)
     if is_complex:
         tolerance = np.repeat(tolerance, 2, axis=-1)
-    out = operand(draw_of, y) if beta else room(draw_of, (rows, n), dtype)
+    out = operand(draw_of, y) if beta else room(draw_of, y.shape, dtype)
     values = {
         "offsets": operand(draw_of, a.offsets),
         "columns": operand(draw_of, a.columns),
@@ -244,6 +263,14 @@ def generate(draw_of: Draw, name: str) -> fuzz.Call:
         "beta": beta,
         "is_complex": is_complex,
         "dtype": real,
+        "block_rows": blocks[0],
+        "block_cols": blocks[1],
+        "batch": batch,
+        "stride_offsets": 0,
+        "stride_columns": 0,
+        "stride_values": 0,
+        "stride_x": x[0].size if batch else 0,
+        "stride_y": y[0].size if batch else 0,
     }
     result = fuzz.Result(out, parts(np.ascontiguousarray(exact)), tolerance, parts)
-    return fuzz.Call(name, values, [result], empty=0 in (rows, n))
+    return fuzz.Call(name, values, [result], empty=0 in (rows, n, batch))

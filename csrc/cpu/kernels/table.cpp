@@ -5,6 +5,7 @@
 #include "cpu/kernels/random_table.hpp"
 #include "cpu/kernels/recurrent_table.hpp"
 #include "cpu/kernels/sort_table.hpp"
+#include "cpu/kernels/sparse_table.hpp"
 #include "cpu/kernels/windows_table.hpp"
 #include "cpu/processor.hpp"
 
@@ -17,6 +18,7 @@ extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const RecurrentTable recurrent;
 extern const SortTable sorts;
+extern const SparseTable sparse;
 extern const WindowTable windows;
 }  // namespace baseline
 #if defined(TILEWRIGHT_X86_KERNELS)
@@ -27,6 +29,7 @@ extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const RecurrentTable recurrent;
 extern const SortTable sorts;
+extern const SparseTable sparse;
 extern const WindowTable windows;
 }  // namespace avx2
 namespace avx512 {
@@ -36,6 +39,7 @@ extern const QuantizedTable quantized;
 extern const RandomTable randoms;
 extern const RecurrentTable recurrent;
 extern const SortTable sorts;
+extern const SparseTable sparse;
 extern const WindowTable windows;
 }  // namespace avx512
 #endif
@@ -92,6 +96,15 @@ const SortTable& sort_table() {
   if (isa == Isa::avx2) return avx2::sorts;
 #endif
   return baseline::sorts;
+}
+
+const SparseTable& sparse_table() {
+#if defined(TILEWRIGHT_X86_KERNELS)
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::sparse;
+  if (isa == Isa::avx2) return avx2::sparse;
+#endif
+  return baseline::sparse;
 }
 
 const WindowTable& window_table() {

@@ -1,14 +1,16 @@
-// Y = alpha * A X + beta * Y for A in CSR. LANES work-items side by side take neighbouring columns of
+// Y = alpha * A X + beta * Y for A in CSR, of each product of a batch. LANES work-items side by side take neighbouring columns of
 // X, EACH of them, LANES apart, and together a part of the workgroup's share of the merged list of
 // rows' ends and elements (sparse_walk.wgsl). What the workgroup has of its first row, and of the
 // one that it does not end, goes to `parts`, where sparse_join.wgsl goes on; where the list is
 // one workgroup's, all is written here.
 // 0 offsets, 1 columns, 2 values, 3 x, 4 y, 5 parts (of each share n sums of the first row, then of
 // each those of the last one), 6 starts (the first row of each, and past the last one), 7 faults.
-// Variables: GROUP, T, COMPLEX, LANES (a power of two), EACH.
+// Variables: GROUP, T, COMPLEX, LANES (a power of two), EACH, BLOCK (1: A is in BSR; the columns of a
+// row of blocks are those of all its rows one after another).
 //! T: f32 f16 f64
 //! COMPLEX: 0 1
 //! EACH: 1 2 4
+//! BLOCK: 0 1
 //! LANES: constant
 //! GROUP: 256
 //! only: T != "f16" or COMPLEX == 0
@@ -23,15 +25,25 @@
 @group(0) @binding(7) var<storage, read_write> faults: array<atomic<u32>>;
 #include "sparse_write.wgsl"
 #include "sparse_walk.wgsl"
+#include "sparse_products.wgsl"
 #include "sparse_scan.wgsl"
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
+  var n = params.n;
+#if BLOCK
+  n *= params.block_rows;
+#end
   let index = group.x + group.y * groups.x;
   let own = index % params.groups;
-  let first = index / params.groups * ${EACH}u * ${LANES}u;
-  if (first >= params.n) { return; }
+  let across = (n + ${EACH}u * ${LANES}u - 1u) / (${EACH}u * ${LANES}u);
+  let product = index / params.groups / across;
+  if (product >= params.batch) { return; }
+  choose(product);
+  let parts_at = 2u * product * params.groups * n;
+  let starts_at = product * (params.groups + 1u);
+  let first = index / params.groups % across * ${EACH}u * ${LANES}u;
   let walker = local / ${LANES}u;
   let column = first + local % ${LANES}u;
   let each = params.share / (${GROUP}u / ${LANES}u);
@@ -49,12 +61,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var sum${c} = ${SUM}();
   var head${c} = ${SUM}();
 #end
+#if BLOCK
+#for c in 0..EACH
+  let line${c} = min(column + ${c}u * ${LANES}u, n - 1u) / params.n;
+  let across${c} = min(column + ${c}u * ${LANES}u, n - 1u) % params.n;
+#end
+#end
   var k = low;
   while (k < high) {
     if (row < params.rows && end <= z) {
       if (some) {
 #for c in 0..EACH
-        if (column + ${c}u * ${LANES}u < params.n) {
+        if (column + ${c}u * ${LANES}u < n) {
           write_sum(row, column + ${c}u * ${LANES}u, sum${c});
         }
 #end
@@ -78,14 +96,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       k += stop - z;
       for (; z < stop; z++) {
         if (z < params.nnz) {
-          let place = columns[z];
+          let place = columns[columns_at + z];
           if (place < params.cols) {
-            let value = ${SUM}(values[z]);
-            let at = place * params.ldx + column;
+#if BLOCK
+            var x_row = x_at + place * params.block_cols * params.ldx;
 #for c in 0..EACH
-            if (column + ${c}u * ${LANES}u < params.n) {
+            var at${c} = values_at + (z * params.block_rows + line${c}) * params.block_cols;
+#end
+            for (var step = 0u; step < params.block_cols; step++) {
+#for c in 0..EACH
+              sum${c} = plus_product(sum${c}, ${SUM}(values[at${c}]), ${SUM}(x[x_row + across${c}]));
+              at${c} += 1u;
+#end
+              x_row += params.ldx;
+            }
+#else
+            let value = ${SUM}(values[values_at + z]);
+            let at = x_at + place * params.ldx + column;
+#for c in 0..EACH
+            if (column + ${c}u * ${LANES}u < n) {
               sum${c} = plus_product(sum${c}, value, ${SUM}(x[at + ${c}u * ${LANES}u]));
             }
+#end
 #end
           } else {
             report(place);
@@ -97,23 +129,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let last = local + ${LANES}u >= ${GROUP}u;
 #for c in 0..EACH
   scan(local, sum${c}, some);
-  if (column + ${c}u * ${LANES}u < params.n) {
+  if (column + ${c}u * ${LANES}u < n) {
     if (some) {
       let whole = sum_before(local) + head${c};
       if (ended_before(local) || params.groups == 1u) {
         write_sum(head_row, column + ${c}u * ${LANES}u, whole);
       } else {
-        parts[own * params.n + column + ${c}u * ${LANES}u] = whole;
+        parts[parts_at + own * n + column + ${c}u * ${LANES}u] = whole;
       }
     }
     if (last) {
-      parts[(params.groups + own) * params.n + column + ${c}u * ${LANES}u] = sums[local];
+      parts[parts_at + (params.groups + own) * n + column + ${c}u * ${LANES}u] = sums[local];
     }
   }
   workgroupBarrier();
 #end
-  if (local == 0u && first == 0u) { starts[own] = start; }
+  if (local == 0u && first == 0u) { starts[starts_at + own] = start; }
   if (local == ${GROUP - 1}u && first == 0u && own + 1u == params.groups) {
-    starts[params.groups] = row;
+    starts[starts_at + params.groups] = row;
   }
 }

@@ -1,4 +1,4 @@
-// y = alpha * A x + beta * y for A in CSR. A workgroup takes params.share of the merged list of rows'
+// y = alpha * A x + beta * y for A in CSR, of each product of a batch. A workgroup takes params.share of the merged list of rows'
 // ends and elements (sparse_walk.wgsl), tile by tile, a work-item ITEMS of each. What it has of its
 // first row, and of the one that it does not end, goes to `parts`, where sparse_join.wgsl goes on;
 // where there is one workgroup, all is written here.
@@ -18,8 +18,10 @@
 @group(0) @binding(5) var<storage, read_write> parts: array<${SUM}>;
 @group(0) @binding(6) var<storage, read_write> starts: array<u32>;
 @group(0) @binding(7) var<storage, read_write> faults: array<atomic<u32>>;
+#let BLOCK = 0
 #include "sparse_write.wgsl"
 #include "sparse_walk.wgsl"
+#include "sparse_products.wgsl"
 #let LANES = 1
 #include "sparse_scan.wgsl"
 // As many as the memory of a workgroup holds. Odd numbers keep work-items on different banks.
@@ -55,8 +57,13 @@ fn rows_of_tile(items: u32, at: u32, known: u32) -> u32 {
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  let own = group.x + group.y * groups.x;
-  if (own >= params.groups) { return; }
+  let index = group.x + group.y * groups.x;
+  let product = index / params.groups;
+  if (product >= params.batch) { return; }
+  choose(product);
+  let own = index % params.groups;
+  let parts_at = 2u * product * params.groups;
+  let starts_at = product * (params.groups + 1u);
   let begin = own * params.share;
   let past = min(begin + params.share, params.total);
   if (local == 0u) { first_row[0] = rows_before(begin); }
@@ -92,9 +99,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         var product = ${SUM}();
         let z = at + next;
         if (z < params.nnz) {
-          let column = columns[z];
+          let column = columns[columns_at + z];
           if (column < params.cols) {
-            product = plus_product(product, ${SUM}(values[z]), ${SUM}(x[column * params.ldx]));
+            product = plus_product(product, ${SUM}(values[values_at + z]), ${SUM}(x[x_at + column * params.ldx]));
           } else {
             report(column);
           }
@@ -136,7 +143,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let is_first = !ended_before(local);
       if (is_first) { whole = carried + whole; }
       if (is_first && !has_ended) {
-        parts[own] = whole;
+        parts[parts_at + own] = whole;
       } else {
         write_sum(head_row, 0u, whole);
       }
@@ -153,8 +160,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
   }
   if (local == 0u) {
-    starts[own] = start;
-    parts[params.groups + own] = carried;
-    if (own + 1u == params.groups) { starts[params.groups] = row; }
+    starts[starts_at + own] = start;
+    parts[parts_at + params.groups + own] = carried;
+    if (own + 1u == params.groups) { starts[starts_at + params.groups] = row; }
   }
 }
