@@ -4,7 +4,8 @@
 
 Matrices are the five-point stencil of a square of `side` points, and one of as many rows and
 elements whose rows' lengths fall as a power law, in CSR, by a vector, and those of a quarter of the
-side by 64 columns. SciPy is asked on the processor, on one thread as it works, torch on CUDA beside
+side by 64 columns. With --blocks they are in BSR: 8 square blocks of so many rows in each row of
+blocks, of as many elements as the stencil, by a vector. SciPy is asked on the processor, on one thread as it works, torch on CUDA beside
 a GPU. The sides take turns; shown are medians of the times, how many bytes of the matrix, x and y
 there are in a second, and medians of the ratios turn by turn. Above 1 we are the faster ones.
 """
@@ -70,11 +71,41 @@ def sides_of(
     return sides
 
 
+def blocks_of(be: Any, size: int, elements: int, dtype: str) -> tuple[dict[str, Any], int, str]:
+    """Ours and SciPy's products of blocks by a vector, the bytes that they move, and what it is."""
+    import numpy as np
+    import scipy.sparse
+    import tilewright.sparse
+
+    each = 8
+    rows = max(elements // (each * size * size), 1)
+    random = np.random.default_rng(0)
+    # Side by side, as of meshes: a column is not far from its row.
+    columns = np.arange(rows)[:, None] + np.sort(random.integers(-50, 50, (rows, each)), axis=1)
+    indices = np.clip(columns, 0, rows - 1).astype(np.int32).reshape(-1)
+    indptr = np.arange(0, each * rows + 1, each, dtype=np.int32)
+    data = random.standard_normal((each * rows, size, size), np.float32).astype(dtype)
+    x = random.standard_normal(rows * size, np.float32).astype(dtype)
+    shape = (rows * size, rows * size)
+    a = tilewright.sparse.bsr_array((data, indices, indptr), shape=shape, device=be)
+    on_device, y = be.array(x), be.empty(x.shape, x.dtype)
+    arguments = (a.indptr, a.indices, a.data, on_device, y, rows, rows, each * rows, 1, 1, 1)
+    options = {"dtype": dtype, "block_rows": size, "block_cols": size}
+    matrix: Any = scipy.sparse.bsr_array((data, indices, indptr), shape=shape)
+    sides = {
+        "tilewright": (lambda: be.sparse_matmul(*arguments, **options), be.synchronize),
+        "scipy": (lambda: matrix @ x, lambda: None),
+    }
+    moved = sum(one.nbytes for one in (data, indices, indptr)) + 2 * x.nbytes
+    return sides, moved, f"{each * rows} blocks {size} x {size} by a vector"
+
+
 def main() -> None:
     parser = options(__doc__, turns=7)
     parser.add_argument("--side", type=int, default=4096, help="default: %(default)s")
     parser.add_argument("--columns", type=int, nargs="*", default=[1, 64], help="of x")
     parser.add_argument("--dtype", default="float32", help="default: %(default)s")
+    parser.add_argument("--blocks", type=int, nargs="*", default=[], help="sizes")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
     import numpy as np
@@ -83,6 +114,16 @@ def main() -> None:
     with tilewright.init_backend(arguments.device) as be:
         torch = torch_beside(be, arguments.threads)
         on_cpu = be.name == "cpu"
+        for size in arguments.blocks:
+            sides, moved, name = blocks_of(be, size, 5 * arguments.side**2, arguments.dtype)
+            own, ratios = in_turns(sides, arguments.turns, 1 if on_cpu else 10)
+            print(
+                f"{name} {arguments.dtype}: {own * 1e3:9.3f} ms, {moved / own / 1e9:7.1f} GB/s  "
+                f"{ratios}",
+                flush=True,
+            )
+        if arguments.blocks:
+            return
         print(f"{be.device.name}; {'SciPy' if on_cpu else torch}")
         for name in ("stencil", "power law"):
             for n in arguments.columns:

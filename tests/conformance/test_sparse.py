@@ -344,7 +344,7 @@ def test_wrong_operands(be: Backend) -> None:
             r"matmul: x1 has shape \(4, 5\) and x2 \(4,\), expected 5",
         ),
         (lambda: ones(5, device=be) @ a, r"matmul: x1 has shape \(5,\) and x2 \(4, 5\)"),
-        (lambda: a @ ones((1, 5, 2), device=be), "matmul: x2 has shape"),
+        (lambda: a @ ones((1, 1, 5, 2), device=be), "matmul: x2 has shape"),
         (lambda: a @ 3, "matmul: x2 is 3 .*expected a vector or a matrix"),
         (lambda: a @ a, r"matmul: x1 has shape \(4, 5\) and x2 \(4, 5\), expected 5 rows"),
         (lambda: a * ones(4, device=be), r"multiply: x2 has shape \(4,\), expected one that"),

@@ -9,6 +9,7 @@ from tilewright.namespace.creation import ones
 from tilewright.operands import to_integer
 from tilewright.sparse import linalg, structure
 from tilewright.sparse.base import SparseArray
+from tilewright.sparse.batch import csr_batch
 from tilewright.sparse.bsr import bsr_array
 from tilewright.sparse.compressed import csc_array, csr_array
 from tilewright.sparse.coo import coo_array
@@ -23,6 +24,7 @@ __all__ = [
     "coo_array",
     "csc_array",
     "csr_array",
+    "csr_batch",
     "eye_array",
     "issparse",
     "linalg",

@@ -192,38 +192,46 @@ class SparseArray:
 
     # Operators --------------------------------------------------------------------------------
 
-    def _dense(self, call: str, other: Any) -> Array:
+    def _dense(self, call: str, other: Any, most: int = 2) -> Array:
         if isinstance(other, (int, float, complex, np.generic)):
             invalid(call, f"x2 is {shown(other)}, expected a vector or a matrix; write A * {other}")
         dense = structure.to_device(call, "x2", other, self.backend)
-        if dense.ndim not in (1, 2):
-            invalid(call, f"x2 has shape {dense.shape}, expected one or two dimensions")
+        if not 1 <= dense.ndim <= most:
+            expected = "one or two" if most == 2 else "one to three"
+            invalid(call, f"x2 has shape {dense.shape}, expected {expected} dimensions")
         return dense
 
-    def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, SparseArray):
-            return _multiplied(self, other)
-        x = self._dense("matmul", other)
-        if x.shape[0] != self.shape[1]:
+    def _factor(self, other: Any) -> tuple[Array, np.dtype[Any]]:
+        """What it is multiplied by, in the dtype of the product: a vector, a matrix or a batch."""
+        x = self._dense("matmul", other, 3)
+        if x.shape[0 if x.ndim == 1 else -2] != self.shape[1]:
             invalid(
                 "matmul",
                 f"x1 has shape {self.shape} and x2 {x.shape}, expected {self.shape[1]} rows in x2",
             )
+        own = self.dtype
+        if x.dtype == own and own in structure.DTYPES:
+            return x, own
+        dtype = _common("matmul", own, x.dtype)
+        return x.astype(dtype, copy=False), dtype
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, SparseArray):
+            return _multiplied(self, other)
+        x, dtype = self._factor(other)
         indptr, indices, data = self._by_rows()
-        dtype = _common("matmul", data.dtype, x.dtype)
-        return structure.multiply(
-            indptr, indices, data.astype(dtype, copy=False), x.astype(dtype, copy=False),
-            self.shape[1],
-        )  # fmt: skip
+        if data.dtype != dtype:
+            data = data.astype(dtype)
+        return structure.multiply(indptr, indices, data, x, self.shape[1])
 
     def __rmatmul__(self, other: Any) -> Any:
-        x = self._dense("matmul", other)
+        x = self._dense("matmul", other, 3)
         if x.shape[-1] != self.shape[0]:
             invalid(
                 "matmul",
                 f"x1 has shape {x.shape} and x2 {self.shape}, expected {x.shape[-1]} rows in x2",
             )
-        return (self.transpose() @ x.T).T if x.ndim == 2 else self.transpose() @ x
+        return self.transpose() @ x if x.ndim == 1 else (self.transpose() @ x.mT).mT
 
     def _common(self, call: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
         return _common(call, self.dtype, dtype)

@@ -8,12 +8,11 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.namespace import reductions
-from tilewright.namespace.creation import ones, zeros
-from tilewright.namespace.linear import matmul
+from tilewright.namespace.creation import zeros
 from tilewright.namespace.manipulation import broadcast_to
 from tilewright.namespace.selection import nonzero, take
 from tilewright.namespace.sorting import argsort
-from tilewright.operands import FLOAT16, FLOAT32, INT32, invalid, shown, to_integer
+from tilewright.operands import INT32, invalid, shown, to_integer
 from tilewright.sparse import elements, reading, structure
 from tilewright.sparse.base import SparseArray
 from tilewright.sparse.coo import coo_array
@@ -192,32 +191,14 @@ class bsr_array(SparseArray):
         return self._made(data, indices, indptr, self.shape[::-1])
 
     def __matmul__(self, other: Any) -> Any:
-        """By a dense operand block by block: products of all blocks with what they meet, and their
-        sums by rows of blocks."""
+        """By a dense operand block by block."""
         if isinstance(other, SparseArray):
             return super().__matmul__(other)
-        x = self._dense("matmul", other)
-        if x.shape[0] != self.shape[1]:
-            invalid(
-                "matmul",
-                f"x1 has shape {self.shape} and x2 {x.shape}, expected {self.shape[1]} rows in x2",
-            )
-        dtype = self._common("matmul", x.dtype)
-        result = (self.shape[0], *x.shape[1:])
-        if 0 in result or self.indices.size == 0:
-            return zeros(result, dtype=dtype, device=self.backend)
-        rows, columns = self.blocksize
-        n = 1 if x.ndim == 1 else x.shape[1]
-        wide = FLOAT32 if dtype == FLOAT16 else dtype
-        lines = x.astype(wide, copy=False).reshape((self.shape[1] // columns, columns, n))
-        products = matmul(self._data.astype(wide, copy=False), take(lines, self.indices, axis=0))
-        count = self.indices.size
-        sums = structure.multiply(
-            self.indptr, structure.counted(count, self.backend),
-            ones(count, dtype=wide, device=self.backend), products.reshape((count, rows * n)),
-            count,
+        x, dtype = self._factor(other)
+        return structure.multiply(
+            self.indptr, self.indices, self._data.astype(dtype, copy=False), x,
+            self.shape[1] // self.blocksize[1],
         )  # fmt: skip
-        return sums.astype(dtype, copy=False).reshape(result)
 
     def to_scipy(self) -> Any:
         parts = (self._data.numpy(), self.indices.numpy(), self.indptr.numpy())

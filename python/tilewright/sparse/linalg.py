@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tilewright import _core
+from tilewright._core import InvalidArgument
 from tilewright.array import Array
-from tilewright.linalg import inv
 from tilewright.namespace.creation import asarray, zeros
 from tilewright.namespace.elementwise import sqrt, where
-from tilewright.namespace.linear import matmul
-from tilewright.namespace.manipulation import concat
 from tilewright.namespace.products import vecdot
-from tilewright.namespace.selection import nonzero, take
-from tilewright.operands import FLOAT16, INT32, invalid, shown, to_integer
-from tilewright.sparse import structure
+from tilewright.operands import INT32, invalid, shown, to_integer
+from tilewright.sparse.preconditioners import BlockJacobi, block_jacobi
 
 if TYPE_CHECKING:
-    from tilewright.sparse.base import SparseArray
+    from tilewright._core import Recording
 
 __all__ = ["BlockJacobi", "ConvergenceWarning", "Info", "bicgstab", "block_jacobi", "cg", "gmres"]
 
@@ -42,14 +40,15 @@ class Info(int):
     """0 where a solver converged, else how many steps it took; as SciPy has it.
 
     `residual` is the norm of b - A x, computed anew for the solution, `tolerance` what it was to
-    come below, and `iterations` the steps.
+come below, and `iterations` the steps. Of several right-hand sides the first two are NumPy's
+    arrays of one number each.
     """
 
-    residual: float
-    tolerance: float
+    residual: Any
+    tolerance: Any
     iterations: int
 
-    def __new__(cls, converged: bool, residual: float, tolerance: float, iterations: int) -> Info:
+    def __new__(cls, converged: bool, residual: Any, tolerance: Any, iterations: int) -> Info:
         made = super().__new__(cls, 0 if converged else max(iterations, 1))
         made.residual, made.tolerance, made.iterations = residual, tolerance, iterations
         return made
@@ -94,8 +93,9 @@ class System:
             invalid(call, f"b is {shown(b)}, expected an Array; write tw.asarray(b)")
         backend = like.backend
         b = b if isinstance(b, Array) else asarray(b, device=backend)
-        if b.shape != (self.n,):
+        if b.shape[:1] != (self.n,) or b.ndim > 2:
             invalid(call, f"b has shape {b.shape}, expected {(self.n,)} as A has rows")
+        self.shape = b.shape
         dtype = np.dtype(getattr(a, "dtype", b.dtype))
         if b.dtype.kind in "fc":
             dtype = np.result_type(dtype, b.dtype)
@@ -117,18 +117,20 @@ class System:
         self.every = to_integer(call, "check_every", check_every)
         if self.every < 1:
             invalid(call, f"check_every is {self.every}, expected 1 or more")
+        self.is_known = m is None or isinstance(m, str) or _is_known(m)
         self.precondition = self._preconditioner(m)
         size = self.norm(self.b)
-        self.tolerance = max(float(atol), float(rtol) * size)
-        if size == 0:  # the solution is 0, wherever one starts
-            self.start = zeros(self.n, dtype=self.dtype, device=self.backend)
+        self.tolerance: Any = np.maximum(float(atol), float(rtol) * size)
+        if np.any(size == 0):  # the solution is 0, wherever one starts
+            none = asarray(np.asarray(size == 0), device=self.backend)
+            self.start = where(none, 0 * self.b, self.start)
 
     def _start(self, x0: Any) -> Array:
         if x0 is None:
-            return zeros(self.n, dtype=self.dtype, device=self.backend)
+            return zeros(self.shape, dtype=self.dtype, device=self.backend)
         x = x0 if isinstance(x0, Array) else asarray(x0, device=self.backend)
-        if x.shape != (self.n,):
-            invalid(self.call, f"x0 has shape {x.shape}, expected {(self.n,)} as A has columns")
+        if x.shape != self.shape:
+            invalid(self.call, f"x0 has shape {x.shape}, expected {self.shape} as b has")
         return x.astype(self.dtype, copy=True)
 
     def _preconditioner(self, m: Preconditioner) -> Callable[[Array], Array]:
@@ -149,6 +151,8 @@ class System:
         if shape == (self.n,):
             inverse: Any = m if isinstance(m, Array) else asarray(m, device=self.backend)
             inverse = inverse.astype(self.dtype, copy=False)
+            if len(self.shape) == 2:
+                inverse = inverse.reshape((self.n, 1))
             return lambda r: inverse * r
         if shape != (self.n, self.n):
             invalid(
@@ -161,75 +165,34 @@ class System:
     def residual(self, x: Array) -> Array:
         return self.b - self.a @ x  # type: ignore[no-any-return]
 
-    def norm(self, x: Array) -> float:
-        """Read from the device."""
-        return math.sqrt(max(float(np.real(vecdot(x, x).item())), 0.0))
+    def dot(self, x: Array, y: Array) -> Array:
+        """Of each right-hand side."""
+        return vecdot(x, y, axis=-len(self.shape))
 
-    def is_small(self, norm: float) -> bool:
-        return norm <= self.tolerance
+    def norm(self, x: Array) -> Any:
+        """Read from the device: a number, or one of each right-hand side."""
+        squares = np.maximum(np.real(self.dot(x, x).numpy()).astype(np.float64), 0.0)
+        return np.sqrt(squares)[()]
 
-    def result(self, x: Array, residual: float, steps: int) -> tuple[Array, Info]:
+    def is_small(self, norm: Any) -> bool:
+        return bool(np.all(norm <= self.tolerance))
+
+    def is_nearer(self, norm: Any, before: Any) -> bool:
+        """Whether one of those that are not small enough is."""
+        return bool(np.any((norm < before) & (norm > self.tolerance)))
+
+    def result(self, x: Array, residual: Any, steps: int) -> tuple[Array, Info]:
         info = Info(self.is_small(residual), residual, self.tolerance, steps)
         if info:
+            worst = np.argmax(np.atleast_1d(residual - self.tolerance))
+            left, wanted = np.atleast_1d(residual)[worst], np.atleast_1d(self.tolerance)[worst]
             warnings.warn(
                 f"{self.call}: not converged after {steps} iterations: the residual is "
-                f"{residual:.3g}, expected {self.tolerance:.3g} or less",
+                f"{left:.3g}, expected {wanted:.3g} or less",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return x, info
-
-
-class BlockJacobi:
-    """The inverses of the square blocks along a matrix's diagonal, as a matrix, by
-    block_jacobi()."""
-
-    def __init__(self, inverses: Array, n: int) -> None:
-        self.inverses, self.shape = inverses, (n, n)
-        self.dtype = inverses.dtype
-
-    def __matmul__(self, x: Array) -> Array:
-        n, (count, size, _) = self.shape[0], self.inverses.shape
-        if x.shape[:1] != (n,) or x.ndim > 2:
-            invalid("matmul", f"x2 has shape {x.shape}, expected {n} rows")
-        columns = 1 if x.ndim == 1 else x.shape[1]
-        lines = x.reshape((n, columns))
-        if count * size != n:
-            behind = zeros((count * size - n, columns), dtype=x.dtype, device=x.backend)
-            lines = concat([lines, behind])
-        found = matmul(self.inverses, lines.reshape((count, size, columns)))
-        return found.reshape((count * size, columns))[:n].reshape(x.shape)
-
-
-def block_jacobi(A: SparseArray, blocksize: int, *, dtype: Any = None) -> BlockJacobi:
-    """A preconditioner M for the solvers: the inverses of the blocks of so many rows and columns
-    along A's diagonal, of which the last one may be smaller. LinAlgError where one has none."""
-    from tilewright.sparse import elements
-
-    call = "block_jacobi"
-    if not getattr(A, "_is_sparse", False):
-        invalid(call, f"A is {shown(A)}, expected a sparse array")
-    n = A.shape[0]
-    if A.shape[1] != n:
-        invalid(call, f"A has shape {A.shape}, expected a square matrix")
-    size = to_integer(call, "blocksize", blocksize)
-    if not 1 <= size <= max(n, 1):
-        invalid(call, f"blocksize is {size}, expected 1 to {max(n, 1)}")
-    wanted = structure.to_dtype(call, A.dtype if dtype is None else dtype)
-    if wanted == FLOAT16:
-        invalid(call, "dtype is float16, expected float32 or another that has inverses")
-    coo = elements.canonical(A)
-    count = -(-n // size)
-    blocks = zeros(count * size * size, dtype=wanted, device=A.backend)
-    (places,) = nonzero(coo.row // size == coo.col // size)
-    if places.size:
-        row, col = take(coo.row, places), take(coo.col, places)
-        data = take(coo.data, places).astype(wanted, copy=False)
-        blocks[row // size * (size * size) + row % size * size + col % size] = data
-    blocks = blocks.reshape((count, size, size), copy=False)
-    for i in range(n - (count - 1) * size if count else 0, size):
-        blocks[-1, i, i] = 1  # beyond the matrix
-    return BlockJacobi(inv(blocks), n)
 
 
 def _quotient(a: Array, b: Array) -> Array:
@@ -241,72 +204,129 @@ def _quotient(a: Array, b: Array) -> Array:
 Callback = Callable[[Array], Any] | None
 
 
-def _run(
-    system: System, callback: Callback, begin: Callable[[Array, Array], Any]
-) -> tuple[Array, Info]:
-    """Steps of a method until what it takes for the residual is small, and the residual is so
-    itself: where it is not, for rounding errors, the method starts again from there."""
-    x, steps = system.start, 0
-    r = system.residual(x)
-    norm = system.norm(r)
-    while not system.is_small(norm) and steps < system.most and math.isfinite(norm):
-        before = norm
-        state = begin(x, r)
-        while steps < system.most:
-            for _ in range(min(system.every, system.most - steps)):
-                x, r = state.step()
-                steps += 1
-                if callback is not None:
-                    callback(x)
-            guess = system.norm(r)
-            if system.is_small(guess) or not math.isfinite(guess):
-                break
-        r = system.residual(x)
-        norm = system.norm(r)
-        if not norm < 0.9 * before:
-            break  # no further by this precision
-    return system.result(x, norm, steps)
+class _Method:
+    """Steps that change x, r and what else a method goes on with in place, so that they can be
+    recorded."""
 
-
-class _ConjugateGradients:
     def __init__(self, system: System, x: Array, r: Array) -> None:
-        self.system, self.x, self.r = system, x, r
-        z = system.precondition(r)
-        self.p, self.rz = z, vecdot(r, z)
+        self.system = system
+        self.x, self.r = self._own(x), self._own(r)
 
-    def step(self) -> tuple[Array, Array]:
-        q = self.system.a @ self.p
-        alpha = _quotient(self.rz, vecdot(self.p, q))
-        self.x = self.x + alpha * self.p
-        self.r = self.r - alpha * q
-        z = self.system.precondition(self.r)
-        rz = vecdot(self.r, z)
-        self.p = z + _quotient(rz, self.rz) * self.p
-        self.rz = rz
-        return self.x, self.r
+    def _own(self, x: Array) -> Array:
+        own = zeros(x.shape, dtype=self.system.dtype, device=self.system.backend)
+        own[...] = x
+        return own
+
+    def step(self) -> None:
+        raise NotImplementedError
 
 
-class _BiConjugateGradients:
+class _ConjugateGradients(_Method):
     def __init__(self, system: System, x: Array, r: Array) -> None:
-        self.system, self.x, self.r = system, x, r
-        self.shadow, self.p, self.rho = r, r, vecdot(r, r)
+        super().__init__(system, x, r)
+        z = system.precondition(self.r)
+        self.p, self.rz = self._own(z), self._own(system.dot(self.r, z))
 
-    def step(self) -> tuple[Array, Array]:
+    def step(self) -> None:
+        system, p = self.system, self.p
+        q = system.a @ p
+        alpha = _quotient(self.rz, system.dot(p, q))
+        self.x += alpha * p
+        self.r -= alpha * q
+        z = system.precondition(self.r)
+        rz = system.dot(self.r, z)
+        p *= _quotient(rz, self.rz)
+        p += z
+        self.rz[...] = rz
+
+
+class _BiConjugateGradients(_Method):
+    def __init__(self, system: System, x: Array, r: Array) -> None:
+        super().__init__(system, x, r)
+        self.shadow, self.p = self._own(r), self._own(r)
+        self.rho = self._own(system.dot(r, r))
+
+    def step(self) -> None:
         system = self.system
         p = system.precondition(self.p)
         v = system.a @ p
-        alpha = _quotient(self.rho, vecdot(self.shadow, v))
+        alpha = _quotient(self.rho, system.dot(self.shadow, v))
         s = self.r - alpha * v
         t_of = system.precondition(s)
         t = system.a @ t_of
-        omega = _quotient(vecdot(t, s), vecdot(t, t))
-        self.x = self.x + alpha * p + omega * t_of
-        self.r = s - omega * t
-        rho = vecdot(self.shadow, self.r)
+        omega = _quotient(system.dot(t, s), system.dot(t, t))
+        self.x += alpha * p + omega * t_of
+        self.r[...] = s - omega * t
+        rho = system.dot(self.shadow, self.r)
         beta = _quotient(rho, self.rho) * _quotient(alpha, omega)
-        self.p = self.r + beta * (self.p - omega * v)
-        self.rho = rho
-        return self.x, self.r
+        self.p[...] = self.r + beta * (self.p - omega * v)
+        self.rho[...] = rho
+
+
+class _Steps:
+    """The steps of a method, recorded once where all that they do is this package's."""
+
+    def __init__(self, method: _Method, callback: Callback) -> None:
+        self.method, self.callback = method, callback
+        system = method.system
+        self.is_recorded = callback is None and _is_known(system.a) and system.is_known
+        self.recording: Recording | None = None
+
+    def run(self, count: int) -> None:
+        for _ in range(count):
+            if self.is_recorded and self.recording is None:
+                self._record()
+            if self.recording is not None:
+                self.recording.replay()
+                continue
+            self.method.step()
+            if self.callback is not None:
+                self.callback(self.method.x.copy())
+
+    def _record(self) -> None:
+        before = _core._set_deferred_here(True)
+        try:
+            with self.method.system.backend.record() as recording:
+                self.method.step()
+            self.recording = recording
+        except InvalidArgument:  # another thread records
+            self.is_recorded = False
+        finally:
+            _core._set_deferred_here(before)
+
+
+def _is_known(matrix: Any) -> bool:
+    """Whether products with it only queue work."""
+    return isinstance(matrix, (Array, BlockJacobi)) or (
+        getattr(matrix, "_is_sparse", False) and matrix.format in ("csr", "csc", "bsr")
+    )
+
+
+def _run(
+    system: System, callback: Callback, method: Callable[[System, Array, Array], _Method]
+) -> tuple[Array, Info]:
+    """Steps of a method until what it takes for the residual is small, and the residual is so
+    itself: where it is not, for rounding errors, the method starts again from there."""
+    x, taken = system.start, 0
+    r = system.residual(x)
+    norm = system.norm(r)
+    while not system.is_small(norm) and taken < system.most and np.all(np.isfinite(norm)):
+        before = norm
+        state = method(system, x, r)
+        steps = _Steps(state, callback)
+        while taken < system.most:
+            count = min(system.every, system.most - taken)
+            steps.run(count)
+            taken += count
+            guess = system.norm(state.r)
+            if system.is_small(guess) or not np.all(np.isfinite(guess)):
+                break
+        x = state.x
+        r = system.residual(x)
+        norm = system.norm(r)
+        if not system.is_nearer(norm, 0.9 * before):
+            break  # no further by this precision
+    return system.result(x, norm, taken)
 
 
 def cg(
@@ -322,11 +342,12 @@ def cg(
     check_every: int = EVERY,
 ) -> tuple[Array, Info]:
     """x of A x = b by conjugate gradients, A symmetric or Hermitian and positive definite, until
-    the residual's norm is at most max(rtol * norm(b), atol). M is about the inverse of A: a matrix,
+    the residual's norm is at most max(rtol * norm(b), atol). b may be a matrix, whose columns are
+    solved for side by side. M is about the inverse of A: a matrix,
     a vector of its diagonal, or "jacobi" for that of A. Gives x and an Info: 0 where it converged.
     The residual is read every `check_every` steps."""
     system = System("cg", A, b, x0, rtol, atol, maxiter, M, check_every)
-    return _run(system, callback, lambda x, r: _ConjugateGradients(system, x, r))
+    return _run(system, callback, _ConjugateGradients)
 
 
 def bicgstab(
@@ -343,7 +364,7 @@ def bicgstab(
 ) -> tuple[Array, Info]:
     """cg() for any square matrix, by stabilised biconjugate gradients."""
     system = System("bicgstab", A, b, x0, rtol, atol, maxiter, M, check_every)
-    return _run(system, callback, lambda x, r: _BiConjugateGradients(system, x, r))
+    return _run(system, callback, _BiConjugateGradients)
 
 
 def gmres(
@@ -369,7 +390,7 @@ def gmres(
     x, cycles = system.start, 0
     r = system.residual(x)
     norm = system.norm(r)
-    while not system.is_small(norm) and cycles < system.most and math.isfinite(norm):
+    while not system.is_small(norm) and cycles < system.most and np.all(np.isfinite(norm)):
         before = norm
         x = x + system.precondition(_minimal(system, r, norm, deep))
         cycles += 1
@@ -377,14 +398,16 @@ def gmres(
             callback(x)
         r = system.residual(x)
         norm = system.norm(r)
-        if not norm < before:
+        if not system.is_nearer(norm, before):
             break
     return system.result(x, norm, cycles)
 
 
-def _minimal(system: System, r: Array, norm: float, deep: int) -> Array:
+def _minimal(system: System, r: Array, norm: Any, deep: int) -> Array:
     """Of the space that r and its products span, what leaves the least residual. Only the small
     matrix of the basis comes to the host."""
+    if len(system.shape) == 2:
+        return _minimal_of_each(system, r, norm, deep)
     basis = zeros((deep + 1, system.n), dtype=system.dtype, device=system.backend)
     upper = zeros((deep + 1, deep), dtype=system.dtype, device=system.backend)
     basis[0] = r / norm
@@ -405,3 +428,32 @@ def _minimal(system: System, r: Array, norm: float, deep: int) -> Array:
         return zeros(system.n, dtype=system.dtype, device=system.backend)
     y = np.linalg.lstsq(host, right, rcond=None)[0]
     return asarray(y.astype(system.dtype), device=system.backend) @ basis[:deep]
+
+
+def _minimal_of_each(system: System, r: Array, norm: Any, deep: int) -> Array:
+    """The same for each right-hand side, of which those that are 0 stay so."""
+    n, count = system.shape
+    made: dict[str, Any] = {"dtype": system.dtype, "device": system.backend}
+    basis, upper = zeros((count, deep + 1, n), **made), zeros((count, deep + 1, deep), **made)
+    length = sqrt(system.dot(r, r).real).astype(system.dtype, copy=False)
+    basis[:, 0] = (r * _quotient(length * 0 + 1, length)).mT
+    for j in range(deep):
+        known = basis[:, : j + 1]
+        w = (system.a @ system.precondition(basis[:, j].mT)).mT.reshape((count, n, 1))
+        for _ in range(2):  # once more, against rounding errors
+            along = known.conj() @ w
+            w = w - known.mT @ along
+            upper[:, : j + 1, j] += along.reshape((count, j + 1))
+        w = w.reshape((count, n))
+        length = sqrt(vecdot(w, w).real).astype(system.dtype, copy=False).reshape((count, 1))
+        upper[:, j + 1, j] = length.reshape((count,))
+        basis[:, j + 1] = w * _quotient(length * 0 + 1, length)
+    host = upper.numpy()
+    y = np.zeros((count, deep, 1), host.dtype)
+    for i, one in enumerate(host):
+        right = np.zeros(deep + 1, host.dtype)
+        right[0] = norm[i]
+        if np.isfinite(one).all():
+            y[i, :, 0] = np.linalg.lstsq(one, right, rcond=None)[0]
+    found = basis[:, :deep].mT @ asarray(y.astype(system.dtype), device=system.backend)
+    return found.reshape((count, n)).mT

@@ -34,6 +34,16 @@ DTYPES = (
     np.dtype(np.complex128),
 )
 MOST = 2**31 - 1
+_PARTS = {
+    one: parts_dtype(one).name if one.kind == "c" else one.name for one in DTYPES
+}
+
+
+def parts_name(dtype: np.dtype[Any]) -> str:
+    """Of the numbers that elements consist of."""
+    return _PARTS[dtype]
+
+
 INT64 = np.dtype(np.int64)
 
 
@@ -199,21 +209,47 @@ def multiply(
     alpha: float = 1.0,
     beta: float = 0.0,
 ) -> Array:
-    """alpha * A x + beta * y of a matrix in CSR, x a vector or a matrix of A's dtype."""
-    backend, rows = x.backend, indptr.size - 1
+    """alpha * A x + beta * y of a matrix in CSR, or with `data` of [blocks, rows, columns] in BSR:
+    `cols` counts blocks then. x, of A's dtype, is a vector, a matrix, or a batch of matrices."""
+    backend, dtype, shape = x.backend, data.dtype, x.shape
     x = x._contiguous()
-    n = 1 if x.ndim == 1 else x.shape[1]
+    n = 1 if len(shape) == 1 else shape[-1]
+    rows = indptr.size - 1
+    block = data.shape[1:] if data.ndim == 3 else (1, 1)
+    lines = rows * block[0]
     if y is None:
-        y = backend._new((rows, *x.shape[1:]), data.dtype)
-    if y.size:
-        is_complex = data.dtype.kind == "c"
-        parts = parts_dtype(data.dtype) if is_complex else data.dtype
-        none = 0  # the handle of what has no elements
-        backend.sparse_matmul(
-            indptr, indices if indices.size else none, data if data.size else none,
-            x if x.size else none, y, rows, cols, data.size, n, n, n, alpha, beta, is_complex,
-            parts.name,
-        )  # fmt: skip
+        of_y = (lines,) if len(shape) == 1 else (*shape[:-2], lines, n)
+        y = backend._new(of_y, dtype)
+    if y.size == 0:
+        return y
+    batch = shape[0] if len(shape) == 3 else 1
+    is_complex = dtype.kind == "c"
+    none = 0  # the handle of what has no elements
+    nnz = indices.size
+    backend.sparse_matmul(
+        indptr, indices if nnz else none, data if nnz else none, x if x.size else none, y, rows,
+        cols, nnz, n, n, n, alpha, beta, is_complex, parts_name(dtype), block[0], block[1],
+        batch, 0, 0, 0, cols * block[1] * n, lines * n,
+    )  # fmt: skip
+    return y
+
+
+def multiply_each(indptr: Array, indices: Array, data: Array, x: Array, cols: int) -> Array:
+    """The products of matrices in CSR, `data` of [matrices, elements], of one pattern or of one
+    each, with as many matrices [matrices, cols, n], or with the same one, [cols, n]."""
+    backend, dtype = x.backend, data.dtype
+    x = x._contiguous()
+    (count, nnz), (rows, n) = data.shape, (indptr.shape[-1] - 1, x.shape[-1])
+    y: Array = backend._new((count, rows, n), dtype)
+    if y.size == 0:
+        return y
+    none = 0
+    backend.sparse_matmul(
+        indptr, indices if nnz else none, data if nnz else none, x if x.size else none, y, rows,
+        cols, nnz, n, n, n, 1.0, 0.0, dtype.kind == "c", parts_name(dtype), 1, 1, count,
+        rows + 1 if indptr.ndim == 2 else 0, nnz if indices.ndim == 2 else 0, nnz,
+        cols * n if x.ndim == 3 else 0, rows * n,
+    )  # fmt: skip
     return y
 
 
