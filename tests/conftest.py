@@ -26,7 +26,7 @@ SAMPLED = {HERE / "conformance": 4, HERE / "webgpu": 3}
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of a test's cases `./dev test` runs one in n of each device, drawn by name, and at least one;
     the others are exhaustive. n is what the test is marked with, sampled(n), or SAMPLED's of its
     folder."""
@@ -41,6 +41,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         drawn = sorted(cases, key=lambda case: zlib.crc32(case.name.encode()))
         for case in drawn[-(-len(cases) // share_of(cases[0])) :]:
             case.add_marker(pytest.mark.exhaustive)
+    draw = os.environ.get("TILEWRIGHT_TEST_DRAW")
+    if draw:
+        leave_to_others(config, items, draw)
+
+
+def leave_to_others(config: pytest.Config, items: list[pytest.Item], draw: str) -> None:
+    """SEED/N leaves one in N of the exhaustive tests here, and the others to runs of other seeds."""
+    seed, _, n = draw.rpartition("/")
+    left = [
+        item
+        for item in items
+        if item.get_closest_marker("exhaustive")
+        and zlib.crc32(f"{seed} {item.nodeid}".encode()) % int(n)
+    ]
+    gone = set(left)
+    items[:] = [item for item in items if item not in gone]
+    if left:
+        config.hook.pytest_deselected(items=left)
 
 
 def share_of(item: pytest.Function) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,7 @@ SANITIZERS = {
 # Of what a failed test said, at the end of the run.
 LINES_OF_A_FAILURE = 6
 # On all backends at once, which share the processor.
-FUZZ_MINUTES = 10
+FUZZ_MINUTES, FUZZ_MINUTES_OF_A_DRAW = 10, 5
 
 CONFORMANCE_PARTS = 3
 
@@ -64,6 +65,12 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="also what is marked exhaustive, and the C++ tests with sanitizers",
     )
     parser.add_argument(
+        "--draw",
+        type=int,
+        metavar="N",
+        help="as --all, with one in N of the exhaustive tests, drawn anew for each commit",
+    )
+    parser.add_argument(
         "--sanitize",
         action="store_true",
         help=f"the C++ tests alone, with {', then with '.join(SANITIZERS.values())}",
@@ -73,8 +80,13 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def call(options: argparse.Namespace, rest: list[str]) -> int:
     environment = Environment()
-    if rest and (options.all or options.sanitize):
-        raise Failed(f"--all and --sanitize run tests of their own; leave out {' '.join(rest)}")
+    every = options.all or options.draw is not None
+    if rest and (every or options.sanitize):
+        raise Failed(
+            f"--all, --draw and --sanitize run tests of their own; leave out {' '.join(rest)}"
+        )
+    if options.draw is not None and options.draw < 1:
+        raise Failed(f"--draw is {options.draw}, expected 1 or more")
     if options.sanitize:
         return report(sanitized(environment))
     environment.install_project(with_cpp_tests=not rest)
@@ -91,10 +103,12 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
     if intel_gpu.RUNS_HERE and (not rest or "intel_gpu" in " ".join(rest)):
         intel_gpu.install()
     say("Python tests")
-    total += pytest(environment, rest, level_zero, exhaustive=options.all)
-    if options.all:
+    if options.draw is not None:
+        level_zero = level_zero | {"TILEWRIGHT_TEST_DRAW": f"{commit()}/{options.draw}"}
+    total += pytest(environment, rest, level_zero, exhaustive=every)
+    if every:
         total += sanitized(environment)
-        total += fuzzed(environment)
+        total += fuzzed(environment, FUZZ_MINUTES if options.all else FUZZ_MINUTES_OF_A_DRAW)
     return report(total)
 
 
@@ -134,13 +148,21 @@ def sanitized(environment: Environment) -> Count:
     return total
 
 
-def fuzzed(environment: Environment) -> Count:
+def commit() -> str:
+    """What is drawn by: the commit, or nothing outside a repository."""
+    done = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+def fuzzed(environment: Environment, minutes: int) -> Count:
     """One test for each process of random calls: a fault is a failure. The same calls each time, as
     far as the time reaches."""
     import fuzz
 
     total = Count()
-    for one in fuzz.run(environment, FUZZ_MINUTES):
+    for one in fuzz.run(environment, minutes):
         faults = [(f"fuzz: {one.backend}", "a fault, printed above")] * one.faults
         total += Count(passed=max(one.processes - one.faults, 0), failed=faults)
     return total

@@ -120,7 +120,7 @@ struct Launches {
 
 void Launches::short_rows() const {
   // As in sparse_stage.wgsl.
-  const Size items = r.dtype == DType::float64 ? (r.is_complex ? 2 : 4) : r.is_complex ? 4 : 8;
+  const Size items = r.dtype == DType::float64 ? (r.is_complex ? 2 : 4) : r.is_complex ? 4 : 6;
   const Size staged = items * rows_group, piece = staged / 2;
   Size share = r.nnz == 0 ? rows_group : staged * filled / of_room * r.rows / r.nnz;
   share = std::min(

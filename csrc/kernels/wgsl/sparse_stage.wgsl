@@ -2,7 +2,7 @@
 // of which a row may have ROOM. Longer ones are added up in pieces of PIECE elements: each of these
 // rows has the first element of some piece.
 // Variables: GROUP, T, COMPLEX.
-#let ITEMS = 8
+#let ITEMS = 6
 #if T == "f64" || COMPLEX
 #let ITEMS = 4
 #end
