@@ -117,6 +117,8 @@ ConvSums sums_of(const Conv2dRequest& r) {
     s.b.minor = channels;
     s.result = r.output;
     s.bias = r.bias;
+    s.activation = r.activation;
+    s.slope = r.slope;
     s.planes = output.planes;
     s.minors = r.filters;
     s.planes_of_group = filters;

@@ -59,6 +59,8 @@ struct ConvSums {
   Size depth;
   Meetings rows, columns;
   DType dtype;
+  Activation activation = Activation::none;
+  float slope = 0;
 
   Size height() const { return static_cast<Size>(rows.of.size()); }
   Size width() const { return static_cast<Size>(columns.of.size()); }

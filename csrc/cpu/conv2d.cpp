@@ -231,14 +231,25 @@ class Runner {
             product.output = planes_of_target + (block.row - c_.rows.begin) * planes_.width;
             product.output_stride = static_cast<std::size_t>(target_plane);
             kernels().linear.tap_product(product);
+            activate(product);
             continue;
           }
         }
         product.output = results;
         product.output_stride = positions;
         kernels().linear.tap_product(product);
+        activate(product);
         unpack(product, phase, block, planes_of_target, target_plane);
       }
+    }
+  }
+
+  /// While the results are in the first-level cache.
+  void activate(const TapProduct& product) const {
+    if (c_.activation == Activation::none) return;
+    for (std::size_t f = 0; f < product.filters; ++f) {
+      kernels().activate(c_.activation, c_.slope, product.output + f * product.output_stride,
+                         product.positions);
     }
   }
 

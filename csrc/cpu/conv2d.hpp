@@ -100,6 +100,8 @@ struct Correlation {
   Size group_stride, filter_stride, channel_stride, row_stride;  ///< of the weights
   const float* start;                                            ///< of all filters, or null
   T* target;
+  Activation activation = Activation::none;  ///< of what start and sums come to
+  float slope = 0;
 };
 
 template <class T>

@@ -32,6 +32,8 @@ void forward(const Conv2dRequest& r, const float* weights, const float* bias, Me
       .row_stride = r.filter_width,
       .start = bias,
       .target = data<T>(r.output),
+      .activation = r.activation,
+      .slope = r.slope,
   });
 }
 

@@ -22,17 +22,30 @@ void normalize_rows(const NormRequest& r, ScaleOf&& scale_of) {
     constexpr std::size_t worth_streaming = 256;
     const auto rows = static_cast<std::size_t>(r.rows);
     const auto cols = static_cast<std::size_t>(r.cols);
-    const T* weight = data<T>(r.weight);
+    const T* weight = r.weight ? data<T>(r.weight) : nullptr;
     const T* bias = r.bias ? data<T>(r.bias) : nullptr;
-    const Store how =
-        cols < worth_streaming ? Store::cached : store_for(rows * cols * sizeof(T), r.x == r.out);
+    // Where nobody wants the sums they are kept where the results go.
+    const BufferRange& sums = r.sum ? r.sum : r.out;
+    const BufferRange& source = r.residual ? sums : r.x;
+    const Store how = cols < worth_streaming ? Store::cached
+                                             : store_for(rows * cols * sizeof(T), source == r.out);
     for_rows(rows, cols, [&](std::size_t row) {
-      const T* x = data<T>(r.x) + row * cols;
+      const T* x = data<T>(source) + row * cols;
       T* out = data<T>(r.out) + row * cols;
+      if (r.residual) {
+        const T* added = data<T>(r.x) + row * cols;
+        const T* to = data<T>(r.residual) + row * cols;
+        T* sum = data<T>(sums) + row * cols;
+        for_chunks(cols, [&](std::size_t begin, std::size_t length) {
+          kernels_for<T>().binary(BinaryOp::add, {added + begin, false}, {to + begin, false},
+                                  sum + begin, length, Store::cached);
+        });
+      }
       const RowScale scale = scale_of(x, cols, static_cast<double>(r.eps));
       for_chunks(cols, [&](std::size_t begin, std::size_t length) {
         kernels_for<T>().normalize(x + begin, length, scale.centre, scale.offset, scale.factor,
-                                   weight + begin, bias ? bias + begin : nullptr, out + begin, how);
+                                   weight ? weight + begin : nullptr, bias ? bias + begin : nullptr,
+                                   out + begin, how);
       });
     });
   });

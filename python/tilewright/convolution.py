@@ -38,9 +38,12 @@ class ConvolutionOps(Operands):
         dilation: IntOrPair = 1,
         groups: int = 1,
         *,
+        activation: str = "none",
+        slope: float = 0.01,
         out: Array | None = None,
     ) -> Array:
-        """x [N,C,H,W] with the filters w [K,C/groups,R,S] and bias [K]; gives [N,K,P,Q]."""
+        """x [N,C,H,W] with the filters w [K,C/groups,R,S] and bias [K]; gives [N,K,P,Q], or what an
+        Activation makes of it, of leaky_relu with a slope."""
         if bias is None:
             image, filters = self._read("conv2d", x=x, w=w)
             offsets = None
@@ -76,7 +79,7 @@ class ConvolutionOps(Operands):
         result = self._result("conv2d", out, shape, image.dtype, *inputs)
         self.conv2d_forward(
             image, image.shape, filters, filters.shape, result, shape, steps, pads, gaps,
-            groups, offsets, image.stored_as,
+            groups, offsets, image.stored_as, activation, slope,
         )  # fmt: skip
         return result
 

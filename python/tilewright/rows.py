@@ -40,36 +40,42 @@ class RowOps(Operands):
 
     @overload
     def rmsnorm(
-        self, x: ArrayLike, weight: ArrayLike, eps: float = 1e-5, *, out: Array | None = None
-    ) -> Array: ...
+        self, x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-5, *,
+        out: Array | None = None,
+    ) -> Array: ...  # fmt: skip
     @overload
     def rmsnorm(
         self,
         x: BufferLike,
-        weight: BufferLike,
+        weight: BufferLike | None,
         out: BufferLike,
         rows: int,
         cols: int,
         eps: float,
         dtype: str = "float32",
+        residual: BufferLike | None = None,
+        sum: BufferLike | None = None,
     ) -> None: ...
-    @also_trait_call("x weight out rows cols eps")
+    @also_trait_call("x weight out rows cols eps", "dtype residual sum")
     def rmsnorm(
-        self, x: ArrayLike, weight: ArrayLike, eps: float = 1e-5, *, out: Array | None = None
-    ) -> Array:
+        self, x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-5, *,
+        out: Array | None = None,
+    ) -> Array:  # fmt: skip
         """x * weight / sqrt(mean(x^2) + eps) along the last axis."""
-        operand, scales = self._read("rmsnorm", x=x, weight=weight)
-        rows, cols = self._rows("rmsnorm", operand, weight=scales)
-        result = self._result("rmsnorm", out, operand.shape, operand.dtype, scales)
-        super().rmsnorm(operand, scales, result, rows, cols, eps, operand.stored_as)
+        operand, parameters = self._with_parameters("rmsnorm", x, weight=weight)
+        rows, cols = self._rows("rmsnorm", operand, **parameters)
+        result = self._result("rmsnorm", out, operand.shape, operand.dtype, *parameters.values())
+        super().rmsnorm(
+            operand, parameters.get("weight"), result, rows, cols, eps, operand.stored_as
+        )
         return result
 
     @overload
     def layer_norm(
         self,
         x: ArrayLike,
-        weight: ArrayLike,
-        bias: ArrayLike,
+        weight: ArrayLike | None = None,
+        bias: ArrayLike | None = None,
         eps: float = 1e-5,
         *,
         out: Array | None = None,
@@ -78,30 +84,43 @@ class RowOps(Operands):
     def layer_norm(
         self,
         x: BufferLike,
-        weight: BufferLike,
-        bias: BufferLike,
+        weight: BufferLike | None,
+        bias: BufferLike | None,
         out: BufferLike,
         rows: int,
         cols: int,
         eps: float,
         dtype: str = "float32",
+        residual: BufferLike | None = None,
+        sum: BufferLike | None = None,
     ) -> None: ...
-    @also_trait_call("x weight bias out rows cols eps")
+    @also_trait_call("x weight bias out rows cols eps", "dtype residual sum")
     def layer_norm(
         self,
         x: ArrayLike,
-        weight: ArrayLike,
-        bias: ArrayLike,
+        weight: ArrayLike | None = None,
+        bias: ArrayLike | None = None,
         eps: float = 1e-5,
         *,
         out: Array | None = None,
     ) -> Array:
         """(x - mean(x)) / sqrt(var(x) + eps) * weight + bias along the last axis."""
-        operand, scales, offsets = self._read("layer_norm", x=x, weight=weight, bias=bias)
-        rows, cols = self._rows("layer_norm", operand, weight=scales, bias=offsets)
-        result = self._result("layer_norm", out, operand.shape, operand.dtype, scales, offsets)
-        super().layer_norm(operand, scales, offsets, result, rows, cols, eps, operand.stored_as)
+        operand, parameters = self._with_parameters("layer_norm", x, weight=weight, bias=bias)
+        rows, cols = self._rows("layer_norm", operand, **parameters)
+        result = self._result("layer_norm", out, operand.shape, operand.dtype, *parameters.values())
+        super().layer_norm(
+            operand, parameters.get("weight"), parameters.get("bias"), result, rows, cols, eps,
+            operand.stored_as,
+        )  # fmt: skip
         return result
+
+    def _with_parameters(
+        self, call: str, x: ArrayLike, **parameters: ArrayLike | None
+    ) -> tuple[Array, dict[str, Array]]:
+        """x, and the parameters that are given."""
+        given = {name: one for name, one in parameters.items() if one is not None}
+        operand, *others = self._read(call, x=x, **given)
+        return operand, dict(zip(given, others, strict=True))
 
     @staticmethod
     def _rows(call: str, x: Array, **parameters: Array) -> tuple[int, int]:

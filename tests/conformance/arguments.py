@@ -95,7 +95,7 @@ OPTIONAL = {
     "bias", "clip", "final_cell", "final_hidden", "initial_cell", "initial_hidden", "kv_heads",
     "kv_lengths", "kv_starts", "lengths", "mask", "output_dtype", "page_size", "page_table",
     "pages", "peepholes", "places", "positions", "projected", "projection", "q_starts",
-    "rotary_dim", "turns", "value_dim", "window_left", "window_right",
+    "residual", "rotary_dim", "sum", "turns", "value_dim", "weight", "window_left", "window_right",
 }  # fmt: skip
 
 DTYPE = Name("float32", also_wrong=("int32", "float64"))

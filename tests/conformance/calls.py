@@ -136,6 +136,8 @@ CALLS: dict[str, Call] = {
         **_window,
         "bias": In(4 * 6),
         "dtype": DTYPE,
+        "activation": Name("leaky_relu", also_wrong=("square",)),
+        "slope": Number(0.1, wrong=(np.nan, np.inf, -np.inf)),
     },
     "conv2d_backward_data": {
         "grad_output": In(_Y),
@@ -222,6 +224,8 @@ CALLS: dict[str, Call] = {
         "cols": Size(3),
         "eps": Number(1e-5, wrong=(-1e-5, np.nan, np.inf, -np.inf)),
         "dtype": DTYPE,
+        "residual": In(4 * 6),
+        "sum": Out(4 * 6, may_be=("residual",)),
     },
     "layer_norm": {
         "x": In(4 * 6),
@@ -232,6 +236,8 @@ CALLS: dict[str, Call] = {
         "cols": Size(3),
         "eps": Number(1e-5, wrong=(-1e-5, np.nan, np.inf, -np.inf)),
         "dtype": DTYPE,
+        "residual": In(4 * 6),
+        "sum": Out(4 * 6, may_be=("residual",)),
     },
     "silu": {
         "input": In(4 * 5),

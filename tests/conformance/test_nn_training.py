@@ -81,6 +81,7 @@ def test_launches(be: Backend) -> None:
     )
     rows, by_rows, weight = x.reshape(8, -1), g.reshape(8, -1), tw.ones(6, device=be)
     mean, var = tw.zeros(6, device=be), tw.ones(6, device=be)
+    filters, bias = tw.ones((2, 6, 3, 3), device=be), tw.ones(2, device=be)
     result, rng = nn.softmax(rows), tw.random.default_rng(1, device=be)
     by_pooled, places = nn.max_pool2d(x, 2, return_indices=True)
     statistics = nn.batch_norm(x, training=True, return_statistics=True)[1:]
@@ -106,6 +107,9 @@ def test_launches(be: Backend) -> None:
         (1, lambda: nn.layer_norm(x, 4)),
         (1, lambda: nn.layer_norm_backward(g, x, 4)),
         (1, lambda: nn.rms_norm(x, 4)),
+        (1, lambda: nn.add_layer_norm(x, g, 4)),
+        (1, lambda: nn.add_rms_norm(x, g, 4)),
+        (1, lambda: nn.conv2d(x, filters, bias, activation="silu")),
         (1 if be.name == "cpu" else 2, lambda: nn.dropout(rows, rng=rng)),
         (1, lambda: nn.max_pool2d(x, 2)),
         (1, lambda: nn.max_pool2d(x, 2, return_indices=True)),

@@ -22,9 +22,12 @@ FLAGS = {"pvc": "-ze-intel-enable-auto-large-GRF-mode"}
 ALWAYS = "-cl-fp32-correctly-rounded-divide-sqrt"
 # What specialization constants are in launches; modules as they come have 1 for each.
 CONSTANTS = {
+    "ACTIVATION": range(10),
     "ADAPTIVE": (0, 1),
+    "ALIGNED": (0, 1),
     "AT_END": (1,),
     "AXES": (1, 4),
+    "BIAS": (0, 1),
     "BYTES": (1, 2, 4, 8),
     "CAP": (1,),
     "CAUSAL": (0, 1),
@@ -41,6 +44,7 @@ CONSTANTS = {
     "MASK": (0, 2),
     "OP": range(7),
     "PADDED": (0, 1),
+    "PADDING": (0, 1, 2),
     "PAGED": (1,),
     "PAIRS": (0, 1),
     "RAGGED": (0, 1),
@@ -51,9 +55,11 @@ CONSTANTS = {
     "SCATTER": (0, 1),
     "SIGNED": (0, 1),
     "SMALL": (0, 1),
+    "SUM": (0, 1),
     "TA": (0, 1),
     "VECTORS": (2, 8),
     "WALKERS": (16, 128),
+    "WEIGHT": (0, 1),
     "WHOLE": (0, 1),
     "WIDE": (0, 1),
 }

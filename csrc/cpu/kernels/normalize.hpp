@@ -7,14 +7,15 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 template <class T>
 static void normalize(const T* x, std::size_t n, float centre, float offset, float factor,
                       const T* weight, const T* bias, T* output, Store how) {
-  if (bias == nullptr) {
-    return generate(output, n, how, [=](auto read) {
-      return ((read(x) - centre) - offset) * factor * read(weight);
-    });
+  const auto scaled = [=](auto read) { return ((read(x) - centre) - offset) * factor; };
+  if (weight == nullptr && bias == nullptr) return generate(output, n, how, scaled);
+  if (weight == nullptr) {
+    return generate(output, n, how, [=](auto read) { return scaled(read) + read(bias); });
   }
-  generate(output, n, how, [=](auto read) {
-    return ((read(x) - centre) - offset) * factor * read(weight) + read(bias);
-  });
+  if (bias == nullptr) {
+    return generate(output, n, how, [=](auto read) { return scaled(read) * read(weight); });
+  }
+  generate(output, n, how, [=](auto read) { return scaled(read) * read(weight) + read(bias); });
 }
 
 template <class T>

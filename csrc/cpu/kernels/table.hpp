@@ -62,7 +62,7 @@ struct ElementKernels {
   void (*scaled_exp_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
                           const float* shift, const float* factor, T* output);
 
-  /// (x - centre - offset) * factor * weight + bias; bias may be null.
+  /// (x - centre - offset) * factor * weight + bias; both may be null.
   void (*normalize)(const T* x, std::size_t n, float centre, float offset, float factor,
                     const T* weight, const T* bias, T* output, Store how);
   /// Rotates the pairs (i, i + half), or (2i, 2i + 1), by the angles of cos and sin, or with a
@@ -82,6 +82,8 @@ struct KernelTable {
   ElementKernels<float> float32;
   ElementKernels<Half> float16;
   LinearKernels linear;
+  /// In place; leaky_relu multiplies by slope.
+  void (*activate)(Activation activation, float slope, float* x, std::size_t n);
   FftKernels<float> fft32;
   FftKernels<double> fft64;
 };

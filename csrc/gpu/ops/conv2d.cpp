@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <string>
 
 #include "gpu/backend.hpp"
 #include "gpu/plan.hpp"
@@ -61,8 +62,8 @@ void GpuBackend::conv_product(const Conv2dRequest& r, const ConvProduct& p) {
         (bias ? 1 : 0)) *
            2 +
        half_bit(r.dtype)) *
-          2 +
-      half_bit(p.output_dtype);
+          32 +
+      static_cast<std::uint32_t>(r.activation) * 2 + half_bit(p.output_dtype);
   const auto fill = [&](TemplateVariables& v) {
     set_common(v, r.dtype);
     v["TO"] = type_name(p.output_dtype);
@@ -70,6 +71,7 @@ void GpuBackend::conv_product(const Conv2dRequest& r, const ConvProduct& p) {
     v["LANES"] = std::int64_t{lanes};
     v["B_DEEP"] = std::int64_t{p.b_along_depth};
     v["BIAS"] = std::int64_t{bias};
+    if (r.op == ConvOp::forward) v["ACTIVATION"] = std::string(to_string(r.activation));
     v["BM"] = std::int64_t{tile.bm};
     v["BN"] = std::int64_t{tile.bn};
     v["BK"] = std::int64_t{depth_step};
@@ -81,6 +83,8 @@ void GpuBackend::conv_product(const Conv2dRequest& r, const ConvProduct& p) {
     std::uint32_t m, n, k, pieces, piece, tiles_n, first, col_y, col_z, deep_y, deep_z, filters,
         channels, groups, height, width, filter_height, filter_width, out_height, out_width,
         stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    float slope;
+    std::uint32_t zero;
   } params{u32(p.rows),
            u32(p.columns),
            u32(p.depth),
@@ -106,7 +110,9 @@ void GpuBackend::conv_product(const Conv2dRequest& r, const ConvProduct& p) {
            u32(r.pad[0]),
            u32(r.pad[1]),
            u32(r.dilation[0]),
-           u32(r.dilation[1])};
+           u32(r.dilation[1]),
+           r.slope,
+           0};
   const Size outputs = p.rows * p.columns;
   auto grid = direct ? cover(static_cast<std::uint64_t>(outputs), group_size / lanes)
                      : cover(static_cast<std::uint64_t>(count(p.rows, tile.bm) * tiles_n), 1);

@@ -1,3 +1,4 @@
+#include <string>
 #include <vector>
 
 #include "core/convolution.hpp"
@@ -35,14 +36,19 @@ void GpuBackend::conv_meetings(std::string_view op, const ConvSums& s) {
     std::uint32_t n, height, width, minors, planes_of_group, groups, depth;
     Operand a, b;
     std::uint32_t a_row_step, b_row_step, a_column_step, b_column_step;
+    float slope;
+    std::uint32_t zero;
   } params{u32(n), u32(s.height()), u32(s.width()), u32(s.minors), u32(s.planes_of_group),
            u32(s.groups), u32(s.depth), params_of(s.a), params_of(s.b),
            // One that is negative wraps around, as do the sums that it enters.
-           u32(s.rows.a_step), u32(s.rows.b_step), u32(s.columns.a_step), u32(s.columns.b_step)};
-  run(KernelId::conv2d_meetings, half_bit(s.dtype) * 2 + (bias ? 1 : 0), params, bindings,
-      cover(static_cast<std::uint64_t>(n), group_size), [&](TemplateVariables& v) {
+           u32(s.rows.a_step), u32(s.rows.b_step), u32(s.columns.a_step), u32(s.columns.b_step),
+           s.slope, 0};
+  run(KernelId::conv2d_meetings,
+      static_cast<std::uint32_t>(s.activation) * 4 + half_bit(s.dtype) * 2 + (bias ? 1 : 0), params,
+      bindings, cover(static_cast<std::uint64_t>(n), group_size), [&](TemplateVariables& v) {
         set_common(v, s.dtype);
         v["BIAS"] = std::int64_t{bias};
+        v["ACTIVATION"] = std::string(to_string(s.activation));
       });
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -88,6 +89,7 @@ bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
   for (bool bit : {backward, bias, vector, r.dtype == DType::float16}) {
     variant = variant * 2 + (bit ? 1 : 0);
   }
+  variant = variant * 16 + static_cast<std::uint32_t>(r.activation);
   const auto fill = [&](TemplateVariables& v) {
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
@@ -98,7 +100,8 @@ bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
          {"BACKWARD", std::int64_t{backward}},
          {"BIAS", std::int64_t{bias}},
          {"VECTOR", std::int64_t{vector}},
-         {"T", type_name(r.dtype)}};
+         {"T", type_name(r.dtype)},
+         {"ACTIVATION", std::string(to_string(r.activation))}};
   };
   const Size tiles_n = count(columns, tile.bn);
   const Size tile_count = count(rows, tile.bm) * tiles_n;
@@ -106,6 +109,8 @@ bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
     std::uint32_t m, n, deep, groups, tiles, tiles_n, first, filter_height, filter_width,
         source_height, source_width, result_height, result_width, stride_h, stride_w, pad_h, pad_w,
         dilation_h, dilation_w;
+    float slope;
+    std::uint32_t zero;
   } params{u32(rows),
            u32(columns),
            u32(deep),
@@ -124,7 +129,9 @@ bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
            u32(r.pad[0]),
            u32(r.pad[1]),
            u32(r.dilation[0]),
-           u32(r.dilation[1])};
+           u32(r.dilation[1]),
+           r.slope,
+           0};
   auto grid = cover(static_cast<std::uint64_t>(tile_count), 1);
   const Size most = device_->limits().max_groups;
   for (Size first = 0; first < r.groups; first += most) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -120,7 +121,8 @@ bool GpuBackend::conv_winograd(std::string_view op, const Conv2dRequest& r) {
 
   const bool bias = r.bias != nullptr;
   const bool pairs = r.out_width % 2 == 0;
-  const std::uint32_t output_variant = half_bit(r.dtype) * 4 + (bias ? 2 : 0) + (pairs ? 1 : 0);
+  const std::uint32_t output_variant = static_cast<std::uint32_t>(r.activation) * 8 +
+                                       half_bit(r.dtype) * 4 + (bias ? 2 : 0) + (pairs ? 1 : 0);
   for (Size first = 0; first < tiles; first += columns) {
     const Size now = std::min(columns, whole(tiles - first));
     const struct {
@@ -163,19 +165,31 @@ bool GpuBackend::conv_winograd(std::string_view op, const Conv2dRequest& r) {
     const struct {
       std::uint32_t items, columns, planes, first, tiles_h, tiles_w, batch, channels, filters,
           height, width, pad_h, pad_w, out_height, out_width;
-    } output_params{u32(r.filters * now), u32(now),
-                    u32(rows * now),      u32(first),
-                    input_params.tiles_h, input_params.tiles_w,
-                    u32(r.batch),         u32(r.channels),
-                    u32(r.filters),       u32(r.height),
-                    u32(r.width),         u32(r.pad[0]),
-                    u32(r.pad[1]),        u32(r.out_height),
-                    u32(r.out_width)};
+      float slope;
+      std::uint32_t zero;
+    } output_params{u32(r.filters * now),
+                    u32(now),
+                    u32(rows * now),
+                    u32(first),
+                    input_params.tiles_h,
+                    input_params.tiles_w,
+                    u32(r.batch),
+                    u32(r.channels),
+                    u32(r.filters),
+                    u32(r.height),
+                    u32(r.width),
+                    u32(r.pad[0]),
+                    u32(r.pad[1]),
+                    u32(r.out_height),
+                    u32(r.out_width),
+                    r.slope,
+                    0};
     run(KernelId::conv2d_winograd_output, output_variant, output_params, to_output,
         cover(output_params.items, group_size), [&](TemplateVariables& v) {
           set_common(v, r.dtype);
           v["BIAS"] = std::int64_t{bias};
           v["PAIRS"] = std::int64_t{pairs};
+          v["ACTIVATION"] = std::string(to_string(r.activation));
         });
   }
   return true;

@@ -8,36 +8,51 @@ namespace tilewright::gpu {
 
 void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   require(op, r.dtype);
-  const bool in_place = r.x == r.out;
+  // Elsewhere a buffer may be bound twice.
+  const bool in_place = r.x == r.out && (!r.residual || device_->limits().one_use_of_buffer);
+  const bool weight{r.weight}, bias{r.bias}, sum{r.sum};
+  // 2: the sum takes the residual's place.
+  const std::uint32_t residual = !r.residual ? 0 : r.residual == r.sum ? 2 : 1;
   const struct {
     std::uint32_t rows, cols;
     float eps;
   } params{u32(r.rows), u32(r.cols), r.eps};
   const std::uint64_t bytes = bytes_of(r.rows * r.cols, r.dtype);
+  const std::uint64_t line = bytes_of(r.cols, r.dtype);
+  // What is bound in place of what is not there is neither read nor written.
+  std::vector<AllocationRef> unused;
+  const auto bound = [&](const BufferRange& given, std::uint64_t size) {
+    if (given) return bind(op, given, size);
+    constexpr std::uint64_t least = 16;
+    return bind(op, unused.emplace_back(memory_->scratch(op, least)), least);
+  };
   std::vector<Binding> bindings;
   if (!in_place) bindings.push_back(bind(op, r.x, bytes));
-  bindings.push_back(bind(op, r.weight, bytes_of(r.cols, r.dtype)));
-  if (centred) bindings.push_back(bind(op, r.bias, bytes_of(r.cols, r.dtype)));
+  bindings.push_back(bound(r.weight, line));
+  if (centred) bindings.push_back(bound(r.bias, line));
+  if (residual == 1) bindings.push_back(bind(op, r.residual, bytes));
+  if (residual != 0) bindings.push_back(bound(r.sum, bytes));
   bindings.push_back(bind(op, r.out, bytes));
-  if (const RowPlan plan = plan_rows(r.cols); plan.fits()) {
-    const bool vector = r.cols % 4 == 0;
-    const std::uint32_t variant = (plan.vectors * 2048 + plan.walkers) * 16 + (vector ? 8 : 0) +
-                                  half_bit(r.dtype) * 4 + (centred ? 2 : 0) + (in_place ? 1 : 0);
-    return run(KernelId::norm_rows, variant, params, bindings,
-               cover(static_cast<std::uint64_t>(r.rows), plan.group / plan.walkers),
-               [&](TemplateVariables& v) {
-                 set_rows(v, r.dtype, plan);
-                 v["VECTOR"] = std::int64_t{vector};
-                 v["CENTRED"] = std::int64_t{centred};
-                 v["IN_PLACE"] = std::int64_t{in_place};
-               });
+  const RowPlan plan = plan_rows(r.cols);
+  const bool vector = r.cols % 4 == 0 && plan.fits();
+  std::uint32_t variant = plan.fits() ? plan.vectors * 2048 + plan.walkers : 0;
+  for (const bool bit : {vector, r.dtype == DType::float16, centred, in_place, weight, bias, sum}) {
+    variant = variant * 2 + (bit ? 1 : 0);
   }
-  run(KernelId::norm, half_bit(r.dtype) * 4 + (centred ? 2 : 0) + (in_place ? 1 : 0), params,
-      bindings, cover(static_cast<std::uint64_t>(r.rows), 1), [&](TemplateVariables& v) {
-        set_common(v, r.dtype);
-        v["CENTRED"] = std::int64_t{centred};
-        v["IN_PLACE"] = std::int64_t{in_place};
-      });
+  variant = variant * 3 + residual;
+  const auto fill = [&](TemplateVariables& v) {
+    plan.fits() ? set_rows(v, r.dtype, plan) : set_common(v, r.dtype);
+    if (plan.fits()) v["VECTOR"] = std::int64_t{vector};
+    v["CENTRED"] = std::int64_t{centred};
+    v["IN_PLACE"] = std::int64_t{in_place};
+    v["WEIGHT"] = std::int64_t{weight};
+    v["BIAS"] = std::int64_t{bias};
+    v["SUM"] = std::int64_t{sum};
+    v["RESIDUAL"] = std::int64_t{residual};
+  };
+  const Size rows_of_group = plan.fits() ? plan.group / plan.walkers : 1;
+  run(plan.fits() ? KernelId::norm_rows : KernelId::norm, variant, params, bindings,
+      cover(static_cast<std::uint64_t>(r.rows), rows_of_group), fill);
 }
 
 }  // namespace tilewright::gpu

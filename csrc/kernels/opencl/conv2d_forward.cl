@@ -1,7 +1,7 @@
 // Cross-correlation as a product: rows are filters, columns output positions (image, p, q), deep
 // are filter taps (channel, r, s).
 // 0 input, 1 filter, 2 output, 3 bias where BIAS.
-// Variables: those of implicit_gemm.h; T, BIAS.
+// Variables: those of implicit_gemm.h; T, BIAS, ACTIVATION.
 //! twin: Intel's compiler spills up to 16 KiB of a hardware thread where it is translated
 //! DIRECT: 0 1
 //! BM: 32 64 128
@@ -15,6 +15,7 @@
 //! GROUP: 256
 //! B_DEEP: 0
 //! BIAS: 0 1
+//! ACTIVATION: constant none relu relu6 leaky_relu hardswish sigmoid tanh silu gelu gelu_tanh
 //! T: f32 f16
 //! ignored: TO
 typedef struct {
@@ -25,6 +26,7 @@ typedef struct {
 
 #include "implicit_gemm.h"
 #include "conv2d_input.h"
+#include "activation.h"
 
 static inline float load_a(Operands x, Params params, uint group, uint row, uint3 deep) {
   const uint tap = (deep.x * params.filter_height + deep.y) * params.filter_width + deep.z;
@@ -43,7 +45,8 @@ static inline uint column_place(Params params, uint group, uint col) {
   return col / plane * (params.groups * params.filters) * plane + col % plane;
 }
 static inline void store(Operands x, Params params, uint group, uint row, uint place, float value) {
-  x.output[place] = (T)(BIAS ? value + x.bias[group * params.filters + row] : value);
+  const float sum = BIAS ? value + x.bias[group * params.filters + row] : value;
+  x.output[place] = (T)activated(sum, params.slope);
 }
 
 __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, 1)))

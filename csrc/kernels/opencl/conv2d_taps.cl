@@ -16,6 +16,7 @@
 //! BACKWARD: 0 1
 //! BIAS: 0 1
 //! only: not (BACKWARD and BIAS)
+//! ACTIVATION: constant none relu relu6 leaky_relu hardswish sigmoid tanh silu gelu gelu_tanh
 //! T: f32 f16
 //! ignored: VECTOR
 typedef struct {
@@ -23,7 +24,10 @@ typedef struct {
   uint filter_height, filter_width;
   uint source_height, source_width, result_height, result_width;
   uint stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+  float slope;  // of activation.h
+  uint zero;
 } Params;
+#include "activation.h"
 
 #define NX (BN / TN)
 #define NY (BM / TM)
@@ -142,8 +146,8 @@ kernel void conv2d_taps(global const T* source, global const T* packed, global T
     UNROLLED(TM, i, {
       const uint row = row0 + ty * TM + i;
       if (column < params.n && row < params.m) {
-        const float sum = sums[i][j];
-        result[at + row * result_plane] = (T)(BIAS ? sum + bias[group * params.m + row] : sum);
+        const float sum = BIAS ? sums[i][j] + bias[group * params.m + row] : sums[i][j];
+        result[at + row * result_plane] = (T)activated(sum, params.slope);
       }
     })
   })

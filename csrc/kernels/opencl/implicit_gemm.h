@@ -14,6 +14,8 @@ typedef struct {
   uint groups;
   uint height, width, filter_height, filter_width, out_height, out_width;
   uint stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+  float slope;  // of activation.h
+  uint zero;
 } Params;
 
 static inline float load_a(Operands x, Params params, uint group, uint row, uint3 deep);

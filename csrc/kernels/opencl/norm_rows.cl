@@ -2,8 +2,10 @@
 // x * weight / sqrt(mean(x^2) + eps), or with CENTRED
 // (x - mean(x)) * weight / sqrt(var(x) + eps) + bias.
 // Arguments in this order: x (left out where it is the output's buffer), weight, bias (CENTRED),
-// output. GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item. VECTOR: rows are
-// whole vectors of four.
+// residual (RESIDUAL 1), total (RESIDUAL), output. GROUP / WALKERS rows a workgroup, VECTORS vectors
+// of four a work-item. VECTOR: rows are whole vectors of four.
+// RESIDUAL: x + residual is in x's place; 1: it may be written to total, which is another buffer; 2:
+// total has the residual. SUM: it is written. WEIGHT, BIAS: 0 where what is given is not read.
 //! twin: subgroups of 16 join their sums without memory on Intel's GPUs
 //! T: f32 f16
 //! VECTOR: 0 1
@@ -11,6 +13,11 @@
 //! SUBGROUP: 0 16
 //! only: SUBGROUP == 0 or VECTOR
 //! IN_PLACE: 0 1
+//! RESIDUAL: 0 1 2
+//! SUM: constant
+//! WEIGHT: constant
+//! BIAS: constant
+//! only: IN_PLACE == 0 or RESIDUAL == 0
 //! GROUP: 128 256
 //! only: SUBGROUP == 0 or GROUP == 128
 //! WALKERS: constant
@@ -36,6 +43,12 @@ kernel void norm_rows(
 #if CENTRED
     global const ITEM* bias,
 #endif
+#if RESIDUAL == 1
+    global const ITEM* residual,
+#endif
+#if RESIDUAL
+    global ITEM* total,
+#endif
     global ITEM* output, const Params params) {
   local float squares[GROUP];
   const uint item = get_local_id(0);
@@ -47,7 +60,19 @@ kernel void norm_rows(
   const uint own = row * row_size + walker;
   const float n = (float)params.cols;
   float4 x[MOST_VECTORS];
+#if RESIDUAL
+#if RESIDUAL == 2
+  global const ITEM* const residual = total;
+#endif
+#endif
   FOR_VECTORS(v) x[v] = share_of(source + own, v, left, 0);
+#if RESIDUAL
+  FOR_VECTORS(v) x[v] += share_of(residual + own, v, left, 0);
+  FOR_VECTORS(v) {
+    if (SUM) store_share(total + own, v, left, x[v]);
+    x[v] = convert(convert(x[v], FOUR(T)), float4);
+  }
+#endif
 #if CENTRED
   local float sums[GROUP];
   local float rests[GROUP];
@@ -71,9 +96,9 @@ kernel void norm_rows(
   const float factor = 1 / sqrt(mean_square + params.eps);
 #endif
   FOR_VECTORS(v) {
-    const float4 of_weight = share_of(weight + walker, v, left, 0);
+    const float4 of_weight = WEIGHT ? share_of(weight + walker, v, left, 0) : 1;
 #if CENTRED
-    const float4 of_bias = share_of(bias + walker, v, left, 0);
+    const float4 of_bias = BIAS ? share_of(bias + walker, v, left, 0) : 0;
     const float4 result = fma((x[v] - offset) * factor, of_weight, of_bias);
 #else
     const float4 result = x[v] * factor * of_weight;

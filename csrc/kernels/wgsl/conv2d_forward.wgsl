@@ -1,10 +1,13 @@
 // Cross-correlation as a product: rows are filters, columns output positions (image, p, q), deep
 // are filter taps (channel, r, s).
 // 0 input, 1 filter, 2 output, 3 bias where BIAS.
-// Variables: those of implicit_gemm.wgsl; T, BIAS.
+// Variables: those of implicit_gemm.wgsl; T, BIAS, ACTIVATION.
 #include "floats.wgsl"
 #include "implicit_gemm.wgsl"
 #include "conv2d_input.wgsl"
+#if ACTIVATION != "none"
+#include "activation.wgsl"
+#end
 
 @group(0) @binding(0) var<storage, read> input: array<${T}>;
 @group(0) @binding(1) var<storage, read> filter_taps: array<${T}>;
@@ -24,9 +27,12 @@ fn store(group: u32, piece: u32, row: u32, col: u32, value: f32) {
   let plane = params.out_height * params.out_width;
   let k = group * params.filters + row;
   let at = (col / plane * (params.groups * params.filters) + k) * plane + col % plane;
+  var result = value;
 #if BIAS
-  output[at] = ${T}(value + f32(bias[k]));
-#else
-  output[at] = ${T}(value);
+  result += f32(bias[k]);
 #end
+#if ACTIVATION != "none"
+  result = activated_one(result);
+#end
+  output[at] = ${T}(result);
 }

@@ -2,12 +2,14 @@
 // of its columns each from a table: first element of a, first element of b, count. One element of
 // the result a work-item.
 // 0 a, 1 b, 2 the tables, of rows and then of columns, 3 result, 4 bias where BIAS.
-// Variables: GROUP, T, BIAS.
+// Variables: GROUP, T, BIAS, ACTIVATION.
 //! T: f32 f16
 //! BIAS: 0 1
 //! GROUP: 256
+//! ACTIVATION: constant none relu relu6 leaky_relu hardswish sigmoid tanh silu gelu gelu_tanh
 #include "floats.wgsl"
 #include "range.wgsl"
+#include "activation.wgsl"
 
 struct Params {
   n: u32, height: u32, width: u32,
@@ -15,6 +17,7 @@ struct Params {
   a_major: u32, a_minor: u32, a_group: u32, a_step: u32, a_height: u32, a_width: u32,
   b_major: u32, b_minor: u32, b_group: u32, b_step: u32, b_height: u32, b_width: u32,
   a_row_step: u32, b_row_step: u32, a_column_step: u32, b_column_step: u32,
+  slope: f32, zero: u32,  // of activation.wgsl
 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> a: array<${T}>;
@@ -66,5 +69,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if BIAS
   sum += f32(bias[minor]);
 #end
-  result[item] = ${T}(sum);
+  result[item] = ${T}(activated_one(sum));
 }

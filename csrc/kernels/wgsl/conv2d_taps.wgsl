@@ -5,13 +5,17 @@
 // A BM x BN tile a workgroup, TM x TN of it a work-item; the next step is read from memory while
 // this one is used.
 // Variables: BM BN BK TM TN, BUFFERS (1 or 2 steps in workgroup memory), BACKWARD, BIAS, VECTOR (1:
-// an image's positions are whole vec4), T.
+// an image's positions are whole vec4), T, ACTIVATION.
 #include "items.wgsl"
+#if ACTIVATION != "none"
+#include "activation.wgsl"
+#end
 struct Params {
   m: u32, n: u32, deep: u32, groups: u32, tiles: u32, tiles_n: u32, first: u32,
   filter_height: u32, filter_width: u32,
   source_height: u32, source_width: u32, result_height: u32, result_width: u32,
   stride_h: u32, stride_w: u32, pad_h: u32, pad_w: u32, dilation_h: u32, dilation_w: u32,
+  slope: f32, zero: u32,  // of activation.wgsl
 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> source: array<${T}>;
@@ -177,6 +181,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #if BIAS
         sums += f32(bias[group * params.m + row]);
 #end
+#if ACTIVATION != "none"
+        sums = activated(sums);
+#end
         result[at + row * (result_plane / 4u)] = ${ITEM}(sums);
       }
 #end
@@ -191,6 +198,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
         let row = row0 + ${(i / 4) * NY * 4 + i % 4}u + ty * 4u;
 #if BIAS
         c${i}_${4 * j + e} += f32(bias[group * params.m + row]);
+#end
+#if ACTIVATION != "none"
+        c${i}_${4 * j + e} = activated_one(c${i}_${4 * j + e});
 #end
         result[at + row * result_plane] = ${T}(c${i}_${4 * j + e});
       }

@@ -1,19 +1,22 @@
-// The tiles of 2x2 outputs from their products with Winograd's F(2x2, 3x3), and the bias. A tile of
-// an output channel a work-item.
+// The tiles of 2x2 outputs from their products with Winograd's F(2x2, 3x3), the bias and the
+// activation. A tile of an output channel a work-item.
 // An output depends on its own window alone. Differences of infinities, and sums that overflow only
 // in between, make it NaN or infinite where the sum over the window may not be: such an output is
 // summed directly.
 // 0 products, 1 input, 2 filter, 3 output, 4 bias where BIAS.
-// Variables: GROUP, T, BIAS, PAIRS (1: the output's rows are whole pairs).
+// Variables: GROUP, T, BIAS, ACTIVATION, PAIRS (1: the output's rows are whole pairs).
 //! GROUP: 256
 //! T: f32 f16
 //! BIAS: 0 1
 //! PAIRS: 0 1
+//! ACTIVATION: constant none relu relu6 leaky_relu hardswish sigmoid tanh silu gelu gelu_tanh
 #include "floats.wgsl"
+#include "activation.wgsl"
 struct Params {
   items: u32, columns: u32, planes: u32, first: u32, tiles_h: u32, tiles_w: u32,
   batch: u32, channels: u32, filters: u32, height: u32, width: u32, pad_h: u32, pad_w: u32,
   out_height: u32, out_width: u32,
+  slope: f32, zero: u32,  // of activation.wgsl
 }
 var<immediate> params: Params;
 #let ITEM = T
@@ -84,6 +87,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if BIAS
     result += vec2<f32>(f32(bias[filter_index]));
 #end
+    let both = activated(result.xyxy);
+    result = both.xy;
     let at = line + ${r}u * params.out_width;
 #if PAIRS
     output[at / 2u] = ${ITEM}(result);

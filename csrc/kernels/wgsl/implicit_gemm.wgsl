@@ -14,6 +14,7 @@ struct Params {
   groups: u32,
   height: u32, width: u32, filter_height: u32, filter_width: u32, out_height: u32, out_width: u32,
   stride_h: u32, stride_w: u32, pad_h: u32, pad_w: u32, dilation_h: u32, dilation_w: u32,
+  slope: f32, zero: u32,  // of activation.wgsl
 }
 var<immediate> params: Params;
 

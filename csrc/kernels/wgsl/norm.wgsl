@@ -1,11 +1,18 @@
 // Row normalisation, one row a workgroup: x * weight / sqrt(mean(x^2) + eps), or with CENTRED
 // (x - mean(x)) * weight / sqrt(var(x) + eps) + bias.
 // Bindings in this order: x (left out where it is the output's buffer), weight, bias (CENTRED),
-// output.
-// Variables: GROUP, T, CENTRED, IN_PLACE.
+// residual (RESIDUAL 1), total (RESIDUAL), output.
+// Variables: GROUP, T, CENTRED, IN_PLACE,
+// RESIDUAL (x + residual is in x's place; 1: it may be written to total, which is another buffer; 2:
+// total has the residual), SUM (1: it is written), WEIGHT, BIAS (0: what is bound is not read).
 //! T: f32 f16
 //! CENTRED: 0 1
 //! IN_PLACE: 0 1
+//! RESIDUAL: 0 1 2
+//! SUM: constant
+//! WEIGHT: constant
+//! BIAS: constant
+//! only: IN_PLACE == 0 or RESIDUAL == 0
 //! GROUP: 256
 #include "floats.wgsl"
 struct Params { rows: u32, cols: u32, eps: f32 }
@@ -24,6 +31,14 @@ var<immediate> params: Params;
 @group(0) @binding(${NEXT}) var<storage, read> bias: array<${T}>;
 #let NEXT = NEXT + 1
 #end
+#if RESIDUAL == 1
+@group(0) @binding(${NEXT}) var<storage, read> residual: array<${T}>;
+#let NEXT = NEXT + 1
+#end
+#if RESIDUAL
+@group(0) @binding(${NEXT}) var<storage, read_write> total: array<${T}>;
+#let NEXT = NEXT + 1
+#end
 @group(0) @binding(${NEXT}) var<storage, read_write> output: array<${T}>;
 var<workgroup> partial: array<vec2<f32>, ${GROUP}>;
 
@@ -38,6 +53,30 @@ fn sum_over_group(value: vec2<f32>, local: u32) -> vec2<f32> {
   return partial[0];
 }
 
+/// What is normalised.
+fn element(at: u32) -> f32 {
+#if RESIDUAL == 1
+  return f32(${T}(f32(${X}[at]) + f32(residual[at])));
+#elif RESIDUAL == 2
+  return f32(total[at]);
+#else
+  return f32(${X}[at]);
+#end
+}
+/// The same, before others read it: sums are written here.
+fn first_seen(at: u32) -> f32 {
+#if RESIDUAL == 2
+  total[at] = ${T}(f32(${X}[at]) + f32(total[at]));
+#end
+  let value = element(at);
+#if RESIDUAL == 1
+#if SUM
+  total[at] = ${T}(value);
+#end
+#end
+  return value;
+}
+
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
@@ -47,12 +86,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let n = f32(params.cols);
 #if CENTRED
   var sum = 0.0;
-  for (var i = local; i < count; i += ${GROUP}u) { sum += f32(${X}[base + i]); }
+  for (var i = local; i < count; i += ${GROUP}u) { sum += first_seen(base + i); }
   let centre = sum_over_group(vec2<f32>(sum, 0.0), local).x / n;
   // What the centre is off by keeps the digits of rows far from zero.
   var around = vec2<f32>();
   for (var i = local; i < count; i += ${GROUP}u) {
-    let d = f32(${X}[base + i]) - centre;
+    let d = element(base + i) - centre;
     around += vec2<f32>(d, d * d);
   }
   let means = sum_over_group(around, local) / n;
@@ -61,17 +100,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
   var squares = 0.0;
   for (var i = local; i < count; i += ${GROUP}u) {
-    let x = f32(${X}[base + i]);
+    let x = first_seen(base + i);
     squares = fma(x, x, squares);
   }
   let factor = 1.0 / sqrt(sum_over_group(vec2<f32>(squares, 0.0), local).x / n + params.eps);
 #end
   for (var i = local; i < count; i += ${GROUP}u) {
+    var of_weight = 1.0;
+#if WEIGHT
+    of_weight = f32(weight[i]);
+#end
 #if CENTRED
-    let x = ((f32(${X}[base + i]) - centre) - offset) * factor;
-    output[base + i] = ${T}(fma(x, f32(weight[i]), f32(bias[i])));
+    var of_bias = 0.0;
+#if BIAS
+    of_bias = f32(bias[i]);
+#end
+    let x = ((element(base + i) - centre) - offset) * factor;
+    output[base + i] = ${T}(fma(x, of_weight, of_bias));
 #else
-    output[base + i] = ${T}(f32(${X}[base + i]) * factor * f32(weight[i]));
+    output[base + i] = ${T}(element(base + i) * factor * of_weight);
 #end
   }
 }

@@ -2,8 +2,11 @@
 // x * weight / sqrt(mean(x^2) + eps), or with CENTRED
 // (x - mean(x)) * weight / sqrt(var(x) + eps) + bias.
 // Bindings in this order: x (left out where it is the output's buffer), weight, bias (CENTRED),
-// output. GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item.
-// Variables: GROUP, WALKERS, VECTORS, VECTOR (1: rows are whole vec4), T, CENTRED, IN_PLACE.
+// residual (RESIDUAL 1), total (RESIDUAL), output.
+// GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item.
+// Variables: GROUP, WALKERS, VECTORS, VECTOR (1: rows are whole vec4), T, CENTRED, IN_PLACE,
+// RESIDUAL (x + residual is in x's place; 1: it may be written to total, which is another buffer; 2:
+// total has the residual), SUM (1: it is written), WEIGHT, BIAS (0: what is bound is not read).
 #include "items.wgsl"
 struct Params { rows: u32, cols: u32, eps: f32 }
 var<immediate> params: Params;
@@ -21,6 +24,14 @@ var<immediate> params: Params;
 @group(0) @binding(${NEXT}) var<storage, read> bias: array<${ITEM}>;
 #let NEXT = NEXT + 1
 #end
+#if RESIDUAL == 1
+@group(0) @binding(${NEXT}) var<storage, read> residual: array<${ITEM}>;
+#let NEXT = NEXT + 1
+#end
+#if RESIDUAL
+@group(0) @binding(${NEXT}) var<storage, read_write> total: array<${ITEM}>;
+#let NEXT = NEXT + 1
+#end
 @group(0) @binding(${NEXT}) var<storage, read_write> output: array<${ITEM}>;
 
 fn plus(x: f32, y: f32) -> f32 { return x + y; }
@@ -35,6 +46,21 @@ fn plus(x: f32, y: f32) -> f32 { return x + y; }
 #include "join.wgsl"
 #end
 fn across(x: vec4<f32>) -> f32 { return (x.x + x.y) + (x.z + x.w); }
+
+#if RESIDUAL
+#let OTHER = "residual"
+#if RESIDUAL == 2
+#let OTHER = "total"
+#end
+/// What is normalised in place of x.
+fn added(x: ${ITEM}, at: u32) -> ${WIDE} {
+  let sum = ${ITEM}(${WIDE}(x) + ${WIDE}(${OTHER}[at]));
+#if SUM
+  total[at] = sum;
+#end
+  return ${WIDE}(sum);
+}
+#end
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -54,12 +80,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var x${v} = vec4<f32>();
 #if VECTOR
   if (walker + ${v * WALKERS}u < count) {
+#if RESIDUAL
+    x${v} = added(${X}[base + walker + ${v * WALKERS}u], base + walker + ${v * WALKERS}u);
+#else
     x${v} = vec4<f32>(${X}[base + walker + ${v * WALKERS}u]);
+#end
   }
 #else
 #for e in 0..4
   if (walker + ${(v * 4 + e) * WALKERS}u < count) {
-    x${v}[${e}] = f32(${X}[base + walker + ${(v * 4 + e) * WALKERS}u]);
+#let AT = (v * 4 + e) * WALKERS
+#if RESIDUAL
+    x${v}[${e}] = added(${X}[base + walker + ${AT}u], base + walker + ${AT}u);
+#else
+    x${v}[${e}] = f32(${X}[base + walker + ${AT}u]);
+#end
   }
 #end
 #end
@@ -99,21 +134,36 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (walker + ${v * WALKERS}u < count) {
     let at = walker + ${v * WALKERS}u;
 #if CENTRED
-    output[base + at] = ${ITEM}(
-        fma((x${v} - offset) * factor, vec4<f32>(weight[at]), vec4<f32>(bias[at])));
+    var result = (x${v} - offset) * factor;
 #else
-    output[base + at] = ${ITEM}(x${v} * factor * vec4<f32>(weight[at]));
+    var result = x${v} * factor;
 #end
+#if WEIGHT && BIAS
+    result = fma(result, vec4<f32>(weight[at]), vec4<f32>(bias[at]));
+#elif WEIGHT
+    result *= vec4<f32>(weight[at]);
+#elif BIAS
+    result += vec4<f32>(bias[at]);
+#end
+    output[base + at] = ${ITEM}(result);
   }
 #else
 #for e in 0..4
   if (walker + ${(v * 4 + e) * WALKERS}u < count) {
     let at = walker + ${(v * 4 + e) * WALKERS}u;
 #if CENTRED
-    output[base + at] = ${T}(fma((x${v}[${e}] - offset.x) * factor, f32(weight[at]), f32(bias[at])));
+    var result = (x${v}[${e}] - offset.x) * factor;
 #else
-    output[base + at] = ${T}(x${v}[${e}] * factor * f32(weight[at]));
+    var result = x${v}[${e}] * factor;
 #end
+#if WEIGHT && BIAS
+    result = fma(result, f32(weight[at]), f32(bias[at]));
+#elif WEIGHT
+    result *= f32(weight[at]);
+#elif BIAS
+    result += f32(bias[at]);
+#end
+    output[base + at] = ${T}(result);
   }
 #end
 #end

@@ -102,6 +102,12 @@ from tilewright.nn.embeddings import (
     embedding,
     embedding_backward,
 )
+from tilewright.nn.grids import (
+    affine_grid,
+    affine_grid_backward,
+    grid_sample,
+    grid_sample_backward,
+)
 from tilewright.nn.losses import (
     binary_cross_entropy,
     binary_cross_entropy_backward,
@@ -125,6 +131,8 @@ from tilewright.nn.losses import (
     soft_margin_loss_backward,
 )
 from tilewright.nn.norms import (
+    add_layer_norm,
+    add_rms_norm,
     batch_norm,
     batch_norm_backward,
     group_norm,
@@ -167,6 +175,8 @@ from tilewright.nn.resampling import (
     interpolate_backward,
 )
 from tilewright.nn.shuffles import (
+    channel_shuffle,
+    channel_shuffle_backward,
     pixel_shuffle,
     pixel_shuffle_backward,
     pixel_unshuffle,
@@ -181,6 +191,14 @@ from tilewright.nn.softmaxes import (
     softmax_backward,
     softmin,
     softmin_backward,
+)
+from tilewright.nn.unpools import (
+    max_unpool1d,
+    max_unpool1d_backward,
+    max_unpool2d,
+    max_unpool2d_backward,
+    max_unpool3d,
+    max_unpool3d_backward,
 )
 
 __all__ = [
@@ -197,6 +215,10 @@ __all__ = [
     "adaptive_max_pool2d_backward",
     "adaptive_max_pool3d",
     "adaptive_max_pool3d_backward",
+    "add_layer_norm",
+    "add_rms_norm",
+    "affine_grid",
+    "affine_grid_backward",
     "avg_pool1d",
     "avg_pool1d_backward",
     "avg_pool2d",
@@ -211,6 +233,8 @@ __all__ = [
     "binary_cross_entropy_with_logits_backward",
     "celu",
     "celu_backward",
+    "channel_shuffle",
+    "channel_shuffle_backward",
     "conv1d",
     "conv1d_backward",
     "conv2d",
@@ -235,6 +259,8 @@ __all__ = [
     "gelu_backward",
     "glu",
     "glu_backward",
+    "grid_sample",
+    "grid_sample_backward",
     "group_norm",
     "group_norm_backward",
     "gru",
@@ -285,6 +311,12 @@ __all__ = [
     "max_pool2d_backward",
     "max_pool3d",
     "max_pool3d_backward",
+    "max_unpool1d",
+    "max_unpool1d_backward",
+    "max_unpool2d",
+    "max_unpool2d_backward",
+    "max_unpool3d",
+    "max_unpool3d_backward",
     "mish",
     "mish_backward",
     "mse_loss",

@@ -30,13 +30,17 @@ ALL = (True, True, True)
 
 def conv1d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
-    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros",
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
+    activation: str | None = None, negative_slope: float = 0.01,
 ) -> Array:  # fmt: skip
     """Filters weight [filters, channels / groups, window] over x [batch, channels, length], and
     bias [filters]. padding is as much on both sides of each axis, a pair for each, "same" or
-    "valid"; padding_mode "zeros", "reflect", "replicate" or "circular"."""
+    "valid"; padding_mode "zeros", "reflect", "replicate" or "circular". What comes of it goes
+    through an activation, where one is given, in the same launch: a name of tw.Activation.
+    conv1d_backward() is of what comes before it."""
     return conv(
-        "conv1d", 1, x, weight, bias, stride, padding, dilation, groups, padding_mode
+        "conv1d", 1, x, weight, bias, stride, padding, dilation, groups, padding_mode,
+        activation, negative_slope,
     )  # fmt: skip
 
 
@@ -54,12 +58,14 @@ def conv1d_backward(
 
 def conv2d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
-    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros",
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
+    activation: str | None = None, negative_slope: float = 0.01,
 ) -> Array:  # fmt: skip
     """Filters weight [filters, channels / groups, height, width] over x [batch, channels, height,
-    width], and bias, with paddings as in conv1d()."""
+    width], and bias, with paddings and activations as in conv1d()."""
     return conv(
-        "conv2d", 2, x, weight, bias, stride, padding, dilation, groups, padding_mode
+        "conv2d", 2, x, weight, bias, stride, padding, dilation, groups, padding_mode,
+        activation, negative_slope,
     )  # fmt: skip
 
 
@@ -77,12 +83,14 @@ def conv2d_backward(
 
 def conv3d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
-    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros",
+    dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
+    activation: str | None = None, negative_slope: float = 0.01,
 ) -> Array:  # fmt: skip
     """Filters weight [filters, channels / groups, depth, height, width] over x [batch, channels,
-    depth, height, width], and bias, with paddings as in conv1d()."""
+    depth, height, width], and bias, with paddings and activations as in conv1d()."""
     return conv(
-        "conv3d", 3, x, weight, bias, stride, padding, dilation, groups, padding_mode
+        "conv3d", 3, x, weight, bias, stride, padding, dilation, groups, padding_mode,
+        activation, negative_slope,
     )  # fmt: skip
 
 

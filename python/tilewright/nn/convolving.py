@@ -5,12 +5,14 @@ is taken in front of it: what a filter's depth meets becomes channels, by one co
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright._core import Activation
 from tilewright.nn.edges import MODES, pad_axes, pad_axes_backward
-from tilewright.nn.running import floats, wide_of
+from tilewright.nn.running import floats, to_number, wide_of
 from tilewright.nn.windows import to_sizes
 from tilewright.operands import invalid, shown, to_integer
 from tilewright.program import Program
@@ -239,7 +241,9 @@ def _to_depth(plan: Plan, grad: Array, first: int, count: int) -> Array:
     return part.reshape((count * plan.out[0], plan.filters, *plan.out[1:]))
 
 
-def _forward(plan: Plan, x: Array, weight: Array, bias: Array | None) -> Array:
+def _forward(
+    plan: Plan, x: Array, weight: Array, bias: Array | None, activation: str, slope: float
+) -> Array:
     be = x.backend
     flat = _flat_plan(plan)
     result = be._new((plan.batch, plan.filters, *plan.out), x.dtype)
@@ -249,12 +253,15 @@ def _forward(plan: Plan, x: Array, weight: Array, bias: Array | None) -> Array:
     options = (flat.stride, flat.pad, flat.dilation, flat.groups)
     if plan.axes < 3:
         be.conv2d(
-            x.reshape(flat.image), filters, bias, *options,
+            x.reshape(flat.image), filters, bias, *options, activation=activation, slope=slope,
             out=result.reshape(flat.result, copy=False),
         )  # fmt: skip
         return result
     for first, count in _parts(plan, x):
-        there = be.conv2d(_unfolded(plan, x, first, count), filters, bias, *options)
+        there = be.conv2d(
+            _unfolded(plan, x, first, count), filters, bias, *options, activation=activation,
+            slope=slope,
+        )  # fmt: skip
         result[first : first + count] = _of_depth(plan, there, count)
     return result
 
@@ -331,15 +338,25 @@ def _bias(call: str, bias: Array | None, filters: int) -> None:
 
 def conv(
     call: str, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
-    groups: Any, padding_mode: Any,
+    groups: Any, padding_mode: Any, activation: Any = None, negative_slope: Any = 0.01,
 ) -> Array:  # fmt: skip
     given = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
     x, weight, *others = floats(call, **given)
     x, is_batched = _operands(call, axes, x, weight, "x")
     plan = _plan(call, axes, x, weight, stride, padding, dilation, groups, padding_mode)
+    bent = "none" if activation is None else activation
+    names = [one.value for one in Activation]
+    if bent not in names:
+        invalid(
+            call, f"activation is {shown(activation)}, expected None or one of {', '.join(names)}"
+        )
+    slope = to_number(call, "negative_slope", negative_slope)
+    if not math.isfinite(slope):
+        invalid(call, f"negative_slope is {slope}, expected a finite number")
     offsets = others[0] if others else None
     _bias(call, offsets, plan.filters)
-    result = _forward(plan, pad_axes(x, 2, plan.around, plan.mode), weight, offsets)
+    padded = pad_axes(x, 2, plan.around, plan.mode)
+    result = _forward(plan, padded, weight, offsets, bent, slope)
     return result if is_batched else result.reshape(result.shape[1:], copy=False)
 
 

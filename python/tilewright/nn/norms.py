@@ -6,6 +6,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.mixed import an_array
@@ -441,6 +443,29 @@ def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) 
     return NormGradients(by_x, by_weight.reshape(own), by_bias.reshape(own))
 
 
+def _is_one_launch(x: Array) -> bool:
+    return x.dtype in (np.float32, np.float16)
+
+
+def _in_one_launch(
+    op: str, x: Array, split: _Split, parameters: Sequence[Any], eps: float,
+    residual: Array | None = None, with_sum: bool = False,
+) -> tuple[Array, Array | None]:  # fmt: skip
+    """The trait's norm of lines of the last axes, and of which sums."""
+    be = x.backend
+    result = be._new(x.shape, x.dtype)
+    total = be._new(x.shape, x.dtype) if with_sum else None
+    if x.size == 0:
+        return result, total
+    count = math.prod(x.shape[i] for i in split.groups.axes)
+    lines = [None if one is None else floats(op, x=one)[0]._contiguous() for one in parameters]
+    getattr(be, op)(
+        x._contiguous(), *lines, result, x.size // count, count, eps, dtype=x.stored_as,
+        residual=None if residual is None else residual._contiguous(), sum=total,
+    )  # fmt: skip
+    return result, total
+
+
 def group_norm(
     x: Array, num_groups: int, /, weight: Array | None = None, bias: Array | None = None,
     eps: float = 1e-5,
@@ -491,7 +516,11 @@ def layer_norm(
     times weight and plus bias of that shape. One launch."""
     call = "layer_norm"
     (x,) = floats(call, x=x)
-    return _normalise_groups(call, x, _in_lines(call, x, normalized_shape, weight, bias), eps)
+    split = _in_lines(call, x, normalized_shape, weight, bias)
+    least = _to_eps(call, eps)
+    if _is_one_launch(x):
+        return _in_one_launch("layer_norm", x, split, [weight, bias], least)[0]
+    return _normalise_groups(call, x, split, eps)
 
 
 def layer_norm_backward(
@@ -567,6 +596,8 @@ def rms_norm(
     call = "rms_norm"
     (x,) = floats(call, x=x)
     least, split = _to_eps(call, eps), _in_lines(call, x, normalized_shape, weight, None)
+    if _is_one_launch(x):
+        return _in_one_launch("rmsnorm", x, split, [weight], least)[0]
     if 0 in x.shape:
         return mapped(call, _itself, x, [x])
     operands = [x] if split.weight is None else [x, split.weight]
@@ -604,3 +635,53 @@ def rms_norm_backward(
         return RmsGradients(made, None)
     lines = [grad, x, split.groups.over(scales[0])]
     return RmsGradients(made, reduced("sum", _product, x, lines, split.lacked, x.dtype))
+
+
+# Of sums -----------------------------------------------------------------------------------------
+
+
+class AddedNorm(NamedTuple):
+    """What is normalised of a sum, and the sum."""
+
+    result: Array
+    sum: Array
+
+
+def _added(
+    op: str, call: str, x: Array, residual: Array, normalized_shape: Any, weight: Any, bias: Any,
+    eps: Any, return_sum: Any,
+) -> Any:  # fmt: skip
+    x, residual = alike(call, x=x, residual=residual)
+    split = _in_lines(call, x, normalized_shape, weight, bias)
+    least, with_sum = _to_eps(call, eps), to_truth(call, "return_sum", return_sum)
+    parameters = [weight] if op == "rmsnorm" else [weight, bias]
+    if _is_one_launch(x):
+        result, total = _in_one_launch(op, x, split, parameters, least, residual, with_sum)
+        return result if total is None else AddedNorm(result, total)
+    whole = x + residual
+    norm = rms_norm if op == "rmsnorm" else layer_norm
+    result = norm(whole, normalized_shape, *parameters, eps=least)
+    return AddedNorm(result, whole) if with_sum else result
+
+
+def add_rms_norm(
+    x: Array, residual: Array, normalized_shape: int | tuple[int, ...], /,
+    weight: Array | None = None, eps: float = 1e-5, *, return_sum: bool = True,
+) -> Any:  # fmt: skip
+    """rms_norm() of x + residual, and, unless return_sum is False, that sum, which the next
+    residual is. One launch, of bfloat16 and float64 two."""
+    return _added(
+        "rmsnorm", "add_rms_norm", x, residual, normalized_shape, weight, None, eps, return_sum
+    )
+
+
+def add_layer_norm(
+    x: Array, residual: Array, normalized_shape: int | tuple[int, ...], /,
+    weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5, *,
+    return_sum: bool = True,
+) -> Any:  # fmt: skip
+    """layer_norm() of x + residual, as add_rms_norm()."""
+    return _added(
+        "layer_norm", "add_layer_norm", x, residual, normalized_shape, weight, bias, eps,
+        return_sum,
+    )  # fmt: skip

@@ -80,3 +80,38 @@ def pixel_unshuffle_backward(grad: Array, /, downscale_factor: int) -> Array:
     """The gradient of pixel_unshuffle() by x."""
     call = "pixel_unshuffle_backward"
     return _shuffled(call, "grad", grad, _factor(call, "downscale_factor", downscale_factor))
+
+
+def _channels_of(call: str, name: str, x: Any, groups: int) -> Array:
+    found = an_array(call, x, name)
+    if found.ndim < 3 or found.shape[1] % groups:
+        invalid(
+            call,
+            f"{name} has shape {found.shape}, expected [batch, channels, ...] with a multiple of "
+            f"{groups} channels",
+        )
+    return found
+
+
+def _swapped(x: Array, first: int) -> Array:
+    batch, channels, *rest = x.shape
+    parts = x.reshape((batch, first, channels // first, *rest))
+    order = (0, 2, 1, *range(3, parts.ndim))
+    result: Array = parts.transpose(order).reshape(x.shape)
+    return result
+
+
+def channel_shuffle(x: Array, /, groups: int) -> Array:
+    """[batch, channels, ...] with its channels, in so many groups, one of each group after the
+    other, of any dtype."""
+    call = "channel_shuffle"
+    count = _factor(call, "groups", groups)
+    return _swapped(_channels_of(call, "x", x, count), count)
+
+
+def channel_shuffle_backward(grad: Array, /, groups: int) -> Array:
+    """The gradient of channel_shuffle() by x."""
+    call = "channel_shuffle_backward"
+    count = _factor(call, "groups", groups)
+    grad = _channels_of(call, "grad", grad, count)
+    return _swapped(grad, max(grad.shape[1] // count, 1))

@@ -172,6 +172,14 @@ def conv2d(draw: Draw, name: str) -> Call:
     if name == "conv2d_forward" and bias is not None:
         exact = exact + bias.astype(np.float64)[:, None, None]
         magnitudes = magnitudes + np.abs(bias.astype(np.float64))[:, None, None]
+    bend = draw.one_of(["none", "relu", "relu6", "leaky_relu"])
+    bend = bend if name == "conv2d_forward" else "none"
+    if bend != "none":
+        # No slope of theirs is above 1.
+        with np.errstate(invalid="ignore"):
+            low = 0.5 * exact if bend == "leaky_relu" else np.where(np.isnan(exact), exact, 0.0)
+            exact = np.where(exact > 0, exact, low)
+            exact = np.minimum(exact, 6) if bend == "relu6" else exact
     terms = {
         "conv2d_forward": conv.w[1] * conv.w[2] * conv.w[3],
         "conv2d_backward_data": conv.filters // conv.groups * conv.w[2] * conv.w[3],
@@ -191,6 +199,8 @@ def conv2d(draw: Draw, name: str) -> Call:
         "dilation": (conv.height.dilation, conv.width.dilation),
         "groups": conv.groups,
         "dtype": dtype,
+        "activation": bend,
+        "slope": 0.5,
     }
     written = {"forward": "output", "backward_data": "grad_input", "backward_filter": "grad_filter"}
     given[written[name.removeprefix("conv2d_")]] = out

@@ -59,6 +59,13 @@ def norm(draw: Draw, name: str) -> Call:
         # A row of one element, or of equal ones, has no variance to divide by.
         eps = 1e-5
     weight, bias = draw.normal(cols, dtype), draw.normal(cols, dtype)
+    residual = draw.normal(x.shape, dtype) if draw.rarely(2) else None
+    added = x if residual is None else (x.astype("f4") + residual.astype("f4")).astype(dtype)
+    own = x
+    x = added
+    has_weight, has_bias = not draw.rarely(4), not draw.rarely(4)
+    weight = weight if has_weight else np.ones_like(weight)
+    bias = bias if has_bias else np.zeros_like(bias)
     eps32 = float(np.float32(eps))
     wide = [a.astype(np.float64) for a in (x, weight, bias)]
     exact, tolerance = np.empty(x.shape), np.empty(x.shape)
@@ -69,19 +76,28 @@ def norm(draw: Draw, name: str) -> Call:
         else:
             exact = references.layer_norm(x, weight, bias, eps32)
             tolerance = bounds.layer_norm(*wide, eps32)
-    source = operand(draw, x)
+    source = operand(draw, own)
     out = source if draw.rarely(3) else room(draw, x.shape, dtype)
+    results = [Result(out, exact, tolerance)]
+    other = total = None
+    if residual is not None:
+        other = operand(draw, residual)
+        if draw.rarely(2):
+            total = other if draw.rarely(2) else room(draw, x.shape, dtype)
+            results.append(Result(total, added.astype(np.float64), np.zeros(x.shape)))
     values = {
         "x": source,
-        "weight": operand(draw, weight),
-        "bias": operand(draw, bias),
+        "weight": operand(draw, weight) if has_weight else None,
+        "bias": operand(draw, bias) if has_bias else None,
         "out": out,
         "rows": rows,
         "cols": cols,
         "eps": eps,
         "dtype": dtype,
+        "residual": other,
+        "sum": total,
     }
-    return Call(name, values, [Result(out, exact, tolerance)], empty=0 in (rows, cols))
+    return Call(name, values, results, empty=0 in (rows, cols))
 
 
 def indices(draw: Draw, count: int, rows: int) -> Array:

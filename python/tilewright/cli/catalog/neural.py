@@ -282,6 +282,38 @@ def _resample(draw: Draw, planes: int, height: int, width: int) -> Problem:
     )
 
 
+def _grid(draw: Draw, height: int, width: int) -> AnyArray:
+    """Places beside those of the elements, as of a picture that is slightly bent."""
+    lines = [(2 * np.arange(n) + 1) / n - 1 for n in (width, height)]
+    plain = np.stack(np.meshgrid(*lines), axis=-1)
+    return (plain + 0.1 * np.sin(3 * plain[..., ::-1])).astype(draw.dtype)
+
+
+def _grid_sample(draw: Draw, channels: int, height: int, width: int) -> Problem:
+    sizes_of = (1, channels, (height, width), (height, width), "bilinear", "border", False)
+    return Problem(
+        shape=by(channels, height, width),
+        inputs=[draw.normal(channels, height, width), _grid(draw, height, width)],
+        output=draw.zeros(channels, height, width),
+        call=lambda be, x, out: be.grid_sample(x[0], x[1], out, *sizes_of, draw.dtype),
+        numpy=lambda x, grid, out=None: numpy_ops.grid_sample(x, grid),
+        slack=64.0,
+    )
+
+
+def _grid_sample_backward_grid(draw: Draw, channels: int, height: int, width: int) -> Problem:
+    sizes_of = (1, channels, (height, width), (height, width), "bilinear", "border", False)
+    planes = (channels, height, width)
+    return Problem(
+        shape=by(*planes),
+        inputs=[draw.normal(*planes), draw.normal(*planes), _grid(draw, height, width)],
+        output=draw.zeros(height, width, 2),
+        call=lambda be, x, out: be.grid_sample_backward_grid(*x, out, *sizes_of, draw.dtype),
+        numpy=lambda grad, x, grid, out=None: numpy_ops.grid_sample_backward_grid(grad, x, grid),
+        slack=64.0 * max(height, width),
+    )
+
+
 def _gather(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
     output = draw.zeros(picked, row_size)
     return Problem(
@@ -316,6 +348,7 @@ def _scatter(draw: Draw, rows: int, row_size: int, picked: int) -> Problem:
     )
 
 
+_SAMPLED = sizes((3, 8, 6), (128, 112, 112), (512, 112, 112))
 _PLANES = sizes((3, 8, 6), (512, 112, 112), (2048, 112, 112))
 _IMAGES = sizes((2, 5, 7, 9), (8, 64, 64, 56), (32, 128, 128, 56))
 _HEADS = sizes((2, 4, 37, 16), (1, 8, 1024, 64), (1, 32, 2048, 128))
@@ -351,6 +384,8 @@ CASES = [
     Case("pool_backward", GROUP, _pool_backward("max"), _PLANES, "max"),
     Case("pool_backward", GROUP, _pool_backward("mean"), _PLANES, "mean"),
     Case("resample", GROUP, _resample, sizes((3, 8, 6), (128, 112, 112), (512, 112, 112))),
+    Case("grid_sample", GROUP, _grid_sample, _SAMPLED),
+    Case("grid_sample_backward_grid", GROUP, _grid_sample_backward_grid, _SAMPLED),
     Case("gather", GROUP, _gather, _TABLE),
     Case("scatter", GROUP, _scatter, _TABLE),
 ]

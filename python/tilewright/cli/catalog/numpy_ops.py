@@ -185,3 +185,39 @@ def resample(
     tall = x[:, top] * rows[:, :1] + x[:, top + 1] * rows[:, 1:]
     result: AnyArray = tall[:, :, left] * columns[:, 0] + tall[:, :, left + 1] * columns[:, 1]
     return result
+
+
+def _corners(
+    x: AnyArray, grid: AnyArray
+) -> tuple[AnyArray, AnyArray, tuple[AnyArray, AnyArray, AnyArray, AnyArray]]:
+    """How far places are beyond their first neighbour, down and to the right, and the four of x."""
+    height, width = x.shape[1:]
+    sizes = np.array([width, height], grid.dtype)
+    at = np.clip(((grid + 1) * sizes - 1) / 2, 0, sizes - 1)
+    first = np.minimum(at.astype(np.int64), np.maximum(sizes.astype(np.int64) - 2, 0))
+    off = at - first
+    left, top = first[..., 0], first[..., 1]
+    right, below = np.minimum(left + 1, width - 1), np.minimum(top + 1, height - 1)
+    four = x[:, top, left], x[:, top, right], x[:, below, left], x[:, below, right]
+    return off[..., 1], off[..., 0], four
+
+
+def grid_sample(x: AnyArray, grid: AnyArray) -> AnyArray:
+    """Between four neighbours, places outside moved to the border."""
+    down, across, (a, b, c, d) = _corners(x, grid)
+    result: AnyArray = (a * (1 - across) + b * across) * (1 - down) + (
+        c * (1 - across) + d * across
+    ) * down
+    return result
+
+
+def grid_sample_backward_grid(grad: AnyArray, x: AnyArray, grid: AnyArray) -> AnyArray:
+    """Of the same, which does not change along an axis where a place is at the border."""
+    height, width = x.shape[1:]
+    down, across, (a, b, c, d) = _corners(x, grid)
+    sizes = np.array([width, height], grid.dtype)
+    at = ((grid + 1) * sizes - 1) / 2
+    moves = (at > 0) & (at < sizes - 1)
+    by_x = (grad * ((b - a) * (1 - down) + (d - c) * down)).sum(0)
+    by_y = (grad * ((c - a) * (1 - across) + (d - b) * across)).sum(0)
+    return np.stack([by_x, by_y], axis=-1) * moves * (sizes / 2)
