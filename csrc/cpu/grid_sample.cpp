@@ -1,6 +1,7 @@
 #include "cpu/grid_sample.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -62,6 +63,7 @@ class Sampling {
   struct Table {
     alignas(64) std::int32_t places[most_taps * sample_room];
     alignas(64) F weights[most_taps * sample_room];
+    bool outside[most_taps * sample_room];
     bool whole = true;  ///< nothing is outside
   };
 
@@ -77,8 +79,10 @@ class Sampling {
           for (std::size_t c = 0; c < x.count; ++c, at += count) {
             const bool outside = (z.at[a] | y.at[b] | x.at[c]) < 0;
             const Size place = (z.at[a] * sizes_.shape[1] + y.at[b]) * sizes_.shape[2] + x.at[c];
-            table.places[at] = outside ? -1 : static_cast<std::int32_t>(place);
-            table.weights[at] = z.weight[a] * y.weight[b] * x.weight[c];
+            // Outside is the first element, which weighs nothing.
+            table.outside[at] = outside;
+            table.places[at] = outside ? 0 : static_cast<std::int32_t>(place);
+            table.weights[at] = outside ? 0 : z.weight[a] * y.weight[b] * x.weight[c];
             table.whole = table.whole && !outside;
           }
         }
@@ -96,7 +100,7 @@ class Sampling {
       const T* const x = input_ + plane * cells_;
       T* const target = output_ + plane * points_ + first;
       if constexpr (is_computed<T>) {
-        if (table.whole) {
+        if (table.whole || std::isfinite(x[0])) {
           window_kernels<F>().weigh_places(x, table.places, table.weights, taps_, target, count);
           continue;
         }
@@ -106,7 +110,7 @@ class Sampling {
     }
   }
 
-  /// Elements outside are not read: NaN and infinity would come of them.
+  /// What is outside is nothing, also where the first element is NaN or infinite.
   void add_taps(const T* x, const Table& table, F* made, std::size_t count) const {
     std::fill_n(made, count, F{0});
     T found[sample_room];
@@ -114,10 +118,11 @@ class Sampling {
     for (std::size_t tap = 0; tap < taps_; ++tap) {
       const std::int32_t* const places = table.places + tap * count;
       const F* const weights = table.weights + tap * count;
-      for (std::size_t i = 0; i < count; ++i) found[i] = places[i] < 0 ? T{} : x[places[i]];
+      const bool* const outside = table.outside + tap * count;
+      for (std::size_t i = 0; i < count; ++i) found[i] = x[places[i]];
       read_row(found, values, count);
       for (std::size_t i = 0; i < count; ++i) {
-        made[i] += places[i] < 0 ? F{0} : weights[i] * values[i];
+        made[i] += outside[i] ? F{0} : weights[i] * values[i];
       }
     }
   }

@@ -58,11 +58,14 @@ class Sampler {
     SampleAxis<F> made;
     if (mode_ == SampleMode::nearest) {
       made.count = 1;
-      made.at[0] = inside(static_cast<std::int64_t>(std::nearbyint(x)), length);
+      const F low = floor_of(x), off = x - low;
+      const bool odd = (static_cast<std::int64_t>(low) & 1) != 0;
+      const bool up = off > F{0.5} || (off == F{0.5} && odd);
+      made.at[0] = inside(static_cast<std::int64_t>(low) + (up ? 1 : 0), length);
       made.weight[0] = 1;
       return made;
     }
-    const F low = std::floor(x);
+    const F low = floor_of(x);
     const auto first = static_cast<std::int64_t>(low);
     made.count = 2;
     made.at = {inside(first, length), inside(first + 1, length)};
@@ -72,6 +75,14 @@ class Sampler {
   }
 
  private:
+  /// Without a call, which compilers make of std::floor where not every processor has it.
+  static F floor_of(F x) {
+    constexpr F most = static_cast<F>(Size{1} << 31);
+    if (!(std::abs(x) < most)) return std::floor(x);
+    const auto whole = static_cast<F>(static_cast<std::int64_t>(x));
+    return whole > x ? whole - 1 : whole;
+  }
+
   static std::int32_t inside(std::int64_t at, Size length) {
     return at >= 0 && at < length ? static_cast<std::int32_t>(at) : -1;
   }
@@ -86,9 +97,9 @@ class Sampler {
     }
     F turn = x < low ? F{-1} : F{1};
     const F from = std::abs(x - low);
-    const F flips = std::floor(from / span);
-    const F rest = std::fma(-flips, span, from);
-    const bool odd = std::fmod(flips, F{2}) != 0;
+    const F flips = floor_of(from / span);
+    const F rest = from - flips * span;
+    const bool odd = flips - 2 * floor_of(flips / 2) != 0;
     x = (odd ? span - rest : rest) + low;
     return odd ? -turn : turn;
   }
@@ -112,7 +123,7 @@ class Sampler {
     const auto far = [](F t) { return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a; };
     const auto near_slope = [](F t) { return (3 * (a + 2) * t - 2 * (a + 3)) * t; };
     const auto far_slope = [](F t) { return (3 * a * t - 10 * a) * t + 8 * a; };
-    const F low = std::floor(x), t = x - low;
+    const F low = floor_of(x), t = x - low;
     const auto first = static_cast<std::int64_t>(low);
     SampleAxis<F> made;
     made.count = 4;

@@ -197,7 +197,7 @@ def test_array_tier_and_networks(ws: Workspace, rng: np.random.Generator) -> Non
         if axes == 2:
             got = be.conv2d(x, w, b, padding=1, activation="relu6")
             np.testing.assert_array_equal(got.numpy(), np.clip(plain.numpy(), 0, 6))
-        with pytest.raises(InvalidArgument, match=r"activation is 'swish'.*, expected None or one of"):
+        with pytest.raises(InvalidArgument, match=r"activation is 'swish'.*, expected None or"):
             conv(x, w, activation="swish")
         with pytest.raises(InvalidArgument, match="negative_slope is inf, expected a finite"):
             conv(x, w, negative_slope=float("inf"))

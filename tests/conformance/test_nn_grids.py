@@ -85,7 +85,7 @@ def test_refusals(be: Backend) -> None:
     nn = tw.nn
     x, grid = tw.ones((2, 3, 4, 5), device=be), tw.ones((2, 3, 3, 2), device=be)
     for message, call in (
-        ("mode is 'linear'.*, expected one of 'bilinear'", lambda: nn.grid_sample(x, grid, "linear")),
+        ("mode is 'linear'.*, expected one of", lambda: nn.grid_sample(x, grid, "linear")),
         (
             "padding_mode is 'reflect'.*, expected one of 'zeros'",
             lambda: nn.grid_sample(x, grid, padding_mode="reflect"),

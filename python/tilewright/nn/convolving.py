@@ -242,8 +242,9 @@ def _to_depth(plan: Plan, grad: Array, first: int, count: int) -> Array:
 
 
 def _forward(
-    plan: Plan, x: Array, weight: Array, bias: Array | None, activation: str, slope: float
-) -> Array:
+    plan: Plan, x: Array, weight: Array, bias: Array | None, activation: str = "none",
+    slope: float = 0.01,
+) -> Array:  # fmt: skip
     be = x.backend
     flat = _flat_plan(plan)
     result = be._new((plan.batch, plan.filters, *plan.out), x.dtype)

@@ -51,11 +51,17 @@ class _Sampling(NamedTuple):
         return (self.batch, self.channels, *self.out)
 
     @property
-    def arguments(self) -> tuple[Any, ...]:
-        return (
-            self.batch, self.channels, self.lengths, self.out, self.mode, self.padding,
-            self.aligned,
-        )  # fmt: skip
+    def arguments(self) -> dict[str, Any]:
+        """Of the trait."""
+        return {
+            "batch": self.batch,
+            "channels": self.channels,
+            "shape": self.lengths,
+            "output_shape": self.out,
+            "mode": self.mode,
+            "padding": self.padding,
+            "align_corners": self.aligned,
+        }
 
 
 def _sampling(
@@ -104,7 +110,7 @@ def grid_sample(
     result = x.backend._new(to.result, x.dtype)
     if result.size:
         x.backend.grid_sample(
-            x._contiguous(), places._contiguous(), result, *to.arguments, x.stored_as
+            x._contiguous(), places._contiguous(), result, **to.arguments, dtype=x.stored_as
         )
     return result
 
@@ -263,8 +269,9 @@ def _by_grid(to: _Sampling, grad: Array, x: Array, grid: Array) -> Array:
         return zeros(grid.shape, dtype=grid.dtype, device=grid.backend)
     found = grid.backend._new(grid.shape, grid.dtype)
     grid.backend.grid_sample_backward_grid(
-        grad._contiguous(), x._contiguous(), grid._contiguous(), found, *to.arguments, x.stored_as
-    )
+        grad._contiguous(), x._contiguous(), grid._contiguous(), found, **to.arguments,
+        dtype=x.stored_as,
+    )  # fmt: skip
     return found
 
 

@@ -659,8 +659,10 @@ def _added(
         result, total = _in_one_launch(op, x, split, parameters, least, residual, with_sum)
         return result if total is None else AddedNorm(result, total)
     whole = x + residual
-    norm = rms_norm if op == "rmsnorm" else layer_norm
-    result = norm(whole, normalized_shape, *parameters, eps=least)
+    if op == "rmsnorm":
+        result = rms_norm(whole, normalized_shape, weight, least)
+    else:
+        result = layer_norm(whole, normalized_shape, weight, bias, least)
     return AddedNorm(result, whole) if with_sum else result
 
 

@@ -64,8 +64,8 @@ def _places(call: str, x: Array, indices: Any, axes: int) -> Array:
             f"{x.shape}, as max_pool{axes}d() gave them",
         )
     planes = math.prod(x.shape[:-axes])
-    result: Array = found.reshape((planes, math.prod(x.shape[-axes:])))
-    return result
+    lines: Array = found.reshape((planes, math.prod(x.shape[-axes:])))
+    return lines
 
 
 def _unpool(
@@ -97,9 +97,11 @@ def _unpool_backward(
     if grad.shape != expected:
         invalid(call, f"grad has shape {grad.shape}, expected {expected} as the result has")
     if not x.size:
-        return grad.backend._new(x.shape, x.dtype)
+        empty: Array = grad.backend._new(x.shape, x.dtype)
+        return empty
     planes = grad.reshape((places.shape[0], math.prod(lengths)))
-    return take_along_axis(planes, places).reshape(x.shape, copy=False)
+    found: Array = take_along_axis(planes, places).reshape(x.shape, copy=False)
+    return found
 
 
 def max_unpool1d(
