@@ -78,10 +78,14 @@ class Share {
       steps_ = &steps;
       at_ = registers_;
       for (const ProgramSteps::Fixed& fixed : steps.fixed) fixed.fill(at_[fixed.result]);
+      bytes_of_inputs_ = 0;
+      for (const ProgramSteps::Input& one : steps.inputs) bytes_of_inputs_ += size_of(one.dtype);
     }
     group_ = group;
     for (std::size_t n = 0; begin < end; begin += n) {
       n = std::min(program_block, end - begin);
+      ahead_.begin = begin + n;
+      ahead_.count = std::min(program_block, end - ahead_.begin);
       block(begin, n);
     }
   }
@@ -95,7 +99,12 @@ class Share {
 
   void block(std::size_t begin, std::size_t n) {
     for (const ProgramSteps::Input& input : steps_->inputs) read(input, begin, n);
+    ahead_.input = ahead_.byte = 0;
+    // A bit of what comes next for each step, so that memory works while they do.
+    const std::size_t steps = steps_->steps.size();
+    const std::size_t bytes = steps == 0 ? 0 : ahead_.count * bytes_of_inputs_ / steps + 64;
     for (const ProgramSteps::Step& step : steps_->steps) {
+      prefetch(bytes);
       const auto operand = [&](std::size_t o) -> const void* {
         return step.operands[o] != ProgramSteps::nothing ? at_[step.operands[o]] : nullptr;
       };
@@ -109,6 +118,20 @@ class Share {
       }
     }
     for (const ProgramSteps::Output& output : steps_->outputs) write(output, begin, n);
+  }
+
+  void prefetch(std::size_t bytes) {
+    while (ahead_.input < steps_->inputs.size()) {
+      const ProgramSteps::Input& input = steps_->inputs[ahead_.input];
+      const std::size_t all = ahead_.count * size_of(input.dtype);
+      const std::byte* const memory = memory_of(input.operand, input.dtype, ahead_.begin);
+      for (; ahead_.byte < all; ahead_.byte += 64, bytes -= 64) {
+        if (bytes < 64) return;
+        __builtin_prefetch(memory + ahead_.byte);
+      }
+      ahead_.byte = 0;
+      ++ahead_.input;
+    }
   }
 
   /// Where a step's result goes: to an output's own memory where that takes it at once.
@@ -157,7 +180,11 @@ class Share {
   const MapManyRequest& request_;
   const StepsOf& all_steps_;
   const ProgramSteps* steps_ = nullptr;
-  std::size_t operands_, group_ = 0;
+  std::size_t operands_, group_ = 0, bytes_of_inputs_ = 0;
+  struct Ahead {
+    std::size_t begin = 0, count = 0;  ///< the next block
+    std::size_t input = 0, byte = 0;   ///< what of it is not on its way
+  } ahead_;
   const bool streaming_;
   std::byte* const memory_;
   std::byte* const spare_;

@@ -151,13 +151,15 @@ def _zeros(params: Sequence[Array], count: int) -> list[list[Array]]:
 
 def _sgd(
     x: Value, grad: Value, states: list[Value], numbers: list[Value], has_momentum: bool,
-    nesterov: bool, maximize: bool,
+    nesterov: bool, maximize: bool, is_whole: bool, has_decay: bool,
 ) -> tuple[Value, ...]:  # fmt: skip
     lr, momentum, taken, decay = numbers
-    grad = (-grad if maximize else grad) + x * decay
+    grad = -grad if maximize else grad
+    if has_decay:
+        grad = grad + x * decay
     if not has_momentum:
         return (x - lr * grad,)
-    after = states[0] * momentum + grad * taken
+    after = states[0] * momentum + (grad if is_whole else grad * taken)
     return x - lr * (grad + after * momentum if nesterov else after), after
 
 
@@ -196,21 +198,23 @@ class SGD(Optimizer):
             self.states = [[] for _ in self.params]
         # The first gradient is taken whole, as torch does.
         taken = 1.0 if getattr(self, "steps", 0) == self._began else 1 - dampening
-        return _sgd, (has_momentum, nesterov, maximize), [lr, momentum, taken, decay]
+        options = (has_momentum, nesterov, maximize, taken == 1, decay != 0)
+        return _sgd, options, [lr, momentum, taken, decay]
 
     _began = 0
 
 
 def _adam(
     x: Value, grad: Value, states: list[Value], numbers: list[Value], decoupled: bool,
-    amsgrad: bool, maximize: bool,
+    amsgrad: bool, maximize: bool, has_decay: bool,
 ) -> tuple[Value, ...]:  # fmt: skip
     beta1, rest1, beta2, rest2, eps, decay, shrink, rate, root = numbers
     grad = -grad if maximize else grad
-    if decoupled:
-        x = x * shrink
-    else:
-        grad = grad + x * decay
+    if has_decay:
+        if decoupled:
+            x = x * shrink
+        else:
+            grad = grad + x * decay
     first = states[0] * beta1 + grad * rest1
     second = states[1] * beta2 + grad * grad * rest2
     if not amsgrad:
@@ -250,7 +254,7 @@ class Adam(Optimizer):
         )
         first, second = self._both(call)
         maximize = to_truth(call, "maximize", self.maximize)
-        options = (self.decoupled, self._amsgrad, maximize)
+        options = (self.decoupled, self._amsgrad, maximize, decay != 0)
         numbers = [first, 1 - first, second, 1 - second, eps, decay, 1 - lr * decay]
         return _adam, options, numbers
 
