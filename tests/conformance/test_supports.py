@@ -78,7 +78,7 @@ def test_of_every_op_and_dtype(be: Backend, buffers: list[int], op: str) -> None
 
 def test_every_op_is_known(be: Backend) -> None:
     has = {op for op in OPS if not lacks(be, op)}
-    assert set(be.available_ops()) == {*has, "map", "map_reduce", "scan", *MOVING}
+    assert set(be.available_ops()) == {*has, "map", "map_many", "map_reduce", "scan", *MOVING}
 
 
 @pytest.mark.parametrize("op", MOVING)
@@ -112,6 +112,9 @@ def test_of_programs(be: Backend, buffers: list[int], dtype: str) -> None:
 
     plain = Program()
     plain.output(plain.input(dtype))
+    assert be.supports("map_many", dtype) == refused_or_runs(
+        lambda: be.map_many(plain, [(3, [x], [y])], [])
+    )
     for reduction in ("sum", "any", "argmax"):
 
         def reduce(kind: str = reduction) -> None:
