@@ -88,7 +88,8 @@ def blocks_of(be: Any, size: int, elements: int, dtype: str) -> tuple[dict[str, 
     x = random.standard_normal(rows * size, np.float32).astype(dtype)
     shape = (rows * size, rows * size)
     a = tilewright.sparse.bsr_array((data, indices, indptr), shape=shape, device=be)
-    on_device, y = be.array(x), be.empty(x.shape, x.dtype)
+    on_device = tilewright.asarray(x, device=be)
+    y = tilewright.empty(x.shape, dtype=dtype, device=be)
     arguments = (a.indptr, a.indices, a.data, on_device, y, rows, rows, each * rows, 1, 1, 1)
     options = {"dtype": dtype, "block_rows": size, "block_cols": size}
     matrix: Any = scipy.sparse.bsr_array((data, indices, indptr), shape=shape)

@@ -9,6 +9,7 @@
 
 #include "core/text.hpp"
 #include "cpu/convert.hpp"
+#include "cpu/kernels/sparse_table.hpp"
 #include "tilewright/error.hpp"
 
 namespace tilewright::cpu {
@@ -94,10 +95,8 @@ class SparseShares {
   bool look_at(std::size_t& from, std::size_t past) {
     constexpr std::size_t ahead = 4096;
     past = std::min(std::max(past, from + ahead), nnz_);
-    std::uint32_t outside = 0;
     const auto cols = static_cast<std::uint32_t>(std::min<std::size_t>(cols_, 1u << 31));
-    for (std::size_t z = from; z < past; ++z) outside |= columns_[z] >= cols ? 1u : 0u;
-    if (outside != 0) [[unlikely]] {
+    if (past > from && sparse_table().largest(columns_ + from, past - from) >= cols) [[unlikely]] {
       std::size_t bad = from;
       while (columns_[bad] < cols) ++bad;
       std::size_t known = bad_;

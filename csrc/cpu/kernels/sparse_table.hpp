@@ -37,6 +37,7 @@ struct BlockKernels {
 };
 
 struct SparseTable {
+  std::uint32_t (*largest)(const std::uint32_t* indices, std::size_t count);  ///< 0 of none
   BlockKernels<float> float32;
   BlockKernels<double> float64;
 };
