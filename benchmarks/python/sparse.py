@@ -5,9 +5,10 @@
 Matrices are the five-point stencil of a square of `side` points, and one of as many rows and
 elements whose rows' lengths fall as a power law, in CSR, by a vector, and those of a quarter of the
 side by 64 columns. With --blocks they are in BSR: 8 square blocks of so many rows in each row of
-blocks, of as many elements as the stencil, by a vector. SciPy is asked on the processor, on one thread as it works, torch on CUDA beside
-a GPU. The sides take turns; shown are medians of the times, how many bytes of the matrix, x and y
-there are in a second, and medians of the ratios turn by turn. Above 1 we are the faster ones.
+blocks, of as many elements as the stencil, by a vector, beside SciPy. It is asked on the processor,
+on one thread as it works, torch on CUDA beside a GPU. The sides take turns; shown are medians of
+the times, how many bytes of the matrix, x and y there are in a second, and medians of the ratios
+turn by turn. Above 1 we are the faster ones.
 """
 
 from __future__ import annotations

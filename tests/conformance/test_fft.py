@@ -190,6 +190,17 @@ def test_steps(
         assert_near(got[:, None], expected[:, None], "float32")
 
 
+def test_scales_that_only_float64_tells_apart(ws: Workspace) -> None:
+    """The second call does not take the first one's plan."""
+    if not runs(ws.be, "float64"):
+        return
+    x = np.ones((1, 4, 1, 1), complex)
+    for scale in (0.25, 0.25 * (1 + 2**-40)):
+        got = run(ws, x, False, scale, False, "float64")
+        assert got is not None
+        assert got.reshape(-1)[0] == 4 * scale
+
+
 def test_special_values_stay_in_their_line(ws: Workspace) -> None:
     x = np.ones((4, 12, 3, 2), complex)
     x[1, 5, 2, 0] = np.nan

@@ -161,6 +161,15 @@ def test_offsets_of_blocks_that_make_no_sense(
 # Batches ------------------------------------------------------------------------------------------
 
 
+def stacked(of: list[Array], is_shared: bool) -> tuple[Array, int]:
+    """Operands with gaps between them, and how far apart they are."""
+    if is_shared:
+        return of[0].reshape(-1), 0
+    held = np.zeros((len(of), of[0].size + 3), of[0].dtype)
+    held[:, :-3] = np.stack([part.reshape(-1) for part in of])
+    return held, held.shape[1]
+
+
 @pytest.mark.sampled(24)
 @pytest.mark.essential
 @pytest.mark.parametrize("dtype", TYPES)
@@ -192,13 +201,6 @@ def test_batches(
         if shares == "x":
             x[:] = x[0]
         y = draw(rng, (batch, like.rows * blocks[0], n), dtype)
-
-        def stacked(of: list[Array], is_shared: bool) -> tuple[Array, int]:
-            if is_shared:
-                return of[0].reshape(-1), 0
-            held = np.zeros((batch, of[0].size + 3), of[0].dtype)
-            held[:, :-3] = np.stack([part.reshape(-1) for part in of])
-            return held, held.shape[1]
 
         own = shares in ("nothing", "x")
         offsets, columns, values, in_x = (
@@ -243,8 +245,9 @@ def test_the_same_request_again_raises_again(ws: Workspace, n: int) -> None:
     """Also where its plan is kept."""
     offsets, columns = np.arange(0, 61, 2, dtype=np.int32), np.zeros(60, np.int32)
     places = ws.input(columns)
-    arguments = (ws.input(offsets), places, ws.input(np.ones(60, np.float32)),
-                 ws.input(np.ones((4, n), np.float32)), ws.output(np.zeros((30, n), np.float32)))  # fmt: skip
+    values, x = ws.input(np.ones(60, np.float32)), ws.input(np.ones((4, n), np.float32))
+    out = ws.output(np.zeros((30, n), np.float32))
+    arguments = (ws.input(offsets), places, values, x, out)
     sizes = (30, 4, 60, n, n, n)
     for wrong in (None, 4, None, -1, None):
         columns[7] = 0 if wrong is None else wrong
@@ -252,11 +255,11 @@ def test_the_same_request_again_raises_again(ws: Workspace, n: int) -> None:
         for _ in range(3):
             if wrong is None:
                 ws.be.sparse_matmul(*arguments, *sizes)
-                assert (ws.read(arguments[4]) == 2).all()
+                assert (ws.read(out) == 2).all()
                 continue
             with pytest.raises(tw.IndexOutOfRange, match=f"index {wrong} is out of range"):
                 ws.be.sparse_matmul(*arguments, *sizes)
-                ws.read(arguments[4])
+                ws.read(out)
 
 
 # tw.sparse ----------------------------------------------------------------------------------------
@@ -270,7 +273,9 @@ def host(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> Array:
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr"])
-def test_a_matrix_by_a_batch(be: Backend, rng: np.random.Generator, format: str, dtype: str) -> None:
+def test_a_matrix_by_a_batch(
+    be: Backend, rng: np.random.Generator, format: str, dtype: str
+) -> None:
     dense = host(rng, (12, 18), dtype) * (rng.random((12, 18)) < 0.2)
     a = sparse.csr_array(dense, device=be)
     matrix = a.tobsr((2, 3)) if format == "bsr" else a.asformat(format)
@@ -316,7 +321,9 @@ def test_a_batch_of_matrices(be: Backend, rng: np.random.Generator, dtype: str, 
     assert back.shape == (3, 7, 5)
     np.testing.assert_array_equal(back.toarray().numpy(), dense.transpose(0, 2, 1))
     x = host(rng, (3, 5, 2), dtype)
-    np.testing.assert_array_equal((back @ tw.asarray(x, device=be)).numpy(), dense.transpose(0, 2, 1) @ x)
+    np.testing.assert_array_equal(
+        (back @ tw.asarray(x, device=be)).numpy(), dense.transpose(0, 2, 1) @ x
+    )
 
 
 def test_wrong_batches_of_matrices(be: Backend) -> None:

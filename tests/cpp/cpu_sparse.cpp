@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -66,6 +67,41 @@ TEST_CASE("sparse products: rows of any length by any number of columns") {
     }
     cpu->free(in);
     cpu->free(out);
+  }
+}
+
+TEST_CASE("sparse products: a batch of blocks of any size") {
+  const Cpu cpu;
+  const Rows a;
+  const Size nnz = std::ssize(a.columns), batch = 3;
+  const Buffer offsets = cpu.put(a.offsets), columns = cpu.put(a.columns);
+  for (const Size size : {1, 2, 3, 4, 5, 6, 7, 8, 11, 16}) {
+    CAPTURE(size);
+    const Size area = size * size, of_x = a.cols * size, of_y = a.rows * size;
+    const std::vector<float> values = numbers(batch * nnz * area, 0.25f);
+    const std::vector<float> x = numbers(batch * of_x, 0.125f);
+    const Buffer elements = cpu.put(values), in = cpu.put(x);
+    const Buffer out = cpu.put(numbers(batch * of_y, 0.5f));
+    cpu->sparse_matmul(offsets, columns, elements, in, out, a.rows, a.cols, nnz, 1, 1, 1, 1, 0,
+                       false, DType::float32, size, size, batch, 0, 0, nnz * area, of_x, of_y);
+    const std::vector<float> y = cpu.get(out);
+    for (Size i = 0; i < batch * of_y; ++i) {
+      const Size of = i / of_y, row = i % of_y / size, line = i % size;
+      double sum = 0, magnitude = 0;
+      for (Size z = a.offsets[static_cast<std::size_t>(row)];
+           z < a.offsets[static_cast<std::size_t>(row) + 1]; ++z) {
+        for (Size k = 0; k < size; ++k) {
+          const Size value = ((of * nnz + z) * size + line) * size + k;
+          const Size at = of * of_x + a.columns[static_cast<std::size_t>(z)] * size + k;
+          const double product = double{values[static_cast<std::size_t>(value)]} *
+                                 double{x[static_cast<std::size_t>(at)]};
+          sum += product;
+          magnitude += std::abs(product);
+        }
+      }
+      CHECK(std::abs(y[static_cast<std::size_t>(i)] - sum) <= 1e-5 * magnitude);
+    }
+    for (const Buffer buffer : {elements, in, out}) cpu->free(buffer);
   }
 }
 

@@ -38,6 +38,8 @@ class csr_batch:
     __array_priority__ = 30.0
     __hash__ = None  # type: ignore[assignment]
 
+    shape: tuple[int, int, int]
+
     ndim = 3
     format = "csr"
 
@@ -104,7 +106,7 @@ class csr_batch:
     @property
     def nnz(self) -> int:
         """The elements of each matrix that are stored."""
-        return self._data.shape[1]
+        return int(self._data.shape[1])
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -10,21 +10,25 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from tilewright import _core
-from tilewright._core import InvalidArgument
 from tilewright.array import Array
 from tilewright.namespace.creation import asarray, zeros
 from tilewright.namespace.elementwise import sqrt, where
 from tilewright.namespace.products import vecdot
 from tilewright.operands import INT32, invalid, shown, to_integer
+from tilewright.sparse.methods import (
+    BiConjugateGradients,
+    ConjugateGradients,
+    Method,
+    RealConjugateGradients,
+    Steps,
+    is_known,
+    quotient,
+)
 from tilewright.sparse.preconditioners import BlockJacobi, block_jacobi
-
-if TYPE_CHECKING:
-    from tilewright._core import Recording
 
 __all__ = ["BlockJacobi", "ConvergenceWarning", "Info", "bicgstab", "block_jacobi", "cg", "gmres"]
 
@@ -40,7 +44,7 @@ class Info(int):
     """0 where a solver converged, else how many steps it took; as SciPy has it.
 
     `residual` is the norm of b - A x, computed anew for the solution, `tolerance` what it was to
-come below, and `iterations` the steps. Of several right-hand sides the first two are NumPy's
+    come below, and `iterations` the steps. Of several right-hand sides the first two are NumPy's
     arrays of one number each.
     """
 
@@ -117,7 +121,8 @@ class System:
         self.every = to_integer(call, "check_every", check_every)
         if self.every < 1:
             invalid(call, f"check_every is {self.every}, expected 1 or more")
-        self.is_known = m is None or isinstance(m, str) or _is_known(m)
+        self.diagonal: Array | None = None
+        self.is_known = m is None or isinstance(m, str) or is_known(m)
         self.precondition = self._preconditioner(m)
         size = self.norm(self.b)
         self.tolerance: Any = np.maximum(float(atol), float(rtol) * size)
@@ -151,6 +156,7 @@ class System:
         if shape == (self.n,):
             inverse: Any = m if isinstance(m, Array) else asarray(m, device=self.backend)
             inverse = inverse.astype(self.dtype, copy=False)
+            self.diagonal = inverse
             if len(self.shape) == 2:
                 inverse = inverse.reshape((self.n, 1))
             return lambda r: inverse * r
@@ -195,115 +201,11 @@ class System:
         return x, info
 
 
-def _quotient(a: Array, b: Array) -> Array:
-    """0 where there is nothing to divide by: the solution is exact there."""
-    none = b == 0
-    return where(none, 0 * a, a / where(none, b + 1, b))
-
-
 Callback = Callable[[Array], Any] | None
 
 
-class _Method:
-    """Steps that change x, r and what else a method goes on with in place, so that they can be
-    recorded."""
-
-    def __init__(self, system: System, x: Array, r: Array) -> None:
-        self.system = system
-        self.x, self.r = self._own(x), self._own(r)
-
-    def _own(self, x: Array) -> Array:
-        own = zeros(x.shape, dtype=self.system.dtype, device=self.system.backend)
-        own[...] = x
-        return own
-
-    def step(self) -> None:
-        raise NotImplementedError
-
-
-class _ConjugateGradients(_Method):
-    def __init__(self, system: System, x: Array, r: Array) -> None:
-        super().__init__(system, x, r)
-        z = system.precondition(self.r)
-        self.p, self.rz = self._own(z), self._own(system.dot(self.r, z))
-
-    def step(self) -> None:
-        system, p = self.system, self.p
-        q = system.a @ p
-        alpha = _quotient(self.rz, system.dot(p, q))
-        self.x += alpha * p
-        self.r -= alpha * q
-        z = system.precondition(self.r)
-        rz = system.dot(self.r, z)
-        p *= _quotient(rz, self.rz)
-        p += z
-        self.rz[...] = rz
-
-
-class _BiConjugateGradients(_Method):
-    def __init__(self, system: System, x: Array, r: Array) -> None:
-        super().__init__(system, x, r)
-        self.shadow, self.p = self._own(r), self._own(r)
-        self.rho = self._own(system.dot(r, r))
-
-    def step(self) -> None:
-        system = self.system
-        p = system.precondition(self.p)
-        v = system.a @ p
-        alpha = _quotient(self.rho, system.dot(self.shadow, v))
-        s = self.r - alpha * v
-        t_of = system.precondition(s)
-        t = system.a @ t_of
-        omega = _quotient(system.dot(t, s), system.dot(t, t))
-        self.x += alpha * p + omega * t_of
-        self.r[...] = s - omega * t
-        rho = system.dot(self.shadow, self.r)
-        beta = _quotient(rho, self.rho) * _quotient(alpha, omega)
-        self.p[...] = self.r + beta * (self.p - omega * v)
-        self.rho[...] = rho
-
-
-class _Steps:
-    """The steps of a method, recorded once where all that they do is this package's."""
-
-    def __init__(self, method: _Method, callback: Callback) -> None:
-        self.method, self.callback = method, callback
-        system = method.system
-        self.is_recorded = callback is None and _is_known(system.a) and system.is_known
-        self.recording: Recording | None = None
-
-    def run(self, count: int) -> None:
-        for _ in range(count):
-            if self.is_recorded and self.recording is None:
-                self._record()
-            if self.recording is not None:
-                self.recording.replay()
-                continue
-            self.method.step()
-            if self.callback is not None:
-                self.callback(self.method.x.copy())
-
-    def _record(self) -> None:
-        before = _core._set_deferred_here(True)
-        try:
-            with self.method.system.backend.record() as recording:
-                self.method.step()
-            self.recording = recording
-        except InvalidArgument:  # another thread records
-            self.is_recorded = False
-        finally:
-            _core._set_deferred_here(before)
-
-
-def _is_known(matrix: Any) -> bool:
-    """Whether products with it only queue work."""
-    return isinstance(matrix, (Array, BlockJacobi)) or (
-        getattr(matrix, "_is_sparse", False) and matrix.format in ("csr", "csc", "bsr")
-    )
-
-
 def _run(
-    system: System, callback: Callback, method: Callable[[System, Array, Array], _Method]
+    system: System, callback: Callback, method: Callable[[System, Array, Array], Method]
 ) -> tuple[Array, Info]:
     """Steps of a method until what it takes for the residual is small, and the residual is so
     itself: where it is not, for rounding errors, the method starts again from there."""
@@ -313,7 +215,7 @@ def _run(
     while not system.is_small(norm) and taken < system.most and np.all(np.isfinite(norm)):
         before = norm
         state = method(system, x, r)
-        steps = _Steps(state, callback)
+        steps = Steps(state, callback)
         while taken < system.most:
             count = min(system.every, system.most - taken)
             steps.run(count)
@@ -347,7 +249,11 @@ def cg(
     a vector of its diagonal, or "jacobi" for that of A. Gives x and an Info: 0 where it converged.
     The residual is read every `check_every` steps."""
     system = System("cg", A, b, x0, rtol, atol, maxiter, M, check_every)
-    return _run(system, callback, _ConjugateGradients)
+    is_real = system.dtype.kind == "f" and len(system.shape) == 1
+    by_programs = is_real and (M is None or system.diagonal is not None)
+    return _run(
+        system, callback, RealConjugateGradients if by_programs else ConjugateGradients
+    )  # fmt: skip
 
 
 def bicgstab(
@@ -364,7 +270,7 @@ def bicgstab(
 ) -> tuple[Array, Info]:
     """cg() for any square matrix, by stabilised biconjugate gradients."""
     system = System("bicgstab", A, b, x0, rtol, atol, maxiter, M, check_every)
-    return _run(system, callback, _BiConjugateGradients)
+    return _run(system, callback, BiConjugateGradients)
 
 
 def gmres(
@@ -420,7 +326,7 @@ def _minimal(system: System, r: Array, norm: Any, deep: int) -> Array:
             upper[: j + 1, j] += along
         length = sqrt(vecdot(w, w).real) if system.dtype.kind == "c" else sqrt(vecdot(w, w))
         upper[j + 1, j] = length
-        basis[j + 1] = w * _quotient(length * 0 + 1, length)
+        basis[j + 1] = w * quotient(length * 0 + 1, length)
     host = upper.numpy()
     right = np.zeros(deep + 1, host.dtype)
     right[0] = norm
@@ -436,7 +342,7 @@ def _minimal_of_each(system: System, r: Array, norm: Any, deep: int) -> Array:
     made: dict[str, Any] = {"dtype": system.dtype, "device": system.backend}
     basis, upper = zeros((count, deep + 1, n), **made), zeros((count, deep + 1, deep), **made)
     length = sqrt(system.dot(r, r).real).astype(system.dtype, copy=False)
-    basis[:, 0] = (r * _quotient(length * 0 + 1, length)).mT
+    basis[:, 0] = (r * quotient(length * 0 + 1, length)).mT
     for j in range(deep):
         known = basis[:, : j + 1]
         w = (system.a @ system.precondition(basis[:, j].mT)).mT.reshape((count, n, 1))
@@ -447,7 +353,7 @@ def _minimal_of_each(system: System, r: Array, norm: Any, deep: int) -> Array:
         w = w.reshape((count, n))
         length = sqrt(vecdot(w, w).real).astype(system.dtype, copy=False).reshape((count, 1))
         upper[:, j + 1, j] = length.reshape((count,))
-        basis[:, j + 1] = w * _quotient(length * 0 + 1, length)
+        basis[:, j + 1] = w * quotient(length * 0 + 1, length)
     host = upper.numpy()
     y = np.zeros((count, deep, 1), host.dtype)
     for i, one in enumerate(host):

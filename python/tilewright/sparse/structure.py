@@ -34,9 +34,7 @@ DTYPES = (
     np.dtype(np.complex128),
 )
 MOST = 2**31 - 1
-_PARTS = {
-    one: parts_dtype(one).name if one.kind == "c" else one.name for one in DTYPES
-}
+_PARTS = {one: parts_dtype(one).name if one.kind == "c" else one.name for one in DTYPES}
 
 
 def parts_name(dtype: np.dtype[Any]) -> str:
