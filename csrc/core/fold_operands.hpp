@@ -19,13 +19,13 @@
 namespace tilewright {
 
 inline void check_counts(const Call& call, std::string_view program, std::string_view what,
-                  std::size_t given, std::size_t expected) {
+                         std::size_t given, std::size_t expected) {
   if (given == expected) return;
   call.invalid(text(program, " has ", expected, " ", what, ", and ", given, " are given"));
 }
 
-inline std::vector<std::uint64_t> bits_of(const ProgramData& program, std::span<const Number> numbers,
-                                   const Names& names) {
+inline std::vector<std::uint64_t> bits_of(const ProgramData& program,
+                                          std::span<const Number> numbers, const Names& names) {
   std::vector<std::uint64_t> all;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     std::string made;

@@ -44,8 +44,7 @@ class Checks {
   void fold(const std::string& name, const RowFold& fold, std::size_t before) const {
     call_.known("op", fold.op);
     if (!joins_elements(fold.op)) {
-      call_.invalid(
-          text(name, " is ", to_string(fold.op), ", expected sum, prod, max or min"));
+      call_.invalid(text(name, " is ", to_string(fold.op), ", expected sum, prod, max or min"));
     }
     const ProgramData& data = *fold.program->data();
     if (data.outputs.size() != 1) {

@@ -49,14 +49,16 @@ struct RowFoldStep : RowStep {
 /// Whether neighbouring elements of a row lie far apart, or rows are too few for the threads.
 bool goes_by_passes(const RowsRequest& r, const FoldRequest& first) {
   if (walks_columns(first, 16)) return true;
-  const auto rows = static_cast<std::size_t>(r.results), length = static_cast<std::size_t>(r.length);
+  const auto rows = static_cast<std::size_t>(r.results),
+             length = static_cast<std::size_t>(r.length);
   return rows < 2 * thread_count() && length >= many_elements;
 }
 
 }  // namespace
 
 void CpuBackend::do_map_rows(const RowsRequest& r) {
-  const auto rows = static_cast<std::size_t>(r.results), length = static_cast<std::size_t>(r.length);
+  const auto rows = static_cast<std::size_t>(r.results),
+             length = static_cast<std::size_t>(r.length);
   const std::size_t size = size_of(r.found());
   const AllocationRef found = memory_->scratch(r.call, r.folds.size() * rows * size);
   if (goes_by_passes(r, fold_of(r, 0, found))) {

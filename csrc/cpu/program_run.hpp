@@ -184,7 +184,8 @@ class ProgramRun {
     if (source == nullptr) {
       const Size step = step_of(input.operand);
       if (step == 0 && start.left_in_run() >= n) {
-        const std::byte* const one = memory_of(input.operand, input.dtype, start.place(input.operand));
+        const std::byte* const one =
+            memory_of(input.operand, input.dtype, start.place(input.operand));
         if (load != nullptr) {
           load(one, nullptr, nullptr, own, 1);
         } else {

@@ -28,8 +28,8 @@ struct ProgramSteps {
     ProgramLoop streamed = nullptr;  ///< the loop for a result that goes past the caches, or null
     std::array<std::uint32_t, 3> operands;
     std::uint32_t node, result;
-    std::uint32_t output;       ///< that the result can be written to at once, or nothing
-    std::uint32_t results = 1;  ///< registers, one behind the other
+    std::uint32_t output;                 ///< that the result can be written to at once, or nothing
+    std::uint32_t results = 1;            ///< registers, one behind the other
     std::array<std::uint8_t, 3> bytes{};  ///< of an element of each operand
   };
   struct Input {

@@ -352,6 +352,8 @@ class GpuBackend final : public Backend {
   void attention_rows(const AttentionRequest& request, std::span<const Binding> inputs,
                       const Binding& output);
   /// False, with nothing done, where its scratch finds no room.
+  /// False where the product is small or there is no room to lay it out.
+  bool conv_columns(std::string_view op, const Conv2dRequest& request);
   bool conv_taps(std::string_view op, const Conv2dRequest& request, bool backward);
   /// Whether a forward pass is Winograd's, by the choice of conv2d_forward.
   bool takes_winograd(const Conv2dRequest& request) const;

@@ -56,8 +56,8 @@ class FoldBindings {
     const Reach reach(shape_, strides);
     const std::uint64_t offset =
         static_cast<std::uint64_t>(first - reach.before) * size / alignment_ * alignment_;
-    const auto start = static_cast<std::uint32_t>(
-        (static_cast<std::uint64_t>(first) * size - offset) / size);
+    const auto start =
+        static_cast<std::uint32_t>((static_cast<std::uint64_t>(first) * size - offset) / size);
     strided.push_back(start);
     for (std::size_t d = 0; d < (whole ? rank : kept_); ++d) strided.push_back(u32(strides[d]));
     // Neighbours along the innermost reduced dimension that lie on their size, four at a time.

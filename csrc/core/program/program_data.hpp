@@ -57,6 +57,13 @@ ProgramRef cast_input(const ProgramRef& program, DType from);
 ProgramRef widen_input(const ProgramRef& program);
 /// With some of its outputs alone, of the same inputs and numbers.
 ProgramRef some_outputs(const ProgramRef& program, std::size_t first, std::size_t count);
+/// A program in two: `before` makes what some inputs, the numbers and constants alone come to, with
+/// the same inputs and numbers, and `rest` has what that made as further inputs. None where nothing
+/// is made of those alone.
+struct SplitProgram {
+  ProgramRef before, rest;
+};
+SplitProgram split_program(const ProgramRef& program, const std::vector<bool>& inputs);
 /// A constant of these bits in place of the first input.
 ProgramRef bind_input(const ProgramRef& program, std::uint64_t bits);
 

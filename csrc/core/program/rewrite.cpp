@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -77,6 +78,43 @@ ProgramRef some_outputs(const ProgramRef& program, std::size_t first, std::size_
   const auto begin = program->outputs.begin() + static_cast<std::ptrdiff_t>(first);
   data.outputs.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
   return finished(std::move(data), 300 + first * program->outputs.size() + count);
+}
+
+SplitProgram split_program(const ProgramRef& program, const std::vector<bool>& inputs) {
+  const std::size_t count = program->nodes.size();
+  const std::vector<bool> needed = program->needed();
+  std::vector<bool> early(count), made(count), taken(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ProgramNode& node = program->nodes[i];
+    early[i] = node.kind != NodeKind::input || inputs[node.bits];
+    for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
+      early[i] = early[i] && early[node.operands[o]];
+    }
+    // Values go from one to the other as their class has them.
+    const bool is_wide = node.dtype == dtype_of(class_of(node.dtype));
+    made[i] = early[i] && node.operand_count() > 0 && is_wide && needed[i];
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const ProgramNode& node = program->nodes[i];
+    if (early[i] || !needed[i]) continue;
+    for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
+      taken[node.operands[o]] = made[node.operands[o]];
+    }
+  }
+  for (const std::uint32_t output : program->outputs) taken[output] = made[output];
+  if (std::ranges::find(taken, true) == taken.end()) return {};
+  ProgramData before = *program, rest = *program;
+  before.outputs.clear();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!taken[i]) continue;
+    before.outputs.push_back(i);
+    rest.nodes[i] = {
+        .kind = NodeKind::input, .dtype = rest.nodes[i].dtype, .bits = rest.inputs.size()};
+    rest.inputs.push_back(i);
+  }
+  std::uint64_t salt = 400;
+  for (const bool is : inputs) salt = salt * 2 + (is ? 1 : 0);
+  return {finished(std::move(before), salt), finished(std::move(rest), ~salt)};
 }
 
 ProgramRef bind_input(const ProgramRef& program, std::uint64_t bits) {

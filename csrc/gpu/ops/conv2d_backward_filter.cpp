@@ -21,6 +21,7 @@ void GpuBackend::launch_conv2d_backward_filter(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r, r.out_height * r.out_width))) {
     return conv_meetings(op, sums_of(r));
   }
+  if (conv_columns(op, r)) return;
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
   const Size positions = r.batch * r.out_height * r.out_width;
   const Size elements = r.filters * taps;

@@ -63,9 +63,8 @@ bool walks_rows(const RowsRequest& r) {
 /// How many work-items walk a row, and how many fours each of them has.
 void plan_walk(const RowsRequest& r, std::size_t whole_inputs, RowsForm& form) {
   const auto group = static_cast<Size>(form.group);
-  const Size most = form.by_rows
-                        ? group
-                        : group / std::min({bit_ceil(r.results), columns_side_by_side, group});
+  const Size most =
+      form.by_rows ? group : group / std::min({bit_ceil(r.results), columns_side_by_side, group});
   const Size fours = groups_of(r.length, quad);
   const Size walkers = std::min(bit_ceil(groups_of(fours, depth)), most);
   const Size each = groups_of(fours, walkers);
@@ -73,6 +72,22 @@ void plan_walk(const RowsRequest& r, std::size_t whole_inputs, RowsForm& form) {
   form.kept_reads = each <= (whole_inputs <= 2 ? most_kept : depth);
   const Size variables = r.folds.size() <= 2 ? 4 : r.folds.size() <= 4 ? 2 : 1;
   form.unroll = static_cast<std::uint16_t>(form.kept_reads ? each : variables);
+}
+
+/// Takes out of folds and of elements what is the same for all of a row. Gives the numbers of each.
+std::vector<const std::vector<std::uint64_t>*> split_steps(const RowsRequest& r, RowsForm& form) {
+  std::vector<const std::vector<std::uint64_t>*> numbers;
+  const auto split = [&](ProgramRef& program, const RowsRequest::Step& step) {
+    std::vector<bool> same(program->inputs.size(), true);
+    for (std::size_t i = 0; i < r.inputs; ++i) same[i] = form.inputs[i].walk == FoldWalk::row;
+    const SplitProgram parts = split_program(program, same);
+    form.before.push_back(parts.before);
+    numbers.push_back(&step.numbers);
+    if (parts.rest) program = parts.rest;
+  };
+  for (std::size_t i = 0; i < r.folds.size(); ++i) split(form.folds[i], r.folds[i]);
+  if (form.elements) split(form.elements, r.elements);
+  return numbers;
 }
 
 }  // namespace
@@ -104,8 +119,8 @@ void GpuBackend::launch_map_rows(const RowsRequest& r) {
     require_dtypes(r.call, **program, (*program)->needed());
   }
   if (launch_rows(r)) return;
-  const auto values = static_cast<std::uint64_t>(r.folds.size()) *
-                      static_cast<std::uint64_t>(r.results);
+  const auto values =
+      static_cast<std::uint64_t>(r.folds.size()) * static_cast<std::uint64_t>(r.results);
   const AllocationRef found = memory_->scratch(r.call, values * size_of(r.found()));
   for (std::size_t i = 0; i < r.folds.size(); ++i) launch_map_reduce(fold_of(r, i, found));
   if (r.elements.program) launch_map(elements_of(r, found));
@@ -125,8 +140,8 @@ bool GpuBackend::launch_rows(const RowsRequest& r) {
     if (o < r.inputs && !used[o]) continue;
     ++count;
     const Reach reach(r.shape(), r.strides(o));
-    const auto bytes = static_cast<std::uint64_t>(reach.before + reach.behind + 1) *
-                       size_of(r.dtype_at(o));
+    const auto bytes =
+        static_cast<std::uint64_t>(reach.before + reach.behind + 1) * size_of(r.dtype_at(o));
     if (bytes > most - 2 * std::max<std::uint64_t>(limits.binding_alignment, most_quad_bytes)) {
       return false;
     }
@@ -178,12 +193,16 @@ bool GpuBackend::launch_rows(const RowsRequest& r) {
     }
   }
   plan_walk(r, whole_inputs, *form);
+  const std::vector<const std::vector<std::uint64_t>*> before_numbers = split_steps(r, *form);
 
   std::vector<std::uint32_t> params{u32(r.results), u32(r.length)};
   for (const Size size : r.shape()) params.push_back(u32(size));
   params.insert(params.end(), given.strided.begin(), given.strided.end());
   for (const auto& [program, numbers] : programs_of(r)) {
     append_numbers(params, **program, *numbers);
+  }
+  for (std::size_t i = 0; i < form->before.size(); ++i) {
+    if (form->before[i]) append_numbers(params, *form->before[i], *before_numbers[i]);
   }
   AllocationRef params_buffer;
   form->params_in_buffer = binds_params(r.call, params, given.bindings, params_buffer);
@@ -192,7 +211,7 @@ bool GpuBackend::launch_rows(const RowsRequest& r) {
   const Size blocks = groups_of(r.results, form->group / form->walkers);
   ProgramForm kept;
   kept.in_rows = form;
-  const auto pipeline = program_pipeline(r.folds[0].program, kept);
+  const auto pipeline = program_pipeline(form->folds[0], kept);
   device_->launch({pipeline.get(), given.bindings, immediate,
                    row_grid(static_cast<std::uint64_t>(blocks), limits.max_groups)});
   return true;

@@ -19,11 +19,14 @@ namespace tilewright::gpu {
 /// Bindings are those of the operands: inputs, outputs, and end outputs. Parameters are 32-bit
 /// words: rows, length; the shape, kept dimensions first; for each operand that is not `none` its
 /// start, and its strides, those of `row` and of end outputs along the kept dimensions alone; the
-/// numbers of the folds, of elements, and of ends.
+/// numbers of all programs.
 struct RowsForm {
   std::vector<Reduction> ops;
   std::vector<ProgramRef> folds;
   ProgramRef elements, ends;  ///< or none
+  /// Of each fold and of elements what is the same for a row, which their programs have as their
+  /// last inputs; none where nothing is.
+  std::vector<ProgramRef> before;
   bool by_rows = true, apart = false, kept_reads = false, params_in_buffer = false;
   std::uint8_t kept = 0, reduced = 0;  ///< dimensions
   std::uint16_t walkers = 1, unroll = 1;
@@ -33,7 +36,7 @@ struct RowsForm {
   bool operator==(const RowsForm& other) const;
   std::uint64_t hash() const;
   std::uint32_t bindings() const;
-  /// All of them: folds, elements, ends.
+  /// All of them: folds, elements, ends, and what is before folds and elements.
   std::vector<ProgramRef> programs() const;
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -36,8 +37,8 @@ class Writer : WalkWriter {
     list(form.end_outputs, true);
     name_ = "map_rows";
     for (const Reduction op : form.ops) name_ += text("_", to_string(op));
-    const KernelBuilder::Layout layout{name_,  form.group, rows_params_words(form),
-                                       form.params_in_buffer, dtype_, operands_};
+    const KernelBuilder::Layout layout{
+        name_, form.group, rows_params_words(form), form.params_in_buffer, dtype_, operands_};
     b_ = language == KernelLanguage::spirv ? spirv_builder(layout) : wgsl_builder(layout);
   }
 
@@ -73,8 +74,7 @@ class Writer : WalkWriter {
     walker_ = form_.by_rows ? quick : slow;
     step_of_walker_ = form_.by_rows ? 1 : side_by_side;
     first_of_row_ = subtract(local_, times(walker_, word(step_of_walker_)));
-    const Word row =
-        add(times(b_->group(), word(side_by_side)), form_.by_rows ? slow : quick);
+    const Word row = add(times(b_->group(), word(side_by_side)), form_.by_rows ? slow : quick);
     // Work-items without a row do as the last one does, and write nothing.
     const Word mine = least(row, subtract(results_, word(1)));
     alive_ = b_->less(row, results_);
@@ -82,8 +82,7 @@ class Writer : WalkWriter {
     for (const auto* operands : {&form_.inputs, &form_.outputs, &form_.end_outputs}) {
       for (const FoldOperand& o : *operands) add_base(o, mine);
     }
-    step_of_lane_ =
-        form_.apart ? u32(ElementOp::mul_, four_, b_->quad(word(walkers))) : four_;
+    step_of_lane_ = form_.apart ? u32(ElementOp::mul_, four_, b_->quad(word(walkers))) : four_;
     first_ = form_.apart ? walker_ : times(walker_, word(lanes));
     for (std::size_t i = 0; i < inputs_; ++i) {
       const bool is_of_row = form_.inputs[i].walk == FoldWalk::row;
@@ -125,27 +124,46 @@ class Writer : WalkWriter {
     }
     return all;
   }
-  /// What a program makes of inputs, if it has any, and of what was found.
-  std::vector<Quad> computed(std::size_t program, const Read* read) {
+  /// What a program makes of inputs, if it has any, of what was found, and of what is the same for
+  /// the row.
+  std::vector<Quad> computed(std::size_t program, const Read* read,
+                             std::span<const Quad> of_row = {}) {
     std::vector<Quad> given;
     const ProgramData& data = *programs_[program];
     const std::size_t inputs = read != nullptr ? inputs_ : 0;
+    const std::size_t folds = data.inputs.size() - inputs - of_row.size();
     for (std::size_t i = 0; i < data.inputs.size(); ++i) {
       if (!needed_[program][data.inputs[i]]) continue;
-      given.push_back(i < inputs ? read->inputs[i] : found_[i - inputs]);
+      given.push_back(i < inputs           ? read->inputs[i]
+                      : i < inputs + folds ? found_[i - inputs]
+                                           : of_row[i - inputs - folds]);
     }
     return b_->compute(static_cast<std::uint32_t>(program), given);
   }
-
+  /// What is the same for the row, of a fold or of elements.
+  std::vector<Quad> same_for_row(std::size_t step) {
+    if (!form_.before[step]) return {};
+    Read row{};
+    row.inputs = of_row_;
+    return computed(before_of(step), &row);
+  }
+  /// Where that is among the programs.
+  std::size_t before_of(std::size_t step) const {
+    std::size_t program = form_.folds.size() + (form_.elements ? 1 : 0) + (form_.ends ? 1 : 0);
+    for (std::size_t i = 0; i < step; ++i) program += form_.before[i] ? 1 : 0;
+    return program;
+  }
   /// Folds from one on, behind the last of those that need nothing of each other.
   std::size_t end_of_pass(std::size_t first) const {
     std::size_t end = first + 1;
-    const auto needs = [&](std::size_t fold) {
-      const ProgramData& data = *programs_[fold];
+    const auto reads_one = [&](std::size_t program, std::size_t fold) {
       for (std::size_t before = first; before < fold; ++before) {
-        if (needed_[fold][data.inputs[inputs_ + before]]) return true;
+        if (needed_[program][programs_[program]->inputs[inputs_ + before]]) return true;
       }
       return false;
+    };
+    const auto needs = [&](std::size_t fold) {
+      return reads_one(fold, fold) || (form_.before[fold] && reads_one(before_of(fold), fold));
     };
     while (end < form_.folds.size() && !needs(end)) ++end;
     return end;
@@ -155,8 +173,11 @@ class Writer : WalkWriter {
     const auto identity = [&](std::size_t fold) {
       return b_->constant(dtype_, identity_bits(form_.ops[fold], dtype_));
     };
+    std::vector<std::vector<Quad>> of_row;
+    for (std::size_t fold = first; fold < end; ++fold) of_row.push_back(same_for_row(fold));
     const auto element = [&](std::size_t fold, const Read& read, Quad otherwise) {
-      return choose(dtype_, read.ours, computed(fold, &read)[0], otherwise);
+      const Quad value = computed(fold, &read, of_row[fold - first])[0];
+      return choose(dtype_, read.ours, value, otherwise);
     };
     std::vector<Quad> found;
     if (form_.kept_reads) {
@@ -180,8 +201,7 @@ class Writer : WalkWriter {
       for_reads([&](const std::vector<Read>& reads) {
         for (std::size_t i = 0; i < sums.size(); ++i) {
           const std::size_t fold = i / form_.unroll;
-          const Quad one =
-              element(first + fold, reads[i % form_.unroll], otherwise[fold]);
+          const Quad one = element(first + fold, reads[i % form_.unroll], otherwise[fold]);
           b_->set(sums[i], joined(form_.ops[first + fold], dtype_, b_->get(sums[i]), one));
         }
       });
@@ -222,7 +242,8 @@ class Writer : WalkWriter {
     const auto join_all = [&](Word first, std::uint32_t count, std::uint32_t step) {
       std::vector<Quad> values;
       for (std::uint32_t i = 0; i < count; ++i) {
-        values.push_back(b_->local_load(memory, i == 0 ? first : add(first, word(i * step * step_of_walker_))));
+        values.push_back(
+            b_->local_load(memory, i == 0 ? first : add(first, word(i * step * step_of_walker_))));
       }
       while (values.size() > 1) {
         std::vector<Quad> halves;
@@ -246,8 +267,9 @@ class Writer : WalkWriter {
 
   void write_elements() {
     const std::size_t program = form_.folds.size();
+    const std::vector<Quad> of_row = same_for_row(program);
     const auto write = [&](const Read& read) {
-      const std::vector<Quad> results = computed(program, &read);
+      const std::vector<Quad> results = computed(program, &read, of_row);
       for (std::size_t i = 0; i < form_.outputs.size(); ++i) {
         const std::size_t at = inputs_ + i;
         const FoldOperand& o = form_.outputs[i];
@@ -272,7 +294,8 @@ class Writer : WalkWriter {
   }
   void write_ends() {
     b_->when(b_->both(alive_, b_->less(walker_, word(1))), [&] {
-      const std::vector<Quad> results = computed(programs_.size() - 1, nullptr);
+      const std::vector<Quad> results =
+          computed(form_.folds.size() + (form_.elements ? 1 : 0), nullptr);
       const std::size_t first = inputs_ + form_.outputs.size();
       for (std::size_t i = 0; i < form_.end_outputs.size(); ++i) {
         b_->write_one(places_[first + i], bases_[first + i], results[i]);
@@ -303,6 +326,9 @@ std::vector<ProgramRef> RowsForm::programs() const {
   std::vector<ProgramRef> all = folds;
   if (elements) all.push_back(elements);
   if (ends) all.push_back(ends);
+  for (const ProgramRef& one : before) {
+    if (one) all.push_back(one);
+  }
   return all;
 }
 
@@ -327,14 +353,18 @@ std::uint32_t rows_params_words(const RowsForm& form) {
 
 bool RowsForm::operator==(const RowsForm& other) const {
   const auto key = [](const RowsForm& f) {
-    return std::tie(f.ops, f.by_rows, f.apart, f.kept_reads, f.params_in_buffer, f.kept, f.reduced, f.walkers,
-                    f.unroll, f.group, f.inputs, f.outputs, f.end_outputs);
+    return std::tie(f.ops, f.by_rows, f.apart, f.kept_reads, f.params_in_buffer, f.kept, f.reduced,
+                    f.walkers, f.unroll, f.group, f.inputs, f.outputs, f.end_outputs);
   };
-  if (key(*this) != key(other) || !elements != !other.elements) return false;
+  if (key(*this) != key(other) || !elements != !other.elements || !ends != !other.ends ||
+      !std::ranges::equal(
+          before, other.before, {}, [](const ProgramRef& one) { return !one; },
+          [](const ProgramRef& one) { return !one; })) {
+    return false;
+  }
   const std::vector<ProgramRef> own = programs(), others = other.programs();
-  return std::ranges::equal(own, others, [](const ProgramRef& a, const ProgramRef& b) {
-    return a == b || *a == *b;
-  });
+  return std::ranges::equal(
+      own, others, [](const ProgramRef& a, const ProgramRef& b) { return a == b || *a == *b; });
 }
 
 std::uint64_t RowsForm::hash() const {
@@ -346,8 +376,9 @@ std::uint64_t RowsForm::hash() const {
   for (const ProgramRef& program : programs()) mix(program->hash);
   for (const Reduction op : ops) mix(static_cast<std::uint64_t>(op));
   mix(std::uint64_t{apart} | std::uint64_t{kept_reads} << 1 | std::uint64_t{params_in_buffer} << 2 |
-      std::uint64_t{elements != nullptr} << 3 | std::uint64_t{by_rows} << 4 | std::uint64_t{kept} << 8 |
-      std::uint64_t{reduced} << 16 | std::uint64_t{walkers} << 24 | std::uint64_t{unroll} << 40);
+      std::uint64_t{elements != nullptr} << 3 | std::uint64_t{by_rows} << 4 |
+      std::uint64_t{kept} << 8 | std::uint64_t{reduced} << 16 | std::uint64_t{walkers} << 24 |
+      std::uint64_t{unroll} << 40);
   mix(group);
   for (const auto* list : {&inputs, &outputs, &end_outputs}) {
     for (const FoldOperand& o : *list) mix(o.bits());
