@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -87,6 +88,7 @@ class BlockProduct {
 
  private:
   static constexpr std::size_t least_work = 1 << 15;  // of a share, multiplications
+  static constexpr std::size_t together = 256;        // elements of a line
   static constexpr std::size_t some_elements = 2048;  // that all lines go through before the next
 
   bool copies_x() const { return n_ == 1 && cols_ != 0 && (is_half || ldx_ != 1); }
@@ -197,10 +199,43 @@ class BlockProduct {
   void sum(std::size_t begin, std::size_t end, Sum* to) const {
     if (n_ == 1) return sum_vector(begin, end, to);
     std::fill_n(to, lines_ * n_, Sum{});
+    if constexpr (std::is_same_v<Sum, float>) {
+      if (width_ <= together && cols_ * width_ <= std::numeric_limits<std::uint32_t>::max()) {
+        return sum_lines(begin, end, to);
+      }
+    }
     for (std::size_t z = begin; z < end; ++z) {
       const T* const x = x_ + columns_[z] * width_ * ldx_;
       for (std::size_t i = 0; i < lines_; ++i) {
         add_line(values_ + (z * lines_ + i) * width_, x, to + i * n_);
+      }
+    }
+  }
+  /// Line by line of some blocks side by side, so that sums stay in registers.
+  void sum_lines(std::size_t begin, std::size_t end, float* to) const {
+    const std::size_t most = together / width_;
+    std::array<std::uint32_t, together> places;
+    std::array<float, together> weights;
+    for (std::size_t z = begin; z < end; z += most) {
+      const std::size_t blocks = std::min(most, end - z);
+      for (std::size_t b = 0; b < blocks; ++b) {
+        const std::size_t first = columns_[z + b] * width_;
+        for (std::size_t k = 0; k < width_; ++k) {
+          places[b * width_ + k] = static_cast<std::uint32_t>(first + k);
+        }
+      }
+      for (std::size_t i = 0; i < lines_; ++i) {
+        for (std::size_t b = 0; b < blocks; ++b) {
+          const T* const line = values_ + ((z + b) * lines_ + i) * width_;
+          float* const wide = weights.data() + b * width_;
+          if constexpr (is_half) {
+            to_float32(line, wide, width_);
+          } else {
+            for (std::size_t k = 0; k < width_; ++k) wide[k] = line[k];
+          }
+        }
+        row_kernels<T>().add_placed_rows(x_, places.data(), blocks * width_, ldx_, weights.data(),
+                                         n_, to + i * n_);
       }
     }
   }
@@ -228,18 +263,21 @@ class BlockProduct {
   }
 
   void write(std::size_t row, const Sum* sums) const {
+    const Real alpha = alpha_, beta = beta_;
     for (std::size_t i = 0; i < lines_; ++i) {
-      T* const to = y_ + (row * lines_ + i) * ldy_;
-      const Sum* const from = sums + i * n_;
-      for (std::size_t j = 0; j < n_; ++j) {
-        if constexpr (is_half) {
+      T* __restrict const to = y_ + (row * lines_ + i) * ldy_;
+      const Sum* __restrict const own = sums + i * n_;
+      if constexpr (is_half) {
+        for (std::size_t j = 0; j < n_; ++j) {
           float before = 0;
-          if (beta_ != 0) to_float32(to + j, &before, 1);
-          const float after = beta_ == 0 ? alpha_ * from[j] : alpha_ * from[j] + beta_ * before;
+          if (beta != 0) to_float32(to + j, &before, 1);
+          const float after = beta == 0 ? alpha * own[j] : alpha * own[j] + beta * before;
           from_float32(&after, to + j, 1);
-        } else {
-          to[j] = beta_ == 0 ? alpha_ * from[j] : alpha_ * from[j] + beta_ * to[j];
         }
+      } else if (beta == 0) {
+        for (std::size_t j = 0; j < n_; ++j) to[j] = alpha * own[j];
+      } else {
+        for (std::size_t j = 0; j < n_; ++j) to[j] = alpha * own[j] + beta * to[j];
       }
     }
   }
