@@ -54,6 +54,14 @@ chain.output(total)
 keep("chain", chain)
 keep("chain.WALK=rows", chain, (64, 32), (48, 1))
 keep("chain.WALK=strided", chain, (8, 8, 9), (90, 10, 1))
+
+# A launch of many parameters of an optimiser.
+before = set(folder.glob("*.spv"))
+with tilewright.device(be):
+    params = [tilewright.zeros(n) for n in range(1, 16)]
+    tilewright.nn.optim.AdamW(params, amsgrad=True).step([tilewright.ones(n) for n in range(1, 16)])
+for i, made in enumerate(sorted(set(folder.glob("*.spv")) - before)):
+    made.rename(folder / f"program.many.PART={i}.spv")
 """
 
 

@@ -24,6 +24,8 @@ constexpr std::uint64_t most_quad_bytes = 32;
 /// What a work-item reads of one operand before it uses the first, as for map().
 constexpr std::uint32_t bytes_of_item = 32;
 constexpr std::size_t most_unrolled = 128;
+/// Inputs that are read that far ahead: more are enough by themselves, and take the registers.
+constexpr std::size_t most_ahead = 3;
 
 /// A buffer of a launch, from where its first operand starts.
 struct BoundBuffer {
@@ -136,10 +138,13 @@ MapRequest as_map(const MapManyRequest& r, std::size_t group) {
 }
 
 std::uint8_t vectors_of(const GroupLaunch& launch) {
-  std::size_t largest = 1;
+  std::size_t largest = 1, read = 0;
   for (std::size_t o = 0; o < launch.operands; ++o) {
-    if (launch.used[o]) largest = std::max(largest, size_of(launch.dtype(o)));
+    if (!launch.used[o]) continue;
+    largest = std::max(largest, size_of(launch.dtype(o)));
+    read += o < launch.request.program->inputs.size() ? 1 : 0;
   }
+  if (read > most_ahead) return 1;
   const std::size_t vectors = bytes_of_item / (4 * largest);
   const std::size_t values = launch.request.program->nodes.size();
   return vectors * values > most_unrolled ? 1 : static_cast<std::uint8_t>(vectors);
