@@ -164,7 +164,7 @@ def sample(x: Host, grid: Host, of: Sampling) -> Host:
 
 def by_grid(grad: Host, x: Host, grid: Host, of: Sampling) -> Host:
     found = np.zeros(grid.shape)
-    for tap in taps_of(grid, of):
+    for tap in taps_of(grid, of) if grad.size else []:
         sums = (grad * elements(x, tap, of)).sum(axis=1)
         for i, slope in enumerate(tap.slopes):
             found[..., i] += sums * slope
@@ -251,7 +251,7 @@ def off_places(grid: Host, of: Sampling, unit: float) -> Host:
 def largest(x: Host, grid: Host, of: Sampling) -> Host:
     """The sum of the sizes of the elements of each output."""
     found = np.zeros(of.result)
-    for tap in taps_of(grid, of):
+    for tap in taps_of(grid, of) if found.size else []:
         found += np.abs(elements(x, tap, of))
     return found
 
