@@ -66,6 +66,7 @@ from tilewright.nn.adaptive import (
     adaptive_max_pool3d,
     adaptive_max_pool3d_backward,
 )
+from tilewright.nn.added_norms import add_layer_norm, add_rms_norm
 from tilewright.nn.attention import (
     scaled_dot_product_attention,
     scaled_dot_product_attention_backward,
@@ -131,8 +132,6 @@ from tilewright.nn.losses import (
     soft_margin_loss_backward,
 )
 from tilewright.nn.norms import (
-    add_layer_norm,
-    add_rms_norm,
     batch_norm,
     batch_norm_backward,
     group_norm,

@@ -83,7 +83,7 @@ def _by_x_alone(grad: Value, var: Value, eps: Value, weight: Value) -> Value:
     return grad * weight / (var + eps).sqrt()
 
 
-def _to_eps(call: str, eps: Any) -> float:
+def to_eps(call: str, eps: Any) -> float:
     least = to_number(call, "eps", eps)
     if not least >= 0:
         invalid(call, f"eps is {least}, expected 0 or more")
@@ -188,7 +188,7 @@ def batch_norm(
     is_training, groups, mean, var = _batch(call, x, running_mean, running_var, training)
     factor = _channels(call, "weight", weight, x)
     offset = _channels(call, "bias", bias, x)
-    rate, least = to_number(call, "momentum", momentum), _to_eps(call, eps)
+    rate, least = to_number(call, "momentum", momentum), to_eps(call, eps)
     if is_training:
         found_mean, found_var = groups.moments()
         if mean is not None and var is not None:
@@ -241,7 +241,7 @@ def batch_norm_backward(
     grad, x = alike(call, grad=grad, x=x)
     is_training, groups, mean, var = _batch(call, x, running_mean, running_var, training)
     factor = _channels(call, "weight", weight, x)
-    least = _to_eps(call, eps)
+    least = to_eps(call, eps)
     if is_training:
         found = groups.moments() if statistics is None else _statistics(call, statistics, x)
         mean, var = found
@@ -308,7 +308,7 @@ def _in_groups(call: str, x: Array, num_groups: int, weight: Any, bias: Any) -> 
     return _Split(_Groups(split, range(2, len(shape))), views[0], views[1], lacked)
 
 
-def _in_lines(call: str, x: Array, normalized_shape: Any, weight: Any, bias: Any) -> _Split:
+def in_lines(call: str, x: Array, normalized_shape: Any, weight: Any, bias: Any) -> _Split:
     from tilewright.namespace.manipulation import broadcast_to
 
     given = (normalized_shape,) if not isinstance(normalized_shape, (tuple, list)) else (
@@ -357,7 +357,7 @@ def _normal_of_row(has_weight: bool, has_bias: bool) -> Callable[..., Value]:
 
 
 def _normalise_groups(call: str, x: Array, split: _Split, eps: Any) -> Array:
-    least = _to_eps(call, eps)
+    least = to_eps(call, eps)
     groups = split.groups
     if 0 in x.shape:
         return mapped(call, _itself, x, [x])
@@ -414,7 +414,7 @@ def _moments_of_row(
 
 
 def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) -> NormGradients:
-    least, groups = _to_eps(call, eps), split.groups
+    least, groups = to_eps(call, eps), split.groups
     grads = grad.reshape(groups.x.shape)
     has_weight = split.weight is not None
     moments: list[Array] = []
@@ -443,11 +443,11 @@ def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) 
     return NormGradients(by_x, by_weight.reshape(own), by_bias.reshape(own))
 
 
-def _is_one_launch(x: Array) -> bool:
+def is_one_launch(x: Array) -> bool:
     return x.dtype in (np.float32, np.float16)
 
 
-def _in_one_launch(
+def in_one_launch(
     op: str, x: Array, split: _Split, parameters: Sequence[Any], eps: float,
     residual: Array | None = None, with_sum: bool = False,
 ) -> tuple[Array, Array | None]:  # fmt: skip
@@ -516,10 +516,10 @@ def layer_norm(
     times weight and plus bias of that shape. One launch."""
     call = "layer_norm"
     (x,) = floats(call, x=x)
-    split = _in_lines(call, x, normalized_shape, weight, bias)
-    least = _to_eps(call, eps)
-    if _is_one_launch(x):
-        return _in_one_launch("layer_norm", x, split, [weight, bias], least)[0]
+    split = in_lines(call, x, normalized_shape, weight, bias)
+    least = to_eps(call, eps)
+    if is_one_launch(x):
+        return in_one_launch("layer_norm", x, split, [weight, bias], least)[0]
     return _normalise_groups(call, x, split, eps)
 
 
@@ -530,7 +530,7 @@ def layer_norm_backward(
     """The gradients of layer_norm() by x, weight and bias."""
     call = "layer_norm_backward"
     grad, x = alike(call, grad=grad, x=x)
-    split = _in_lines(call, x, normalized_shape, weight, None)
+    split = in_lines(call, x, normalized_shape, weight, None)
     return _groups_gradient(call, grad, x, split, eps)
 
 
@@ -595,9 +595,9 @@ def rms_norm(
     weight. One launch."""
     call = "rms_norm"
     (x,) = floats(call, x=x)
-    least, split = _to_eps(call, eps), _in_lines(call, x, normalized_shape, weight, None)
-    if _is_one_launch(x):
-        return _in_one_launch("rmsnorm", x, split, [weight], least)[0]
+    least, split = to_eps(call, eps), in_lines(call, x, normalized_shape, weight, None)
+    if is_one_launch(x):
+        return in_one_launch("rmsnorm", x, split, [weight], least)[0]
     if 0 in x.shape:
         return mapped(call, _itself, x, [x])
     operands = [x] if split.weight is None else [x, split.weight]
@@ -616,7 +616,7 @@ def rms_norm_backward(
     """The gradients of rms_norm() by x and weight: one launch each."""
     call = "rms_norm_backward"
     grad, x = alike(call, grad=grad, x=x)
-    least, split = _to_eps(call, eps), _in_lines(call, x, normalized_shape, weight, None)
+    least, split = to_eps(call, eps), in_lines(call, x, normalized_shape, weight, None)
     has_weight = split.weight is not None
     scales: list[Array] = []
     if 0 in x.shape:
@@ -635,55 +635,3 @@ def rms_norm_backward(
         return RmsGradients(made, None)
     lines = [grad, x, split.groups.over(scales[0])]
     return RmsGradients(made, reduced("sum", _product, x, lines, split.lacked, x.dtype))
-
-
-# Of sums -----------------------------------------------------------------------------------------
-
-
-class AddedNorm(NamedTuple):
-    """What is normalised of a sum, and the sum."""
-
-    result: Array
-    sum: Array
-
-
-def _added(
-    op: str, call: str, x: Array, residual: Array, normalized_shape: Any, weight: Any, bias: Any,
-    eps: Any, return_sum: Any,
-) -> Any:  # fmt: skip
-    x, residual = alike(call, x=x, residual=residual)
-    split = _in_lines(call, x, normalized_shape, weight, bias)
-    least, with_sum = _to_eps(call, eps), to_truth(call, "return_sum", return_sum)
-    parameters = [weight] if op == "rmsnorm" else [weight, bias]
-    if _is_one_launch(x):
-        result, total = _in_one_launch(op, x, split, parameters, least, residual, with_sum)
-        return result if total is None else AddedNorm(result, total)
-    whole = x + residual
-    if op == "rmsnorm":
-        result = rms_norm(whole, normalized_shape, weight, least)
-    else:
-        result = layer_norm(whole, normalized_shape, weight, bias, least)
-    return AddedNorm(result, whole) if with_sum else result
-
-
-def add_rms_norm(
-    x: Array, residual: Array, normalized_shape: int | tuple[int, ...], /,
-    weight: Array | None = None, eps: float = 1e-5, *, return_sum: bool = True,
-) -> Any:  # fmt: skip
-    """rms_norm() of x + residual, and, unless return_sum is False, that sum, which the next
-    residual is. One launch, of bfloat16 and float64 two."""
-    return _added(
-        "rmsnorm", "add_rms_norm", x, residual, normalized_shape, weight, None, eps, return_sum
-    )
-
-
-def add_layer_norm(
-    x: Array, residual: Array, normalized_shape: int | tuple[int, ...], /,
-    weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5, *,
-    return_sum: bool = True,
-) -> Any:  # fmt: skip
-    """layer_norm() of x + residual, as add_rms_norm()."""
-    return _added(
-        "layer_norm", "add_layer_norm", x, residual, normalized_shape, weight, bias, eps,
-        return_sum,
-    )  # fmt: skip

@@ -220,4 +220,5 @@ def grid_sample_backward_grid(grad: AnyArray, x: AnyArray, grid: AnyArray) -> An
     moves = (at > 0) & (at < sizes - 1)
     by_x = (grad * ((b - a) * (1 - down) + (d - c) * down)).sum(0)
     by_y = (grad * ((c - a) * (1 - across) + (d - b) * across)).sum(0)
-    return np.stack([by_x, by_y], axis=-1) * moves * (sizes / 2)
+    result: AnyArray = np.stack([by_x, by_y], axis=-1) * moves * (sizes / 2)
+    return result
