@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def leave_to_others(config: pytest.Config, items: list[pytest.Item], draw: str) -> None:
-    """SEED/N leaves one in N of the exhaustive tests here, and the others to runs of other seeds."""
+    """SEED/N keeps one in N of the exhaustive tests, and leaves the others to other seeds."""
     seed, _, n = draw.rpartition("/")
     left = [
         item

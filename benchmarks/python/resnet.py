@@ -5,8 +5,10 @@
 
 Both networks have the same weights, images and classes, float32 without TF32. Before anything is
 timed, their losses and gradients are compared, by the largest difference in parts of the largest
-gradient of each weight. The sides take turns; shown are medians of the times and the median of the
-ratios turn by turn. Above 1 we are the faster ones. `--recorded` replays a recording of our step. `--profile` shows our kernels by their time.
+gradient of each weight: that is large where a number near 0 falls on the other side of a relu. The
+sides take turns; shown are medians of the times and the median of the ratios turn by turn. Above 1
+we are the faster ones. `--recorded` replays a recording of our step. `--profile` shows our kernels
+by their time.
 """
 
 from __future__ import annotations

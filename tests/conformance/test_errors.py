@@ -42,7 +42,7 @@ HEADER = Path(__file__).parents[2] / "csrc/include/tilewright/backend.hpp"
 # last two.
 OTHERS = {
     "init", "is_initialized", "close", "name", "config", "device", "release", "host_memory",
-    "map", "map_many", "map_reduce", "scan", "gather_elements", "scatter_elements",
+    "map", "map_many", "map_reduce", "map_rows", "scan", "gather_elements", "scatter_elements",
     "supports", "available_ops",
     "flush", "event", "copy_dtoh_async", "record",
     "create_kernel", "free_kernel", "release_kernel", "kernel_info", "launch_kernel",

@@ -170,11 +170,12 @@ class Targets:
     def meetings(self) -> tuple[Array, Array]:
         """The number of each class and that of each target, as views of the input's shape; an index
         out of range raises."""
+        from tilewright.namespace.creation import arange
         from tilewright.namespace.indexing import Walk
         from tilewright.namespace.manipulation import broadcast_to
 
         x = self.input
-        numbers = x.backend._upload(np.arange(self.classes, dtype=INT32))
+        numbers = arange(self.classes, dtype=INT32, device=x.backend)
         walk = Walk(self.call, numbers, self.shape, [0] * len(self.shape))
         walk.add(self.places, len(self.shape), self.axis, self.classes, 1)
         own = numbers.reshape((-1,) + (1,) * (x.ndim - self.axis - 1))

@@ -284,7 +284,8 @@ def _rows(draw: Draw, rows: int, cols: int) -> Problem:
 
     def in_numpy(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
         off = x.max(axis=-1, keepdims=True) - x
-        return np.divide(off, (off + 1).sum(axis=-1, keepdims=True), out=out)
+        made: AnyArray = np.divide(off, (off + 1).sum(axis=-1, keepdims=True), out=out)
+        return made
 
     return Problem(
         shape=by(rows, cols),
