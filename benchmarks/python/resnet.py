@@ -1,14 +1,13 @@
 """A training step of ResNet-18, forward, backward and SGD with momentum, beside torch eager.
 
     python benchmarks/python/resnet.py [--device webgpu:0] [--threads N] [--batch N] [--side N]
-        [--recorded] [--profile]
+        [--profile]
 
 Both networks have the same weights, images and classes, float32 without TF32. Before anything is
 timed, their losses and gradients are compared, by the largest difference in parts of the largest
 gradient of each weight: that is large where a number near 0 falls on the other side of a relu. The
 sides take turns; shown are medians of the times and the median of the ratios turn by turn. Above 1
-we are the faster ones. `--recorded` replays a recording of our step. `--profile` shows our kernels
-by their time.
+we are the faster ones. `--profile` shows our kernels by their time.
 """
 
 from __future__ import annotations
@@ -191,7 +190,6 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32, help="default: %(default)s")
     parser.add_argument("--side", type=int, default=224, help="of images; default: %(default)s")
     parser.add_argument("--calls", type=int, default=1, help="steps a sample")
-    parser.add_argument("--recorded", action="store_true", help="replay our step")
     parser.add_argument("--profile", action="store_true", help="our kernels by their time")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
@@ -234,16 +232,7 @@ def main() -> None:
             launches[record.kernel] += 1
         for kernel, ns in times.most_common(16):
             print(f"  {kernel:<28} {launches[kernel]:>5} launches {ns / 1e6:>9.2f} ms")
-    if arguments.recorded:
-        ours.step(*own)
-        with be.record() as recording:
-            kept = ours.step(*own)
-        sides = {"tilewright": (recording.replay, be.synchronize)} | {
-            name: side for name, side in sides.items() if name != "tilewright"
-        }
     took, ratios = in_turns(sides, arguments.turns, arguments.calls)
-    if arguments.recorded:
-        print(f"the loss after the replays: {kept.item():.5f}")
     print(f"a step: {took * 1e3:.1f} ms{', ' + ratios if ratios else ''}")
 
 

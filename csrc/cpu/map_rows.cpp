@@ -61,10 +61,12 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
              length = static_cast<std::size_t>(r.length);
   const std::size_t size = size_of(r.found());
   const AllocationRef found = memory_->scratch(r.call, r.folds.size() * rows * size);
+  // This op is one of a profile and of a recording, whatever it is made of.
   if (goes_by_passes(r, fold_of(r, 0, found))) {
-    for (std::size_t i = 0; i < r.folds.size(); ++i) do_map_reduce(fold_of(r, i, found));
-    if (r.elements.program) do_map(elements_of(r, found));
-    if (r.ends.program) do_map(ends_of(r, found));
+    for (std::size_t i = 0; i < r.folds.size(); ++i)
+      CpuBackend::do_map_reduce(fold_of(r, i, found));
+    if (r.elements.program) CpuBackend::do_map(elements_of(r, found));
+    if (r.ends.program) CpuBackend::do_map(ends_of(r, found));
     return;
   }
 
@@ -108,7 +110,7 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
       for (ProgramRun& run : last) run.run(row * length, (row + 1) * length);
     }
   });
-  if (r.ends.program) do_map(ends_of(r, found));
+  if (r.ends.program) CpuBackend::do_map(ends_of(r, found));
 }
 
 }  // namespace tilewright::cpu

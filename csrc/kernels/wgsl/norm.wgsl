@@ -53,10 +53,19 @@ fn sum_over_group(value: vec2<f32>, local: u32) -> vec2<f32> {
   return partial[0];
 }
 
+#if RESIDUAL
+#if T == "f16"
+#let ROUND = 1
+#include "rounded.wgsl"
+fn stored(sum: f32) -> f32 { return rounded(vec4<f32>(sum)).x; }
+#else
+fn stored(sum: f32) -> f32 { return sum; }
+#end
+#end
 /// What is normalised.
 fn element(at: u32) -> f32 {
 #if RESIDUAL == 1
-  return f32(${T}(f32(${X}[at]) + f32(residual[at])));
+  return stored(f32(${X}[at]) + f32(residual[at]));
 #elif RESIDUAL == 2
   return f32(total[at]);
 #else
@@ -66,7 +75,7 @@ fn element(at: u32) -> f32 {
 /// The same, before others read it: sums are written here.
 fn first_seen(at: u32) -> f32 {
 #if RESIDUAL == 2
-  total[at] = ${T}(f32(${X}[at]) + f32(total[at]));
+  total[at] = ${T}(stored(f32(${X}[at]) + f32(total[at])));
 #end
   let value = element(at);
 #if RESIDUAL == 1

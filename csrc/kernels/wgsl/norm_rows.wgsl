@@ -52,13 +52,24 @@ fn across(x: vec4<f32>) -> f32 { return (x.x + x.y) + (x.z + x.w); }
 #if RESIDUAL == 2
 #let OTHER = "total"
 #end
+#if T == "f16"
+#let ROUND = 1
+#include "rounded.wgsl"
+#end
 /// What is normalised in place of x.
 fn added(x: ${ITEM}, at: u32) -> ${WIDE} {
-  let sum = ${ITEM}(${WIDE}(x) + ${WIDE}(${OTHER}[at]));
-#if SUM
-  total[at] = sum;
+  let whole = ${WIDE}(x) + ${WIDE}(${OTHER}[at]);
+#if T == "f32"
+  let sum = whole;
+#elif VECTOR
+  let sum = rounded(whole);
+#else
+  let sum = rounded(vec4<f32>(whole)).x;
 #end
-  return ${WIDE}(sum);
+#if SUM
+  total[at] = ${ITEM}(sum);
+#end
+  return sum;
 }
 #end
 
