@@ -288,7 +288,7 @@ def test_block_jacobi(be: Backend, size: int, dtype: str) -> None:
 
 def test_block_jacobi_converges_in_fewer_steps(be: Backend) -> None:
     matrix = stencil(20)
-    strong = sp.block_diag([np.array([[2, 1.9], [1.9, 2]])] * 200)
+    strong = sp.block_diag([sp.csr_array([[2, 1.9], [1.9, 2]])] * 200)
     a = sparse.csr_array((matrix + 50 * strong).tocsr().astype("float32"), device=be)
     b = tw.ones(400, device=be)
     _, plain = linalg.cg(a, b, rtol=1e-4, M="jacobi", check_every=1)
