@@ -128,8 +128,20 @@ def to_integer(call: str, name: str, value: Any) -> int:
         invalid(call, f"{name} is {shown(value)}, expected an integer")
 
 
+def _is_plain(shape: tuple[Any, ...]) -> bool:
+    """Whether a tuple is a shape as it stands, as most are."""
+    elements = 1
+    for size in shape:
+        if type(size) is not int or size < 0:
+            return False
+        elements *= size or 1
+    return len(shape) <= MOST_DIMENSIONS and elements < MOST_ELEMENTS
+
+
 def to_shape(call: str, shape: int | Sequence[int]) -> tuple[int, ...]:
     """Sizes that are not negative; an integer is a shape of one."""
+    if type(shape) is tuple and _is_plain(shape):
+        return shape
     if hasattr(shape, "__index__") and not (isinstance(shape, np.ndarray) and shape.ndim):
         shape = (cast("int", shape),)
     if not isinstance(shape, (tuple, list, np.ndarray)):

@@ -123,11 +123,12 @@ def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
     """A view in which elements of axes of one stand for many. Not to be written."""
     x = _one("broadcast_to", x)
     sizes = to_shape("broadcast_to", shape)
-    if broadcast_shapes(x.shape, sizes) != sizes:
-        invalid("broadcast_to", f"x of shape {x.shape} does not broadcast to {sizes}")
-    more = len(sizes) - x.ndim
-    own = zip(x.shape, x.strides, strict=True)
-    strides = [0] * more + [0 if size == 1 else stride for size, stride in own]
+    own, more = x.shape, len(sizes) - x.ndim
+    fits = more >= 0 and all(a in (1, b) for a, b in zip(own, sizes[more:], strict=True))
+    if not fits and broadcast_shapes(own, sizes) != sizes:
+        invalid("broadcast_to", f"x of shape {own} does not broadcast to {sizes}")
+    strides = [0] * more
+    strides += [0 if a == 1 else stride for a, stride in zip(own, x.strides, strict=True)]
     return x._view(sizes, strides, x.offset)
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright import tracing
-from tilewright.namespace.complex_math import choose
 from tilewright.nn.running import floats, wide_of
 from tilewright.operands import invalid, to_integer
-from tilewright.program import Program
 
 if TYPE_CHECKING:
     from tilewright.array import Array
@@ -39,43 +35,14 @@ def embedding(input: Any, weight: Array, /, padding_idx: int | None = None) -> A
     return take(weight, input, axis=0)
 
 
-@cache
-def _joined(key: str, dtype: str) -> Program:
-    """What has been summed of a row, where the element before is of that row too."""
-    program = Program()
-    own, before = program.input(key), program.input(key)
-    here, there = program.input(dtype), program.input(dtype)
-    program.output(choose(own == before, here + there, here))
-    return program
-
-
-def _row_sums(ordered: Array, sums: Array, longest: int) -> Array:
-    """Of rows in the order of their keys, of which `longest` at most are of one: to each the sum of
-    those before it of its key. Which sums meet which is the same at each call."""
-    from tilewright.namespace.manipulation import broadcast_to
-
-    keys = broadcast_to(ordered.reshape((-1, 1)), sums.shape)
-    program = _joined(ordered.dtype.name, sums.stored_as)
-    step = 1
-    while step < longest:
-        wider = sums.backend._new(sums.shape, sums.dtype)
-        wider[:step] = sums[:step]
-        sums.backend.map(
-            program, (sums.shape[0] - step, sums.shape[1]),
-            [keys[step:], keys[:-step], sums[step:], sums[:-step]], [], [wider[step:]],
-        )  # fmt: skip
-        sums = wider
-        step *= 2
-    return sums
-
-
 def embedding_backward(
     grad: Array, input: Any, num_embeddings: int, /, padding_idx: int | None = None
 ) -> Array:
     """The gradient of embedding() by weight: for each row the sum of what came for it, joined in
-    float32 or float64 and in an order that is the same at each call."""
+    float32 or float64 and in an order that is the same at each call. It is the product of a sparse
+    matrix, which has a 1 where a row was taken."""
     from tilewright.namespace import histograms
-    from tilewright.namespace.creation import zeros
+    from tilewright.namespace.creation import ones, zeros
     from tilewright.namespace.elementwise import where
     from tilewright.namespace.selection import take
     from tilewright.namespace.sorting import topk
@@ -100,17 +67,20 @@ def embedding_backward(
     width = grad.shape[-1]
     if 0 in grad.shape:
         return zeros((rows, width), dtype=grad.dtype, device=grad.backend)
+    # A row more takes what has none.
+    all_rows = rows
     if padding is not None:
-        places = where(places == padding, rows, places)
-    narrow = histograms._narrow(places, rows + 1)
-    ordered, order = topk(narrow, narrow.size, largest=False)
-    lines = grad.reshape((-1, width)).astype(wide_of(grad.dtype), copy=False)
-    ends = histograms._ends(ordered, rows + 1)
-    counts = histograms._between(ends)[:rows].reshape((rows, 1))
-    # Where the host need not wait to know it; else steps that join nothing cost less than that.
-    is_known = grad.backend.name == "cpu" and not tracing.is_under_way()
-    longest = int(counts.max().item()) if is_known else ordered.size
-    sums = _row_sums(ordered, take(lines, order, axis=0), longest)
-    last = take(sums, (ends[:rows] - 1).astype(ends.dtype, copy=False), axis=0, mode="clip")
-    found: Array = where(counts > 0, last, 0)
-    return found.astype(grad.dtype, copy=False)
+        places, all_rows = where(places == padding, rows, places), rows + 1
+    ordered, order = topk(histograms._narrow(places, all_rows), places.size, largest=False)
+    offsets = zeros(all_rows + 1, dtype=np.int32, device=grad.backend)
+    offsets[1:] = histograms._ends(ordered, all_rows).astype(np.int32, copy=False)
+    wide = wide_of(grad.dtype)
+    lines = grad.reshape((-1, width)).astype(wide, copy=False)._contiguous()
+    sums = grad.backend._new((all_rows, width), wide)
+    grad.backend.sparse_matmul(
+        offsets, order.astype(np.int32, copy=False)._contiguous(),
+        ones(places.size, dtype=wide, device=grad.backend), lines, sums, all_rows, places.size,
+        places.size, width, width, width, dtype=wide.name,
+    )  # fmt: skip
+    found: Array = sums[:rows].astype(grad.dtype, copy=False)
+    return found

@@ -381,34 +381,34 @@ def _second(grad: Value, x: Value, *rest: Value) -> Value:
 
 
 def _second_off_mean(grad: Value, x: Value, *rest: Value) -> Value:
-    return _square_off_mean(x, *rest)
+    total, _, inverse, _ = rest[-4:]
+    off = x - total * inverse
+    return off * off
 
 
 @cache
 def _by_x_of_row(has_weight: bool) -> tuple[Callable[..., Value], ...]:
-    """What is summed of grad, and of its product with the normal form, and the gradient by x."""
+    """What is summed of grad, and of its product with x off its mean, and the gradient by x."""
 
     def weighed(grad: Value, x: Value, *rest: Value) -> Value:
         return grad * rest[0] if has_weight else grad
 
-    def with_hat(grad: Value, x: Value, *rest: Value) -> Value:
-        at = 1 if has_weight else 0
-        total, squares, (inverse, eps) = rest[at], rest[at + 1], rest[-2:]
-        hat = (x - total * inverse) * (1 / (squares * inverse + eps).sqrt())
-        return weighed(grad, x, *rest) * hat
+    def with_off(grad: Value, x: Value, *rest: Value) -> Value:
+        total, _, _, inverse, _ = rest[-5:]
+        return weighed(grad, x, *rest) * (x - total * inverse)
 
     def by_x(grad: Value, x: Value, *rest: Value) -> Value:
-        total, squares, all_, all_with_hat, inverse, eps = rest[-6:]
-        scale = 1 / (squares * inverse + eps).sqrt()
-        hat = (x - total * inverse) * scale
-        off = (all_ + hat * all_with_hat) * inverse
-        return (weighed(grad, x, *rest) - off) * scale
+        total, all_, squares, all_with_off, inverse, eps = rest[-6:]
+        whole = squares * inverse + eps
+        slope = all_with_off / whole
+        off = (all_ + (x - total * inverse) * slope) * inverse
+        return (weighed(grad, x, *rest) - off) * (1 / whole.sqrt())
 
-    return weighed, with_hat, by_x
+    return weighed, with_off, by_x
 
 
 def _moments_of_row(
-    total: Value, squares: Value, all_: Value, all_with_hat: Value, inverse: Value, eps: Value
+    total: Value, all_: Value, squares: Value, all_with_off: Value, inverse: Value, eps: Value
 ) -> tuple[Value, Value]:
     return total * inverse, squares * inverse
 
@@ -422,11 +422,12 @@ def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) 
         made: Array | None = mapped(call, _itself, groups.x, [groups.x])
         moments = [reduced("sum", _itself, groups.x, [groups.x], groups.axes)] * 2
     else:
-        weighed, with_hat, by_row = _by_x_of_row(has_weight)
+        weighed, with_off, by_row = _by_x_of_row(has_weight)
         operands = [grads, groups.x] + ([split.weight] if split.weight is not None else [])
         made, moments = in_rows(
             call, groups.x, operands, groups.axes,
-            [("sum", _second), ("sum", _second_off_mean), ("sum", weighed), ("sum", with_hat)],
+            # Those that need nothing of each other are found in one walk of a long row.
+            [("sum", _second), ("sum", weighed), ("sum", _second_off_mean), ("sum", with_off)],
             by_row, ends=_moments_of_row if has_weight else None, end_count=2 * has_weight,
             numbers=[1 / groups.count, least],
         )  # fmt: skip
