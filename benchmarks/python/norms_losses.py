@@ -1,12 +1,13 @@
 """Norms, softmaxes, losses, embeddings, activations and dropout of tw.nn beside torch's.
 
     python benchmarks/python/norms_losses.py [--device webgpu:0] [--threads N] [--only NAME]
-        [--dtype D] [--divide N]
+        [--dtype D] [--divide N] [--kernels]
 
 torch works on CUDA beside a GPU. Both sides make new results, and take turns; shown are our median
 time, the bytes of operands and results that go by in it, and the medians of the ratios turn by
-turn. Above 1 we are the faster ones. Gradients are of a gradient of ones, and torch's come out of
-its graph, which is kept.
+turn. Above 1 we are the faster ones. With `--kernels` our time is that of the launches by the GPU's
+clock, and torch's that of ten calls between two events of CUDA. Gradients are of a gradient of
+ones, and torch's come out of its graph, which is kept.
 """
 
 from __future__ import annotations
@@ -169,10 +170,31 @@ class Sides:
         return sum(one.size * one.dtype.itemsize for one in [*operands, result])
 
 
+def by_clock(be: Any, torch: Any, own: Call, peer: Call | None) -> tuple[float, str]:
+    """Seconds of the kernels of one call, and how many times as fast as torch that is."""
+    own()
+    with be.profile() as profile:
+        own()
+    seconds = sum(record.duration_ns for record in profile.records) * 1e-9
+    launches = f"{len(profile.records)} launches"
+    if peer is None:
+        return seconds, launches
+    peer()
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    torch.cuda.synchronize()
+    first.record()
+    for _ in range(10):
+        peer()
+    last.record()
+    torch.cuda.synchronize()
+    return seconds, f"{first.elapsed_time(last) / 1e4 / seconds:.2f} of torch, {launches}"
+
+
 def main() -> None:
     parser = options(__doc__, turns=11)
     parser.add_argument("--only", default="", help="a part of the names")
     parser.add_argument("--dtype", default="float32", help="default: %(default)s")
+    parser.add_argument("--kernels", action="store_true", help="by the GPU's clock")
     parser.add_argument("--divide", type=int, default=1, help="the sizes, by so much")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
@@ -195,7 +217,10 @@ def main() -> None:
                 sides: dict[str, tuple[Call, Call]] = {"tilewright": (own, be.synchronize)}
                 if peer is not None:
                     sides["torch"] = (peer, torch.wait)
-                time, ratios = in_turns(sides, arguments.turns, 3)
+                if arguments.kernels:
+                    time, ratios = by_clock(be, torch.module, own, peer)
+                else:
+                    time, ratios = in_turns(sides, arguments.turns, 3)
                 print(
                     f"{case.label:32s} {kind:9s} {time * 1e3:8.3f} ms "
                     f"{moved / time * 1e-9:7.1f} GB/s  {ratios}",
