@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     State = dict[str, Any]
 
 WORDS = 4  # of a block
+# Each word's operand and result, and what parameters may take.
+ENOUGH = 2 * WORDS + 1
 
 
 @cache
@@ -40,9 +42,9 @@ def _draw(dtype: str, picks: tuple[int, ...]) -> Draw:
 
 
 def _run(backend: Backend, stream: Stream, numbers: list[float], x: Array, result: Array) -> None:
-    """Of whole blocks. GPUs bind too few buffers for all words of a block at once."""
-    halves = ((0, 1, 2, 3),) if backend.name == "cpu" else ((0, 1), (2, 3))
-    for picks in halves:
+    """Of whole blocks, all words of one at once where a kernel binds that many operands."""
+    most = backend.device.limits.get("max_bindings", ENOUGH)
+    for picks in ((0, 1, 2, 3),) if most >= ENOUGH else ((0, 1), (2, 3)):
         run(backend, stream, _draw(x.stored_as, picks), numbers, result, [x])
 
 
