@@ -166,4 +166,25 @@ inline std::vector<bool> reduced_dimensions(const Call& call, std::span<const Si
   return reduced;
 }
 
+/// The dimensions of a shape: all, those that stay, and those that are reduced.
+struct SplitDimensions {
+  std::vector<std::size_t> all, kept, gone;
+};
+/// With how many results the request has, and how many elements of each.
+template <class Request>
+SplitDimensions split_dimensions(const Call& call, std::span<const Size> shape,
+                                 const std::vector<bool>& reduced, Request& r) {
+  SplitDimensions split;
+  std::vector<Size> kept_shape, gone_shape;
+  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+    split.all.push_back(dim);
+    (reduced[dim] ? split.gone : split.kept).push_back(dim);
+    (reduced[dim] ? gone_shape : kept_shape).push_back(shape[dim]);
+  }
+  r.results = call.product(kept_shape);
+  r.length = call.product(gone_shape);
+  if (r.results != 0) call.mul(r.results, r.length);
+  return split;
+}
+
 }  // namespace tilewright

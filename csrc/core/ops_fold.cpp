@@ -90,16 +90,7 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   r.numbers = bits_of(*front, numbers, number_names);
   r.behind_numbers = bits_of(*r.behind, behind_numbers, behind_number_names);
 
-  std::vector<std::size_t> all, kept, gone;
-  std::vector<Size> kept_shape, gone_shape;
-  for (std::size_t dim = 0; dim < shape.size(); ++dim) {
-    all.push_back(dim);
-    (reduced[dim] ? gone : kept).push_back(dim);
-    (reduced[dim] ? gone_shape : kept_shape).push_back(shape[dim]);
-  }
-  r.results = call.product(kept_shape);
-  r.length = call.product(gone_shape);
-  if (r.results != 0) call.mul(r.results, r.length);
+  auto [all, kept, gone] = split_dimensions(call, shape, reduced, r);
   FoldOperands operands(call, shape);
   std::string made;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

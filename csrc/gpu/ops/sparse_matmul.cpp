@@ -37,8 +37,6 @@ constexpr Size least_rows = 32;
 constexpr Size filled = 3, of_room = 4;
 /// So many elements no row is too long for its workgroup.
 constexpr Size few_elements = 1 << 16;
-/// Whether elements are read by fours where that is possible.
-constexpr bool reads_fours = false;
 
 constexpr Size ceiling(Size x, Size y) { return (x + y - 1) / y; }
 
@@ -128,8 +126,6 @@ void Launches::short_rows() const {
   share = share < least_rows ? std::max(share, Size{1}) : share / least_rows * least_rows;
   const Size groups = ceiling(r.rows, share);
   const bool has_long = r.nnz > few_elements;
-  const bool fours = reads_fours && r.dtype == DType::float32 && !r.is_complex && r.nnz > 0 &&
-                     ((r.nnz | r.stride_columns | r.stride_values) & 3) == 0;
 
   Params params = params_of(r, name);
   params.share = u32(share);
@@ -143,11 +139,10 @@ void Launches::short_rows() const {
     bindings.back() = all_of(owners);
   }
   const std::uint32_t type = type_of(r);
-  run(KernelId::sparse_rows, type | (has_long ? 8u : 0u) | (fours ? 16u : 0u), params,
+  run(KernelId::sparse_rows, type | (has_long ? 8u : 0u), params,
       std::span(bindings).first(has_long ? 7 : 6), groups * r.batch, [&](TemplateVariables& v) {
         set_type(v, r, rows_group);
         v["LONG"] = std::int64_t{has_long};
-        v["VECTOR"] = std::int64_t{fours};
       });
   if (!has_long) return;
   const Size width = r.is_complex ? 2 : 1;

@@ -5,23 +5,16 @@
 // `owners` says it.
 // 0 offsets, 1 columns, 2 values, 3 x, 4 y, 5 faults; with LONG 6 owners (of each PIECE elements the
 // long row that has the first of them; what is not written means nothing).
-// Variables: GROUP, T, COMPLEX, LONG, VECTOR (1: elements are read by fours; where each product's
-// start at a multiple of four, and as many as that are there).
+// Variables: GROUP, T, COMPLEX, LONG.
 //! T: f32 f16 f64
 //! COMPLEX: 0 1
 //! LONG: 0 1
-//! VECTOR: as 0
 //! GROUP: 256
 //! only: T != "f16" or COMPLEX == 0
 #include "sparse_numbers.wgsl"
 @group(0) @binding(0) var<storage, read> offsets: array<u32>;
-#if VECTOR
-@group(0) @binding(1) var<storage, read> columns: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> values: array<vec4<${NUMBER}>>;
-#else
 @group(0) @binding(1) var<storage, read> columns: array<u32>;
 @group(0) @binding(2) var<storage, read> values: array<${NUMBER}>;
-#end
 @group(0) @binding(3) var<storage, read> x: array<${NUMBER}>;
 @group(0) @binding(4) var<storage, read_write> y: array<${NUMBER}>;
 @group(0) @binding(5) var<storage, read_write> faults: array<atomic<u32>>;
@@ -42,33 +35,6 @@ fn row_begin(row: u32) -> u32 { return min(offsets[offsets_at + row], params.nnz
 fn multiply(base: u32, count: u32, local: u32) {
   var outside = 0u;
   var is_outside = false;
-#if VECTOR
-  // From the four on that has the first element.
-  let before = base % 4u;
-#for i in 0..ITEMS / 4
-  let place${i} = 4u * (local + ${i * GROUP}u) - before;
-  var four${i} = vec4<u32>();
-  var value${i} = vec4<${NUMBER}>();
-  if (place${i} < count || place${i} + 3u < count) {
-    four${i} = columns[(columns_at + base + place${i}) / 4u];
-    value${i} = values[(values_at + base + place${i}) / 4u];
-  }
-#end
-#for i in 0..ITEMS / 4
-#for j in 0..4
-  if (place${i} + ${j}u < count) {
-    let column = four${i}[${j}];
-    let inside = column < params.cols;
-    if (!inside) {
-      outside = column;
-      is_outside = true;
-    }
-    let factor = x[x_at + select(0u, column * params.ldx, inside)];
-    products[place${i} + ${j}u] = value${i}[${j}] * factor;
-  }
-#end
-#end
-#else
 #for i in 0..ITEMS
   let at${i} = local + ${i * GROUP}u;
   var column${i} = 0u;
@@ -89,7 +55,6 @@ fn multiply(base: u32, count: u32, local: u32) {
     products[at${i}] = plus_product(${SUM}(), value${i}, factor);
   }
 #end
-#end
   if (is_outside) { report(outside); }
 }
 
@@ -98,13 +63,8 @@ fn multiply(base: u32, count: u32, local: u32) {
 fn share_of_row(base: u32, end: u32, local: u32) -> ${SUM} {
   var sum = ${SUM}();
   for (var z = base + local; z < end; z += ${GROUP}u) {
-#if VECTOR
-    let column = columns[(columns_at + z) / 4u][z % 4u];
-    let value = values[(values_at + z) / 4u][z % 4u];
-#else
     let column = columns[columns_at + z];
     let value = ${SUM}(values[values_at + z]);
-#end
     if (column < params.cols) {
       sum = plus_product(sum, value, ${SUM}(x[x_at + column * params.ldx]));
     } else {
