@@ -131,18 +131,7 @@ from tilewright.nn.losses import (
     soft_margin_loss,
     soft_margin_loss_backward,
 )
-from tilewright.nn.norms import (
-    batch_norm,
-    batch_norm_backward,
-    group_norm,
-    group_norm_backward,
-    instance_norm,
-    instance_norm_backward,
-    layer_norm,
-    layer_norm_backward,
-    rms_norm,
-    rms_norm_backward,
-)
+from tilewright.nn.norms import batch_norm, batch_norm_backward
 from tilewright.nn.pools import (
     avg_pool1d,
     avg_pool1d_backward,
@@ -172,6 +161,16 @@ from tilewright.nn.recurrent_weights import RecurrentWeights, recurrent_from_onn
 from tilewright.nn.resampling import (
     interpolate,
     interpolate_backward,
+)
+from tilewright.nn.row_norms import (
+    group_norm,
+    group_norm_backward,
+    instance_norm,
+    instance_norm_backward,
+    layer_norm,
+    layer_norm_backward,
+    rms_norm,
+    rms_norm_backward,
 )
 from tilewright.nn.shuffles import (
     channel_shuffle,

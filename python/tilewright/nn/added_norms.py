@@ -5,14 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright.nn.norms import (
-    in_lines,
-    in_one_launch,
-    is_one_launch,
-    layer_norm,
-    rms_norm,
-    to_eps,
-)
+from tilewright.nn.norms import to_eps
+from tilewright.nn.row_norms import in_lines, in_one_launch, is_one_launch, layer_norm, rms_norm
 from tilewright.nn.running import alike, to_truth
 
 if TYPE_CHECKING:
