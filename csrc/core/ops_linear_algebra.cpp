@@ -42,6 +42,21 @@ Size span_of_batch(const Call& call, std::string_view name, Size one, Size strid
   return one == 0 ? 0 : call.spanned(name, batch_count, stride, one);
 }
 
+bool is_byte(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
+
+/// What a product of integers may be.
+void check_bytes(const Call& call, const GemmArguments& x) {
+  const std::string_view of = to_string(x.dtype);
+  if (x.output_dtype != DType::int32) {
+    call.invalid(text("output_dtype is ", to_string(x.output_dtype), ", expected int32 for ", of,
+                      " inputs"));
+  }
+  if (x.alpha != 1) call.invalid(text("alpha is ", x.alpha, ", expected 1 for ", of, " inputs"));
+  if (x.beta != 0 && x.beta != 1) {
+    call.invalid(text("beta is ", x.beta, ", expected 0 or 1 for ", of, " inputs"));
+  }
+}
+
 /// In line, so that what a call leaves out costs it nothing.
 [[gnu::always_inline]] inline GemmRequest check_gemm(const Call& call, const GemmArguments& x) {
   call.known("trans_a", x.trans_a);
@@ -53,8 +68,13 @@ Size span_of_batch(const Call& call, std::string_view name, Size one, Size strid
   call.not_negative("stride_b", x.stride_b);
   call.not_negative("stride_c", x.stride_c);
   call.not_negative("batch_count", x.batch_count);
-  if (x.dtype != DType::float64) call.float_dtype(x.dtype);
-  if (x.output_dtype != x.dtype &&
+  const bool bytes = is_byte(x.dtype);
+  if (bytes) [[unlikely]] {
+    check_bytes(call, x);
+  } else if (x.dtype != DType::float64) {
+    call.float_dtype(x.dtype);
+  }
+  if (!bytes && x.output_dtype != x.dtype &&
       !(x.dtype == DType::float16 && x.output_dtype == DType::float32)) {
     call.invalid(text("output_dtype is ", to_string(x.output_dtype), ", expected ",
                       to_string(x.dtype), " like dtype, or float32 for float16 inputs"));
@@ -117,7 +137,7 @@ void Backend::gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k,
   Call call(*state_, "gemm");
   GemmArguments x{trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc};
   x.dtype = dtype;
-  x.output_dtype = output_dtype.value_or(dtype);
+  x.output_dtype = output_dtype.value_or(is_byte(dtype) ? DType::int32 : dtype);
   GemmRequest request = check_gemm(call, x);
   call.checked();
   run_gemm(request);
@@ -134,7 +154,7 @@ void Backend::batched_gemm(Transpose trans_a, Transpose trans_b, Size m, Size n,
   x.stride_c = stride_c;
   x.batch_count = batch_count;
   x.dtype = dtype;
-  x.output_dtype = output_dtype.value_or(dtype);
+  x.output_dtype = output_dtype.value_or(is_byte(dtype) ? DType::int32 : dtype);
   GemmRequest request = check_gemm(call, x);
   call.checked();
   run_gemm(request);

@@ -254,11 +254,61 @@ void multiply_converted(const GemmRequest& r, MemoryPool& pool, Load load) {
       });
 }
 
+/// Products of int8 or uint8: float32 sums a block of block_k of them exactly, int32 its sums,
+/// which wrap.
+template <class Input>
+void multiply_bytes(const GemmRequest& r, MemoryPool& pool) {
+  static_assert(block_k * 255 * 255 < 1 << 24);
+  const Grid grid(r.m, r.n, std::min(block_m, r.m), std::min(block_n, r.n));
+  const double work = static_cast<double>(r.m) * static_cast<double>(r.n) *
+                      static_cast<double>(r.k) * static_cast<double>(r.batch_count);
+  const bool parallel = thread_count() > 1 && work > parallel_threshold;
+  const Size depth = std::clamp<Size>(r.k, 1, block_k);
+  const auto a_size = static_cast<std::size_t>(grid.block_m * depth);
+  const auto b_size = static_cast<std::size_t>(depth * grid.block_n);
+  const auto c_size = static_cast<std::size_t>(grid.block_m * grid.block_n);
+  const auto blocks = static_cast<std::size_t>(parallel ? r.batch_count * grid.blocks() : 1);
+  OpScratch all(pool, r.op,
+                Scratch::rounded(a_size) + Scratch::rounded(b_size) + Scratch::rounded(c_size),
+                blocks);
+  const auto widen = [](const Input* from, float* to, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<float>(from[i]);
+  };
+  for_each_block(
+      r, grid, parallel, [&](Size batch, Size row, Size column, Size rows, Size columns) {
+        Scratch scratch(all);
+        float* const a_panel = scratch.take(a_size);
+        float* const b_panel = scratch.take(b_size);
+        float* const sums = scratch.take(c_size);
+        const Input* const a = data<Input>(r.a) + batch * r.stride_a;
+        const Input* const b = data<Input>(r.b) + batch * r.stride_b;
+        std::uint32_t* const c =
+            data<std::uint32_t>(r.c) + batch * r.stride_c + row * r.ldc + column;
+        if (r.beta == 0) {
+          for (Size i = 0; i < rows; ++i) std::fill_n(c + i * r.ldc, columns, 0u);
+        }
+        for (Size k = 0; k < r.k; k += depth) {
+          const Size part = std::min(depth, r.k - k);
+          const Matrix a_part = pack(a, r.lda, r.trans_a, row, k, rows, part, a_panel, widen);
+          const Matrix b_part = pack(b, r.ldb, r.trans_b, k, column, part, columns, b_panel, widen);
+          multiply(rows, columns, part, 1, a_part, b_part, 0, sums, columns);
+          for (Size i = 0; i < rows; ++i) {
+            for (Size j = 0; j < columns; ++j) {
+              c[i * r.ldc + j] +=
+                  static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[i * columns + j]));
+            }
+          }
+        }
+      });
+}
+
 }  // namespace
 
 void CpuBackend::do_gemm(const GemmRequest& r) {
   const bool half = r.dtype == DType::float16;
   const bool half_output = r.output_dtype == DType::float16;
+  if (r.dtype == DType::int8) return multiply_bytes<std::int8_t>(r, *memory_);
+  if (r.dtype == DType::uint8) return multiply_bytes<std::uint8_t>(r, *memory_);
   if (r.dtype == DType::float64) {
     return r.k == 0 || r.alpha == 0 ? scale_output<double>(r) : multiply_float64(r);
   }

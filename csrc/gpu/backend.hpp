@@ -322,6 +322,8 @@ class GpuBackend final : public Backend {
   GemmPlan plan_gemm(const GemmRequest& request) const;
   void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,
                      const GemmOperand& b, const Binding& c);
+  void multiply_bytes(const GemmRequest& request, const Binding& a, const Binding& b,
+                      const Binding& c);
   void multiply_doubles(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c);
   void multiply(const GemmRequest& request, std::optional<std::size_t> tile, Size pieces,

@@ -277,6 +277,7 @@ void GpuBackend::launch_gemm(const GemmRequest& r) {
   const Binding c =
       bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype));
   if (r.dtype == DType::float64) return multiply_doubles(r, a, b, c);
+  if (r.output_dtype == DType::int32) return multiply_bytes(r, a, b, c);
   GemmOperand left{a, r.lda, r.stride_a, vectors_of_a(r), false};
   GemmOperand right{b, r.ldb, r.stride_b, vectors_of_b(r), false};
   const GemmPlan plan = plan_gemm(r);

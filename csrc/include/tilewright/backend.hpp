@@ -200,7 +200,8 @@ class TILEWRIGHT_API Backend {
   /// Leading dimensions are at least the row lengths as stored. beta == 0 does not read C, alpha ==
   /// 0 reads neither A nor B; k == 0 gives beta * C. dtype is that of A and B, output_dtype that of
   /// C: the same, or float32 for float16 inputs. float64 is multiplied where the device has it.
-  /// alpha and beta round to float32 everywhere.
+  /// alpha and beta round to float32 everywhere. int8 and uint8 are multiplied into int32, whose
+  /// sums wrap: alpha is 1 there, and beta 0 or 1.
   void gemm(Transpose trans_a, Transpose trans_b, Size m, Size n, Size k, double alpha, Buffer a,
             Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc,
             DType dtype = DType::float32, std::optional<DType> output_dtype = std::nullopt);

@@ -11,6 +11,8 @@ typedef half f16;
 typedef float f32;
 
 #define VECTOR_TYPE(type, width) typedef type type##width __attribute__((ext_vector_type(width)))
+VECTOR_TYPE(char, 4);
+VECTOR_TYPE(uchar, 4);
 VECTOR_TYPE(int, 2);
 VECTOR_TYPE(int, 4);
 VECTOR_TYPE(uint, 2);
@@ -76,6 +78,8 @@ float CONVERGENT sub_group_reduce_max(float x);
 #define as_float2(x) __builtin_astype((x), float2)
 #define as_half(x) __builtin_astype((x), half)
 #define as_half2(x) __builtin_astype((x), half2)
+#define as_char4(x) __builtin_astype((x), char4)
+#define as_uchar4(x) __builtin_astype((x), uchar4)
 #define as_float4(x) __builtin_astype((x), float4)
 #define as_uint4(x) __builtin_astype((x), uint4)
 #define as_int4(x) __builtin_astype((x), int4)

@@ -7,8 +7,6 @@ typedef long i64;
 typedef ulong u64;
 typedef double f64;
 
-VECTOR_TYPE(char, 4);
-VECTOR_TYPE(uchar, 4);
 VECTOR_TYPE(short, 4);
 VECTOR_TYPE(long, 4);
 VECTOR_TYPE(ulong, 4);

@@ -133,6 +133,13 @@ WGSL_DOT(float)
 WGSL_DOT(int)
 WGSL_DOT(uint)
 
+INLINE int wgsl_dot4_int8(uint x, uint y) {
+  return wgsl_dot(convert(as_char4(x), int4), convert(as_char4(y), int4));
+}
+INLINE uint wgsl_dot4_uint8(uint x, uint y) {
+  return wgsl_dot(convert(as_uchar4(x), uint4), convert(as_uchar4(y), uint4));
+}
+
 // Truths of vectors are all ones or 0.
 INLINE bool wgsl_any(int2 x) { return (x.x | x.y) != 0; }
 INLINE bool wgsl_any(int3 x) { return (x.x | x.y | x.z) != 0; }

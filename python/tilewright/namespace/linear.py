@@ -71,7 +71,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
 
     a, b = (asarray(one, dtype=wanted, device=like.backend) for one in both)
     if wanted == FLOAT64:
-        return _multiplied(a, b, out)
+        return _multiplied(a, b, out, FLOAT64)
     return _summed(a, b, wanted, out)
 
 
@@ -122,8 +122,8 @@ def _stored(x: Array) -> tuple[Array, str, int]:
     return x._contiguous(), "none", x.shape[-1]
 
 
-def _multiplied(a: Array, b: Array, out: Array | None) -> Array:
-    """The product of float64, by batched_gemm."""
+def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any]) -> Array:
+    """The product of two of float64, int8 or uint8 in a dtype that batched_gemm writes for them."""
     left, right = _matrices(a, b)
     batch = broadcast_shapes(left.shape[:-2], right.shape[:-2])
     m, k, n = left.shape[-2], left.shape[-1], right.shape[-1]
@@ -136,15 +136,15 @@ def _multiplied(a: Array, b: Array, out: Array | None) -> Array:
         strides.append(math.prod(one.shape[-2:]) if math.prod(one.shape[:-2]) > 1 else 0)
         left, right = (one, right) if i == 0 else (left, one)
     (left, trans_a, lda), (right, trans_b, ldb) = _stored(left), _stored(right)
-    result = a.backend._new(shape, FLOAT64)
+    result = a.backend._new(shape, dtype)
     if result.size:
         a.backend.batched_gemm(
             trans_a, trans_b, m, n, k, 1.0, left if k else 0, lda, strides[0], right if k else 0,
-            ldb, strides[1], 0.0, result, n, m * n, count, "float64",
+            ldb, strides[1], 0.0, result, n, m * n, count, a.dtype.name,
         )  # fmt: skip
     if out is None:
         return result
-    target = reductions._out("matmul", a, out, shape, FLOAT64)
+    target = reductions._out("matmul", a, out, shape, dtype)
     target[...] = result
     return target
 

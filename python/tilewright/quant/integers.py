@@ -19,8 +19,8 @@ from tilewright.namespace.elementwise import (
     round,
     where,
 )
-from tilewright.namespace.linear import matmul
-from tilewright.namespace.reductions import max, min
+from tilewright.namespace.linear import _multiplied
+from tilewright.namespace.reductions import max, min, sum
 from tilewright.operands import FLOAT32, INT32, invalid, shown, to_dtype
 from tilewright.quant.tensor import FLOATS
 from tilewright.shapes import to_one_axis
@@ -191,22 +191,27 @@ def qmatmul(a: Array, b: Array, /, a_zero_point: int = 0, b_zero_point: int = 0)
             call, f"b has the shape {b.shape}, expected {a.shape[-1]} rows, as a {a.shape} has "
             "columns"
         )  # fmt: skip
-    x = a.astype(FLOAT32) - _zero_point(call, a_zero_point, a, None, a.dtype)
-    y = b.astype(FLOAT32) - _zero_point(call, b_zero_point, b, None, b.dtype)
-    # float32 sums so many products without rounding, in any order.
-    largest = [_largest(one, zero) for one, zero in ((a, a_zero_point), (b, b_zero_point))]
-    step = EXACT // (largest[0] * largest[1])
-    k = a.shape[-1]
-    sums = [
-        matmul(x[..., first : first + step], y[..., first : first + step, :]).astype(INT32)
-        for first in range(0, k, step)
+    zeros = [
+        int(_zero_point(call, zero, one, None, one.dtype))
+        for one, zero in ((a, a_zero_point), (b, b_zero_point))
     ]
-    if not sums:
-        return matmul(x, y).astype(INT32)
-    total = sums[0]
-    for one in sums[1:]:
-        total += one
-    return total
+    if a.dtype != b.dtype:
+        a, zeros[0] = _signed(a, zeros[0])
+        b, zeros[1] = _signed(b, zeros[1])
+    sums = _multiplied(a, b, None, INT32)
+    if zeros[1]:
+        sums = sums - sum(a, axis=-1, keepdims=True, dtype=INT32) * zeros[1]
+    if zeros[0]:
+        columns = sum(b, axis=-2, keepdims=True, dtype=INT32)
+        sums = sums - (columns - a.shape[-1] * zeros[1]) * zeros[0]
+    return sums
+
+
+def _signed(x: Array, zero_point: int) -> tuple[Array, int]:
+    """The same numbers less their zero point, as int8."""
+    if x.dtype == np.int8:
+        return x, zero_point
+    return (x.astype(np.int16) - 128).astype(np.int8), zero_point - 128
 
 
 def qrelu(q: Array, zero_point: int = 0) -> Array:
