@@ -38,7 +38,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var total${r}_${v} = 0.0;
 #end
 #end
-  let part = lane % 4u;
+  let quarter = lane % 4u;
   let step = ${LANES}u / 4u;
   var g = lane / 4u;
 #if TWICE
@@ -56,22 +56,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   partial[local + ${(r * VECTORS + v) * GROUP}u] = total${r}_${v};
 #end
 #end
-  for (var width = ${LANES}u / 2u; width > 0u; width /= 2u) {
-    workgroupBarrier();
-    if (lane < width) {
-#for s in 0..ROWS * VECTORS
-      partial[local + ${s * GROUP}u] += partial[local + width + ${s * GROUP}u];
-#end
-    }
+  workgroupBarrier();
+  // Of each sum eight parts, then all of them.
+  let team = local - lane;
+  for (var part = lane; part < ${8 * ROWS * VECTORS}u; part += ${LANES}u) {
+    let start = part / 8u * ${GROUP}u + team + part % 8u;
+    var total = partial[start];
+    for (var i = 8u; i < ${LANES}u; i += 8u) { total += partial[start + i]; }
+    partial[start] = total;
   }
-  if (lane == 0u) {
-#for r in 0..ROWS
-#for v in 0..VECTORS
-    if (row + ${r}u < params.n && first + ${v}u < params.m) {
-      y[(first + ${v}u) * params.y_stride + row + ${r}u] =
-          ${T}(partial[local + ${(r * VECTORS + v) * GROUP}u]);
+  workgroupBarrier();
+  if (lane < ${ROWS * VECTORS}u) {
+    let r = lane / ${VECTORS}u;
+    let v = lane % ${VECTORS}u;
+    if (row + r < params.n && first + v < params.m) {
+      var total = 0.0;
+      for (var i = 0u; i < 8u; i += 1u) { total += partial[lane * ${GROUP}u + team + i]; }
+      y[(first + v) * params.y_stride + row + r] = ${T}(total);
     }
-#end
-#end
   }
 }

@@ -47,6 +47,12 @@
 #elif FORMAT == "mxfp4"
 #let BIAS = 128
 #end
+#let PLACE = 255
+#if HIGH == 0 && LOW == 4 && FORMAT != "mxfp4"
+#let PLACE = 15
+#elif HIGH == 0 && LOW == 2
+#let PLACE = 3
+#end
 #let NEXT = 1
 @group(0) @binding(0) var<storage, read> low_plane: array<u32>;
 #if HIGH > 0
@@ -115,6 +121,23 @@ fn numbers_of(bytes: u32) -> vec4<f32> {
                    number_of(q >> 24u));
 }
 
+/// The same as numbers_of() of what places_of() gives, but for the factors 1, 256, 1 and 256, so that
+/// no byte is moved but by half a word.
+fn scaled_numbers_of(places: u32) -> vec4<f32> {
+#if FORMAT == "mxfp4"
+  let q = values_of_places(places);
+#else
+  let q = places;
+#end
+  let upper = q >> 16u;
+  let near = vec2<u32>(q & ${PLACE}u, upper & ${PLACE}u);
+  let far = vec2<u32>(q & ${256 * PLACE}u, upper & ${256 * PLACE}u);
+  let one = bitcast<vec2<f32>>(near | vec2<u32>(0x4b000000u)) - ${8388608 + BIAS}.0;
+  let other = bitcast<vec2<f32>>(far | vec2<u32>(0x4b000000u)) - ${8388608 + 256 * BIAS}.0;
+  return vec4<f32>(one.x, other.x, one.y, other.y);
+}
+const unscaled = vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625);
+
 /// The words that vector j of a group is in.
 fn low_word(g: u32, j: u32) -> u32 {
 #if LOW == 8
@@ -132,6 +155,19 @@ fn high_word(g: u32, j: u32) -> u32 {
   return high_plane[2u * g + j / 4u];
 #else
   return 0u;
+#end
+}
+/// q of vector j, a byte each, of its words; above it there may be other bits where PLACE is less
+/// than a byte.
+fn places_of(low: u32, high: u32, j: u32) -> u32 {
+#if LOW < 8 && HIGH == 0 && FORMAT != "mxfp4"
+#if LOW == 4
+  return low >> (j / 4u * 4u);
+#else
+  return low >> (j % 4u * 2u);
+#end
+#else
+  return bytes_of(low, high, j);
 #end
 }
 /// q of vector j, a byte each, of its words.
