@@ -256,6 +256,7 @@ from tilewright.profile import KernelTotal, Profile
 from tilewright.program import Program, Value
 
 if TYPE_CHECKING:
+    from tilewright import models
     from tilewright.namespace.calculus import *  # noqa: F403
     from tilewright.namespace.choosing import *  # noqa: F403
     from tilewright.namespace.cutting import *  # noqa: F403
@@ -441,6 +442,7 @@ __all__ = [
     "meshgrid",
     "min",
     "minimum",
+    "models",
     "moveaxis",
     "multiply",
     "nan",
@@ -537,12 +539,15 @@ read_environment()
 
 
 def __getattr__(name: str) -> object:
-    """NumPy's further functions, whose modules are imported when one of them is asked for."""
+    """NumPy's further functions, whose modules are imported when one of them is asked for, and
+    `models`."""
+    import importlib
+
+    if name == "models":
+        return importlib.import_module("tilewright.models")
     module = LATER.get(name)
     if module is None:
         raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
-    import importlib
-
     found: object = getattr(importlib.import_module(f"tilewright.namespace.{module}"), name)
     globals()[name] = found
     return found

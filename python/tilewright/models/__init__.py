@@ -1,0 +1,1 @@
+"""Models of what people have: files of weights, their configurations and vocabularies."""
