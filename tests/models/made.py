@@ -200,3 +200,158 @@ def byte_level_file(path: Path, pre: str | None = "gpt-2", **flags: bool) -> Pat
     writer.add_chat_template("{{ messages }}")
     write(writer)
     return path
+
+
+def scores_file(path: Path, **flags: bool) -> Path:
+    """SentencePiece's kind: the same joins by their scores, and tokens of bytes."""
+    made = pieces()
+    tokens = tokens_of(made)
+    ranks = {merge.replace(" ", ""): i for i, merge in enumerate(merges_of(made))}
+    types = {"<unk>": 2, "<s>": 3, "</s>": 3} | {f"<0x{i:02X}>": 6 for i in range(256)}
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(tokens)
+    writer.add_token_types([types.get(token, 1) for token in tokens])
+    writer.add_token_scores([-float(ranks.get(token, 1e6)) for token in tokens])
+    writer.add_unk_token_id(made.token_to_id("<unk>"))
+    writer.add_bos_token_id(made.token_to_id("<s>"))
+    writer.add_eos_token_id(made.token_to_id("</s>"))
+    for name, value in flags.items():
+        writer.add_bool(f"tokenizer.ggml.{name}", value)
+    write(writer)
+    return path
+
+
+def pieces(size: int = 500) -> tokenizers.Tokenizer:
+    """Trained here: joins of characters with spaces as signs, what is unknown as bytes."""
+    made = tokenizers.Tokenizer(
+        tokenizers.models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True)
+    )
+    made.normalizer = tokenizers.normalizers.Sequence(
+        [tokenizers.normalizers.Prepend("\u2581"), tokenizers.normalizers.Replace(" ", "\u2581")]
+    )
+    special = ["<unk>", "<s>", "</s>", *(f"<0x{i:02X}>" for i in range(256))]
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size, special_tokens=special, show_progress=False, max_token_length=12
+    )
+    made.train_from_iterator([line for line in TEXT.splitlines() for _ in range(3)], trainer)
+    # The trainer adds the bytes as tokens of their own, which text could then name.
+    said = json.loads(made.to_str())
+    said["added_tokens"] = [one for one in said["added_tokens"] if one["id"] < 3]
+    made = tokenizers.Tokenizer.from_str(json.dumps(said))
+    decoders = tokenizers.decoders
+    made.decoder = decoders.Sequence(
+        [
+            decoders.Replace("\u2581", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+    return made
+
+
+def word_piece() -> tokenizers.Tokenizer:
+    """WordPiece as BERT's, of the words of the text, their letters and some ends."""
+    words = sorted({word.strip(".,;:()#") for word in TEXT.lower().split()} - {""})
+    signs = sorted({sign for sign in TEXT + TEXT.lower() if not sign.isspace()})
+    ends = sorted({word[-n:] for word in words for n in (2, 3) if len(word) > n})
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokens = [*special, *signs, *(f"##{sign}" for sign in signs[::2])]
+    tokens += [*words, *(f"##{end}" for end in ends)]
+    ids = {token: i for i, token in enumerate(dict.fromkeys(tokens))}
+    made = tokenizers.BertWordPieceTokenizer(ids, lowercase=True)
+    return made._tokenizer
+
+
+def word_piece_file(path: Path, **flags: bool) -> Path:
+    """As llama.cpp converts it: beginnings of words are marked, not what goes on."""
+    made = word_piece()
+    special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    tokens = tokens_of(made)
+    phantom = [
+        token if token in special else token[2:] if token[:2] == "##" else "\u2581" + token
+        for token in tokens
+    ]
+    writer = gguf.GGUFWriter(path, "bert")
+    writer.add_tokenizer_model("bert")
+    writer.add_token_list(phantom)
+    writer.add_token_types([3 if token in special else 1 for token in tokens])
+    writer.add_unk_token_id(made.token_to_id("[UNK]"))
+    writer.add_sep_token_id(made.token_to_id("[SEP]"))
+    writer.add_pad_token_id(made.token_to_id("[PAD]"))
+    writer.add_mask_token_id(made.token_to_id("[MASK]"))
+    writer.add_uint32("tokenizer.ggml.cls_token_id", made.token_to_id("[CLS]"))
+    for name, value in flags.items():
+        writer.add_bool(f"tokenizer.ggml.{name}", value)
+    write(writer)
+    return path
+
+
+# A folder of Hugging Face, and of sentence-transformers.
+FOLDER: dict[str, Any] = {
+    "config.json": {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "torch_dtype": "bfloat16",
+        "vocab_size": 32000,
+        "hidden_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 128,
+        "max_position_embeddings": 2048,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000,
+        "rope_scaling": {
+            "rope_type": "llama3",
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        },
+        "tie_word_embeddings": False,
+        "attention_bias": False,
+        "bos_token_id": 1,
+        "eos_token_id": [2, 7],
+        "pad_token_id": None,
+    },
+    "tokenizer_config.json": {
+        "tokenizer_class": "LlamaTokenizer",
+        "model_max_length": 1000000000000000019884624838656,
+        "bos_token": {"content": "<s>", "lstrip": False, "special": True},
+        "eos_token": "</s>",
+        "pad_token": None,
+        "add_bos_token": True,
+        "padding_side": "left",
+        "chat_template": [
+            {"name": "default", "template": "{{ messages }}"},
+            {"name": "tools", "template": "{{ tools }}"},
+        ],
+    },
+    "generation_config.json": {
+        "eos_token_id": 2,
+        "do_sample": True,
+        "temperature": 0.6,
+        "top_p": 0.9,
+        "top_k": 50,
+        "max_length": 4096,
+    },
+    "modules.json": [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {
+            "idx": 1,
+            "name": "1",
+            "path": "1_Pooling",
+            "type": "sentence_transformers.models.Pooling",
+        },
+    ],
+    "1_Pooling/config.json": {
+        "word_embedding_dimension": 64,
+        "pooling_mode_cls_token": False,
+        "pooling_mode_mean_tokens": True,
+    },
+    "sentence_bert_config.json": {"max_seq_length": 256, "do_lower_case": False},
+}

@@ -182,14 +182,14 @@ OUTSIDE = (
 def test_shards_stay_in_their_folder(name: str, tmp_path: Path) -> None:
     safetensors_file(tmp_path / "a.safetensors", {"x": ("F32", (), bytes(4))})
     (tmp_path / "in").mkdir()
-    with pytest.raises(ModelError, match="a file of weight_map is .*, expected"):
+    with pytest.raises(ModelError, match=r"a file of weight_map is .*, expected"):
         open_safetensors(index(tmp_path / "in", {"x": name}))
 
 
 def test_wrong_indexes(tmp_path: Path) -> None:
     names = shards(tmp_path)
     first, second = sorted(set(names.values()))
-    with pytest.raises(ModelError, match="tensor '1.a' is in this file, and weight_map"):
+    with pytest.raises(ModelError, match=r"tensor '1\.a' is in this file, and weight_map"):
         open_safetensors(index(tmp_path, names | {"1.a": second}))
     with pytest.raises(ModelError, match=f"weight_map has tensor 'c' in {first}, which has none"):
         open_safetensors(index(tmp_path, names | {"c": first}))
@@ -293,7 +293,7 @@ def test_what_is_not_a_file(tmp_path: Path) -> None:
     for wrong in (3, None, b"a.safetensors"):
         with pytest.raises(ModelError, match="expected a string or a path"):
             open_safetensors(wrong)
-    with pytest.raises(ModelError, match="it cannot be opened: .*null"):
+    with pytest.raises(ModelError, match=r"it cannot be opened: .*null"):
         open_safetensors("a\0b")
 
 
