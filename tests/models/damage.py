@@ -174,6 +174,11 @@ def kinds(folder: Path) -> Iterator[Kind]:
     yield Kind("safetensors", one, one.read_bytes(), damaged_safetensors, read_safetensors)
     two = made.gguf_file(path("a.gguf"))
     yield Kind("gguf", two, two.read_bytes(), damaged, read_gguf)
+    part = path("m-00001-of-00002.gguf")
+    for number in (0, 1):
+        file = part.with_name(f"m-0000{number + 1}-of-00002.gguf")
+        file.write_bytes(made.part_by_hand(number, 2, made.gguf_info(f"t{number}", (1,), 0, 0)))
+    yield Kind("split gguf", part, part.read_bytes(), damaged, read_gguf)
     three = path("model.safetensors.index.json")
     names = {"a": "model-1.safetensors", "b": "model-1.safetensors"}
     made.safetensors_file(three.with_name(names["a"]), dict.fromkeys(names, ("U8", (1,), b"\1")))
@@ -241,7 +246,7 @@ def main() -> int:
     options = parser.parse_args()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        share = 1 if options.only else len(made.FOLDER) + 3
+        share = 1 if options.only else len(made.FOLDER) + 4
         for name, (tried, read) in run(Path(folder), options.count // share, options.only).items():
             print(f"{name}: {tried} damaged files, {read} read, the others refused")
     print(f"{time.perf_counter() - start:.0f} s")

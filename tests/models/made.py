@@ -89,6 +89,15 @@ def gguf_by_hand(
     return head + b"\0" * (-len(head) % alignment) + data
 
 
+def part_by_hand(number: int, total: int, *infos: bytes) -> bytes:
+    values = [
+        gguf_value("split.no", 2, struct.pack("<H", number)),
+        gguf_value("split.count", 2, struct.pack("<H", 2)),
+        gguf_value("split.tensors.count", 5, struct.pack("<i", total)),
+    ]
+    return gguf_by_hand(values, list(infos), bytes(4))
+
+
 def write(writer: gguf.GGUFWriter) -> None:
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -23,6 +23,7 @@ from .made import (
     gguf_info,
     gguf_value,
     gguf_values,
+    part_by_hand,
     text,
     write,
 )
@@ -258,15 +259,6 @@ def test_parts_in_each_others_place(tmp_path: Path) -> None:
     parts[2].write_bytes(raw)
     with pytest.raises(ModelError, match=r"00003-of-00003\.gguf: split\.no is 1, expected 2"):
         open_gguf(parts[0])
-
-
-def part_by_hand(number: int, total: int, *infos: bytes) -> bytes:
-    values = [
-        gguf_value("split.no", 2, struct.pack("<H", number)),
-        gguf_value("split.count", 2, struct.pack("<H", 2)),
-        gguf_value("split.tensors.count", 5, struct.pack("<i", total)),
-    ]
-    return gguf_by_hand(values, list(infos), bytes(4))
 
 
 def test_tensors_of_parts(tmp_path: Path) -> None:

@@ -185,6 +185,31 @@ def test_scores_by_their_rule(tmp_path: Path) -> None:
         assert found.tokenizer.decode(expected) == text
 
 
+def repeated(longest: int) -> list[str]:
+    return ["<unk>", *("a" * n for n in range(1, longest + 1))]
+
+
+def repeated_file(path: Path, longest: int) -> Path:
+    """Tokens of one letter, of each number up to one."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(repeated(longest))
+    writer.add_token_scores([-float(i) for i in range(longest + 1)])
+    writer.add_bool("tokenizer.ggml.add_space_prefix", False)
+    made.write(writer)
+    return path
+
+
+def test_tokens_that_are_made_of_each_other(tmp_path: Path) -> None:
+    """The ways grow with the square of their number, and their text with its cube."""
+    found = tokens_of(repeated_file(tmp_path / "a.gguf", 20))
+    assert found.tokenizer.encode("a" * 50).ids == joined_by_scores(
+        "a" * 50, {token: i for i, token in enumerate(repeated(20))}, [-float(i) for i in range(21)]
+    )
+    with pytest.raises(ModelError, match="made of each other in more ways"):
+        tokens_of(repeated_file(tmp_path / "b.gguf", 1000))
+
+
 def test_word_piece(tmp_path: Path) -> None:
     found = tokens_of(made.word_piece_file(tmp_path / "a.gguf"))
     theirs = made.word_piece()

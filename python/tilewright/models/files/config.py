@@ -208,7 +208,7 @@ def model_config(found: Fields) -> ModelConfig:
     vocabulary = found.integer("vocab_size", 1, MOST_TOKENS)
     last = MOST_TOKENS - 1
     positions = name("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
-    epsilon = name("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon")
+    epsilon = name("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps")
     inner = name("intermediate_size", "n_inner", "ffn_dim", "hidden_dim")
     return ModelConfig(
         model_type=found.string("model_type", most=100),
@@ -216,7 +216,9 @@ def model_config(found: Fields) -> ModelConfig:
         dtype=found.string(name("torch_dtype", "dtype"), None, most=32),
         vocab_size=vocabulary,
         hidden_size=hidden,
-        layers=found.integer(name("num_hidden_layers", "n_layer", "n_layers"), 1, MOST_LAYERS),
+        layers=found.integer(
+            name("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 1, MOST_LAYERS
+        ),
         heads=heads,
         key_value_heads=key_value_heads,
         head_dim=found.integer("head_dim", 1, MOST_WIDTH, hidden // heads),
@@ -383,13 +385,15 @@ POOLING = {
 
 
 def pooling_config(found: Fields) -> PoolingConfig:
+    newer, older = "embedding_dimension", "word_embedding_dimension"
+    dimension = newer if newer in found else older
     modes = tuple(mode for mode, key in POOLING.items() if found.flag(key, False))
     if "pooling_mode" in found:
         modes = (found.string("pooling_mode", choices=tuple(POOLING)),)
     if not modes:
         fail(found.file, f"none of {', '.join(POOLING.values())} is true, expected at least one")
     return PoolingConfig(
-        dimension=found.integer("word_embedding_dimension", 1, MOST_WIDTH),
+        dimension=found.integer(dimension, 1, MOST_WIDTH),
         modes=modes,
         include_prompt=found.flag("include_prompt", True),
     )

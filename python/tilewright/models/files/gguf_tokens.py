@@ -147,7 +147,7 @@ def _llama(of: _Vocabulary, library: Any) -> GgufTokens:
         of.fail("scores", f"a finite number for each of {len(of.tokens)} tokens")
     unknown = 0 if of.unknown is None else of.unknown
     whole = {unknown, *of.of_type(UNKNOWN, CONTROL, USER, UNUSED, BYTE)}
-    merges = merges_of_scores(of.tokens, np.asarray(scores, np.float32), whole)
+    merges = merges_of_scores(of.file, of.tokens, np.asarray(scores, np.float32), whole)
     tokenizer = library.Tokenizer(
         library.models.BPE(
             of.ids,
