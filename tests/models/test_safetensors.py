@@ -107,6 +107,21 @@ def test_elements_on_any_byte(tmp_path: Path) -> None:
         np.testing.assert_array_equal(tw.asarray(read).numpy(), array)
 
 
+@pytest.mark.parametrize("kind", [one for one in SAFETENSORS if one not in UNREADABLE])
+def test_arrays_of_the_device(kind: str, tmp_path: Path) -> None:
+    """bfloat16 among them, which NumPy has not."""
+    array = values(kind, (2, 3))
+    path = safetensors_file(tmp_path / "a.safetensors", {"x": (kind, (2, 3), array.tobytes())})
+    with open_safetensors(path) as found, tw.device("cpu"):
+        made = tw.asarray(found["x"].host())
+        assert str(made.dtype) == SAFETENSORS[kind] and made.shape == (2, 3)
+        if kind == "BF16":
+            wide = (array.astype(np.uint32) << 16).view(np.float32)
+            np.testing.assert_array_equal(made.astype("float32").numpy(), wide)
+        else:
+            np.testing.assert_array_equal(made.numpy(), array)
+
+
 def test_a_bool_that_is_neither(tmp_path: Path) -> None:
     path = safetensors_file(tmp_path / "a.safetensors", {"x": ("BOOL", (3,), b"\0\1\2")})
     with pytest.raises(ModelError, match="tensor 'x': it is bool and has bytes other than 0 and 1"):

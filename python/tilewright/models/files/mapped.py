@@ -32,7 +32,9 @@ class MappedFile:
         self._map: mmap.mmap | None = None
         try:
             # Opened without waiting: a pipe would wait for who writes it.
-            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+            handle = os.open(
+                path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+            )
         except (OSError, ValueError) as error:
             fail(self.name, f"it cannot be opened: {_reason(error)}")
         try:

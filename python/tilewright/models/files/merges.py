@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Merge = tuple[str, str]
 
-# The text of all joins, by that of all tokens. Vocabularies of texts have about five times as much;
+# The text of all joins, by that of all tokens. A vocabulary of texts, of 20,000, has 1.6 times as much;
 # tokens of one letter, repeated, would have its square.
 MOST_TEXT_FACTOR, MOST_TEXT_BASE = 64, 1 << 20
 

@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.models.files.dtypes import KINDS, Kind
 from tilewright.models.files.errors import fail, shown
 from tilewright.models.files.mapped import MappedFile
+from tilewright.small_floats import HOST
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -48,6 +49,11 @@ class StoredTensor:
         if kind.dtype.kind == "b" and found.size and found.view(np.uint8).max() > 1:
             self._fail("it is bool and has bytes other than 0 and 1")
         return found
+
+    def host(self) -> npt.NDArray[Any]:
+        """array() as tilewright.asarray() takes it: bfloat16 under its name, not as integers."""
+        found = self.array()
+        return found.view(HOST) if self.dtype == "bfloat16" else found
 
     def blocks(self) -> npt.NDArray[np.uint8]:
         """The bytes of the blocks as [rows, bytes of a row], a view of the file, for
