@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 Merge = tuple[str, str]
 
-# The text of all joins, by that of all tokens. A vocabulary of texts, of 20,000, has 1.6 times as much;
-# tokens of one letter, repeated, would have its square.
+# The text of all joins, by that of all tokens. A vocabulary of 20,000 of texts has 1.6 times as
+# much; tokens of one letter, repeated, would have its square.
 MOST_TEXT_FACTOR, MOST_TEXT_BASE = 64, 1 << 20
 
 
