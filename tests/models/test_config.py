@@ -14,7 +14,7 @@ from tilewright.models.files.text import parse_json
 
 from .made import FOLDER
 
-Path_ = tuple[str | int, ...]
+Keys = tuple[str | int, ...]
 
 
 def folder(at: Path, **files: Any) -> ModelFolder:
@@ -27,7 +27,7 @@ def folder(at: Path, **files: Any) -> ModelFolder:
     return open_folder(at)
 
 
-def changed(file: str, path: Path_, value: Any) -> dict[str, Any]:
+def changed(file: str, path: Keys, value: Any) -> dict[str, Any]:
     """The files, with another value at one place of one; ... takes it out."""
     content = copy.deepcopy(FOLDER[file])
     inner = content
@@ -133,7 +133,7 @@ def test_modes_of_pooling(tmp_path: Path) -> None:
 
 CONFIG, TOKENIZER, GENERATION = "config.json", "tokenizer_config.json", "generation_config.json"
 POOLING, SENTENCE, MODULES = "1_Pooling/config.json", "sentence_bert_config.json", "modules.json"
-WRONG: tuple[tuple[str, Path_, Any, str], ...] = (
+WRONG: tuple[tuple[str, Keys, Any, str], ...] = (
     (CONFIG, ("hidden_size",), ..., "hidden_size is not there, expected an integer from 1"),
     (CONFIG, ("hidden_size",), 1 << 30, "hidden_size is 1073741824, expected an integer"),
     (CONFIG, ("hidden_size",), 64.0, r"hidden_size is 64\.0, expected an integer"),
@@ -180,7 +180,7 @@ WRONG: tuple[tuple[str, Path_, Any, str], ...] = (
 
 
 @pytest.mark.parametrize(("file", "path", "value", "message"), WRONG)
-def test_wrong_values(file: str, path: Path_, value: Any, message: str, tmp_path: Path) -> None:
+def test_wrong_values(file: str, path: Keys, value: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=rf"{tmp_path}/{file}: ({message})"):
         folder(tmp_path, **changed(file, path, value))
 

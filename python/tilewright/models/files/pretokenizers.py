@@ -16,11 +16,12 @@ class Cut(NamedTuple):
     """Whether a word of the vocabulary is one token though merges do not lead to it."""
     add_bos: bool = False
     nfc: bool = False
+    """Whether text is composed first where a file does not say so."""
 
 
 _PLAIN = Cut((_GPT2,))
 _DIGITS = Cut((r"\p{N}", _GPT2))
-_QWEN2 = Cut((_WORDS + r"|\p{N}" + _AFTER_WORDS,), nfc=True)
+_QWEN2 = Cut((_WORDS + r"|\p{N}" + _AFTER_WORDS,))
 _TRIPLES = _WORDS + r"|\p{N}{1,3}" + _AFTER_WORDS
 
 #: by the name in a file
@@ -32,8 +33,8 @@ CUTS = {
     "dbrx": Cut((_TRIPLES,)),
     "smaug-bpe": Cut((_TRIPLES,)),
     "falcon": Cut((r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, r"[0-9][0-9][0-9]")),
-    "qwen2": _QWEN2,
-    "deepseek-r1-qwen": _QWEN2._replace(nfc=False),
+    "qwen2": _QWEN2._replace(nfc=True),
+    "deepseek-r1-qwen": _QWEN2,
     "stablelm2": _QWEN2,
     "gpt-2": _PLAIN,
     "phi-2": _PLAIN,
