@@ -182,7 +182,10 @@ bool GpuBackend::launch_rows(const RowsRequest& r) {
         given.add(buffer_of(r.operands[o].allocation), r.dtype_at(o), r.operands[o].offset,
                   r.strides(o), !of_row && !is_end, !is_input);
     if (of_row) operand.walk = FoldWalk::row;
-    if (!of_row && !is_end) all_quads = all_quads && operand.walk == FoldWalk::quads;
+    // Neighbours at one place are read once beside quads.
+    const bool same =
+        is_input && !of_row && along_row.back() == 0 && r.shape().back() % quad == 0;
+    if (!of_row && !is_end) all_quads = all_quads && (same || operand.walk == FoldWalk::quads);
     whole_inputs += is_input && !of_row;
     list.push_back(operand);
   }

@@ -62,6 +62,16 @@ class KernelBuilder {
   virtual Quad lanes() = 0;
   /// An elementwise op of quads of the class of `dtype`, for an op that gives `result`.
   virtual Quad apply(ElementOp op, DType dtype, DType result, std::span<const Quad> operands) = 0;
+  /// Of a sum or product whose order nobody says: compilers may join it with what it is made of.
+  virtual Quad joined(ElementOp op, DType dtype, Quad a, Quad b) {
+    const std::array<Quad, 2> both{a, b};
+    return apply(op, dtype, dtype, both);
+  }
+  /// Whether floats have keys: numbers of uint32 of which the largest is that of the largest float,
+  /// or with `least` of the least one. That of NaN is above all others, and 0 that of an identity.
+  virtual bool has_keys(DType /*dtype*/) const { return false; }
+  virtual Quad key_of(Quad value, bool /*least*/) { return value; }
+  virtual Quad of_key(Quad key, bool /*least*/) { return key; }
   /// Lane i of the result is lane (i + by) % 4.
   virtual Quad rotated(Quad quad, std::uint32_t by) = 0;
   /// Lane i is lane i - by, or of `fill` where there is none.

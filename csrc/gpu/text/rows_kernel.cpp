@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -45,7 +46,10 @@ class Writer : WalkWriter {
   KernelDescription write() {
     begin();
     if (form_.kept_reads) {
-      for (std::uint32_t u = 0; u < form_.unroll; ++u) reads_.push_back(read(quad_of(u)));
+      // All before the last lie within the row.
+      for (std::uint32_t u = 0; u < form_.unroll; ++u) {
+        reads_.push_back(read(quad_of(u), u + 1 < form_.unroll));
+      }
     }
     for (std::size_t fold = 0; fold < form_.folds.size(); fold = found_.size()) {
       find(fold, end_of_pass(fold));
@@ -88,9 +92,6 @@ class Writer : WalkWriter {
       const bool is_of_row = form_.inputs[i].walk == FoldWalk::row;
       of_row_.push_back(is_of_row ? b_->read(places_[i], b_->quad(bases_[i])) : Quad{});
     }
-    for (std::uint32_t i = 0; i < std::min<std::size_t>(form_.folds.size(), 2); ++i) {
-      if (walkers > 1) memory_.push_back(b_->local_array(dtype_, form_.group));
-    }
   }
   Word quad_of(std::uint32_t u) {
     return u == 0 ? first_ : add(first_, word(u * lanes * form_.walkers));
@@ -99,17 +100,25 @@ class Writer : WalkWriter {
   /// What is read of four elements.
   struct Read {
     Word first{};
-    Quad numbers, ours;
+    bool whole = false;  // all of them are the row's
+    Quad numbers{}, ours{};
     std::vector<Quad> inputs;  // of those that have bindings
   };
-  Read read(Word k) {
+  Read read(Word k, bool is_whole) {
     Read all{};
     all.first = k;
+    all.whole = is_whole;
     all.numbers = u32(ElementOp::add_, b_->quad(k), step_of_lane_);
-    all.ours = below(all.numbers, b_->quad(length_));
-    const Word last = subtract(length_, word(1));
-    const Quad inside = u32(ElementOp::min_, all.numbers, b_->quad(last));
-    const Word whole = least(k, times(divide(last, word(lanes)), word(lanes)));
+    Quad inside = all.numbers;
+    Word whole = k;
+    if (is_whole) {
+      all.ours = b_->constant(DType::boolean, 1);
+    } else {
+      all.ours = below(all.numbers, b_->quad(length_));
+      const Word last = subtract(length_, word(1));
+      inside = u32(ElementOp::min_, all.numbers, b_->quad(last));
+      whole = least(k, times(divide(last, word(lanes)), word(lanes)));
+    }
     for (std::size_t i = 0; i < inputs_; ++i) {
       const FoldOperand& o = form_.inputs[i];
       Quad value{};
@@ -117,6 +126,9 @@ class Writer : WalkWriter {
         value = of_row_[i];
       } else if (o.walk == FoldWalk::quads) {
         value = b_->read_quad(places_[i], place_of(i, whole));
+      } else if (o.walk == FoldWalk::places && !form_.apart) {
+        // Beside operands by quads: one place for all four.
+        value = b_->read(places_[i], b_->quad(place_of(i, whole)));
       } else if (o.walk == FoldWalk::places) {
         value = b_->read(places_[i], places_of(i, o, inside));
       }
@@ -168,75 +180,96 @@ class Writer : WalkWriter {
     while (end < form_.folds.size() && !needs(end)) ++end;
     return end;
   }
+  /// Whether a fold joins keys of its values.
+  bool by_keys(std::size_t fold) const {
+    const Reduction op = form_.ops[fold];
+    return (op == Reduction::max || op == Reduction::min) && b_->has_keys(dtype_);
+  }
+  bool of_least(std::size_t fold) const { return form_.ops[fold] == Reduction::min; }
+  DType joins(std::size_t fold) const { return by_keys(fold) ? DType::uint32 : dtype_; }
+  Quad identity(std::size_t fold) {
+    if (by_keys(fold)) return b_->quad(word(0));
+    return b_->constant(dtype_, identity_bits(form_.ops[fold], dtype_));
+  }
+  Quad join(std::size_t fold, Quad a, Quad b) {
+    if (by_keys(fold)) return u32(ElementOp::max_, a, b);
+    return joined(form_.ops[fold], dtype_, a, b);
+  }
   /// What the folds of one pass find.
   void find(std::size_t first, std::size_t end) {
-    const auto identity = [&](std::size_t fold) {
-      return b_->constant(dtype_, identity_bits(form_.ops[fold], dtype_));
-    };
     std::vector<std::vector<Quad>> of_row;
-    for (std::size_t fold = first; fold < end; ++fold) of_row.push_back(same_for_row(fold));
-    const auto element = [&](std::size_t fold, const Read& read, Quad otherwise) {
-      const Quad value = computed(fold, &read, of_row[fold - first])[0];
-      return choose(dtype_, read.ours, value, otherwise);
+    std::vector<Quad> otherwise;
+    for (std::size_t fold = first; fold < end; ++fold) {
+      of_row.push_back(same_for_row(fold));
+      otherwise.push_back(identity(fold));
+    }
+    const auto element = [&](std::size_t fold, const Read& read) {
+      Quad value = computed(fold, &read, of_row[fold - first])[0];
+      if (by_keys(fold)) value = b_->key_of(value, of_least(fold));
+      if (read.whole) return value;
+      return choose(joins(fold), read.ours, value, otherwise[fold - first]);
     };
     std::vector<Quad> found;
     if (form_.kept_reads) {
       for (std::size_t fold = first; fold < end; ++fold) {
-        const Quad otherwise = identity(fold);
-        Quad all = element(fold, reads_[0], otherwise);
+        Quad all = element(fold, reads_[0]);
         for (std::uint32_t u = 1; u < form_.unroll; ++u) {
-          all = joined(form_.ops[fold], dtype_, all, element(fold, reads_[u], otherwise));
+          all = join(fold, all, element(fold, reads_[u]));
         }
         found.push_back(all);
       }
     } else {
       std::vector<Variable> sums;
-      std::vector<Quad> otherwise;
       for (std::size_t fold = first; fold < end; ++fold) {
-        otherwise.push_back(identity(fold));
         for (std::uint32_t u = 0; u < form_.unroll; ++u) {
-          sums.push_back(b_->variable(dtype_, otherwise.back()));
+          sums.push_back(b_->variable(joins(fold), otherwise[fold - first]));
         }
       }
       for_reads([&](const std::vector<Read>& reads) {
-        for (std::size_t i = 0; i < sums.size(); ++i) {
-          const std::size_t fold = i / form_.unroll;
-          const Quad one = element(first + fold, reads[i % form_.unroll], otherwise[fold]);
-          b_->set(sums[i], joined(form_.ops[first + fold], dtype_, b_->get(sums[i]), one));
+        for (std::size_t i = 0; i < (end - first) * reads.size(); ++i) {
+          const std::size_t fold = i / reads.size(), u = i % reads.size();
+          const Variable sum = sums[fold * form_.unroll + u];
+          b_->set(sum, join(first + fold, b_->get(sum), element(first + fold, reads[u])));
         }
       });
       for (std::size_t fold = first; fold < end; ++fold) {
         const std::size_t at = (fold - first) * form_.unroll;
         Quad all = b_->get(sums[at]);
         for (std::uint32_t u = 1; u < form_.unroll; ++u) {
-          all = joined(form_.ops[fold], dtype_, all, b_->get(sums[at + u]));
+          all = join(fold, all, b_->get(sums[at + u]));
         }
         found.push_back(all);
       }
     }
     for (std::size_t fold = first; fold < end; ++fold) {
       Quad all = found[fold - first];
-      all = joined(form_.ops[fold], dtype_, all, b_->rotated(all, 2));
-      all = joined(form_.ops[fold], dtype_, all, b_->rotated(all, 1));
-      found_.push_back(form_.walkers == 1 ? all : joined_by_walkers(fold, all));
+      all = join(fold, all, b_->rotated(all, 2));
+      all = join(fold, all, b_->rotated(all, 1));
+      if (form_.walkers > 1) all = joined_by_walkers(fold, all);
+      found_.push_back(by_keys(fold) ? b_->of_key(all, of_least(fold)) : all);
     }
   }
+  /// First those of which all lie within the row, then the others one by one.
   template <class Body>
   void for_reads(const Body& body) {
-    b_->loop(first_, length_, word(lanes * form_.walkers * form_.unroll), [&](Word k) {
+    const std::uint32_t step = lanes * form_.walkers * form_.unroll;
+    const Word whole = times(divide(length_, word(step)), word(step));
+    b_->loop(first_, whole, word(step), [&](Word k) {
       std::vector<Read> reads;
       for (std::uint32_t u = 0; u < form_.unroll; ++u) {
-        reads.push_back(read(u == 0 ? k : add(k, word(u * lanes * form_.walkers))));
+        reads.push_back(read(u == 0 ? k : add(k, word(u * lanes * form_.walkers)), true));
       }
       body(reads);
     });
+    b_->loop(add(whole, first_), length_, word(lanes * form_.walkers),
+             [&](Word k) { body(std::vector<Read>{read(k, false)}); });
   }
   /// Of what each walker of a row has. Two arrays take turns: who writes one has passed a barrier
   /// behind all that read it.
   Quad joined_by_walkers(std::size_t fold, Quad own) {
-    const Reduction op = form_.ops[fold];
-    const Local memory = memory_[fold % memory_.size()];
-    if (memory_.size() == 1 && fold > 0) b_->barrier();
+    std::optional<Local>& array = memory_[by_keys(fold) ? 1 : 0][fold % 2];
+    if (!array) array = b_->local_array(joins(fold), form_.group);
+    const Local memory = *array;
     b_->local_store(memory, local_, own);
     b_->barrier();
     const auto join_all = [&](Word first, std::uint32_t count, std::uint32_t step) {
@@ -248,7 +281,7 @@ class Writer : WalkWriter {
       while (values.size() > 1) {
         std::vector<Quad> halves;
         for (std::size_t i = 0; i + 1 < values.size(); i += 2) {
-          halves.push_back(joined(op, dtype_, values[i], values[i + 1]));
+          halves.push_back(join(fold, values[i], values[i + 1]));
         }
         if (values.size() % 2 != 0) halves.push_back(values.back());
         values = std::move(halves);
@@ -273,7 +306,9 @@ class Writer : WalkWriter {
       for (std::size_t i = 0; i < form_.outputs.size(); ++i) {
         const std::size_t at = inputs_ + i;
         const FoldOperand& o = form_.outputs[i];
-        if (o.walk == FoldWalk::quads) {
+        if (o.walk == FoldWalk::quads && read.whole) {
+          b_->write_quad(places_[at], place_of(at, read.first), results[i], read.ours);
+        } else if (o.walk == FoldWalk::quads) {
           b_->when(b_->less(read.first, length_), [&] {
             b_->write_quad(places_[at], place_of(at, read.first), results[i], read.ours);
           });
@@ -317,7 +352,7 @@ class Writer : WalkWriter {
   Quad step_of_lane_{};
   std::vector<Quad> of_row_, found_;
   std::vector<Read> reads_;
-  std::vector<Local> memory_;
+  std::array<std::array<std::optional<Local>, 2>, 2> memory_;  // of values, and of keys
 };
 
 }  // namespace

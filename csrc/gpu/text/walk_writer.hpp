@@ -126,7 +126,7 @@ class WalkWriter {
                          : by == Reduction::prod ? ElementOp::mul_
                          : by == Reduction::max  ? ElementOp::max_
                                                  : ElementOp::min_;
-    return apply(op, dtype, dtype, {a, b});
+    return b_->joined(op, dtype, a, b);
   }
 
   std::unique_ptr<KernelBuilder> b_;

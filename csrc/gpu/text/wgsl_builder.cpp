@@ -69,6 +69,20 @@ class WgslBuilder final : public KernelBuilder {
     for (std::size_t i = 0; i < given.size(); ++i) operands[i] = named(given[i]);
     return made<Quad>(wgsl_op(functions_, op, dtype, result, operands, false));
   }
+  Quad joined(ElementOp op, DType dtype, Quad a, Quad b) override {
+    const bool sum = op == ElementOp::add_;
+    if (class_of(dtype) == ComputeClass::f32 && (sum || op == ElementOp::mul_)) {
+      return made<Quad>(text(named(a), sum ? " + " : " * ", named(b)));
+    }
+    return KernelBuilder::joined(op, dtype, a, b);
+  }
+  bool has_keys(DType dtype) const override { return class_of(dtype) == ComputeClass::f32; }
+  Quad key_of(Quad value, bool least) override {
+    return made<Quad>(functions_.call(least ? "key_of_least" : "key_of_largest", named(value)));
+  }
+  Quad of_key(Quad key, bool least) override {
+    return made<Quad>(functions_.call(least ? "least_of_key" : "largest_of_key", named(key)));
+  }
   Quad rotated(Quad quad, std::uint32_t by) override {
     constexpr std::array<std::string_view, 4> orders{"xyzw", "yzwx", "zwxy", "wxyz"};
     return made<Quad>(text(named(quad), ".", orders[by]));

@@ -46,6 +46,19 @@ fn maximum_f32(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
 fn minimum_f32(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   return choose_f32(is_nan(x) | (!is_nan(y) & (order_of(x) <= order_of(y))), x, y);
 }
+/// Of which the largest is that of the largest number, or of NaN, which is above all; -infinity's is
+/// 0. Numbers of 32 bits are compared in one instruction.
+fn key_of_largest(x: vec4<f32>) -> vec4<u32> {
+  let bits = bitcast<vec4<i32>>(x);
+  let order = bits ^ ((bits >> vec4<u32>(31u)) & vec4<i32>(0x7fffffff));
+  return bitcast<vec4<u32>>(order) + vec4<u32>(0x7f800001u);
+}
+fn largest_of_key(key: vec4<u32>) -> vec4<f32> {
+  let order = bitcast<vec4<i32>>(key - vec4<u32>(0x7f800001u));
+  return bitcast<vec4<f32>>(order ^ ((order >> vec4<u32>(31u)) & vec4<i32>(0x7fffffff)));
+}
+fn key_of_least(x: vec4<f32>) -> vec4<u32> { return key_of_largest(op_neg(x)); }
+fn least_of_key(key: vec4<u32>) -> vec4<f32> { return op_neg(largest_of_key(key)); }
 fn magnitude_f32(x: vec4<f32>) -> vec4<f32> { return op_abs(x); }
 fn negate_f32(x: vec4<f32>) -> vec4<f32> { return op_neg(x); }
 fn sign_of_f32(x: vec4<f32>) -> vec4<f32> {
