@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.nn.line_norms import LONG_LINE, by_lines
 from tilewright.nn.norms import (
     Groups,
     NormGradients,
@@ -168,6 +169,10 @@ def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) 
     grads = grad.reshape(groups.x.shape)
     has_weight = split.weight is not None
     moments: list[Array] = []
+    in_channels = groups.x.ndim > x.ndim
+    if split.weight is not None and in_channels and math.prod(x.shape[2:]) >= LONG_LINE:
+        found = by_lines(call, grads, groups, split.weight, least)
+        return found._replace(x=found.x.reshape(x.shape))
     if 0 in x.shape:
         made: Array | None = mapped(call, itself, groups.x, [groups.x])
         moments = [reduced("sum", itself, groups.x, [groups.x], groups.axes)] * 2
