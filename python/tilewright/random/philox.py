@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilewright.operands import stored
 from tilewright.program import Program, Value
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ FACTORS = 0xD2511F53, 0xCD9E8D57
 STEPS = 0x9E3779B9, 0xBB67AE85
 ROUNDS = 10
 MASK = 0xFFFFFFFF
+UINT64 = np.dtype(np.uint64)
 
 # Places are counted by rows and columns of a grid, which read the first integers.
 SIDE = 1 << 12
@@ -85,8 +87,9 @@ def _words(program: Program, wide: bool, listed: bool) -> Words:
 
 
 def is_wide(backend: Backend) -> bool:
-    """Whether products of words are computed in 64 bits: where the processor does it."""
-    return backend.name == "cpu"
+    """Whether products of words are computed in 64 bits: where the processor, or the compiler of a
+    GPU's kernels, has one instruction for the two words of a product of two."""
+    return backend.name == "cpu" or (backend.name == "webgpu" and UINT64 in stored(backend))
 
 
 class Draw(NamedTuple):
