@@ -55,9 +55,10 @@ def selu_slope(x: Value) -> Value:
 def gelu_slope(x: Value) -> Value:
     """Of the normal distribution and its density. The former is gelu(x) / x, whose digits hold far
     below 0 too."""
-    x = within(x, -40.0, 40.0)
-    below = choose(abs(x) < 1e-30, 0.5, x.gelu() / x)
-    return below + x * (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+    size = abs(x)
+    below = choose(size < 1e-30, 0.5, x.gelu() / x)
+    slope = below + x * (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+    return choose(size > 40.0, choose(x.signbit(), constant(0.0, x), 1.0), slope)
 
 
 def gelu_tanh_slope(x: Value) -> Value:
