@@ -144,7 +144,7 @@ class Sides:
         elif "norm" in case.name and case.names:
             kwargs |= {"weight": self.own[1]}
         elif case.name in ("softmax", "log_softmax"):
-            first = [ones, result]
+            kwargs |= {"result": result}  # which torch's graph keeps too
 
         def own() -> Any:
             return backward(*first, **kwargs)

@@ -15,7 +15,6 @@ from tilewright.nn.norms import (
     NormGradients,
     channels_of,
     itself,
-    product_with_hat,
     to_eps,
 )
 from tilewright.nn.rows import in_rows
@@ -161,7 +160,12 @@ def _by_x_of_row(has_weight: bool) -> tuple[Callable[..., Value], ...]:
 def _moments_of_row(
     total: Value, all_: Value, squares: Value, all_with_off: Value, inverse: Value, eps: Value
 ) -> tuple[Value, Value]:
-    return total * inverse, squares * inverse
+    """The mean, and one over the deviation."""
+    return total * inverse, 1 / (squares * inverse + eps).sqrt()
+
+
+def _product_off(grad: Value, x: Value, mean: Value, scale: Value) -> Value:
+    return grad * ((x - mean) * scale)
 
 
 def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) -> NormGradients:
@@ -190,11 +194,10 @@ def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) 
     by_x = made.reshape(x.shape)
     if not has_weight:
         return NormGradients(by_x, None, None)
-    mean, var = (groups.over(one) for one in moments)
-    hat: list[Any] = [grads, groups.x, mean, var, least]
+    hat: list[Any] = [grads, groups.x, *(groups.over(one) for one in moments)]
     shape = tuple(size for i, size in enumerate(groups.x.shape) if i not in split.lacked)
     own = shape if groups.x.ndim == x.ndim else (math.prod(shape),)
-    by_weight = reduced("sum", product_with_hat, groups.x, hat, split.lacked, x.dtype)
+    by_weight = reduced("sum", _product_off, groups.x, hat, split.lacked, x.dtype)
     by_bias = reduced("sum", itself, groups.x, [grads], split.lacked, x.dtype)
     return NormGradients(by_x, by_weight.reshape(own), by_bias.reshape(own))
 
