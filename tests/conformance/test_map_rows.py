@@ -184,6 +184,79 @@ def test_eight_folds_and_inputs_that_lie_otherwise(be: Backend, rng: np.random.G
             )
 
 
+@pytest.mark.parametrize(
+    ("length", "inputs"), [(8_197, 1), (17_001, 2), (33_000, 1), (33_001, 1)], ids=str
+)
+def test_rows_longer_than_what_is_kept(
+    be: Backend, rng: np.random.Generator, length: int, inputs: int
+) -> None:
+    """Enough of them for one launch, whose larger workgroups keep a part of each."""
+    shape = (132, length)
+    given = [rng.uniform(-1, 1, shape).astype("f4") for _ in range(inputs)]
+    folds = []
+    for i, op in enumerate(["max", "min", "sum"]):
+        fold = Program()
+        values = [fold.input("float32") for _ in range(inputs)]
+        found = [fold.input("float32") for _ in range(i)]
+        x, y = values[0], values[-1]
+        fold.output((x - found[0]) * (y - found[1]) if i == 2 else y)
+        folds.append((op, fold))
+    last, ends = Program(), Program()
+    values = [last.input("float32") for _ in range(inputs)]
+    found = [last.input("float32") for _ in range(3)]
+    last.output(values[0] - found[0])
+    for one in [ends.input("float32") for _ in range(3)]:
+        ends.output(one)
+    first, second = given[0].astype("f8"), given[-1].astype("f8")
+    most, least = second.max(1), second.min(1)
+    total = ((first - most[:, None]) * (second - least[:, None])).sum(1)
+    with Workspace(be) as ws:
+        out, lines = ws.room(shape, "f4"), [ws.room(132, "f4") for _ in range(3)]
+        be.map_rows(
+            folds, shape, (1,), [ws.input(one) for one in given], last, [], [out], ends, [], lines
+        )
+        np.testing.assert_array_equal(ws.read(lines[0]), most)
+        np.testing.assert_array_equal(ws.read(lines[1]), least)
+        np.testing.assert_allclose(ws.read(lines[2]), total, rtol=1e-4)
+        np.testing.assert_allclose(ws.read(out), first - most[:, None], atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [8, 9])
+def test_one_for_each_line_of_a_row(be: Backend, rng: np.random.Generator, size: int) -> None:
+    """Beside whole vectors neighbours that lie at one place are read once."""
+    shape = (3, 5, size)
+    x = rng.uniform(-1, 1, shape).astype("f4")
+    weight, offset = (rng.uniform(-1, 1, 5).astype("f4") for _ in range(2))
+    fold, last = Program(), Program()
+    a, b, _ = (fold.input("float32") for _ in range(3))
+    fold.output(a * b)
+    a, b, c, found = (last.input("float32") for _ in range(4))
+    last.output(a * b + c - found)
+    scaled = x.astype("f8") * weight[:, None]
+    exact = scaled + offset[:, None] - scaled.sum((1, 2), keepdims=True)
+    with Workspace(be) as ws:
+        out = ws.room(shape, "f4")
+        lines = [(ws.input(one), (0, 1, 0)) for one in (weight, offset)]
+        be.map_rows([("sum", fold)], shape, (1, 2), [ws.input(x), *lines], last, [], [out])
+        np.testing.assert_allclose(ws.read(out), exact, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_special_values_of_largest_and_least(be: Backend, op: str) -> None:
+    x = np.linspace(-3, 3, 6 * 37, dtype="f4").reshape(6, 37)
+    x[1, 5], x[2, 36], x[3, 0] = np.nan, np.inf, -np.inf
+    x[4, :], x[5, :] = np.inf, -np.inf
+    x[0, 30] = np.copysign(np.float32(np.nan), np.float32(-1))
+    fold, ends = Program(), Program()
+    fold.output(fold.input("float32"))
+    ends.output(ends.input("float32"))
+    with Workspace(be) as ws:
+        line = ws.room(6, "f4")
+        be.map_rows([(op, fold)], x.shape, (1,), [ws.input(x)], None, [], [], ends, [], [line])
+        expected = x.max(1) if op == "max" else x.min(1)
+        np.testing.assert_array_equal(ws.read(line), expected)
+
+
 def test_special_values(be: Backend) -> None:
     folds, last, _ = variance_programs("float32")
     x = np.ones((6, 37), "f4")

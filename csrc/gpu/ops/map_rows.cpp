@@ -21,8 +21,9 @@ constexpr Size most_elements = Size{1} << 31;
 constexpr Size most_kept = 8, depth = 4;
 /// Neighbouring columns that make whole reads of memory.
 constexpr Size columns_side_by_side = 32;
-/// Rows of so many elements are walked by several workgroups where they are fewer than that.
-constexpr Size long_row = 1 << 14, enough_rows = 128;
+/// Rows of so many elements are walked by several workgroups where they are fewer than that; of
+/// more elements where workgroups are larger, since each launch takes its time.
+constexpr Size long_row = 1 << 14, longer_row = 1 << 16, enough_rows = 128;
 
 std::vector<std::pair<const ProgramRef*, const std::vector<std::uint64_t>*>> programs_of(
     const RowsRequest& r) {
@@ -60,18 +61,33 @@ bool walks_rows(const RowsRequest& r) {
   return true;
 }
 
+/// The largest workgroup that walks a row. Registers of SPIR-V's compilers are fewer, so there it
+/// is the usual one.
+Size largest_group(KernelLanguage language, std::uint32_t of_device, std::uint32_t usual) {
+  constexpr Size largest = 1024;
+  if (language != KernelLanguage::wgsl || usual != group_size) return usual;
+  return std::min<Size>(std::bit_floor(of_device), largest);
+}
+
 /// How many work-items walk a row, and how many fours each of them has.
-void plan_walk(const RowsRequest& r, std::size_t whole_inputs, RowsForm& form) {
-  const auto group = static_cast<Size>(form.group);
+void plan_walk(const RowsRequest& r, std::size_t whole_inputs, Size largest, RowsForm& form) {
+  const Size fours = groups_of(r.length, quad);
+  auto group = static_cast<Size>(form.group);
+  Size kept = whole_inputs <= 2 ? most_kept : depth;
+  const bool grows = form.by_rows && largest > group;
+  // Larger workgroups where a row is long: what they keep is not read again, and fewer rows are on
+  // their way at once, so that caches hold their other elements.
+  while (grows && group < largest && fours > group * kept) group *= 2;
+  if (group > 2 * group_size) kept /= 2;
+  form.group = static_cast<std::uint32_t>(group);
   const Size most =
       form.by_rows ? group : group / std::min({bit_ceil(r.results), columns_side_by_side, group});
-  const Size fours = groups_of(r.length, quad);
   const Size walkers = std::min(bit_ceil(groups_of(fours, depth)), most);
   const Size each = groups_of(fours, walkers);
   form.walkers = static_cast<std::uint16_t>(walkers);
-  form.kept_reads = each <= (whole_inputs <= 2 ? most_kept : depth);
+  form.kept_reads = each <= kept || (grows && walkers == group);
   const Size variables = r.folds.size() <= 2 ? 4 : r.folds.size() <= 4 ? 2 : 1;
-  form.unroll = static_cast<std::uint16_t>(form.kept_reads ? each : variables);
+  form.unroll = static_cast<std::uint16_t>(form.kept_reads ? std::min(each, kept) : variables);
 }
 
 /// Takes out of folds and of elements what is the same for all of a row. Gives the numbers of each.
@@ -130,7 +146,10 @@ void GpuBackend::launch_map_rows(const RowsRequest& r) {
 bool GpuBackend::launch_rows(const RowsRequest& r) {
   const DeviceLimits& limits = device_->limits();
   const bool few = r.results < filling(enough_rows, limits.planned_units);
-  if (r.results > most_elements || r.length > most_elements || (few && r.length > long_row)) {
+  const Size largest =
+      largest_group(device_->language(), limits.max_group_size, std::bit_floor(elementwise_group_));
+  const Size too_long = largest > group_size ? longer_row : long_row;
+  if (r.results > most_elements || r.length > most_elements || (few && r.length > too_long)) {
     return false;
   }
   const std::uint64_t most = window_bytes();
@@ -183,10 +202,9 @@ bool GpuBackend::launch_rows(const RowsRequest& r) {
                   r.strides(o), !of_row && !is_end, !is_input);
     if (of_row) operand.walk = FoldWalk::row;
     // Neighbours at one place are read once beside quads.
-    const bool same =
-        is_input && !of_row && along_row.back() == 0 && r.shape().back() % quad == 0;
+    const bool same = is_input && !of_row && along_row.back() == 0 && r.shape().back() % quad == 0;
     if (!of_row && !is_end) all_quads = all_quads && (same || operand.walk == FoldWalk::quads);
-    whole_inputs += is_input && !of_row;
+    whole_inputs += is_input && !of_row && !same;
     list.push_back(operand);
   }
   form->apart = !all_quads;
@@ -195,7 +213,7 @@ bool GpuBackend::launch_rows(const RowsRequest& r) {
       if (!all_quads && operand.walk == FoldWalk::quads) operand.walk = FoldWalk::places;
     }
   }
-  plan_walk(r, whole_inputs, *form);
+  plan_walk(r, whole_inputs, largest, *form);
   const std::vector<const std::vector<std::uint64_t>*> before_numbers = split_steps(r, *form);
 
   std::vector<std::uint32_t> params{u32(r.results), u32(r.length)};

@@ -13,11 +13,18 @@ namespace {
 constexpr std::size_t columns_side_by_side = 32;
 constexpr std::size_t least_share = 4;
 
-std::size_t columns_of_group(const SoftmaxRequest& r) {
+/// Rows longer than registers hold are fewer at once in larger workgroups, so that caches hold them
+/// for the second walk.
+std::size_t group_of(const SoftmaxRequest& r, const DeviceLimits& limits) {
+  constexpr std::uint32_t largest = 1024;
+  const bool larger = r.inner == 1 && limits.compiles_templates && limits.max_group_size >= largest;
+  return larger ? largest : group_size;
+}
+
+std::size_t columns_of_group(const SoftmaxRequest& r, std::size_t group) {
   const auto walkers = std::min<std::size_t>(
-      std::bit_ceil((static_cast<std::size_t>(r.length) + least_share - 1) / least_share),
-      group_size);
-  if (r.inner == 1) return group_size / walkers;
+      std::bit_ceil((static_cast<std::size_t>(r.length) + least_share - 1) / least_share), group);
+  if (r.inner == 1) return group / walkers;
   const auto side_by_side =
       std::min(std::bit_ceil(static_cast<std::size_t>(r.inner)), columns_side_by_side);
   return std::max(group_size / walkers, side_by_side);
@@ -52,9 +59,10 @@ void GpuBackend::launch_softmax(const SoftmaxRequest& r) {
   if (const RowPlan plan = plan_rows(r.length); rows && plan.fits()) {
     return softmax_rows(r, plan);
   }
-  const std::size_t columns = columns_of_group(r);
-  const std::uint32_t variant = static_cast<std::uint32_t>(columns) * 8 + (rows ? 4 : 0) +
-                                half_bit(r.dtype) * 2 + (in_place ? 1 : 0);
+  const std::size_t group = group_of(r, device_->limits());
+  const std::size_t columns = columns_of_group(r, group);
+  const std::uint32_t variant = static_cast<std::uint32_t>(group * 2048 + columns) * 8 +
+                                (rows ? 4 : 0) + half_bit(r.dtype) * 2 + (in_place ? 1 : 0);
   const std::uint64_t bytes = bytes_of(r.outer * r.length * r.inner, r.dtype);
   const std::array<Binding, 2> both{bind("softmax", r.input, bytes),
                                     bind("softmax", r.output, bytes)};
@@ -65,6 +73,7 @@ void GpuBackend::launch_softmax(const SoftmaxRequest& r) {
   run(KernelId::softmax, variant, params, bindings,
       cover(static_cast<std::uint64_t>(r.outer * r.inner), columns), [&](TemplateVariables& v) {
         set_common(v, r.dtype);
+        v["GROUP"] = static_cast<std::int64_t>(group);
         v["COLUMNS"] = static_cast<std::int64_t>(columns);
         v["ROWS"] = std::int64_t{rows};
         v["IN_PLACE"] = std::int64_t{in_place};

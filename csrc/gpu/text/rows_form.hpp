@@ -13,8 +13,9 @@ namespace tilewright::gpu {
 ///
 /// A workgroup has group / walkers rows: with `by_rows` neighbouring work-items are walkers of one
 /// row, else of neighbouring rows. A walker takes four elements at a time: neighbours, or with
-/// `apart` those that lie so many as there are walkers apart. With `kept_reads` a row has
-/// `walkers * unroll` fours at most, which are read once.
+/// `apart` those that lie so many as there are walkers apart. With `kept_reads` the first
+/// `walkers * unroll` fours of a row are read once, and all are among these unless `walkers` is
+/// `group`. An input by places beside others by quads is at one place for all of a four.
 ///
 /// Bindings are those of the operands: inputs, outputs, and end outputs. Parameters are 32-bit
 /// words: rows, length; the shape, kept dimensions first; for each operand that is not `none` its

@@ -25,6 +25,11 @@ class Writer : WalkWriter {
       : form_(form),
         dtype_(form.folds[0]->output_dtype()),
         inputs_(form.inputs.size()),
+        has_others_(!form.kept_reads ||
+                    (form.walkers == form.group && language == KernelLanguage::wgsl)),
+        at_once_(!form.kept_reads         ? form.unroll
+                 : form.folds.size() <= 2 ? 2
+                                          : 1),
         programs_(form.programs()) {
     const auto list = [&](const std::vector<FoldOperand>& operands, bool written) {
       for (const FoldOperand& o : operands) {
@@ -209,36 +214,34 @@ class Writer : WalkWriter {
       if (read.whole) return value;
       return choose(joins(fold), read.ours, value, otherwise[fold - first]);
     };
-    std::vector<Quad> found;
-    if (form_.kept_reads) {
+    std::vector<Quad> found = otherwise;
+    for (const Read& read : reads_) {
       for (std::size_t fold = first; fold < end; ++fold) {
-        Quad all = element(fold, reads_[0]);
-        for (std::uint32_t u = 1; u < form_.unroll; ++u) {
-          all = join(fold, all, element(fold, reads_[u]));
-        }
-        found.push_back(all);
+        Quad& all = found[fold - first];
+        const Quad one = element(fold, read);
+        all = &read == reads_.data() ? one : join(fold, all, one);
       }
-    } else {
+    }
+    if (has_others_) {
+      const std::uint32_t each = at_once_;
       std::vector<Variable> sums;
       for (std::size_t fold = first; fold < end; ++fold) {
-        for (std::uint32_t u = 0; u < form_.unroll; ++u) {
-          sums.push_back(b_->variable(joins(fold), otherwise[fold - first]));
+        for (std::uint32_t u = 0; u < each; ++u) {
+          sums.push_back(b_->variable(joins(fold), (u == 0 ? found : otherwise)[fold - first]));
         }
       }
-      for_reads([&](const std::vector<Read>& reads) {
+      for_others([&](const std::vector<Read>& reads) {
         for (std::size_t i = 0; i < (end - first) * reads.size(); ++i) {
           const std::size_t fold = i / reads.size(), u = i % reads.size();
-          const Variable sum = sums[fold * form_.unroll + u];
+          const Variable sum = sums[fold * each + u];
           b_->set(sum, join(first + fold, b_->get(sum), element(first + fold, reads[u])));
         }
       });
       for (std::size_t fold = first; fold < end; ++fold) {
-        const std::size_t at = (fold - first) * form_.unroll;
+        const std::size_t at = (fold - first) * each;
         Quad all = b_->get(sums[at]);
-        for (std::uint32_t u = 1; u < form_.unroll; ++u) {
-          all = join(fold, all, b_->get(sums[at + u]));
-        }
-        found.push_back(all);
+        for (std::uint32_t u = 1; u < each; ++u) all = join(fold, all, b_->get(sums[at + u]));
+        found[fold - first] = all;
       }
     }
     for (std::size_t fold = first; fold < end; ++fold) {
@@ -249,21 +252,24 @@ class Writer : WalkWriter {
       found_.push_back(by_keys(fold) ? b_->of_key(all, of_least(fold)) : all);
     }
   }
-  /// First those of which all lie within the row, then the others one by one.
+  /// Those that are not kept: first those of which all lie within the row, then one by one.
   template <class Body>
-  void for_reads(const Body& body) {
-    const std::uint32_t step = lanes * form_.walkers * form_.unroll;
-    const Word whole = times(divide(length_, word(step)), word(step));
-    b_->loop(first_, whole, word(step), [&](Word k) {
+  void for_others(const Body& body) {
+    const std::uint32_t one = lanes * form_.walkers, step = one * at_once_;
+    const Word begin = word(form_.kept_reads ? one * form_.unroll : 0);
+    const Word others = subtract(select_more(length_, begin), begin);
+    const Word whole = add(begin, times(divide(others, word(step)), word(step)));
+    b_->loop(add(begin, first_), whole, word(step), [&](Word k) {
       std::vector<Read> reads;
-      for (std::uint32_t u = 0; u < form_.unroll; ++u) {
-        reads.push_back(read(u == 0 ? k : add(k, word(u * lanes * form_.walkers)), true));
+      for (std::uint32_t u = 0; u < at_once_; ++u) {
+        reads.push_back(read(u == 0 ? k : add(k, word(u * one)), true));
       }
       body(reads);
     });
-    b_->loop(add(whole, first_), length_, word(lanes * form_.walkers),
+    b_->loop(add(whole, first_), length_, word(one),
              [&](Word k) { body(std::vector<Read>{read(k, false)}); });
   }
+  Word select_more(Word a, Word b) { return b_->select(b_->less(a, b), b, a); }
   /// Of what each walker of a row has. Two arrays take turns: who writes one has passed a barrier
   /// behind all that read it.
   Quad joined_by_walkers(std::size_t fold, Quad own) {
@@ -318,13 +324,11 @@ class Writer : WalkWriter {
       }
     };
     b_->when(alive_, [&] {
-      if (form_.kept_reads) {
-        for (const Read& read : reads_) write(read);
-      } else {
-        for_reads([&](const std::vector<Read>& reads) {
-          for (const Read& read : reads) write(read);
-        });
-      }
+      for (const Read& read : reads_) write(read);
+      if (!has_others_) return;
+      for_others([&](const std::vector<Read>& reads) {
+        for (const Read& read : reads) write(read);
+      });
     });
   }
   void write_ends() {
@@ -341,6 +345,8 @@ class Writer : WalkWriter {
   const RowsForm& form_;
   const DType dtype_;
   const std::size_t inputs_;
+  const bool has_others_;
+  const std::uint32_t at_once_;  // of others
   const std::vector<ProgramRef> programs_;
   std::string name_;
   std::vector<KernelBuilder::Operand> operands_;
