@@ -11,9 +11,11 @@ from tilewright.nn.running import floats, to_truth, wide_of
 from tilewright.nn.taps import Taps, taps_of, turned_taps_of
 from tilewright.nn.windows import Parts, pooled, pooled_backward
 from tilewright.operands import invalid, shown, to_integer
+from tilewright.transforms.kept import Plan, found
 
 if TYPE_CHECKING:
     from tilewright.array import Array
+    from tilewright.backend import Backend
 
 # The axes that each mode takes, and what it is along each of them.
 MODES = {
@@ -91,9 +93,9 @@ def _resizing(
             invalid(call, f"size is {shown(size)}, expected {axes} integers, or one")
         out = tuple(to_integer(call, "size", one) for one in each)
     else:
-        found = _scales(call, scale_factor, axes)
-        scales = found
-        out = tuple(math.floor(n * by) for n, by in zip(lengths, found, strict=True))
+        factors = _scales(call, scale_factor, axes)
+        scales = factors
+        out = tuple(math.floor(n * by) for n, by in zip(lengths, factors, strict=True))
     for one in out:
         if one < 1:
             name, value = ("scale_factor", scale_factor) if size is None else ("size", size)
@@ -108,56 +110,73 @@ def _resizing(
     return _Resizing(shape[:2], lengths, out, scales, kind, aligned, smooth)
 
 
-def _tables(backend: Any, taps: Taps | None) -> tuple[Any, Any, int]:
-    """On the device, as resample() takes them."""
-    if taps is None:
-        return 0, 0, 0
-    return backend._upload(taps.spans), backend._upload(taps.weights), taps.weights.shape[1]
+class _Axis(NamedTuple):
+    """As resample() takes it: of an axis that stays as it is there are no taps."""
+
+    out: int
+    spans: Any = 0
+    weights: Any = 0
+    taps: int = 0
+
+
+class _Tables(Plan):
+    """Of all axes, on the device."""
+
+    def __init__(self, backend: Backend, to: _Resizing, wide: np.dtype[Any], back: bool) -> None:
+        super().__init__(backend, wide)
+        self.axes = [
+            self._axis(to.taps(axis, wide.name, back), length)
+            for axis, length in enumerate(to.out if back else to.lengths)
+        ]
+
+    def _axis(self, taps: Taps, length: int) -> _Axis:
+        out = len(taps.spans)
+        if taps.keeps(length):
+            return _Axis(out)
+        spans, weights = self.backend._upload(taps.spans), self.backend._upload(taps.weights)
+        self.tables += [spans, weights]
+        return _Axis(out, spans, weights, taps.weights.shape[1])
 
 
 def _resampled(
-    x: Array, lead: tuple[int, ...], shape: tuple[int, int], taps: tuple[Taps | None, Taps | None]
+    x: Array, lead: tuple[int, ...], shape: tuple[int, int], rows: _Axis, columns: _Axis
 ) -> Array:
-    """Planes [lead, shape] by the tables of both axes, None for one that stays as it is."""
-    backend = x.backend
-    out = tuple(
-        length if one is None else len(one.spans) for length, one in zip(shape, taps, strict=True)
-    )
-    result = backend._new((*lead, *out), x.dtype)
-    if result.size == 0:
-        return result
-    (row_spans, row_weights, row_taps), (column_spans, column_weights, column_taps) = (
-        _tables(backend, one) for one in taps
-    )
-    backend.resample(
-        x._contiguous(), result, math.prod(lead), shape, out, row_spans, row_weights, row_taps,
-        column_spans, column_weights, column_taps, x.stored_as,
-    )  # fmt: skip
+    """Planes [lead, shape] by the tables of both axes."""
+    out = (rows.out, columns.out)
+    result = x.backend._new((*lead, *out), x.dtype)
+    if result.size:
+        x.backend.resample(
+            x._contiguous(), result, math.prod(lead), shape, out, *rows[1:], *columns[1:],
+            x.stored_as,
+        )  # fmt: skip
     return result
 
 
 def _resize(x: Array, to: _Resizing, back: bool) -> Array:
     """x resampled, or the gradient that it is."""
     wide = wide_of(x.dtype)
-    taps = [to.taps(axis, wide.name, back) for axis in range(len(to.out))]
+    made = found(
+        x.backend, ("resample", to[1:], wide.name, back), lambda: _Tables(x.backend, to, wide, back)
+    )
+    assert isinstance(made, _Tables)
+    axes = made.axes
     lengths = to.out if back else to.lengths
-    used = [None if one.keeps(length) else one for one, length in zip(taps, lengths, strict=True)]
-    if len(used) == 1:
-        flat = (1, lengths[0])
-        found = _resampled(x, to.lead, flat, (None, used[0]))
-        return found.reshape((*to.lead, *found.shape[3:]), copy=False)
-    if len(used) == 2:
-        return _resampled(x, to.lead, (lengths[0], lengths[1]), (used[0], used[1]))
+    if len(axes) == 1:
+        line = _resampled(x, to.lead, (1, lengths[0]), _Axis(1), axes[0])
+        return line.reshape((*to.lead, axes[0].out), copy=False)
+    if len(axes) == 2:
+        return _resampled(x, to.lead, (lengths[0], lengths[1]), axes[0], axes[1])
     # Depth first, of planes whose rows are slices, and then each of these: not rounded between.
     depth, height, width = lengths
-    found = x
-    if used[0] is not None:
-        found = x.astype(wide, copy=False)
-        found = _resampled(found, to.lead, (depth, height * width), (used[0], None))
-    slices = (*to.lead, len(taps[0].spans))
-    found = found.reshape((*slices, height, width))
-    found = _resampled(found, slices, (height, width), (used[1], used[2]))
-    result: Array = found.astype(x.dtype, copy=False)
+    given = x
+    if axes[0].taps:
+        given = x.astype(wide, copy=False)
+        flat = height * width
+        given = _resampled(given, to.lead, (depth, flat), axes[0], _Axis(flat))
+    slices = (*to.lead, axes[0].out)
+    given = given.reshape((*slices, height, width))
+    given = _resampled(given, slices, (height, width), axes[1], axes[2])
+    result: Array = given.astype(x.dtype, copy=False)
     return result
 
 
