@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright.nn.running import reduced, to_truth
+from tilewright.nn.running import launch, reduced, spread, to_truth
 from tilewright.operands import invalid, shown, to_integer
 
 if TYPE_CHECKING:
@@ -187,7 +187,13 @@ def pooled_backward(
 ) -> Array:  # fmt: skip
     """The gradient of pooled() by x."""
     result = x.backend._new(x.shape, x.dtype)
-    if result.size:
+    if windows.are_planes and places is None and result.size:
+        # Each element gets the same of its plane's.
+        first = len(windows.lead)
+        lines = spread(op, "grad", grad.reshape((*windows.lead, *(1,) * (x.ndim - first))), x.shape)
+        count = divisor or float(math.prod(x.shape[first:]))
+        launch(_over, x, [lines, count], [result], x.shape)
+    elif result.size:
         x.backend.pool_backward(
             op, grad._contiguous(), result, math.prod(windows.lead), *windows.sizes, divisor,
             None if places is None else places._contiguous(), x.stored_as,
