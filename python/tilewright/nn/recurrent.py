@@ -10,13 +10,14 @@ import numpy as np
 
 from tilewright.nn.dropouts import dropout as drop_some
 from tilewright.nn.recurrent_weights import RecurrentWeights, checked, to_layers
-from tilewright.nn.running import floats, to_number, to_truth
+from tilewright.nn.running import floats, launch, to_number, to_truth
 from tilewright.operands import invalid, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tilewright.array import Array
+    from tilewright.program import Value
     from tilewright.random.generator import Generator
 
     Weights = Mapping[str, Array] | Sequence[RecurrentWeights | tuple[Array | None, ...]]
@@ -47,7 +48,7 @@ class _Options(NamedTuple):
 
 
 def _biases(weights: RecurrentWeights, like: Array) -> Array | None:
-    """Both, side by side."""
+    """Both, side by side: one launch."""
     of_input, of_hidden = weights.b_ih, weights.b_hh
     if of_input is not None and of_input.ndim == 2:
         return of_input._contiguous()
@@ -55,9 +56,15 @@ def _biases(weights: RecurrentWeights, like: Array) -> Array | None:
         return None
     rows = weights.w_hh.shape[0]
     both = like.backend._new((2, rows), like.dtype)
-    for i, bias in enumerate((of_input, of_hidden)):
-        both[i] = 0 if bias is None else bias
+    launch(
+        _as_they_are, like, [0.0 if one is None else one for one in (of_input, of_hidden)],
+        [both[0], both[1]], (rows,),
+    )  # fmt: skip
     return both
+
+
+def _as_they_are(a: Value, b: Value) -> tuple[Value, Value]:
+    return a, b
 
 
 def _walk(
