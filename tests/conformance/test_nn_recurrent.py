@@ -380,6 +380,31 @@ def test_wrong_states(be: Backend) -> None:
         tw.nn.gru_cell(x[0], h[0, 0], on(be, numbers(12, 3)), on(be, numbers(12, 4)))
 
 
+def test_cells_are_checked_behind_right_ones(be: Backend) -> None:
+    x, h, c = (on(be, numbers(2, n)) for n in (3, 4, 4))
+    parts = [on(be, numbers(*shape)) for shape in ((16, 3), (16, 4), (16,), (16,))]
+    right = tw.nn.lstm_cell(x, (h, c), *parts)
+    for one, other in zip(right, tw.nn.lstm_cell(x, [h, c], *parts), strict=True):  # type: ignore[arg-type]
+        np.testing.assert_array_equal(one.numpy(), other.numpy())
+    wrong: list[tuple[Any, Any, list[Any], str]] = [
+        (x[:1], (h, c), parts, r"h has shape \(2, 4\), expected \(1, 4\)"),
+        (x, (h, c[:, :3]), parts, r"c has shape \(2, 3\), expected \(2, 4\)"),
+        (x, (h,), parts, r"hx is .*, expected \(h, c\)"),
+        (x, (h, c), [*parts[:3], parts[3][:12]], r"b_hh has shape \(12,\), expected \(16,\)"),
+        (x.astype("float16"), (h, c), parts, "w_ih is float32, expected float16 as x is"),
+        (x, (h.astype("int32"), c), parts, "h is int32, expected floats"),
+    ]
+    for a, hx, weights, message in wrong:
+        with pytest.raises(InvalidArgument, match=f"lstm_cell: {message}"):
+            tw.nn.lstm_cell(a, hx, *weights)
+    # One bias, and of every other element.
+    several = on(be, numbers(32))
+    one = tw.nn.lstm_cell(x, (h, c), *parts[:2], several[::2])[0].numpy()
+    nothing = tw.zeros(16, dtype="float32", device=be)
+    other = tw.nn.lstm_cell(x, (h, c), *parts[:2], nothing, several[::2].copy())[0].numpy()
+    np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
+
+
 def test_wrong_onnx(be: Backend) -> None:
     w, r = numbers(1, 12, 4), numbers(1, 12, 3)
     with pytest.raises(InvalidArgument, match=r"op is 'CNN' \(str\), expected LSTM, GRU or RNN"):

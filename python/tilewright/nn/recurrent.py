@@ -4,20 +4,21 @@ one call of Backend.recurrent."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilewright.array import Array
 from tilewright.nn.dropouts import dropout as drop_some
-from tilewright.nn.recurrent_weights import RecurrentWeights, checked, to_layers
-from tilewright.nn.running import floats, launch, to_number, to_truth
+from tilewright.nn.recurrent_weights import GATES, RecurrentWeights, checked, to_layers
+from tilewright.nn.running import floats, to_number, to_truth
 from tilewright.operands import invalid, shown
+from tilewright.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tilewright.array import Array
-    from tilewright.program import Value
     from tilewright.random.generator import Generator
 
     Weights = Mapping[str, Array] | Sequence[RecurrentWeights | tuple[Array | None, ...]]
@@ -47,6 +48,19 @@ class _Options(NamedTuple):
     clip: float | None
 
 
+@cache
+def _side_by_side(dtype: str, are_there: tuple[bool, bool]) -> Program:
+    """Two lines as they are, 0 where one is not there."""
+    program = Program()
+    for is_there in are_there:
+        if is_there:
+            program.output(program.input(dtype))
+        else:
+            nothing = program.number("float32")
+            program.output(nothing if dtype == "float32" else nothing.cast(dtype))
+    return program
+
+
 def _biases(weights: RecurrentWeights, like: Array) -> Array | None:
     """Both, side by side: one launch."""
     of_input, of_hidden = weights.b_ih, weights.b_hh
@@ -56,15 +70,13 @@ def _biases(weights: RecurrentWeights, like: Array) -> Array | None:
         return None
     rows = weights.w_hh.shape[0]
     both = like.backend._new((2, rows), like.dtype)
-    launch(
-        _as_they_are, like, [0.0 if one is None else one for one in (of_input, of_hidden)],
-        [both[0], both[1]], (rows,),
+    pair = (of_input, of_hidden)
+    there = [one for one in pair if one is not None]
+    like.backend.map(
+        _side_by_side(like.stored_as, (of_input is not None, of_hidden is not None)), (rows,),
+        there, [0.0] * (2 - len(there)), [(both, (1,), 0), (both, (1,), rows)],
     )  # fmt: skip
     return both
-
-
-def _as_they_are(a: Value, b: Value) -> tuple[Value, Value]:
-    return a, b
 
 
 def _walk(
@@ -95,8 +107,6 @@ def _walk(
 
 
 def _to_lengths(call: str, lengths: Any, layout: _Layout, like: Array) -> Array | None:
-    from tilewright.array import Array
-
     if lengths is None:
         return None
     expected = f"expected ({layout.batch},), one for each sequence"
@@ -287,28 +297,67 @@ def gru(
 # Single cells ------------------------------------------------------------------------------------
 
 
-def _cell(
-    call: str, cell: str, x: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
-) -> list[Array]:
+#: what operands of cells were found right: their checks take longer than a cell
+_right: set[tuple[Any, ...]] = set()
+MOST_RIGHT = 1024
+
+
+def _signature(cell: str, given: Sequence[Any]) -> tuple[Any, ...] | None:
+    """What says whether operands are right, where all are Arrays as the first one is."""
+    x = given[0]
+    if type(x) is not Array:
+        return None
+    backend, dtype = x.backend, x.stored_as
+    shapes: list[Any] = []
+    for one in given:
+        if one is None:
+            shapes.append(None)
+        elif type(one) is Array and one.backend is backend and one.stored_as == dtype:
+            shapes.append(one.shape)
+        else:
+            return None
+    return (cell, dtype, *shapes)
+
+
+def _checked_cell(
+    call: str, cell: str, x: Any, hx: Any, weights: RecurrentWeights
+) -> tuple[Array, list[Array | None], RecurrentWeights]:
     (x,) = floats(call, x=x)
     if x.ndim not in (1, 2):
         invalid(call, f"x has shape {x.shape}, expected (batch, features) or (features,)")
-    is_single = x.ndim == 1
-    lines = x.reshape((1, x.shape[0])) if is_single else x
-    batch = lines.shape[0]
-    weights, hidden = checked(
-        call, "", RecurrentWeights(w_ih, w_hh, b_ih, b_hh), x, cell, lines.shape[1]
-    )
-    shape = (hidden,) if is_single else (batch, hidden)
+    weights, hidden = checked(call, "", weights, x, cell, x.shape[-1])
     names = ["h", "c"][: 2 if cell == "lstm" else 1]
-    initial = _to_states(call, hx, names, [shape] * len(names), x)
-    states = [None if one is None else one.reshape((batch, hidden)) for one in initial] + [None]
-    made = [x.backend._new((batch, hidden), x.dtype) for _ in names]
-    ends = [None, *made[1:], None]
-    layout = _Layout(1, batch, False)
-    target = made[0].reshape((1, batch, hidden))
-    _walk(cell, lines, layout, weights, hidden, states, ends, target, False, _Options(None, None))
-    return [one.reshape(shape) for one in made]
+    shape = (*x.shape[:-1], hidden)
+    return x, _to_states(call, hx, names, [shape] * len(names), x), weights
+
+
+def _cell(
+    call: str, cell: str, x: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
+) -> list[Array]:
+    weights = RecurrentWeights(w_ih, w_hh, b_ih, b_hh)
+    is_lstm = cell == "lstm"
+    states: Sequence[Any] = (hx,)
+    if is_lstm:
+        states = hx if isinstance(hx, (tuple, list)) else (None, None) if hx is None else (hx,)
+    signature = _signature(cell, (x, *states, w_ih, w_hh, b_ih, b_hh))
+    if signature is None or signature not in _right:
+        x, states, weights = _checked_cell(call, cell, x, hx, weights)
+        if signature is not None and len(_right) < MOST_RIGHT:
+            _right.add(signature)
+    rows = weights.w_ih.shape[0]
+    hidden = rows // GATES[cell]
+    lead = x.shape[:-1]
+    lines = x if lead else x.reshape((1, x.shape[0]))
+    products = lines @ weights.w_ih.T
+    made = [x.backend._new((*lead, hidden), x.dtype) for _ in states]
+    initial = [None if one is None else one._contiguous() for one in states]
+    x.backend.recurrent(
+        cell, (products, (0, rows, 1)), weights.w_hh._contiguous(), (made[0], (0, hidden, 1)), 1,
+        lines.shape[0], hidden, initial[0], initial[1] if is_lstm else None, None,
+        made[1] if is_lstm else None, None, _biases(weights, x), None, None, None, False, None,
+        x.stored_as,
+    )  # fmt: skip
+    return made
 
 
 def rnn_cell(
