@@ -121,6 +121,13 @@ CASES = {
     "windows without elements": Windows(2, (4, 3), (5, 6), (2, 2), (2, 1), (2, 3), (7, 1)),
     "the plane": Windows(4, (7, 9), (1, 1), (7, 9), (1, 1), (0, 0), (1, 1)),
     "large windows": Windows(1, (40, 45), (12, 14), (31, 33), (1, 1), (1, 1), (1, 1)),
+    "large windows side by side": Windows(1, (24, 33), (3, 3), (8, 9), (8, 12), (0, 0), (1, 1)),
+    "large windows along three axes": Windows(
+        2, (9, 10, 11), (3, 2, 3), (4, 5, 6), (3, 6, 4), (1, 2, 1), (1, 1, 1)
+    ),
+    "7x7 and padding": Windows(2, (20, 31), (9, 26), (7, 7), (2, 1), (3, 1), (1, 1)),
+    "rows without a next one": Windows(3, (9, 40), (3, 12), (2, 3), (4, 3), (1, 1), (1, 1)),
+    "adaptive, large windows": Windows(2, (35, 50), (3, 4)),
     "adaptive": Windows(3, (13, 10), (5, 7)),
     "adaptive, more outputs": Windows(2, (3, 5), (7, 5)),
     "adaptive along three axes": Windows(2, (5, 4, 9), (2, 4, 4)),
