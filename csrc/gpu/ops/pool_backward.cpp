@@ -1,3 +1,5 @@
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -12,17 +14,46 @@ void GpuBackend::launch_pool_backward(const PoolBackwardRequest& r) {
   require_stored(op, lacking_feature(r.dtype), device_->info().name);
   const Size inputs = r.planes * r.windows.elements();
   const Size outputs = r.planes * r.windows.outputs();
-  const PoolForm form = pool_form(op, r.op, inputs, r.windows, r.divisor, r.dtype);
+  PoolForm form = pool_form(op, r.op, inputs, r.windows, r.divisor, r.dtype);
   const bool is_max = r.op == PoolOp::max;
   std::vector<Binding> bindings{bind(op, r.grad_output, bytes_of(outputs, r.dtype)),
                                 bind(op, r.grad_input, bytes_of(inputs, r.dtype))};
   if (is_max) bindings.push_back(bind(op, r.places, bytes_of(outputs, DType::int32)));
-  run(KernelId::pool_backward, form.variant(is_max, is_max, r.dtype), form.params, bindings,
-      cover(static_cast<std::uint64_t>(inputs), group_size * floats_of_item(r.dtype)),
+  // A division by one that the compiler knows is a product.
+  constexpr std::uint32_t known_stride = 7;
+  std::array<std::uint32_t, pool_axes> strides{};
+  std::uint32_t variant = form.variant(is_max, is_max, r.dtype);
+  for (std::size_t a = 0; a < pool_axes; ++a) {
+    const std::uint32_t stride = form.params.axes[a].stride;
+    strides[a] = !form.adaptive && stride <= known_stride ? stride : 0;
+    variant = variant << 3 | strides[a];
+  }
+  const bool depth = !is_single(r.windows.axes[0]);
+  PoolParams::Axis& y = form.params.axes[1];
+  form.params.across = form.params.axes[2].length;
+  Size slabs = r.planes * r.windows.axes[0].length;
+  // Planes of one row are one below the other, each with places of its own.
+  if (!depth && !form.adaptive && is_single(r.windows.axes[1])) {
+    y.length = y.out = u32(r.planes);
+    slabs = 1;
+    form.params.across = 0;
+  }
+  constexpr Size lines_of_item = 4;
+  const Size pack = floats_of_item(r.dtype), width = form.params.axes[2].length;
+  const Size lines = width % pack == 0 && y.length > 1 ? lines_of_item : 1;
+  const Size items = lines == 1 ? (inputs + pack - 1) / pack
+                                : slabs * ((Size{y.length} + lines - 1) / lines) * (width / pack);
+  if (lines > 1) form.params.n = u32(items);
+  run(KernelId::pool_backward, variant << 2 | (depth ? 2u : 0u) | (lines > 1 ? 1u : 0u),
+      form.params, bindings, cover(static_cast<std::uint64_t>(items), group_size),
       [&](TemplateVariables& v) {
         form.fill(v, r.dtype);
         v["MAX"] = std::int64_t{is_max};
-        v["DILATED"] = std::int64_t{form.dilated};
+        v["LINES"] = lines;
+        v["DEPTH"] = std::int64_t{depth};
+        v["STRIDE0"] = std::int64_t{strides[0]};
+        v["STRIDE1"] = std::int64_t{strides[1]};
+        v["STRIDE2"] = std::int64_t{strides[2]};
       });
 }
 
