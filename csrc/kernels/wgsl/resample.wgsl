@@ -1,11 +1,15 @@
 // Each output is a sum over some neighbouring rows and columns of the input by the weights of two
-// tables: one output a work-item, of 16 bits a word of them.
+// tables: LINES outputs one below the other a work-item, of 16 bits of words of them, for which it
+// looks up the columns once.
 // 0 input, 1 output, 2 row spans, 3 row weights, 4 column spans, 5 column weights.
-// Variables: GROUP, T, ROWS, COLUMNS (0: the axis stays as it is, whatever its tables are bound to).
+// Variables: GROUP, T, ROWS, COLUMNS (0: the axis stays as it is, whatever its tables are bound to),
+// LINES (0: of 16 bits with rows that are no whole words, of which a work-item has one word).
 //! T: f32 f64 f16 bf16
 //! ROWS: constant
 //! COLUMNS: constant
+//! LINES: 0 4
 //! GROUP: 256
+//! only: LINES > 0 or T in ("f16", "bf16")
 #include "stored_floats.wgsl"
 #include "range.wgsl"
 
@@ -39,19 +43,21 @@ fn number_at(at: u32) -> ${F} {
 
 struct Sum { value: ${F}, copied: u32 }
 
+/// What an output has of the input's columns, as inside() says it.
+fn columns_of(column: u32) -> vec3<u32> {
+#if COLUMNS
+  return inside(column_spans[2u * column], column_spans[2u * column + 1u], params.column_taps,
+                params.width);
+#else
+  return vec3<u32>(column, 1u, 0u);
+#end
+}
+
 /// Of one output; what is copied is at `copied` of the input, else that is no place.
-fn resampled(o: u32) -> Sum {
-  let column = o % params.columns;
-  let row = o / params.columns % params.rows;
-  let plane = o / params.columns / params.rows;
+fn resampled(plane: u32, row: u32, column: u32, w: vec3<u32>) -> Sum {
   var h = vec3<u32>(row, 1u, 0u);
-  var w = vec3<u32>(column, 1u, 0u);
 #if ROWS
   h = inside(row_spans[2u * row], row_spans[2u * row + 1u], params.row_taps, params.height);
-#end
-#if COLUMNS
-  w = inside(column_spans[2u * column], column_spans[2u * column + 1u], params.column_taps,
-             params.width);
 #end
   let row_weight = row * params.row_taps + h.z;
   let column_weight = column * params.column_taps + w.z;
@@ -86,18 +92,8 @@ fn resampled(o: u32) -> Sum {
   return Sum(sum, 0xffffffffu);
 }
 
-@compute @workgroup_size(${GROUP})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
-        @builtin(local_invocation_index) local: u32) {
-  let item = item_index(group, groups, local);
 #if PACK == 2
-  let o = item * 2u;
-  if (o >= params.n) { return; }
-  let low = resampled(o);
-  // What lies behind the last element is another's.
-  let alone = o + 1u == params.n;
-  var high = low;
-  if (!alone) { high = resampled(o + 1u); }
+fn word_of_both(low: Sum, high: Sum) -> u32 {
   var word = word_of(low.value, high.value);
   if (low.copied != 0xffffffffu) {
     word = (word & 0xffff0000u) | half_of(input[low.copied / 2u], low.copied);
@@ -105,10 +101,55 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (high.copied != 0xffffffffu) {
     word = (word & 0xffffu) | (half_of(input[high.copied / 2u], high.copied) << 16u);
   }
+  return word;
+}
+#end
+#if LINES == 0
+fn resampled_at(o: u32) -> Sum {
+  let line = o / params.columns;
+  let plane = line / params.rows;
+  let column = o - line * params.columns;
+  return resampled(plane, line - plane * params.rows, column, columns_of(column));
+}
+#end
+
+@compute @workgroup_size(${GROUP})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) local: u32) {
+  let item = item_index(group, groups, local);
+#if LINES == 0
+  let o = item * 2u;
+  if (o >= params.n) { return; }
+  let low = resampled_at(o);
+  // What lies behind the last element is another's.
+  let alone = o + 1u == params.n;
+  var high = low;
+  if (!alone) { high = resampled_at(o + 1u); }
+  var word = word_of_both(low, high);
   if (alone) { word = (word & 0xffffu) | (output[item] & 0xffff0000u); }
   output[item] = word;
 #else
   if (item >= params.n) { return; }
-  output[item] = resampled(item).value;
+  let items = params.columns / ${PACK}u;
+  let line = item / items;
+  let column = (item - line * items) * ${PACK}u;
+  let blocks = (params.rows + ${LINES - 1}u) / ${LINES}u;
+  let plane = line / blocks;
+  let first_row = (line - plane * blocks) * ${LINES}u;
+  let first = (plane * params.rows + first_row) * items + column / ${PACK}u;
+#for p in 0..PACK
+  let w${p} = columns_of(column + ${p}u);
+#end
+#for y in 0..LINES
+  if (first_row + ${y}u < params.rows) {
+    let row = first_row + ${y}u;
+#if PACK == 2
+    output[first + ${y}u * items] = word_of_both(
+        resampled(plane, row, column, w0), resampled(plane, row, column + 1u, w1));
+#else
+    output[first + ${y}u * items] = resampled(plane, row, column, w0).value;
+#end
+  }
+#end
 #end
 }
