@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright.nn.running import floats, to_truth
-from tilewright.nn.windows import Windows, check_grad, max_gradient, pooled, pooled_backward
+from tilewright.nn.windows import check_grad, max_gradient, pooled, pooled_backward, windows_of
 from tilewright.operands import invalid, to_integer
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def _max_pool(
     ceil_mode: Any, return_indices: Any,
 ) -> Any:  # fmt: skip
     (x,) = floats(call, x=x)
-    windows = Windows(call, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
+    windows = windows_of(call, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
     with_places = to_truth(call, "return_indices", return_indices)
     found, places = pooled("max", x, windows, with_places=with_places)
     return (found, places) if with_places else found
@@ -29,7 +29,7 @@ def _max_pool_backward(
     dilation: Any, ceil_mode: Any, indices: Any,
 ) -> Array:  # fmt: skip
     grad, x = floats(call, grad=grad, x=x)
-    windows = Windows(call, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
+    windows = windows_of(call, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
     return max_gradient(call, grad, x, windows, indices)
 
 
@@ -49,7 +49,7 @@ def _avg_pool(
     count_include_pad: Any, divisor_override: Any,
 ) -> Array:  # fmt: skip
     (x,) = floats(call, x=x)
-    windows = Windows(call, x, axes, kernel_size, stride, padding, 1, ceil_mode)
+    windows = windows_of(call, x, axes, kernel_size, stride, padding, 1, ceil_mode)
     op, divisor = _mean_options(call, count_include_pad, divisor_override)
     return pooled(op, x, windows, divisor)[0]
 
@@ -59,7 +59,7 @@ def _avg_pool_backward(
     ceil_mode: Any, count_include_pad: Any, divisor_override: Any,
 ) -> Array:  # fmt: skip
     grad, x = floats(call, grad=grad, x=x)
-    windows = Windows(call, x, axes, kernel_size, stride, padding, 1, ceil_mode)
+    windows = windows_of(call, x, axes, kernel_size, stride, padding, 1, ceil_mode)
     op, divisor = _mean_options(call, count_include_pad, divisor_override)
     check_grad(call, grad, windows)
     return pooled_backward(op, grad, x, windows, divisor)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.running import alike, floats, mapped, to_number, wide_of
-from tilewright.nn.windows import Windows, check_grad, pooled, pooled_backward
+from tilewright.nn.windows import check_grad, pooled, pooled_backward, windows_of
 from tilewright.operands import invalid, to_integer
 
 if TYPE_CHECKING:
     from tilewright.array import Array
-    from tilewright.nn.windows import Sizes
+    from tilewright.nn.windows import Sizes, Windows
     from tilewright.program import Value
 
 
@@ -79,7 +79,7 @@ def _exponent(call: str, norm_type: Any) -> float:
 def _lp_windows(
     call: str, axes: int, x: Array, kernel_size: Any, stride: Any, ceil_mode: Any
 ) -> tuple[Windows, float]:
-    windows = Windows(call, x, axes, kernel_size, stride, 0, 1, ceil_mode)
+    windows = windows_of(call, x, axes, kernel_size, stride, 0, 1, ceil_mode)
     return windows, float(math.prod(one.window for one in windows.axes))
 
 

@@ -347,13 +347,15 @@ def _cell(
     rows = weights.w_ih.shape[0]
     hidden = rows // GATES[cell]
     lead = x.shape[:-1]
-    lines = x if lead else x.reshape((1, x.shape[0]))
+    batch = lead[0] if lead else 1
+    # Of one line it is a matrix times a vector: one launch.
+    lines = x.reshape((x.shape[1],)) if lead and batch == 1 else x
     products = lines @ weights.w_ih.T
     made = [x.backend._new((*lead, hidden), x.dtype) for _ in states]
     initial = [None if one is None else one._contiguous() for one in states]
     x.backend.recurrent(
         cell, (products, (0, rows, 1)), weights.w_hh._contiguous(), (made[0], (0, hidden, 1)), 1,
-        lines.shape[0], hidden, initial[0], initial[1] if is_lstm else None, None,
+        batch, hidden, initial[0], initial[1] if is_lstm else None, None,
         made[1] if is_lstm else None, None, _biases(weights, x), None, None, None, False, None,
         x.stored_as,
     )  # fmt: skip

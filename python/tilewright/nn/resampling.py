@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tilewright.nn.running import floats, to_truth, wide_of
 from tilewright.nn.taps import Taps, taps_of, turned_taps_of
-from tilewright.nn.windows import Parts, pooled, pooled_backward
+from tilewright.nn.windows import Parts, are_plain, pooled, pooled_backward
 from tilewright.operands import invalid, shown, to_integer
 from tilewright.transforms.kept import Plan, found
 
@@ -67,7 +68,27 @@ def _scales(call: str, given: Any, axes: int) -> tuple[float, ...]:
     return tuple(float(one) for one in each)
 
 
-def _resizing(
+def _are_plain(size: Any, scale_factor: Any, *others: Any) -> bool:
+    """Whether equal ones mean the same."""
+    given = scale_factor if type(scale_factor) is tuple else (scale_factor,)
+    return (
+        are_plain(size)
+        and all(one is None or type(one) in (int, float) for one in given)
+        and all(one is None or type(one) in (bool, str) for one in others)
+    )
+
+
+def _resizing(call: str, *given: Any) -> _Resizing:
+    """Kept, since to make it takes longer than to interpolate few elements."""
+    return (_kept if _are_plain(*given[1:]) else _made)(call, *given)
+
+
+@lru_cache(1024)
+def _kept(*given: Any) -> _Resizing:
+    return _made(*given)
+
+
+def _made(
     call: str, shape: tuple[int, ...], size: Any, scale_factor: Any, mode: Any,
     align_corners: Any, antialias: Any,
 ) -> _Resizing:  # fmt: skip
@@ -154,10 +175,10 @@ def _resampled(
 
 def _resize(x: Array, to: _Resizing, back: bool) -> Array:
     """x resampled, or the gradient that it is."""
-    wide = wide_of(x.dtype)
     made = found(
-        x.backend, ("resample", to[1:], wide.name, back), lambda: _Tables(x.backend, to, wide, back)
-    )
+        x.backend, (_Tables, to[1:], x.stored_as, back),
+        lambda: _Tables(x.backend, to, wide_of(x.dtype), back),
+    )  # fmt: skip
     assert isinstance(made, _Tables)
     axes = made.axes
     lengths = to.out if back else to.lengths
@@ -170,7 +191,7 @@ def _resize(x: Array, to: _Resizing, back: bool) -> Array:
     depth, height, width = lengths
     given = x
     if axes[0].taps:
-        given = x.astype(wide, copy=False)
+        given = x.astype(wide_of(x.dtype), copy=False)
         flat = height * width
         given = _resampled(given, to.lead, (depth, flat), axes[0], _Axis(flat))
     slices = (*to.lead, axes[0].out)

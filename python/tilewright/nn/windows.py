@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -58,25 +59,25 @@ class Windows:
     """Of an input whose last axes they slide along."""
 
     def __init__(
-        self, call: str, x: Array, axes: int, kernel_size: Any, stride: Any, padding: Any,
-        dilation: Any, ceil_mode: Any,
+        self, call: str, shape: tuple[int, ...], axes: int, kernel_size: Any, stride: Any,
+        padding: Any, dilation: Any, ceil_mode: Any,
     ) -> None:  # fmt: skip
-        if x.ndim not in (axes + 1, axes + 2):
+        if len(shape) not in (axes + 1, axes + 2):
             invalid(
                 call,
-                f"x has shape {x.shape}, expected {axes + 2} dimensions, [batch, channels, ...], "
+                f"x has shape {shape}, expected {axes + 2} dimensions, [batch, channels, ...], "
                 f"or {axes + 1} without batch",
             )
-        _check_elements(call, x, axes)
+        _check_elements(call, shape, axes)
         sizes = to_sizes(call, "kernel_size", kernel_size, axes, 1)
         steps = sizes if stride is None else to_sizes(call, "stride", stride, axes, 1)
         pads = to_sizes(call, "padding", padding, axes, 0)
         gaps = to_sizes(call, "dilation", dilation, axes, 1)
         up = to_truth(call, "ceil_mode", ceil_mode)
-        self.lead = x.shape[: x.ndim - axes]
+        self.lead = shape[: len(shape) - axes]
         self.axes = tuple(
             self._axis(call, *one, up)
-            for one in zip(x.shape[x.ndim - axes :], sizes, steps, pads, gaps, strict=True)
+            for one in zip(shape[len(shape) - axes :], sizes, steps, pads, gaps, strict=True)
         )
         self.shape = (*self.lead, *(one.out for one in self.axes))
 
@@ -100,7 +101,7 @@ class Windows:
             out -= 1  # Each window starts in the input or in front of it.
         return Axis(length, window, stride, padding, dilation, out)
 
-    @property
+    @cached_property
     def are_planes(self) -> bool:
         """Whether there is one window, which is the whole of its plane."""
         return all(
@@ -108,7 +109,7 @@ class Windows:
             for one in self.axes
         )
 
-    @property
+    @cached_property
     def sizes(self) -> SizesOfAxes:
         return SizesOfAxes(
             tuple(one.length for one in self.axes),
@@ -118,6 +119,31 @@ class Windows:
             tuple(one.padding for one in self.axes),
             tuple(one.dilation for one in self.axes),
         )
+
+
+def are_plain(*given: Any) -> bool:
+    """Whether they are integers, tuples of them or None, so that equal ones mean the same."""
+    return all(
+        one is None
+        or type(one) is int
+        or (type(one) is tuple and all(type(each) is int for each in one))
+        for one in given
+    )
+
+
+def windows_of(
+    call: str, x: Array, axes: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+    ceil_mode: Any,
+) -> Windows:  # fmt: skip
+    """Kept, since to make them takes longer than a pooling of few elements."""
+    given = (kernel_size, stride, padding, dilation)
+    make = _kept if type(ceil_mode) is bool and are_plain(*given) else Windows
+    return make(call, x.shape, axes, *given, ceil_mode)
+
+
+@lru_cache(1024)
+def _kept(*given: Any) -> Windows:
+    return Windows(*given)
 
 
 class Parts:
@@ -131,7 +157,7 @@ class Parts:
             pairs = zip(output_size, self.lengths, strict=True)
             output_size = tuple(length if one is None else one for one, length in pairs)
         self.out = to_sizes(call, "output_size", output_size, axes, 1)
-        _check_elements(call, x, axes)
+        _check_elements(call, x.shape, axes)
         self.shape = (*self.lead, *self.out)
 
     @property
@@ -143,9 +169,9 @@ class Parts:
         return SizesOfAxes(self.lengths, self.out)
 
 
-def _check_elements(call: str, x: Array, axes: int) -> None:
-    if 0 in x.shape[x.ndim - axes :]:
-        invalid(call, f"x has shape {x.shape}, expected elements along the last axes")
+def _check_elements(call: str, shape: tuple[int, ...], axes: int) -> None:
+    if 0 in shape[len(shape) - axes :]:
+        invalid(call, f"x has shape {shape}, expected elements along the last axes")
 
 
 def _itself(x: Value) -> Value:
