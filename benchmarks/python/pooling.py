@@ -1,14 +1,16 @@
 """Poolings and interpolations of tw.nn and their gradients beside torch's.
 
     python benchmarks/python/pooling.py [--device webgpu:0] [--threads N] [--only NAME] [--dtype D]
+                                        [--drawn COUNT]
 
 torch works on CUDA beside a GPU. Both sides make new results, and take turns; shown are our median
 time, the bytes of input and output that go by in it, and the medians of the ratios turn by turn.
-Above 1 we are the faster ones.
+Above 1 we are the faster ones. --drawn takes so many drawn shapes of each kind instead.
 """
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -41,6 +43,32 @@ FORWARD: list[tuple[str, str, tuple[int, ...], dict[str, Any]]] = [
      {"scale_factor": 0.5, "mode": "bilinear", "antialias": True}),
     ("local response 5", "local_response_norm", (16, 96, 55, 55), {"size": 5}),
 ]  # fmt: skip
+
+
+def drawn(random: Any, count: int, most: int) -> list[Any]:
+    """Cases of up to so many elements."""
+    found: list[Any] = []
+    for _ in range(count):
+        axes = int(random.integers(1, 4))
+        lengths = [int(random.integers(5, (9000, 300, 60)[axes - 1])) for _ in range(axes)]
+        lead = int(max(1, min(random.integers(16, 4096), most // math.prod(lengths))))
+        shape = (1, lead, *lengths)
+        window = [int(random.integers(1, 1 + min(n, (40, 9, 5)[axes - 1]))) for n in lengths]
+        windows = {
+            "kernel_size": tuple(window),
+            "stride": tuple(int(random.integers(1, n + 2)) for n in window),
+            "padding": tuple(int(random.integers(0, n // 2 + 1)) for n in window),
+        }
+        size = tuple(max(1, int(n * random.uniform(0.3, 2))) for n in lengths)
+        for kind in ("max", "avg"):
+            found.append((f"{kind} {windows} of {shape}", f"{kind}_pool{axes}d", shape, windows))
+        found.append((f"nearest {size} of {shape}", "interpolate", shape, {"size": size}))
+        mode = ("linear", "bilinear", "trilinear")[axes - 1]
+        found.append(
+            (f"{mode} {size} of {shape}", "interpolate", shape,
+             {"size": size, "mode": mode, "align_corners": False})
+        )  # fmt: skip
+    return found
 
 
 def in_torch(torch: Any, name: str, x: Any, kwargs: dict[str, Any]) -> Call:
@@ -86,6 +114,7 @@ def main() -> None:
     parser = options(__doc__, turns=15)
     parser.add_argument("--only", default="", help="a part of the names")
     parser.add_argument("--dtype", default="float32", help="default: %(default)s")
+    parser.add_argument("--drawn", type=int, help="so many drawn shapes")
     parser.add_argument("--batch", type=int, help="of the shapes, in place of their own")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
@@ -97,7 +126,10 @@ def main() -> None:
         torch = torch_beside(be, arguments.threads)
         print(f"{be.device.name}; {torch}; {arguments.dtype}")
         random = np.random.default_rng(0)
-        for label, name, shape, kwargs in FORWARD:
+        cases = FORWARD
+        if arguments.drawn is not None:
+            cases = drawn(random, arguments.drawn, 1 << 24)
+        for label, name, shape, kwargs in cases:
             if arguments.only not in label:
                 continue
             if arguments.batch is not None:
