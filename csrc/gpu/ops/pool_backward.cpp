@@ -29,18 +29,13 @@ void GpuBackend::launch_pool_backward(const PoolBackwardRequest& r) {
     variant = variant << 3 | strides[a];
   }
   const bool depth = !is_single(r.windows.axes[0]);
-  PoolParams::Axis& y = form.params.axes[1];
-  form.params.across = form.params.axes[2].length;
-  Size slabs = r.planes * r.windows.axes[0].length;
-  // Planes of one row are one below the other, each with places of its own.
-  if (!depth && !form.adaptive && is_single(r.windows.axes[1])) {
-    y.length = y.out = u32(r.planes);
-    slabs = 1;
-    form.params.across = 0;
-  }
+  // Where rows have windows in common, these are read once for several of them.
+  const PoolParams::Axis& y = form.params.axes[1];
+  const bool shares = form.adaptive ? y.out < y.length : y.window > 1;
+  const Size slabs = r.planes * r.windows.axes[0].length;
   constexpr Size lines_of_item = 4;
   const Size pack = floats_of_item(r.dtype), width = form.params.axes[2].length;
-  const Size lines = width % pack == 0 && y.length > 1 ? lines_of_item : 1;
+  const Size lines = width % pack == 0 && shares && y.length > 1 ? lines_of_item : 1;
   const Size items = lines == 1 ? (inputs + pack - 1) / pack
                                 : slabs * ((Size{y.length} + lines - 1) / lines) * (width / pack);
   if (lines > 1) form.params.n = u32(items);

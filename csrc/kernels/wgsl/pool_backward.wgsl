@@ -4,8 +4,7 @@
 // 0 grad_output, 1 grad_input, 2 places where MAX.
 // Variables: GROUP, T, MAX, ADAPTIVE, PADDED, COUNTED (0: sums are over params.divisor, of MAX over
 // nothing), DILATED (1: windows have gaps), DEPTH (0: axis 0 has one place), STRIDE0 to STRIDE2 (0: as
-// params say), LINES (1: of 16 bits one work-item has a word of whatever rows). Places of a row are
-// params.across behind those of the row before.
+// params say), LINES (1: of 16 bits one work-item has a word of whatever rows).
 //! T: f32 f64 f16 bf16
 //! MAX: 0 1
 //! ADAPTIVE: constant
@@ -104,7 +103,7 @@ fn gathered(slab: u32, first_row: u32, x: u32) -> Sums {
   let y${y} = min(first_row + ${y}u, params.length1 - 1u);
   let h${y} = windows1(y${y});
 #if MAX
-  let own${y} = z * params.length1 * params.length2 + y${y} * params.across + x;
+  let own${y} = (z * params.length1 + y${y}) * params.length2 + x;
 #end
   var sum${y} = ${F}();
 #end
@@ -117,6 +116,7 @@ fn gathered(slab: u32, first_row: u32, x: u32) -> Sums {
 #for y in 0..LINES
       let is_in${y} = q >= h${y}.x && q < h${y}.y;
 #if MAX
+      // A place outside of its window is nobody's.
       let own_here${y} = select(0xfffffffeu, own${y}, is_in${y});
 #else
       var of_row${y} = 0u;
