@@ -56,10 +56,10 @@ bool are_small(const PoolForm& form, const PoolWindows& windows, DType dtype) {
   return axes[1].out == 1 || axes[1].stride <= small_window;
 }
 
-/// How many work-items share a window, and how many of them a row of it: each has as many elements
-/// as make up for finding the window, or fewer where there would be few work-items.
+/// How many work-items share a window, and how many of them a row of it: more than one where there
+/// would be few of them.
 Size lanes_of(const PoolWindows& windows, Size outputs, Size units, std::uint32_t& across) {
-  constexpr Size shared = 64, each = 32, least_each = 4, enough_items = 1024;
+  constexpr Size shared = 64, least_each = 4, enough_items = 1024;
   Size elements = 1, width = 1;
   for (const PoolAxis& axis : windows.axes) {
     const Size window = windows.adaptive ? (axis.length + axis.out - 1) / axis.out : axis.window;
@@ -68,16 +68,13 @@ Size lanes_of(const PoolWindows& windows, Size outputs, Size units, std::uint32_
   }
   across = 1;
   if (elements < shared) return 1;
-  const auto floor = [](Size x) {
-    return static_cast<Size>(std::bit_floor(static_cast<std::uint64_t>(x)));
-  };
-  Size lanes = std::min<Size>(floor(elements / each), group_size);
+  Size lanes = 1;
   while (lanes < group_size && outputs * lanes < units * enough_items &&
          lanes * 2 * least_each <= elements) {
     lanes *= 2;
   }
   // A quarter that is idle costs less than another turn.
-  const Size below = floor(width);
+  const auto below = static_cast<Size>(std::bit_floor(static_cast<std::uint64_t>(width)));
   const bool rounds_up = width > below && 2 * width >= 3 * below;
   across = u32(std::min(lanes, rounds_up ? 2 * below : below));
   return lanes;
