@@ -348,9 +348,10 @@ def _cell(
     hidden = rows // GATES[cell]
     lead = x.shape[:-1]
     batch = lead[0] if lead else 1
-    # Of one line it is a matrix times a vector: one launch.
-    lines = x.reshape((x.shape[1],)) if lead and batch == 1 else x
-    products = lines @ weights.w_ih.T
+    if batch == 1:
+        products = weights.w_ih @ (x.reshape((x.shape[1],)) if lead else x)
+    else:
+        products = x @ weights.w_ih.T
     made = [x.backend._new((*lead, hidden), x.dtype) for _ in states]
     initial = [None if one is None else one._contiguous() for one in states]
     x.backend.recurrent(
