@@ -163,6 +163,28 @@ def test_searchsorted_of_ascending_values(
             same(got, np.asarray(expected))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "n", "count"),
+    [
+        ("int32", 1000, 600_000),
+        ("float64", 3, 540_000),
+        ("float32", 300_000, 530_000),
+        ("uint8", 1_000_001, 9000),
+        ("int64", 70_000, 528_000),
+    ],
+)
+def test_searchsorted_of_many_values(
+    be: Backend, rng: np.random.Generator, dtype: str, n: int, count: int
+) -> None:
+    """Some a work-item."""
+    host = np.sort(rng.integers(0, 200, n)).astype(dtype)
+    wanted = rng.integers(0, 210, count).astype(dtype)
+    wanted[-1] = 250 if dtype == "uint8" else 30_000
+    for side in ("left", "right"):
+        expected = np.searchsorted(host, wanted, side)  # type: ignore[call-overload]
+        same(tw.searchsorted(on(be, host), on(be, wanted), side=side), expected)
+
+
 def test_searchsorted_arguments(be: Backend) -> None:
     x = on(be, np.array([1, 3, 5], np.int16))
     assert tw.searchsorted(x, 3).item() == 1

@@ -133,8 +133,9 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
   const Size width = r.middle * r.inner, lines = r.outer * width;
   const bool from_lines = width > 1, to_lines = r.inner > 1;
   const Radices radices(n, width == 1, !for_each_length, is_double);
-  // Kernels hold 32 numbers a work-item at most.
-  Size room = std::min(Size{device_->limits().local_memory_bytes} / bytes_of_number, Size{4353});
+  // Kernels hold 32 numbers a work-item at most. So much is a line of 4096, or four of 1024.
+  Size room =
+      std::min(Size{device_->limits().local_memory_bytes} / bytes_of_number, 4 * pitch(1024));
   Size most = longest(room);
   if (!for_each_length) {
     // Passes write to a second half.

@@ -43,7 +43,9 @@ namespace {
 /// Work-items count elements in 32 bits, with some room.
 constexpr Size most_elements = Size{1} << 31;
 /// Enough workgroups for the measured GPU.
-constexpr Size enough_groups = 2048, enough_to_reduce = 4096;
+constexpr Size enough_groups = 2048, enough_to_reduce = 16384;
+/// Rounds of a scan that take less time than two more launches.
+constexpr Size few_rounds = 16;
 /// Elements that a walker joins one after another at most, so that the errors of sums do not grow
 /// with their number.
 constexpr Size most_in_a_row = 256;
@@ -164,8 +166,10 @@ FoldStep plan_scan(bool rows, Size results, Size length, Size group, Size units)
   const Size of_round = quad * walkers;
   const Size blocks = groups_of(results, group / walkers);
   // A piece is read twice, which pays where there would be too few workgroups.
-  const Size wanted =
-      std::clamp<Size>(filling(enough_groups, units) / blocks, 1, groups_of(length, 4 * of_round));
+  const Size wanted = length <= few_rounds * of_round
+                          ? 1
+                          : std::clamp<Size>(filling(enough_groups, units) / blocks, 1,
+                                             groups_of(length, 4 * of_round));
   s.piece = rounded_up(groups_of(length, wanted), quad);
   s.pieces = groups_of(length, s.piece);
   return s;

@@ -9,7 +9,8 @@ struct Params { n: u32, blocks: u32 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> mask: array<u32>;
 @group(0) @binding(1) var<storage, read_write> counts: array<u32>;
-var<workgroup> partial: array<u32, ${GROUP}>;
+// Of 16 work-items side by side, with a word between these, against conflicts of banks.
+var<workgroup> partial: array<u32, ${GROUP + GROUP / 16}>;
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -19,11 +20,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for r in 0..4
   count += countOneBits(truths(block * 1024u + ${r * GROUP}u + local));
 #end
-  partial[local] = count;
+  partial[local + local / 16u] = count;
   workgroupBarrier();
-  for (var width = ${GROUP / 2}u; width > 0u; width /= 2u) {
-    if (local < width) { partial[local] += partial[local + width]; }
-    workgroupBarrier();
+  var all = 0u;
+  if (local < ${GROUP / 16}u) {
+#for i in 0..16
+    all += partial[local * 17u + ${i}u];
+#end
+    partial[local * 17u] = all;
   }
-  if (local == 0u && block < params.blocks) { counts[block] = partial[0]; }
+  workgroupBarrier();
+  if (local == 0u && block < params.blocks) {
+#for i in 1..GROUP / 16
+    all += partial[${i * 17}];
+#end
+    counts[block] = all;
+  }
 }

@@ -6,12 +6,14 @@
 // 0 source, 1 before (for each digit and block of a row, how many elements come before), then
 // places of the elements (FROM), sorted elements (VALUES), their places (INDICES).
 // Variables: GROUP, WORDS, FROM (1: elements have places, 0: these are where they are in the row),
-// VALUES (1: elements are written), INDICES (words of a place that is written; 0: none is), ROUNDS.
+// VALUES (1: elements are written), INDICES (words of a place that is written; 0: none is), ROUNDS, TOGETHER (rounds whose bits are set
+// between the same barriers).
 //! WORDS: 1 2
 //! FROM: 0 1
 //! VALUES: 0 1
 //! INDICES: 0 1 2
 //! ROUNDS: 4
+//! TOGETHER: 1
 //! GROUP: 256
 //! only: (VALUES == 1 or INDICES != 0) and (FROM == 0 or INDICES != 0)
 
@@ -37,7 +39,7 @@ var<immediate> params: Params;
 #end
 // Of each part and digit: a bit for each of 32 elements; how many came before them; then how many
 // are in the parts before.
-var<workgroup> bits: array<atomic<u32>, 2048>;
+var<workgroup> bits: array<atomic<u32>, ${2048 * TOGETHER}>;
 var<workgroup> counts: array<u32, 2048>;
 // Where a digit's elements begin among those at hand, and how far from there they go.
 var<workgroup> begins: array<u32, 256>;
@@ -63,8 +65,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   // Of the digit `local`: where its next element goes.
   var next = 0u;
   if (inside) { next = before[(row * 256u + local) * params.blocks + block]; }
-#for p in 0..8
+#for p in 0..8 * TOGETHER
   atomicStore(&bits[${p * 256}u + local], 0u);
+#end
+#for p in 0..8
   counts[${p * 256}u + local] = 0u;
 #end
   workgroupBarrier();
@@ -79,19 +83,38 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       raw_${r} = source[params.start + base + first + own + ${r * 32}u];
     }
 #end
-#for r in 0..ROUNDS
+#for q in 0..ROUNDS / TOGETHER
+#for t in 0..TOGETHER
+#let r = q * TOGETHER + t
     let here_${r} = own + ${r * 32}u < count;
     let entry_${r} = of_part + digit_of(sort_key(raw_${r}));
-    if (here_${r}) { atomicOr(&bits[entry_${r}], before_own + 1u); }
+    if (here_${r}) { atomicOr(&bits[${t * 2048}u + entry_${r}], before_own + 1u); }
+#end
     workgroupBarrier();
-    let same_${r} = atomicLoad(&bits[entry_${r}]);
-    var place_${r} = counts[entry_${r}] + countOneBits(same_${r} & before_own);
+#for t in 0..TOGETHER
+#let r = q * TOGETHER + t
+    var place_${r} = counts[entry_${r}];
+#for e in 0..t
+    place_${r} += countOneBits(atomicLoad(&bits[${e * 2048}u + entry_${r}]));
+#end
+    let same_${r} = atomicLoad(&bits[${t * 2048}u + entry_${r}]);
+    // Whether it is the last one of its digit.
+    var last_${r} = here_${r} && (same_${r} >> lane) == 1u;
+#for e in t + 1..TOGETHER
+    last_${r} = last_${r} && atomicLoad(&bits[${e * 2048}u + entry_${r}]) == 0u;
+#end
+    place_${r} += countOneBits(same_${r} & before_own);
+#end
     workgroupBarrier();
-    // The last one of its digit.
-    if (here_${r} && (same_${r} >> lane) == 1u) {
+#for t in 0..TOGETHER
+#let r = q * TOGETHER + t
+    if (last_${r}) {
       counts[entry_${r}] = place_${r} + 1u;
-      atomicStore(&bits[entry_${r}], 0u);
+#for e in 0..TOGETHER
+      atomicStore(&bits[${e * 2048}u + entry_${r}], 0u);
+#end
     }
+#end
     workgroupBarrier();
 #end
     var all = 0u;
@@ -100,15 +123,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     counts[${p * 256}u + local] = all;
     all += of_part_${p};
 #end
+    // Of 16 digits side by side, then of those.
     begins[local] = all;
     workgroupBarrier();
-    for (var apart = 1u; apart < 256u; apart *= 2u) {
-      let other = begins[select(0u, local - apart, local >= apart)];
-      workgroupBarrier();
-      if (local >= apart) { begins[local] += other; }
-      workgroupBarrier();
+    if (local < ${GROUP / 16}u) {
+      var up_to = 0u;
+#for i in 0..16
+      let digits_${i} = begins[local * 16u + ${i}u];
+      up_to += digits_${i};
+      begins[local * 16u + ${i}u] = up_to;
+#end
+      shifts[local] = up_to;
     }
-    let begin = begins[local] - all;
+    workgroupBarrier();
+    var earlier = 0u;
+#for i in 0..GROUP / 16
+    if (${i}u < local / 16u) { earlier += shifts[${i}]; }
+#end
+    let begin = earlier + begins[local] - all;
     workgroupBarrier();
     begins[local] = begin;
     shifts[local] = next - begin;

@@ -23,6 +23,8 @@ LONGEST_ON_CPU = 1 << 14
 LONGEST_REAL_ON_CPU = 1 << 21
 #: on GPUs, where neighbouring lines share a workgroup's memory, by their backend
 LONGEST_ACROSS = {"cpu": 4096, "webgpu": 512, "level-zero": 256}
+#: on WebGPU where so few bytes stay in the caches, and a workgroup has memory for four lines
+LONGEST_OF_FEW, FEW_BYTES, FOUR_LINES_BYTES = 1024, 16 << 20, 4 * 1089 * 8
 
 
 def longest_step(backend: Backend, parts: np.dtype[Any]) -> int:
@@ -59,6 +61,15 @@ def roots_of(backend: Backend, n: int, real: bool = False) -> tables.Host:
     return tables.roots(np.arange(n), n, -1) if takes_steps(n) else backend.fft_roots(n, real)
 
 
+def longest_step_of_few(backend: Backend, parts: np.dtype[Any]) -> int:
+    """The same of arrays of FEW_BYTES at most, of which one step less is worth more."""
+    longest = longest_step_across(backend)
+    if backend.name != "webgpu" or parts.itemsize > 4:
+        return longest
+    held = backend.device.limits["max_workgroup_memory_bytes"]
+    return LONGEST_OF_FEW if held >= FOUR_LINES_BYTES else longest
+
+
 class Tables(Plan):
     """The roots of the steps of a length, for transforms and inverses of any scale."""
 
@@ -84,10 +95,15 @@ class InSteps(Plan):
         #: in rows, and along other axes: the same ones where both take the same steps
         self.across = self._tables(longest_step_across(backend))
         longest = longest_step(backend, parts)
-        self.of_rows = self._tables(longest) if n <= longest else self.across
+        #: of arrays that are small
+        self.of_few = self.across
+        if takes_steps(n):
+            self.of_few = self._tables(longest_step_of_few(backend, parts))
+        self.of_rows = self._tables(longest) if n <= longest else None
         #: one step along another axis would leave the caches
         self.is_moved = not takes_steps(n) and n > longest_step_across(backend)
-        self.within = list({id(one): one for one in (self.of_rows, self.across)}.values())
+        every = (self.of_rows, self.across, self.of_few)
+        self.within = list({id(one): one for one in every if one is not None}.values())
 
     def _tables(self, longest: int) -> Tables:
         key = (self.parts.name, "steps", *_steps(self.n, longest))
@@ -103,7 +119,9 @@ class InSteps(Plan):
             return super().along(x, axis)
         now = x._contiguous()
         outer, done = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
-        taken = self.of_rows if done == 1 else self.across
+        taken = self.of_few if x.nbytes <= FEW_BYTES else self.across
+        if done == 1 and self.of_rows is not None:
+            taken = self.of_rows
         for size, middle, roots, turns in taken.steps:
             result = self.backend._new(x.shape, self.complex)
             scale = self.scale if middle == 1 else 1.0
