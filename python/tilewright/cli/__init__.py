@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import tilewright
 
-from . import bench, doctor, info, tune
+from . import bench, doctor, embed, info, tune
 from .options import FAILED, INTERRUPTED, WRONG_USE, Parser, WrongUse
 
-_COMMANDS = {"info": info, "doctor": doctor, "bench": bench, "tune": tune}
+_COMMANDS = {"info": info, "doctor": doctor, "bench": bench, "tune": tune, "embed": embed}
 
 
 def _parser() -> Parser:

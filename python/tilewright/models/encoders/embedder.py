@@ -1,0 +1,177 @@
+"""Encoders of text: embeddings, and scores of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.models.encoders.batch import Batch
+from tilewright.namespace.creation import empty, zeros
+from tilewright.namespace.elementwise import sqrt, tanh
+from tilewright.namespace.reductions import sum
+from tilewright.namespace.selection import take
+from tilewright.nn.activations import sigmoid
+from tilewright.operands import FLOAT32, invalid, shown, to_integer
+
+if TYPE_CHECKING:
+    from tilewright.array import Array
+    from tilewright.backend import Backend
+    from tilewright.models.tokens import Tokenizer
+    from tilewright.models.weights import Weights
+
+#: how a sequence's states become one row, by the names that files have for it
+POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last"}
+# What nothing is divided by, as torch's normalize() has it.
+LEAST_LENGTH = 1e-12
+
+
+class Encoder:
+    """A model that makes embeddings of texts; made by load()."""
+
+    def __init__(
+        self,
+        layers: Any,
+        weights: Weights,
+        tokenizer: Tokenizer,
+        pooling: str,
+        normalizes: bool,
+        longest: int,
+        head: Head | None = None,
+    ) -> None:
+        self._layers = layers
+        self.weights = weights
+        self.tokenizer = tokenizer
+        self.pooling = pooling
+        self.normalizes = normalizes
+        #: tokens of a text that are read; what is behind them is cut off
+        self.longest = longest
+        self.head = head
+
+    @property
+    def device(self) -> Backend:
+        return self.weights.backend
+
+    @property
+    def size(self) -> int:
+        """Of an embedding."""
+        return int(self._layers.shape.hidden)
+
+    def embed(
+        self,
+        texts: str | Sequence[str],
+        *,
+        normalize: bool | None = None,
+        batch_tokens: int = 16384,
+    ) -> Array:
+        """The embeddings of texts in float32, [texts, size], or [size] of one text. normalize
+        makes their length 1; unless given as the model's files say. So many tokens go through the
+        layers at a time, of texts of any lengths."""
+        call = "embed"
+        every = checked_texts(call, texts)
+        most = to_integer(call, "batch_tokens", batch_tokens)
+        if most < 1:
+            invalid(call, f"batch_tokens is {most}, expected 1 or more")
+        tokens = self.tokenizer.encode(every, self.longest)
+        result = empty((len(every), self.size), dtype=FLOAT32, device=self.device)
+        for first, past in runs([len(one) for one in tokens], most):
+            result[first:past] = self._pooled(Batch(self.device, tokens[first:past]))
+        if self.normalizes if normalize is None else normalize:
+            lengths = sqrt(sum(result * result, axis=-1, keepdims=True))
+            result = result / lengths.clip(LEAST_LENGTH, None)
+        return result[0] if isinstance(texts, str) else result
+
+    def states(self, tokens: Sequence[Sequence[int]]) -> list[Array]:
+        """The last hidden states of sequences of tokens, [tokens, size] of each."""
+        batch = Batch(self.device, checked_tokens("states", tokens, self.longest))
+        whole = self._layers(batch)
+        ends = np.cumsum([0, *batch.lengths]).tolist()
+        return [whole[first:past] for first, past in pairwise(ends)]
+
+    def score(self, pairs: Sequence[tuple[str, str]], *, batch_tokens: int = 16384) -> Array:
+        """What a cross-encoder says of each pair of texts, [pairs] or [pairs, labels]: of one
+        label the sigmoid, of several what the layer gives."""
+        call = "score"
+        if self.head is None:
+            invalid(call, "the model has no classifier; embed() makes its embeddings")
+        for i, pair in enumerate(pairs):
+            if len(pair) != 2 or not all(isinstance(one, str) for one in pair):
+                invalid(call, f"pairs[{i}] is {shown(pair)}, expected two texts")
+        tokens, segments = self.tokenizer.encode_pairs(list(pairs), self.longest)
+        parts = []
+        for first, past in runs([len(one) for one in tokens], batch_tokens):
+            batch = Batch(self.device, tokens[first:past], segments[first:past])
+            parts.append(self.head(take(self._layers(batch), batch.first_rows(), axis=0)))
+        result = empty((len(pairs), self.head.labels), dtype=FLOAT32, device=self.device)
+        first = 0
+        for part in parts:
+            result[first : first + part.shape[0]] = part
+            first += part.shape[0]
+        return sigmoid(result)[:, 0] if self.head.labels == 1 else result
+
+    def _pooled(self, batch: Batch) -> Array:
+        states = self._layers(batch)
+        if self.pooling == "cls":
+            return take(states, batch.first_rows(), axis=0)
+        if self.pooling == "last":
+            return take(states, batch.last_rows(), axis=0)
+        return mean_of_sequences(states, batch)
+
+
+class Head:
+    """A classifier behind the first token: a dense layer with tanh, and one for the labels."""
+
+    def __init__(self, weights: Weights, dense: str, out: str, labels: int) -> None:
+        self.weights, self.dense, self.out, self.labels = weights, dense, out, labels
+
+    def __call__(self, rows: Array) -> Array:
+        w = self.weights
+        first: Any = w[f"{self.dense}.weight"]
+        last: Any = w[f"{self.out}.weight"]
+        hidden = tanh(rows @ first.T + w[f"{self.dense}.bias"])
+        logits: Array = hidden @ last.T + w[f"{self.out}.bias"]
+        return logits
+
+
+def mean_of_sequences(states: Array, batch: Batch) -> Array:
+    """The mean of each sequence's rows: attention whose queries are 0 weighs all keys alike."""
+    size = states.shape[-1]
+    head = next(one for one in (64, 32, 16, 8, 4, 2, 1) if size % one == 0)
+    rows = states.reshape((batch.rows, size // head, head))
+    nothing = zeros((batch.size, size // head, head), dtype=states.dtype, device=batch.backend)
+    each = np.arange(batch.size + 1, dtype=np.int32)
+    mean = batch.backend.attention(
+        nothing, zeros(rows.shape, dtype=states.dtype, device=batch.backend), rows,
+        q_starts=each, kv_starts=batch.starts,
+    )  # fmt: skip
+    return mean.reshape((batch.size, size))
+
+
+def checked_texts(call: str, texts: Any) -> list[str]:
+    every = [texts] if isinstance(texts, str) else list(texts)
+    for i, one in enumerate(every):
+        if not isinstance(one, str):
+            invalid(call, f"texts[{i}] is {shown(one)}, expected a text")
+    return every
+
+
+def checked_tokens(call: str, tokens: Any, longest: int) -> list[list[int]]:
+    every = [[int(one) for one in sequence] for sequence in tokens]
+    for i, one in enumerate(every):
+        if not 1 <= len(one) <= longest:
+            invalid(call, f"tokens[{i}] has {len(one)} tokens, expected 1 to {longest}")
+    return every
+
+
+def runs(lengths: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Neighbours of at most so many tokens together, or one that has more."""
+    first, held = 0, 0
+    for i, length in enumerate(lengths):
+        if i > first and held + length > most:
+            yield first, i
+            first, held = i, 0
+        held += length
+    if first < len(lengths):
+        yield first, len(lengths)

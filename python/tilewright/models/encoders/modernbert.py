@@ -1,0 +1,168 @@
+"""ModernBERT: rotary positions, norms in front, gated units, and windows in most layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright.models.activations import ACTIVATIONS, gated
+from tilewright.models.weights import Wanted, matrix, table, vector
+from tilewright.namespace.creation import asarray
+from tilewright.namespace.selection import take
+from tilewright.nn.added_norms import add_layer_norm
+from tilewright.nn.row_norms import layer_norm
+
+if TYPE_CHECKING:
+    from tilewright.array import Array
+    from tilewright.models.encoders.batch import Batch
+    from tilewright.models.files.fields import Fields
+    from tilewright.models.weights import Weights
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What config.json says of an encoder."""
+
+    layers: int
+    hidden: int
+    heads: int
+    inner: int
+    vocabulary: int
+    longest: int
+    eps: float
+    activation: str
+    whole_every: int
+    window: int
+    theta: float
+    window_theta: float
+    attention_bias: bool
+    inner_bias: bool
+    norm_bias: bool
+
+
+def shape_of(fields: Fields) -> Shape:
+    heads = fields.integer("num_attention_heads", 1, 1024)
+    hidden = fields.integer("hidden_size", 1, 1 << 16)
+    if hidden % (2 * heads):
+        fields.fail("hidden_size", f"a multiple of 2 * num_attention_heads, {2 * heads}")
+    return Shape(
+        fields.integer("num_hidden_layers", 1, 1024),
+        hidden,
+        heads,
+        fields.integer("intermediate_size", 1, 1 << 20),
+        fields.integer("vocab_size", 1, 1 << 24),
+        fields.integer("max_position_embeddings", 1, 1 << 20),
+        fields.real("norm_eps", 0.0, 1.0, 1e-5),
+        fields.string("hidden_activation", "gelu", choices=tuple(ACTIVATIONS)),
+        fields.integer("global_attn_every_n_layers", 1, 1024, 3),
+        fields.integer("local_attention", 1, 1 << 20, 128),
+        fields.real("global_rope_theta", 1.0, 1e12, 160000.0),
+        fields.real("local_rope_theta", 1.0, 1e12, 10000.0),
+        fields.flag("attention_bias", False),
+        fields.flag("mlp_bias", False),
+        fields.flag("norm_bias", False),
+    )
+
+
+def wanted(shape: Shape, prefix: str) -> list[Wanted]:
+    h = shape.hidden
+    every = [table(f"{prefix}embeddings.tok_embeddings.weight", shape.vocabulary, h)]
+
+    def norm(name: str) -> None:
+        every.append(vector(f"{prefix}{name}.weight", h))
+        if shape.norm_bias:
+            every.append(vector(f"{prefix}{name}.bias", h))
+
+    def linear(name: str, rows: int, columns: int, bias: bool) -> None:
+        every.append(matrix(f"{prefix}{name}.weight", rows, columns))
+        if bias:
+            every.append(vector(f"{prefix}{name}.bias", rows))
+
+    norm("embeddings.norm")
+    for layer in range(shape.layers):
+        of = f"layers.{layer}"
+        if layer > 0:
+            norm(f"{of}.attn_norm")
+        linear(f"{of}.attn.Wqkv", 3 * h, h, shape.attention_bias)
+        linear(f"{of}.attn.Wo", h, h, shape.attention_bias)
+        norm(f"{of}.mlp_norm")
+        linear(f"{of}.mlp.Wi", 2 * shape.inner, h, shape.inner_bias)
+        linear(f"{of}.mlp.Wo", h, shape.inner, shape.inner_bias)
+    norm("final_norm")
+    return every
+
+
+class Layers:
+    """The encoder over the rows of a batch."""
+
+    def __init__(self, shape: Shape, weights: Weights, prefix: str) -> None:
+        self.shape, self.weights, self.prefix = shape, weights, prefix
+        self.head = shape.hidden // shape.heads
+        self.words: Any = weights[f"{prefix}embeddings.tok_embeddings.weight"]
+        self.tables = {
+            theta: self._turns(weights, theta) for theta in {shape.theta, shape.window_theta}
+        }
+
+    def _turns(self, weights: Weights, theta: float) -> tuple[Array, Array]:
+        steps = theta ** -(np.arange(0, self.head, 2) / self.head)
+        angles = np.arange(self.shape.longest)[:, None] * steps
+        return tuple(
+            asarray(one(angles).astype(np.float32), device=weights.backend).astype(weights.dtype)
+            for one in (np.cos, np.sin)
+        )  # type: ignore[return-value]
+
+    def _norm(self, name: str) -> tuple[Any, Any]:
+        name = f"{self.prefix}{name}"
+        bias = self.weights[f"{name}.bias"] if self.shape.norm_bias else None
+        return self.weights[f"{name}.weight"], bias
+
+    def _linear(self, x: Array, name: str, bias: bool) -> Array:
+        name = f"{self.prefix}{name}"
+        weight: Any = self.weights[f"{name}.weight"]
+        product: Array = x @ weight.T
+        return product + self.weights[f"{name}.bias"] if bias else product
+
+    def __call__(self, batch: Batch) -> Array:
+        """The last hidden states, [rows, hidden]."""
+        shape = self.shape
+        words = take(self.words, batch.tokens, axis=0)
+        x: Array = layer_norm(words, shape.hidden, *self._norm("embeddings.norm"), shape.eps)
+        normed = x
+        for layer in range(shape.layers):
+            of = f"layers.{layer}"
+            fused = self._linear(normed, f"{of}.attn.Wqkv", shape.attention_bias)
+            mixed = self._linear(
+                self._attend(fused, batch, layer), f"{of}.attn.Wo", shape.attention_bias
+            )
+            normed, x = add_layer_norm(
+                mixed, x, shape.hidden, *self._norm(f"{of}.mlp_norm"), shape.eps
+            )
+            both = self._linear(normed, f"{of}.mlp.Wi", shape.inner_bias)
+            inner = gated(shape.activation, both)
+            outer = self._linear(inner, f"{of}.mlp.Wo", shape.inner_bias)
+            following = f"layers.{layer + 1}.attn_norm"
+            if layer + 1 == shape.layers:
+                following = "final_norm"
+            normed, x = add_layer_norm(outer, x, shape.hidden, *self._norm(following), shape.eps)
+        return normed
+
+    def _attend(self, fused: Array, batch: Batch, layer: int) -> Array:
+        shape = self.shape
+        is_whole = layer % shape.whole_every == 0
+        cos, sin = self.tables[shape.theta if is_whole else shape.window_theta]
+        three = fused.reshape((batch.rows, 3, shape.heads, self.head))
+        backend = batch.backend
+        # Queries and keys are heads of one turn.
+        turned = backend.rope(
+            three[:, :2].reshape((batch.rows, 2 * shape.heads, self.head), copy=False)
+            .transpose(1, 0, 2)[None], cos, sin, positions=batch.places[None],
+        )[0].transpose(1, 0, 2)  # fmt: skip
+        half = shape.window // 2
+        mixed = backend.attention(
+            turned[:, : shape.heads], turned[:, shape.heads :], three[:, 2],
+            q_starts=batch.starts, kv_starts=batch.starts,
+            window=None if is_whole else (half, half),
+        )  # fmt: skip
+        return mixed.reshape((batch.rows, shape.hidden))

@@ -1,0 +1,114 @@
+"""load(): from a folder or a file to a model on a device."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from tilewright.models.encoders import bert, modernbert
+from tilewright.models.encoders.embedder import POOLINGS, Encoder, Head
+from tilewright.models.files.config import ModelFolder, open_folder
+from tilewright.models.files.errors import fail
+from tilewright.models.files.safetensors import open_safetensors
+from tilewright.models.progress import bar
+from tilewright.models.tokens import Tokenizer
+from tilewright.models.weights import Wanted, load_weights, matrix, vector
+from tilewright.namespace.devices import to_backend
+
+if TYPE_CHECKING:
+    from tilewright.namespace.devices import Device
+
+#: of config.json's model_type, which layers it has and what its tensors' names may begin with
+ENCODERS = {
+    "bert": ("bert", "bert."),
+    "roberta": ("roberta", "roberta."),
+    "xlm-roberta": ("roberta", "roberta."),
+    "camembert": ("roberta", "roberta."),
+    "mpnet": ("mpnet", "mpnet."),
+    "modernbert": ("modernbert", "model."),
+}
+
+
+def load(
+    path: str | os.PathLike[str],
+    device: Device | None = None,
+    weights: str | None = None,
+    *,
+    progress: bool | None = None,
+) -> Encoder:
+    """The model that a Hugging Face folder has, on a device.
+
+    weights says what matrices are held as: "float32", "float16", "int8" or "int4"; without it as
+    the files have them. progress shows a bar; unless given, where standard error is a terminal."""
+    folder = open_folder(path)
+    if folder.model.model_type not in ENCODERS:
+        folder.model.fields.fail("model_type", f"one of {', '.join(sorted(ENCODERS))}")
+    return _encoder(folder, device, weights, progress)
+
+
+def _encoder(
+    folder: ModelFolder, device: Device | None, weights: str | None, progress: bool | None
+) -> Encoder:
+    family, prefix = ENCODERS[folder.model.model_type]
+    fields = folder.model.fields
+    module: Any = modernbert if family == "modernbert" else bert
+    shape = module.shape_of(fields) if module is modernbert else module.shape_of(fields, family)
+    with open_safetensors(folder.path) as tensors:
+        if not any(name.startswith(prefix) for name in tensors):
+            prefix = ""
+        wanted: list[Wanted] = module.wanted(shape, prefix)
+        head = _head(tensors, shape.hidden)
+        if head is not None:
+            wanted += head[0]
+        backend = to_backend("load", device)
+        with bar(progress, folder.path.name) as shown:
+            held = load_weights(backend, tensors, wanted, weights, shown)
+    pooling, normalizes, longest = _pooling(folder)
+    return Encoder(
+        module.Layers(shape, held, prefix),
+        held,
+        Tokenizer.open(folder.path / "tokenizer.json"),
+        pooling,
+        normalizes,
+        min(longest, shape.longest) if longest else shape.longest,
+        None if head is None else Head(held, *head[1]),
+    )
+
+
+def _head(tensors: Any, hidden: int) -> tuple[list[Wanted], tuple[str, str, int]] | None:
+    """The classifier of a cross-encoder, where its file has one."""
+    names = (
+        ("classifier.dense", "classifier.out_proj"),
+        ("bert.pooler.dense", "classifier"),
+    )
+    for dense, out in names:
+        if f"{dense}.weight" in tensors and f"{out}.weight" in tensors:
+            labels = tensors[f"{out}.weight"].shape[0]
+            wanted = [
+                matrix(f"{dense}.weight", hidden, hidden), vector(f"{dense}.bias", hidden),
+                Wanted((f"{out}.weight",), (labels,), (hidden,)), vector(f"{out}.bias", labels),
+            ]  # fmt: skip
+            return wanted, (dense, out, labels)
+    return None
+
+
+def _pooling(folder: ModelFolder) -> tuple[str, bool, int | None]:
+    """How sentence-transformers would make a row of a sequence: the mean of its states, where no
+    file says otherwise; and how many tokens of a text it reads."""
+    for module in folder.modules:
+        if module.kind not in ("Transformer", "Pooling", "Normalize"):
+            fail(
+                folder.path / "modules.json",
+                f"the module is {module.kind}, expected Transformer, Pooling or Normalize",
+            )
+    pooling = "mean"
+    if folder.pooling is not None:
+        modes = folder.pooling.modes
+        if len(modes) > 1 or modes[0] not in POOLINGS:
+            fail(
+                folder.path / "1_Pooling" / "config.json",
+                f"the pooling is {' and '.join(modes)}, expected one of {', '.join(POOLINGS)}",
+            )
+        pooling = POOLINGS[modes[0]]
+    normalizes = any(module.kind == "Normalize" for module in folder.modules)
+    return pooling, normalizes, folder.sentence.max_seq_length if folder.sentence else None

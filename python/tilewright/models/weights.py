@@ -1,0 +1,177 @@
+"""Weights on a device: what an architecture asks for, taken from the tensors of files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright._core import OutOfMemory
+from tilewright.models.files.errors import fail
+from tilewright.namespace.creation import asarray, empty
+from tilewright.operands import FLOAT16, FLOAT32, invalid
+from tilewright.quant.blocks import quantize_blocks
+from tilewright.quant.tensor import QuantizedTensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tilewright.array import Array
+    from tilewright.backend import Backend
+    from tilewright.models.files.tensors import StoredTensor, StoredTensors
+
+#: what `weights=` may be, and what matrices are then held as
+FORMATS = {"float32": None, "float16": None, "int8": "q8_0", "int4": "q4_0"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """StoredTensors of a model that lie below each other in one array of the device, [rows, *rest]:
+    `names` of the file with their rows. A matrix may be held in blocks; what else there is, is
+    not."""
+
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
+    rest: tuple[int, ...] = ()
+    is_matrix: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (sum(self.rows), *self.rest)
+
+
+def vector(name: str, size: int) -> Wanted:
+    return Wanted((name,), (size,))
+
+
+def table(name: str, rows: int, columns: int) -> Wanted:
+    return Wanted((name,), (rows,), (columns,))
+
+
+def matrix(names: str | Sequence[str], rows: int | Sequence[int], columns: int) -> Wanted:
+    every = (names,) if isinstance(names, str) else tuple(names)
+    sizes = (rows,) * len(every) if isinstance(rows, int) else tuple(rows)
+    return Wanted(every, sizes, (columns,), is_matrix=True)
+
+
+class Weights(Mapping[str, "Array | QuantizedTensor"]):
+    """The weights of a model by the names that its file has. What lies in one array with others
+    is a view of it."""
+
+    def __init__(self, backend: Backend, dtype: np.dtype[Any], format: str | None) -> None:
+        self.backend = backend
+        #: what is computed in, and what all weights but those in blocks are held in
+        self.dtype = dtype
+        self.format = format
+        self._joined: dict[tuple[str, ...], Array | QuantizedTensor] = {}
+        self._views: dict[str, Array | QuantizedTensor] = {}
+
+    def __getitem__(self, name: str) -> Array | QuantizedTensor:
+        return self._views[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._views)
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    @property
+    def nbytes(self) -> int:
+        """On the device."""
+        return sum(one.nbytes for one in self._joined.values())
+
+    def joined(self, *names: str) -> Any:
+        """The array in which these lie below each other."""
+        return self._joined[names]
+
+    def _add(self, wanted: Wanted, held: Array | QuantizedTensor) -> None:
+        self._joined[wanted.names] = held
+        first = 0
+        for name, rows in zip(wanted.names, wanted.rows, strict=True):
+            if len(wanted.names) == 1 or isinstance(held, QuantizedTensor):
+                self._views[name] = held
+            else:
+                self._views[name] = held[first : first + rows]
+            first += rows
+
+
+def chosen_dtype(
+    backend: Backend, tensors: StoredTensors, weights: str | None, wanted: Sequence[Wanted]
+) -> tuple[np.dtype[Any], str | None]:
+    """What is computed in, and the blocks that matrices are held in: as asked, or as the file."""
+    if weights is not None and weights not in FORMATS:
+        invalid("load", f"weights is {weights!r}, expected one of {', '.join(map(repr, FORMATS))}")
+    if weights in ("float32", "float16"):
+        return np.dtype(weights), None
+    held = [tensors[name].dtype for one in wanted if one.is_matrix for name in one.names]
+    is_half = all(name in ("float16", "bfloat16") for name in held)
+    dtype = FLOAT16 if is_half and backend.supports("gemm", "float16") else FLOAT32
+    return dtype, FORMATS[weights] if weights is not None else None
+
+
+def checked(tensors: StoredTensors, wanted: Sequence[Wanted]) -> None:
+    """ModelError where a tensor is missing or has another shape than the configuration says."""
+    for one in wanted:
+        for name, rows in zip(one.names, one.rows, strict=True):
+            tensors.tensor(name, (rows, *one.rest))
+
+
+def held_bytes(one: Wanted, dtype: np.dtype[Any], format: str | None) -> int:
+    """What it takes on the device."""
+    size = math.prod(one.shape)
+    if format is not None and one.is_matrix:
+        return size * {"q8_0": 34, "q4_0": 18}[format] // 32
+    return size * dtype.itemsize
+
+
+def load_weights(
+    backend: Backend, tensors: StoredTensors, wanted: Sequence[Wanted], weights: str | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Weights:  # fmt: skip
+    """All that is wanted, on the device. Memory is asked for before the first byte is sent."""
+    checked(tensors, wanted)
+    dtype, format = chosen_dtype(backend, tensors, weights, wanted)
+    sizes = [held_bytes(one, dtype, format) for one in wanted]
+    there = backend.device.memory_bytes
+    if there and sum(sizes) > there:
+        raise OutOfMemory(
+            f"load: the weights of {tensors.name} take {sum(sizes) / 1e9:.2f} GB as "
+            f"{weights or dtype.name}, and {backend.device.name} has {there / 1e9:.2f} GB; load "
+            "them with weights='int8' or 'int4'"
+        )
+    loaded = Weights(backend, dtype, format)
+    done = 0
+    for one, size in zip(wanted, sizes, strict=True):
+        blocks = format if one.is_matrix and one.rest[-1] % 32 == 0 else None
+        loaded._add(one, _held(backend, tensors, one, dtype, blocks))
+        done += size
+        if progress is not None:
+            progress(done, sum(sizes))
+    return loaded
+
+
+def _held(
+    backend: Backend, tensors: StoredTensors, one: Wanted, dtype: np.dtype[Any], format: str | None
+) -> Array | QuantizedTensor:
+    if len(one.names) == 1:
+        held = on_device(backend, tensors[one.names[0]]).astype(dtype, copy=False)
+    else:
+        held = empty(one.shape, dtype=dtype, device=backend)
+        first = 0
+        for name, rows in zip(one.names, one.rows, strict=True):
+            held[first : first + rows] = on_device(backend, tensors[name])
+            first += rows
+    return held if format is None else quantize_blocks(held, format)
+
+
+def on_device(backend: Backend, stored: StoredTensor) -> Array:
+    """A tensor of floats as its file has it; float64 is rounded."""
+    if stored.dtype not in ("float32", "float16", "bfloat16", "float64"):
+        fail(stored.file, f"the tensor {stored.name!r} is {stored.dtype}, expected floats")
+    host = stored.host()
+    if stored.dtype == "float64":
+        host = host.astype(np.float32)
+    return asarray(np.ascontiguousarray(host), device=backend)

@@ -1,0 +1,56 @@
+"""tilewright embed, with the model that a package carries."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tilewright.cli import main
+
+TEXTS = ["A trout hides below the stones.", "The train leaves at nine.", "Whales live in the sea."]
+
+
+def test_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embed", "--device", "cpu", *TEXTS]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["text"] for line in lines] == TEXTS
+    rows = np.array([line["embedding"] for line in lines])
+    assert rows.shape == (3, 384)
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+
+
+def test_similar(capsys: pytest.CaptureFixture[str]) -> None:
+    question = "Which animals live in water?"
+    for weights in ("float32", "int8"):
+        options = ["--device", "cpu", "--weights", weights, "--top", "2"]
+        assert main(["embed", *options, "--similar-to", question, *TEXTS]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.partition("  ")[2] for line in lines] == [TEXTS[2], TEXTS[0]]
+
+
+def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, out = tmp_path / "lines.txt", tmp_path / "rows.npy"
+    text.write_text("\n".join(TEXTS) + "\n\n", encoding="utf-8")
+    assert main(["embed", "--device", "cpu", "--file", str(text), "--out", str(out)]) == 0
+    assert capsys.readouterr().out == ""
+    assert np.load(out).shape == (3, 384)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "there is no text; give some, or --file FILE"),
+        (["--file", "nowhere.txt"], "nowhere.txt cannot be read"),
+        (["a", "--top", "0"], "--top is 0, expected 1 or more"),
+    ],
+)
+def test_wrong_use(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embed", "--device", "cpu", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_without_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embed", "--device", "cpu", "--model", str(tmp_path), "a"]) == 1
+    assert "config.json" in capsys.readouterr().err
