@@ -4,9 +4,9 @@
         [--batch N] [--weights W]
 
 Without --model both sides have random weights of all-MiniLM-L6-v2's sizes, and words of a made-up
-vocabulary. Texts have from 3 to 60 words, most of them few. torch pads each batch to its longest, in
-float32 without TF32, or in float16. Shown are texts a second, the median of the turns, and the median
-ratio turn by turn; above 1 we are the faster ones.
+vocabulary. Texts have from 3 to 60 words, most of them few. torch pads each batch to its longest,
+in float32 without TF32, or in float16. Shown are texts a second, the median of the turns, and the
+median ratio turn by turn; above 1 we are the faster ones.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python benchmarks/python/int8_products.py [--device webgpu:0] [--threads N] [--drawn N]
         [--kernels]
 
-torch works on CUDA beside a GPU, there by tensor cores (`torch._int_mm`). The sides take turns; shown
-are our median time and the medians of the ratios turn by turn. Above 1 we are the faster ones. With
-`--kernels` our times are those of the launches by the GPU's clock. `--drawn` adds shapes drawn by a
-seed.
+torch works on CUDA beside a GPU, there by tensor cores (`torch._int_mm`). The sides take turns;
+shown are our median time and the medians of the ratios turn by turn. Above 1 we are the faster
+ones. With `--kernels` our times are those of the launches by the GPU's clock. `--drawn` adds shapes
+drawn by a seed.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def main() -> None:
                 own = kernel_seconds(be, product("int8"), calls)
                 ratios = f"{kernel_seconds(be, product('float32'), calls) / own:.2f} of our float32"
             print(
-                f"{m:5d} x {n:5d} x {k:5d} {own * 1e6:10.1f} us {2e-12 * m * n * k / own:7.2f} TOP/s "
-                f"{ratios}",
+                f"{m:5d} x {n:5d} x {k:5d} {own * 1e6:10.1f} us "
+                f"{2e-12 * m * n * k / own:7.2f} TOP/s {ratios}",
                 flush=True,
             )
             for one in (a, b, c):
