@@ -166,3 +166,102 @@ def write_encoder(
             | {f"pooling_mode_{key}": name == pooling for name, key in keys.items()}
         )
     )
+
+
+DECODER = {
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 3,
+    "intermediate_size": 96,
+    "vocab_size": VOCABULARY,
+    "max_position_embeddings": 256,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 10000.0,
+    "hidden_act": "silu",
+    "tie_word_embeddings": False,
+    "eos_token_id": 3,
+}
+GEMMA = {
+    **DECODER, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 24, "sliding_window": 7,
+    "query_pre_attn_scalar": 20, "tie_word_embeddings": True,
+}  # fmt: skip
+DECODERS: dict[str, dict[str, Any]] = {
+    "llama2": {**DECODER, "model_type": "llama"},
+    "llama3": {
+        **DECODER, "model_type": "llama", "rope_theta": 500000.0, "tie_word_embeddings": True,
+        "rope_scaling": {
+            "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 64,
+        },
+    },
+    "linear": {
+        **DECODER, "model_type": "llama", "attention_bias": True, "mlp_bias": True,
+        "rope_scaling": {"rope_type": "linear", "factor": 2.0},
+    },
+    "mistral": {**DECODER, "model_type": "mistral", "sliding_window": 9},
+    "qwen2": {**DECODER, "model_type": "qwen2", "use_sliding_window": False, "sliding_window": 4},
+    "qwen3": {**DECODER, "model_type": "qwen3", "head_dim": 24},
+    "gemma2": {
+        **GEMMA, "model_type": "gemma2", "attn_logit_softcapping": 5.0,
+        "final_logit_softcapping": 8.0,
+    },
+    "gemma3": {
+        **GEMMA, "model_type": "gemma3_text", "sliding_window_pattern": 3,
+        "rope_local_base_freq": 100.0, "rope_theta": 1e6,
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+    },
+    "phi3": {
+        **DECODER, "model_type": "phi3", "sliding_window": 40, "partial_rotary_factor": 0.5,
+        "original_max_position_embeddings": 128,
+        "rope_scaling": {
+            "rope_type": "longrope", "short_factor": [1.0, 1.1, 1.2, 1.3],
+            "long_factor": [2.0, 3.0, 4.0, 5.0],
+        },
+    },
+}  # fmt: skip
+
+
+def decoder_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Of the tensors of a decoder, by the names that the family's files have."""
+    family, h, inner = config["model_type"], config["hidden_size"], config["intermediate_size"]
+    heads, kv = config["num_attention_heads"], config["num_key_value_heads"]
+    head = config.get("head_dim", h // heads)
+    found: dict[str, tuple[int, ...]] = {
+        "model.embed_tokens.weight": (config["vocab_size"], h),
+        "model.norm.weight": (h,),
+    }
+    if not config["tie_word_embeddings"]:
+        found["lm_head.weight"] = (config["vocab_size"], h)
+    for i in range(config["num_hidden_layers"]):
+        of = f"model.layers.{i}"
+        norms = ["input_layernorm", "post_attention_layernorm"]
+        if family.startswith("gemma"):
+            norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+        found |= {f"{of}.{name}.weight": (h,) for name in norms}
+        linears = {"self_attn.o_proj": (h, heads * head), "mlp.down_proj": (h, inner)}
+        if family == "phi3":
+            linears["self_attn.qkv_proj"] = ((heads + 2 * kv) * head, h)
+            linears["mlp.gate_up_proj"] = (2 * inner, h)
+        else:
+            sizes = {"q": heads * head, "k": kv * head, "v": kv * head}
+            linears |= {f"self_attn.{name}_proj": (size, h) for name, size in sizes.items()}
+            linears |= {"mlp.gate_proj": (inner, h), "mlp.up_proj": (inner, h)}
+        for name, shape in linears.items():
+            found[f"{of}.{name}.weight"] = shape
+            is_input = name.startswith("self_attn") and name != "self_attn.o_proj"
+            has_bias = (family == "qwen2" and is_input) or (
+                config.get("attention_bias" if "attn" in name else "mlp_bias", False)
+            )
+            if has_bias:
+                found[f"{of}.{name}.bias"] = shape[:1]
+        if family in ("qwen3", "gemma3_text"):
+            found |= {f"{of}.self_attn.{one}_norm.weight": (head,) for one in "qk"}
+    return found
+
+
+def write_decoder(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    write_safetensors(folder / "model.safetensors", tensors)
+    write_tokenizer(folder / "tokenizer.json")

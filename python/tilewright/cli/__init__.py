@@ -9,10 +9,17 @@ from collections.abc import Sequence
 
 import tilewright
 
-from . import bench, doctor, embed, info, tune
+from . import bench, doctor, embed, generate, info, tune
 from .options import FAILED, INTERRUPTED, WRONG_USE, Parser, WrongUse
 
-_COMMANDS = {"info": info, "doctor": doctor, "bench": bench, "tune": tune, "embed": embed}
+_COMMANDS = {
+    "info": info,
+    "doctor": doctor,
+    "bench": bench,
+    "tune": tune,
+    "embed": embed,
+    "generate": generate,
+}
 
 
 def _parser() -> Parser:

@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     folder = arguments.model or default_model()
     with tilewright.init_backend(arguments.device) as backend:
         model = tilewright.models.load(folder, backend, arguments.weights)
+        if not isinstance(model, tilewright.models.Encoder):
+            raise WrongUse(f"{folder} has a decoder, and embeddings are made by encoders")
         rows = model.embed(texts).numpy()
         query = arguments.similar_to
         like = None if query is None else model.embed(query, normalize=True).numpy()

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from tilewright.models.decoders import layers
+from tilewright.models.decoders.cache import Cache
+from tilewright.models.decoders.decoder import Decoder
+from tilewright.models.decoders.shape import FAMILIES, shape_of
 from tilewright.models.encoders import bert, modernbert
 from tilewright.models.encoders.embedder import POOLINGS, Encoder, Head
 from tilewright.models.files.config import ModelFolder, open_folder
@@ -14,6 +18,7 @@ from tilewright.models.progress import bar
 from tilewright.models.tokens import Tokenizer
 from tilewright.models.weights import Wanted, load_weights, matrix, vector
 from tilewright.namespace.devices import to_backend
+from tilewright.operands import invalid, to_integer
 
 if TYPE_CHECKING:
     from tilewright.namespace.devices import Device
@@ -34,16 +39,55 @@ def load(
     device: Device | None = None,
     weights: str | None = None,
     *,
+    context: int = 4096,
+    cache_tokens: int | None = None,
     progress: bool | None = None,
-) -> Encoder:
+) -> Encoder | Decoder:
     """The model that a Hugging Face folder has, on a device.
 
     weights says what matrices are held as: "float32", "float16", "int8" or "int4"; without it as
-    the files have them. progress shows a bar; unless given, where standard error is a terminal."""
+    the files have them. A decoder's texts have at most `context` tokens, or as many as it was made
+    for, and its cache has cache_tokens of all texts together, `context` unless given. progress
+    shows a bar; unless given, where standard error is a terminal."""
     folder = open_folder(path)
-    if folder.model.model_type not in ENCODERS:
-        folder.model.fields.fail("model_type", f"one of {', '.join(sorted(ENCODERS))}")
+    kind = folder.model.model_type
+    if kind in FAMILIES:
+        return _decoder(folder, device, weights, context, cache_tokens, progress)
+    if kind not in ENCODERS:
+        known = sorted([*ENCODERS, *FAMILIES])
+        folder.model.fields.fail("model_type", f"one of {', '.join(known)}")
     return _encoder(folder, device, weights, progress)
+
+
+def _decoder(
+    folder: ModelFolder, device: Device | None, weights: str | None, context: int,
+    cache_tokens: int | None, progress: bool | None,
+) -> Decoder:  # fmt: skip
+    most = to_integer("load", "context", context)
+    if most < 1:
+        invalid("load", f"context is {most}, expected 1 or more")
+    with open_safetensors(folder.path) as tensors:
+        prefix = "model." if any(name.startswith("model.") for name in tensors) else ""
+        shape = shape_of(folder.model, ties="lm_head.weight" not in tensors)
+        most = min(most, shape.longest)
+        tokens = most if cache_tokens is None else to_integer("load", "cache_tokens", cache_tokens)
+        if tokens < 1:
+            invalid("load", f"cache_tokens is {tokens}, expected 1 or more")
+        backend = to_backend("load", device)
+        with bar(progress, folder.path.name) as shown:
+            held = load_weights(backend, tensors, layers.wanted(shape, prefix), weights, shown)
+    cache = Cache(backend, shape, held.dtype, tokens)
+    ends = folder.model.eos_token_ids
+    if folder.generation is not None and folder.generation.eos_token_ids:
+        ends = folder.generation.eos_token_ids
+    vocabulary = folder.path / "tokenizer.json"
+    return Decoder(
+        layers.Layers(shape, held, prefix, most, cache),
+        held,
+        Tokenizer.open(vocabulary) if vocabulary.is_file() else None,
+        ends,
+        most,
+    )
 
 
 def _encoder(

@@ -1,0 +1,65 @@
+"""tilewright generate: what a model says behind a prompt, as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import tilewright
+
+from .options import OK, WrongUse
+
+HELP = "what a model says behind a prompt"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="FOLDER", help="a Hugging Face folder with a decoder")
+    parser.add_argument("prompt", metavar="TEXT", help="the text that is gone on with")
+    parser.add_argument("--device", default="auto", help="default: %(default)s")
+    parser.add_argument(
+        "--weights", choices=("float32", "float16", "int8", "int4"),
+        help="what matrices are held as; default: as the files have them",
+    )  # fmt: skip
+    for name, kind, default, meaning in (
+        ("max-tokens", int, 128, "at most so many"),
+        ("context", int, 4096, "tokens of the prompt and the answer"),
+        ("temperature", float, 0.0, "0 takes the likeliest token"),
+        ("top-k", int, 0, "draw from so many of the likeliest; 0: from all"),
+        ("top-p", float, 1.0, "draw from the likeliest that have this share together"),
+        ("min-p", float, 0.0, "draw from those with this part of the likeliest's share"),
+        ("repetition-penalty", float, 1.0, "what came before is less likely by this"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=kind, default=default, metavar="N",
+            help=f"{meaning}; default: %(default)s",
+        )  # fmt: skip
+    parser.add_argument("--seed", type=int, metavar="N", help="draw the same tokens again")
+    parser.add_argument("--times", action="store_true", help="say at the end how long it took")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    with tilewright.init_backend(arguments.device) as backend:
+        model = tilewright.models.load(
+            arguments.model, backend, arguments.weights, context=arguments.context
+        )
+        if not isinstance(model, tilewright.models.Decoder):
+            raise WrongUse(f"{arguments.model} has an encoder; tilewright embed is for those")
+        start = time.perf_counter()
+        first = None
+        pieces = 0
+        for piece in model.stream(
+            arguments.prompt, arguments.max_tokens, temperature=arguments.temperature,
+            top_k=arguments.top_k, top_p=arguments.top_p, min_p=arguments.min_p,
+            repetition_penalty=arguments.repetition_penalty, seed=arguments.seed,
+        ):  # fmt: skip
+            first = time.perf_counter() if first is None else first
+            pieces += 1
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+        sys.stdout.write("\n")
+        end = time.perf_counter()
+    if arguments.times and first is not None:
+        rest = f", then {(pieces - 1) / (end - first):.1f} pieces/s" if pieces > 1 else ""
+        print(f"first piece after {first - start:.3f} s{rest}", file=sys.stderr)
+    return OK

@@ -1,0 +1,221 @@
+"""The layers of a decoder over the rows of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Listed
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from tilewright.models.activations import gated
+from tilewright.models.decoders.cache import Cache, Sequence
+from tilewright.models.decoders.rotations import tables
+from tilewright.models.weights import Wanted, matrix, table, vector
+from tilewright.namespace.creation import asarray
+from tilewright.namespace.elementwise import tanh
+from tilewright.namespace.selection import take
+from tilewright.nn.added_norms import add_rms_norm
+from tilewright.nn.row_norms import rms_norm
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tilewright.array import Array
+    from tilewright.backend import Backend
+    from tilewright.models.decoders.shape import Shape
+    from tilewright.models.weights import Weights
+
+
+@dataclass(frozen=True)
+class LayerNames:
+    inputs: tuple[str, ...]
+    output: str
+    gates: tuple[str, ...]
+    outer: str
+    norms: tuple[str, ...]
+
+
+def names_of(shape: Shape, prefix: str, layer: int) -> LayerNames:
+    of = f"{prefix}layers.{layer}"
+    inputs: tuple[str, ...] = tuple(f"{of}.self_attn.{one}_proj" for one in "qkv")
+    gates: tuple[str, ...] = (f"{of}.mlp.gate_proj", f"{of}.mlp.up_proj")
+    if shape.is_fused:
+        inputs, gates = (f"{of}.self_attn.qkv_proj",), (f"{of}.mlp.gate_up_proj",)
+    norms = ["input_layernorm", "post_attention_layernorm"]
+    if shape.is_gemma:
+        norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
+    return LayerNames(
+        inputs, f"{of}.self_attn.o_proj", gates, f"{of}.mlp.down_proj",
+        tuple(f"{of}.{one}.weight" for one in norms),
+    )  # fmt: skip
+
+
+def wanted(shape: Shape, prefix: str) -> list[Wanted]:
+    h, head = shape.hidden, shape.head
+    rows = [shape.heads * head, shape.kv_heads * head, shape.kv_heads * head]
+    every = [
+        table(f"{prefix}embed_tokens.weight", shape.vocabulary, h),
+        vector(f"{prefix}norm.weight", h),
+    ]
+    if not shape.ties:
+        every.append(matrix("lm_head.weight", shape.vocabulary, h))
+    for layer in range(shape.layers):
+        n = names_of(shape, prefix, layer)
+        sizes = [sum(rows)] if shape.is_fused else rows
+        every.append(matrix([f"{one}.weight" for one in n.inputs], sizes, h))
+        if shape.input_bias:
+            every.append(Wanted(tuple(f"{one}.bias" for one in n.inputs), tuple(sizes)))
+        every.append(matrix(f"{n.output}.weight", h, rows[0]))
+        if shape.output_bias:
+            every.append(vector(f"{n.output}.bias", h))
+        halves = [2 * shape.inner] if shape.is_fused else [shape.inner] * 2
+        every.append(matrix([f"{one}.weight" for one in n.gates], halves, h))
+        every.append(matrix(f"{n.outer}.weight", h, shape.inner))
+        if shape.inner_bias:
+            every.append(Wanted(tuple(f"{one}.bias" for one in n.gates), tuple(halves)))
+            every.append(vector(f"{n.outer}.bias", h))
+        every += [vector(one, h) for one in n.norms]
+        if shape.norms_heads:
+            of = f"{prefix}layers.{layer}.self_attn"
+            every += [vector(f"{of}.q_norm.weight", head), vector(f"{of}.k_norm.weight", head)]
+    return every
+
+
+class Step:
+    """New tokens of sequences, behind each other."""
+
+    def __init__(
+        self, backend: Backend, sequences: Listed[Sequence], tokens: Listed[Listed[int]]
+    ) -> None:
+        counts = [len(one) for one in tokens]
+        places = [one.grow(count) for one, count in zip(sequences, counts, strict=True)]
+        slots = [one.slots(at) for one, at in zip(sequences, places, strict=True)]
+        pages = max(len(one.pages) for one in sequences)
+        page_table = np.zeros((len(sequences), pages), np.int32)
+        for row, one in zip(page_table, sequences, strict=True):
+            row[: len(one.pages)] = one.pages
+        ends = np.cumsum([0, *counts])
+        numbers: list[npt.ArrayLike] = [
+            np.concatenate([np.asarray(one, np.int32) for one in tokens]),
+            np.concatenate([np.asarray(at, np.int32) for at in places]),
+            np.concatenate([np.asarray(at, np.int32) for at in slots]),
+            ends[1:] - 1,
+            page_table.reshape(-1),
+            [one.length for one in sequences],
+            ends,
+        ]
+        # One upload for all of them.
+        parts = [np.asarray(one, np.int32) for one in numbers]
+        whole = asarray(np.concatenate(parts), device=backend)
+        cuts = np.cumsum([0, *(len(one) for one in parts)]).tolist()
+        views = [whole[first:past] for first, past in pairwise(cuts)]
+        self.rows = int(ends[-1])
+        self.tokens, self.places, self.slots, self.last = views[:4]
+        self.page_table = views[4].reshape(page_table.shape).copy()
+        self.lengths, self.starts = views[5].copy(), views[6].copy()
+
+
+class Layers:
+    def __init__(
+        self, shape: Shape, weights: Weights, prefix: str, context: int, cache: Cache
+    ) -> None:
+        self.shape, self.weights, self.prefix, self.cache = shape, weights, prefix, cache
+        self.names = [names_of(shape, prefix, layer) for layer in range(shape.layers)]
+        self.words: Any = weights[f"{prefix}embed_tokens.weight"]
+        self.last: Any = self.words if shape.ties else weights["lm_head.weight"]
+        made = {
+            window: tuple(
+                asarray(one, device=weights.backend).astype(weights.dtype)
+                for one in tables(shape, context, window=window)
+            )
+            for window in {one is not None for one in shape.windows}
+        }
+        self.turns = [made[one is not None] for one in shape.windows]
+        self.norms: dict[str, Array] = {}
+
+    def _weight(self, name: str) -> Array:
+        """Of a norm: Gemma's weigh by one more than what its files have."""
+        if not self.shape.is_gemma:
+            plain: Any = self.weights[name]
+            return cast("Array", plain)
+        if name not in self.norms:
+            held: Any = self.weights[name]
+            self.norms[name] = (held + 1).copy()
+        return self.norms[name]
+
+    def _linear(self, x: Array, names: tuple[str, ...], bias: bool) -> Array:
+        weight = self.weights.joined(*(f"{one}.weight" for one in names))
+        product: Array = x @ weight.T
+        if bias:
+            biased: Array = product + self.weights.joined(*(f"{one}.bias" for one in names))
+            return biased
+        return product
+
+    def __call__(self, step: Step) -> Array:
+        """The normed states of all rows, [rows, hidden]."""
+        shape = self.shape
+        x: Array = take(self.words, step.tokens, axis=0)
+        if shape.word_scale != 1:
+            x = x * shape.word_scale
+        normed = rms_norm(x, shape.hidden, self._weight(self.names[0].norms[0]), shape.eps)
+        for layer, n in enumerate(self.names):
+            mixed = self._linear(self._attend(normed, step, layer), (n.output,), shape.output_bias)
+            inner_norm = n.norms[2 if shape.is_gemma else 1]
+            if shape.is_gemma:
+                mixed = rms_norm(mixed, shape.hidden, self._weight(n.norms[1]), shape.eps)
+            normed, x = add_rms_norm(mixed, x, shape.hidden, self._weight(inner_norm), shape.eps)
+            both = self._linear(normed, n.gates, shape.inner_bias)
+            outer = self._linear(gated(shape.activation, both), (n.outer,), shape.inner_bias)
+            if shape.is_gemma:
+                outer = rms_norm(outer, shape.hidden, self._weight(n.norms[3]), shape.eps)
+            following = f"{self.prefix}norm.weight"
+            if layer + 1 < shape.layers:
+                following = self.names[layer + 1].norms[0]
+            normed, x = add_rms_norm(outer, x, shape.hidden, self._weight(following), shape.eps)
+        return normed
+
+    def logits(self, states: Array) -> Array:
+        """Of the next token, [rows, vocabulary], in float32."""
+        found: Array = (states @ self.last.T).astype(np.float32, copy=False)
+        cap = self.shape.logit_cap
+        return tanh(found / cap) * cap if cap else found
+
+    def _attend(self, normed: Array, step: Step, layer: int) -> Array:
+        shape, n = self.shape, self.names[layer]
+        fused = self._linear(normed, n.inputs, shape.input_bias)
+        three = fused.reshape((step.rows, shape.heads + 2 * shape.kv_heads, shape.head))
+        both = shape.heads + shape.kv_heads
+        turning = three[:, :both]
+        if shape.norms_heads:
+            turning = self._normed_heads(turning, layer)
+        cos, sin = self.turns[layer]
+        backend = normed.backend
+        turned = backend.rope(
+            turning.transpose(1, 0, 2)[None], cos, sin, positions=step.places[None],
+            rotary_dim=shape.rotary, out=three[:, :both].transpose(1, 0, 2)[None],
+        )[0].transpose(1, 0, 2)  # fmt: skip
+        self.cache.write(layer, step.slots, three[:, shape.heads :])
+        window = shape.windows[layer]
+        mixed = backend.attention(
+            turned[:, : shape.heads], self.cache.keys[layer], self.cache.values[layer],
+            causal=True, at_end=True, scale=shape.scale, soft_cap=shape.score_cap,
+            window=None if window is None else (window - 1, None), page_table=step.page_table,
+            lengths=step.lengths, q_starts=step.starts,
+        )  # fmt: skip
+        return mixed.reshape((step.rows, shape.heads * shape.head))
+
+    def _normed_heads(self, turning: Array, layer: int) -> Array:
+        """Queries and keys, each head over its root mean square."""
+        shape = self.shape
+        of = f"{self.prefix}layers.{layer}.self_attn"
+        normed = normed_like = turning.backend._new(turning.shape, turning.dtype)
+        for first, past, name in (
+            (0, shape.heads, "q_norm"), (shape.heads, turning.shape[1], "k_norm"),
+        ):  # fmt: skip
+            weight = self._weight(f"{of}.{name}.weight")
+            normed_like[:, first:past] = rms_norm(
+                turning[:, first:past], shape.head, weight, shape.eps
+            )
+        return normed

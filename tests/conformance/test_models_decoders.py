@@ -1,0 +1,213 @@
+"""Decoders of tilewright.models beside float64: small ones of every family."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tilewright
+from tilewright import Backend
+
+from . import decoder_references as reference
+from .model_folders import DECODERS, VOCABULARY, decoder_shapes, random_tensors, write_decoder
+
+PROMPT = 37
+
+
+def made(folder: Path, name: str, **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    config = {**DECODERS[name], **changed}
+    tensors = random_tensors(np.random.default_rng(5), decoder_shapes(config))
+    if config["model_type"].startswith("gemma"):
+        # Their norms weigh by 1 + weight.
+        tensors = {k: v - 1 if "norm" in k else v for k, v in tensors.items()}
+    write_decoder(folder, config, tensors)
+    wide = {name: one.astype(np.float64) for name, one in tensors.items()}
+    return {**config, "context": 200}, wide
+
+
+def prompt_of(rng: np.random.Generator, count: int = PROMPT) -> list[int]:
+    return rng.integers(4, VOCABULARY, count).tolist()
+
+
+def greedy(w: Any, config: Any, tokens: list[int], count: int) -> tuple[list[int], float]:
+    """The likeliest tokens, and how near the second likeliest came."""
+    found, nearest = [], np.inf
+    for _ in range(count):
+        last = reference.logits(w, config, [*tokens, *found])[-1]
+        order = np.argsort(last)
+        nearest = min(nearest, last[order[-1]] - last[order[-2]])
+        if order[-1] == config["eos_token_id"]:
+            break
+        found.append(int(order[-1]))
+    return found, nearest
+
+
+@pytest.mark.parametrize("name", sorted(DECODERS))
+def test_logits(be: Backend, rng: np.random.Generator, tmp_path: Path, name: str) -> None:
+    config, w = made(tmp_path, name)
+    model = tilewright.models.load(tmp_path, be, context=200)
+    tokens = prompt_of(rng)
+    expected = reference.logits(w, config, tokens)
+    found = model.logits(tokens).numpy()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+    short = model.logits(tokens[:3]).numpy()
+    np.testing.assert_allclose(short, found[:3], rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", sorted(DECODERS))
+def test_greedy_tokens(be: Backend, rng: np.random.Generator, tmp_path: Path, name: str) -> None:
+    config, w = made(tmp_path, name)
+    model = tilewright.models.load(tmp_path, be, context=200, cache_tokens=600)
+    prompts = [prompt_of(rng, count) for count in (PROMPT, 1, 18)]
+    together = model.generate(prompts, 30)
+    for prompt, tokens in zip(prompts, together, strict=True):
+        assert model.generate(prompt, 30) == tokens
+        expected, nearest = greedy(w, config, prompt, 30)
+        assert nearest > 1e-4
+        assert tokens == expected
+
+
+def test_a_prompt_in_chunks(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path, "mistral")
+    model = tilewright.models.load(tmp_path, be, context=200)
+    prompt = prompt_of(rng, 50)
+    whole = model.generate(prompt, 12)
+    monkeypatch.setattr("tilewright.models.decoders.decoder.CHUNK", 7)
+    assert model.generate(prompt, 12) == whole
+
+
+@pytest.mark.parametrize("weights", ["float16", "int8", "int4"])
+def test_narrow_weights(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, weights: str
+) -> None:
+    config, w = made(tmp_path, "llama2")
+    model = tilewright.models.load(tmp_path, be, weights, context=200)
+    tokens = prompt_of(rng)
+    expected = reference.logits(w, config, tokens)
+    found = model.logits(tokens).numpy()
+    bound = {"float16": 0.02, "int8": 0.06, "int4": 0.8}[weights]
+    assert np.abs(found - expected).max() < bound * np.abs(expected).max()
+    assert len(model.generate(tokens, 4)) <= 4
+
+
+def test_drawn_tokens(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
+    config, w = made(tmp_path, "qwen2")
+    model = tilewright.models.load(tmp_path, be, context=200)
+    prompt = prompt_of(rng)
+    options = {"temperature": 1.5, "top_k": 8, "top_p": 0.9, "min_p": 0.05, "seed": 3}
+    first = model.generate(prompt, 20, **options)
+    assert model.generate(prompt, 20, **options) == first
+    assert model.generate([prompt_of(rng), prompt], 20, **options)[1] == first
+    assert model.generate(prompt, 20, **{**options, "seed": 4}) != first
+    for at, token in enumerate(first):
+        last = reference.logits(w, config, [*prompt, *first[:at]])[-1] / 1.5
+        order = np.argsort(-last)[:8]
+        shares = np.exp(last[order] - last[order[0]])
+        shares /= shares.sum()
+        before = np.cumsum(shares) - shares
+        kept = order[(before < 0.9 + 1e-4) & (shares >= (0.05 - 1e-4) * shares[0])]
+        assert token in kept
+
+
+def test_shares_of_what_is_drawn(be: Backend, rng: np.random.Generator) -> None:
+    """Tokens come as often as the softmax says."""
+    from tilewright.models.decoders.choice import Sampling, chosen
+
+    logits = rng.standard_normal(12).astype(np.float32) * 2
+    rows = 4000
+    repeated = be.array(np.broadcast_to(logits, (rows, 12)).copy())
+    uniform = rng.random(rows, np.float32)
+    found = chosen(repeated, Sampling(temperature=0.7), [[]] * rows, uniform).numpy()
+    shares = np.exp(logits.astype(np.float64) / 0.7)
+    shares /= shares.sum()
+    counts = np.bincount(found, minlength=12)
+    assert np.abs(counts / rows - shares).max() < 5 * np.sqrt(0.25 / rows)
+
+
+def test_repetition_penalty(be: Backend) -> None:
+    from tilewright.models.decoders.choice import Sampling, chosen
+
+    logits = np.array([[3.0, 2.9, -1.0, 0.5], [-1.0, -1.1, -9.0, -9.0]], np.float32)
+    how = Sampling(repetition_penalty=1.3)
+    found = chosen(be.array(logits), how, [[0, 0, 3], [0]], np.zeros(2, np.float32)).numpy()
+    assert found.tolist() == [1, 1]
+
+
+def test_text(be: Backend, tmp_path: Path) -> None:
+    made(tmp_path, "llama2")
+    model = tilewright.models.load(tmp_path, be, context=200)
+    text = model.generate("w1 w2 w3", 10)
+    assert isinstance(text, str)
+    assert "".join(model.stream("w1 w2 w3", 10)) == text
+    assert model.generate(["w1 w2 w3", "w9"], 10)[0] == text
+
+
+def test_pages_come_back(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
+    made(tmp_path, "llama2")
+    model = tilewright.models.load(tmp_path, be, context=100, cache_tokens=112)
+    for _ in range(4):
+        model.generate(prompt_of(rng, 60), 20)
+    with pytest.raises(tilewright.OutOfMemory, match="larger cache_tokens"):
+        model.generate([prompt_of(rng, 60), prompt_of(rng, 60)], 20)
+    assert len(model.generate(prompt_of(rng, 60), 3)) <= 3
+    stream = model.stream("w1 w2", 50)
+    next(stream, None)
+    stream.close()
+    assert len(model.generate(prompt_of(rng, 90), 3)) <= 3
+
+
+def test_a_text_ends_with_its_context(
+    be: Backend, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    made(tmp_path, "qwen3", eos_token_id=VOCABULARY - 1)
+    model = tilewright.models.load(tmp_path, be, context=20)
+    prompt = prompt_of(rng, 17)
+    assert len(model.generate(prompt, 50)) <= 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"num_key_value_heads": 3}, "num_key_value_heads"),
+        ({"hidden_act": "mish"}, "hidden_act"),
+        ({"rope_scaling": {"rope_type": "spiral", "factor": 2.0}}, "spiral"),
+        ({"layer_types": ["full_attention"], "sliding_window": 4}, "layer_types"),
+        ({"vocab_size": 9}, "embed_tokens"),
+        ({"intermediate_size": None}, "intermediate_size"),
+    ],
+)
+def test_what_does_not_fit(be: Backend, tmp_path: Path, changed: Any, message: str) -> None:
+    config, _ = made(tmp_path, "llama2")
+    (tmp_path / "config.json").write_text(json.dumps({**config, **changed}))
+    with pytest.raises(tilewright.models.ModelError, match=message):
+        tilewright.models.load(tmp_path, be)
+
+
+def test_wrong_arguments(be: Backend, tmp_path: Path) -> None:
+    made(tmp_path, "llama2")
+    model = tilewright.models.load(tmp_path, be, context=30)
+    load = tilewright.models.load
+    for call, message in (
+        (lambda: model.generate([], 3), None),
+        (lambda: model.generate([[]], 3), "prompt 0 has 0 tokens, expected 1 to 30"),
+        (lambda: model.generate([5] * 31, 3), "prompt 0 has 31 tokens, expected 1 to 30"),
+        (lambda: model.generate([VOCABULARY], 3), f"prompt 0 has the token {VOCABULARY}"),
+        (lambda: model.generate([5], -1), "max_tokens is -1, expected 0 or more"),
+        (lambda: model.generate([5], temperature=-1), "temperature is -1"),
+        (lambda: model.generate([5], top_k=1.5), "top_k is 1.5"),
+        (lambda: model.generate([5], top_p=0), "top_p is 0"),
+        (lambda: model.generate([5], min_p=2), "min_p is 2"),
+        (lambda: model.generate([5], repetition_penalty=0), "repetition_penalty is 0"),
+        (lambda: load(tmp_path, be, context=0), "context is 0, expected 1 or more"),
+        (lambda: load(tmp_path, be, cache_tokens=0), "cache_tokens is 0, expected 1 or more"),
+    ):
+        if message is None:
+            assert call() == []
+            continue
+        with pytest.raises(tilewright.Error, match=message):
+            call()
