@@ -14,7 +14,9 @@ HELP = "what a model says behind a prompt"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="FOLDER", help="a Hugging Face folder with a decoder")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a Hugging Face folder with a decoder, or a GGUF file"
+    )
     parser.add_argument("prompt", metavar="TEXT", help="the text that is gone on with")
     parser.add_argument("--device", default="auto", help="default: %(default)s")
     parser.add_argument(

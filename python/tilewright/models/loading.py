@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilewright.models.decoders import layers
+from tilewright.models.decoders import gguf, layers
 from tilewright.models.decoders.cache import Cache
 from tilewright.models.decoders.decoder import Decoder
-from tilewright.models.decoders.shape import FAMILIES, shape_of
+from tilewright.models.decoders.shape import FAMILIES, Shape, shape_of
 from tilewright.models.encoders import bert, modernbert
 from tilewright.models.encoders.embedder import POOLINGS, Encoder, Head
 from tilewright.models.files.config import ModelFolder, open_folder
 from tilewright.models.files.errors import fail
+from tilewright.models.files.gguf import open_gguf
+from tilewright.models.files.gguf_tokens import gguf_tokens
 from tilewright.models.files.safetensors import open_safetensors
 from tilewright.models.progress import bar
-from tilewright.models.tokens import Tokenizer
+from tilewright.models.tokens import Tokenizer, library
 from tilewright.models.weights import Wanted, load_weights, matrix, vector
 from tilewright.namespace.devices import to_backend
 from tilewright.operands import invalid, to_integer
 
 if TYPE_CHECKING:
+    from tilewright.models.files.tensors import StoredTensors
     from tilewright.namespace.devices import Device
 
 #: of config.json's model_type, which layers it has and what its tensors' names may begin with
@@ -43,12 +48,14 @@ def load(
     cache_tokens: int | None = None,
     progress: bool | None = None,
 ) -> Encoder | Decoder:
-    """The model that a Hugging Face folder has, on a device.
+    """The model of a Hugging Face folder or of a GGUF file, on a device.
 
     weights says what matrices are held as: "float32", "float16", "int8" or "int4"; without it as
-    the files have them. A decoder's texts have at most `context` tokens, or as many as it was made
-    for, and its cache has cache_tokens of all texts together, `context` unless given. progress
-    shows a bar; unless given, where standard error is a terminal."""
+    the files have them, GGUF's blocks as they are. A decoder's texts have at most `context` tokens,
+    or as many as it was made for, and its cache has cache_tokens of all texts together, `context`
+    unless given. progress shows a bar; unless given, where standard error is a terminal."""
+    if Path(path).suffix == ".gguf":
+        return _gguf(path, device, weights, context, cache_tokens, progress)
     folder = open_folder(path)
     kind = folder.model.model_type
     if kind in FAMILIES:
@@ -69,25 +76,51 @@ def _decoder(
     with open_safetensors(folder.path) as tensors:
         prefix = "model." if any(name.startswith("model.") for name in tensors) else ""
         shape = shape_of(folder.model, ties="lm_head.weight" not in tensors)
-        most = min(most, shape.longest)
-        tokens = most if cache_tokens is None else to_integer("load", "cache_tokens", cache_tokens)
-        if tokens < 1:
-            invalid("load", f"cache_tokens is {tokens}, expected 1 or more")
-        backend = to_backend("load", device)
-        with bar(progress, folder.path.name) as shown:
-            held = load_weights(backend, tensors, layers.wanted(shape, prefix), weights, shown)
+        ends = folder.model.eos_token_ids
+        if folder.generation is not None and folder.generation.eos_token_ids:
+            ends = folder.generation.eos_token_ids
+        vocabulary = folder.path / "tokenizer.json"
+        tokenizer = Tokenizer.open(vocabulary) if vocabulary.is_file() else None
+        name = folder.path.name
+        return _made(
+            tensors, shape, prefix, tokenizer, ends, name, device, weights, most, cache_tokens,
+            progress,
+        )  # fmt: skip
+
+
+def _gguf(
+    path: str | os.PathLike[str], device: Device | None, weights: str | None, context: int,
+    cache_tokens: int | None, progress: bool | None,
+) -> Decoder:  # fmt: skip
+    """A file of GGUF, with its own vocabulary."""
+    most = to_integer("load", "context", context)
+    if most < 1:
+        invalid("load", f"context is {most}, expected 1 or more")
+    with open_gguf(path) as tensors:
+        shape = gguf.shape_of(tensors)
+        library()
+        words = gguf_tokens(tensors.metadata)
+        return _made(
+            gguf.renamed(tensors), shape, "model.", Tokenizer(words.tokenizer), words.end_ids,
+            Path(path).name, device, weights, most, cache_tokens, progress,
+        )  # fmt: skip
+
+
+def _made(
+    tensors: StoredTensors, shape: Shape, prefix: str, tokenizer: Tokenizer | None,
+    ends: Sequence[int], name: str, device: Device | None, weights: str | None, context: int,
+    cache_tokens: int | None, progress: bool | None,
+) -> Decoder:  # fmt: skip
+    most = min(context, shape.longest)
+    tokens = most if cache_tokens is None else to_integer("load", "cache_tokens", cache_tokens)
+    if tokens < 1:
+        invalid("load", f"cache_tokens is {tokens}, expected 1 or more")
+    backend = to_backend("load", device)
+    with bar(progress, name) as shown:
+        held = load_weights(backend, tensors, layers.wanted(shape, prefix), weights, shown)
     cache = Cache(backend, shape, held.dtype, tokens)
-    ends = folder.model.eos_token_ids
-    if folder.generation is not None and folder.generation.eos_token_ids:
-        ends = folder.generation.eos_token_ids
-    vocabulary = folder.path / "tokenizer.json"
-    return Decoder(
-        layers.Layers(shape, held, prefix, most, cache),
-        held,
-        Tokenizer.open(vocabulary) if vocabulary.is_file() else None,
-        ends,
-        most,
-    )
+    made = layers.Layers(shape, held, prefix, most, cache)
+    return Decoder(made, held, tokenizer, ends, most)
 
 
 def _encoder(

@@ -12,6 +12,7 @@ import numpy as np
 from tilewright._core import OutOfMemory
 from tilewright.models.files.errors import fail
 from tilewright.namespace.creation import asarray, empty
+from tilewright.namespace.manipulation import concat
 from tilewright.operands import FLOAT16, FLOAT32, invalid
 from tilewright.quant.blocks import quantize_blocks
 from tilewright.quant.tensor import QuantizedTensor
@@ -66,7 +67,7 @@ class Weights(Mapping[str, "Array | QuantizedTensor"]):
         #: what is computed in, and what all weights but those in blocks are held in
         self.dtype = dtype
         self.format = format
-        self._joined: dict[tuple[str, ...], Array | QuantizedTensor] = {}
+        self._joined: dict[tuple[str, ...], Array | QuantizedTensor | Stacked] = {}
         self._views: dict[str, Array | QuantizedTensor] = {}
 
     def __getitem__(self, name: str) -> Array | QuantizedTensor:
@@ -87,11 +88,13 @@ class Weights(Mapping[str, "Array | QuantizedTensor"]):
         """The array in which these lie below each other."""
         return self._joined[names]
 
-    def _add(self, wanted: Wanted, held: Array | QuantizedTensor) -> None:
+    def _add(self, wanted: Wanted, held: Array | QuantizedTensor | Stacked) -> None:
         self._joined[wanted.names] = held
         first = 0
         for name, rows in zip(wanted.names, wanted.rows, strict=True):
-            if len(wanted.names) == 1 or isinstance(held, QuantizedTensor):
+            if isinstance(held, Stacked):
+                self._views[name] = held.parts[wanted.names.index(name)]
+            elif len(wanted.names) == 1 or isinstance(held, QuantizedTensor):
                 self._views[name] = held
             else:
                 self._views[name] = held[first : first + rows]
@@ -119,9 +122,14 @@ def checked(tensors: StoredTensors, wanted: Sequence[Wanted]) -> None:
             tensors.tensor(name, (rows, *one.rest))
 
 
-def held_bytes(one: Wanted, dtype: np.dtype[Any], format: str | None) -> int:
-    """What it takes on the device."""
+def held_bytes(
+    tensors: StoredTensors, one: Wanted, dtype: np.dtype[Any], format: str | None, as_stored: bool
+) -> int:
+    """About what it takes on the device."""
     size = math.prod(one.shape)
+    stored = [tensors[name] for name in one.names]
+    if as_stored and one.is_matrix and any(tensor.is_quantized for tensor in stored):
+        return sum(tensor.nbytes for tensor in stored)
     if format is not None and one.is_matrix:
         return size * {"q8_0": 34, "q4_0": 18}[format] // 32
     return size * dtype.itemsize
@@ -134,7 +142,7 @@ def load_weights(
     """All that is wanted, on the device. Memory is asked for before the first byte is sent."""
     checked(tensors, wanted)
     dtype, format = chosen_dtype(backend, tensors, weights, wanted)
-    sizes = [held_bytes(one, dtype, format) for one in wanted]
+    sizes = [held_bytes(tensors, one, dtype, format, weights is None) for one in wanted]
     there = backend.device.memory_bytes
     if there and sum(sizes) > there:
         raise OutOfMemory(
@@ -146,7 +154,7 @@ def load_weights(
     done = 0
     for one, size in zip(wanted, sizes, strict=True):
         blocks = format if one.is_matrix and one.rest[-1] % 32 == 0 else None
-        loaded._add(one, _held(backend, tensors, one, dtype, blocks))
+        loaded._add(one, _held(backend, tensors, one, dtype, blocks, weights is None))
         done += size
         if progress is not None:
             progress(done, sum(sizes))
@@ -154,21 +162,75 @@ def load_weights(
 
 
 def _held(
-    backend: Backend, tensors: StoredTensors, one: Wanted, dtype: np.dtype[Any], format: str | None
-) -> Array | QuantizedTensor:
-    if len(one.names) == 1:
-        held = on_device(backend, tensors[one.names[0]]).astype(dtype, copy=False)
+    backend: Backend, tensors: StoredTensors, one: Wanted, dtype: np.dtype[Any],
+    format: str | None, as_stored: bool,
+) -> Array | QuantizedTensor | Stacked:  # fmt: skip
+    stored = [tensors[name] for name in one.names]
+    kinds = {tensor.dtype for tensor in stored}
+    if as_stored and one.is_matrix and any(tensor.is_quantized for tensor in stored):
+        if len(kinds) == 1:
+            blocks = np.concatenate([tensor.blocks() for tensor in stored])
+            return QuantizedTensor.from_blocks(blocks, stored[0].dtype, one.shape, device=backend)
+        return Stacked([_as_stored(backend, tensor, dtype) for tensor in stored])
+    if len(stored) == 1:
+        held = on_device(backend, stored[0]).astype(dtype, copy=False)
     else:
         held = empty(one.shape, dtype=dtype, device=backend)
         first = 0
-        for name, rows in zip(one.names, one.rows, strict=True):
-            held[first : first + rows] = on_device(backend, tensors[name])
+        for tensor, rows in zip(stored, one.rows, strict=True):
+            held[first : first + rows] = on_device(backend, tensor)
             first += rows
     return held if format is None else quantize_blocks(held, format)
 
 
+def _as_stored(
+    backend: Backend, stored: StoredTensor, dtype: np.dtype[Any]
+) -> Array | QuantizedTensor:
+    if stored.is_quantized:
+        return QuantizedTensor.from_blocks(
+            stored.blocks(), stored.dtype, stored.shape, device=backend
+        )
+    return on_device(backend, stored).astype(dtype, copy=False)
+
+
+class Stacked:
+    """Matrices below each other that are held in different ways: `x @ stacked.T` is what each of
+    them gives, side by side."""
+
+    __slots__ = ("parts",)
+    __array_ufunc__ = None
+
+    def __init__(self, parts: Sequence[Array | QuantizedTensor]) -> None:
+        self.parts = tuple(parts)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(one.nbytes for one in self.parts)
+
+    @property
+    def T(self) -> StackedColumns:
+        return StackedColumns(self)
+
+
+class StackedColumns:
+    __slots__ = ("rows",)
+    __array_ufunc__ = None
+
+    def __init__(self, rows: Stacked) -> None:
+        self.rows = rows
+
+    def __rmatmul__(self, x: Array) -> Array:
+        products: list[Any] = [x @ one.T for one in self.rows.parts]
+        return concat(products, axis=-1)
+
+
 def on_device(backend: Backend, stored: StoredTensor) -> Array:
-    """A tensor of floats as its file has it; float64 is rounded."""
+    """A tensor of floats, or what blocks stand for; float64 is rounded."""
+    if stored.is_quantized:
+        blocks = QuantizedTensor.from_blocks(
+            stored.blocks(), stored.dtype, stored.shape, device=backend
+        )
+        return blocks.dequantize(FLOAT32)
     if stored.dtype not in ("float32", "float16", "bfloat16", "float64"):
         fail(stored.file, f"the tensor {stored.name!r} is {stored.dtype}, expected floats")
     host = stored.host()

@@ -194,7 +194,8 @@ class Layers:
         backend = normed.backend
         turned = backend.rope(
             turning.transpose(1, 0, 2)[None], cos, sin, positions=step.places[None],
-            rotary_dim=shape.rotary, out=three[:, :both].transpose(1, 0, 2)[None],
+            rotary_dim=shape.rotary, pairing=shape.pairing,
+            out=three[:, :both].transpose(1, 0, 2)[None],
         )[0].transpose(1, 0, 2)  # fmt: skip
         self.cache.write(layer, step.slots, three[:, shape.heads :])
         window = shape.windows[layer]

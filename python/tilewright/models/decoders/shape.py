@@ -48,6 +48,8 @@ class Shape:
     input_bias: bool
     output_bias: bool
     inner_bias: bool
+    pairing: str = "halves"
+    """Which elements of a head are turned together."""
 
     @property
     def is_gemma(self) -> bool:
