@@ -210,10 +210,15 @@ void store(const float* sums, float beta, Half* c, Size n) {
   }
 }
 
-/// Any storage, block by block: panels of A and B converted to float32, sums kept in float32 until
-/// the block is done.
-template <class Input, class Output, class Load>
-void multiply_converted(const GemmRequest& r, MemoryPool& pool, Load load) {
+/// A block of a product, and where it begins in C.
+struct Block {
+  Size rows, columns, at;
+};
+
+/// Any storage, block by block: panels of A and B are converted to float32 by `load`. part(k,
+/// depth, a, b, sums, block) is called for each depth of them, then done(sums, block).
+template <class Input, class Load, class Part, class Done>
+void multiply_panels(const GemmRequest& r, MemoryPool& pool, Load load, Part part, Done done) {
   Grid grid(r.m, r.n, std::min(block_m, r.m), std::min(block_n, r.n));
   const Size threads = static_cast<Size>(thread_count());
   const double work = static_cast<double>(r.m) * static_cast<double>(r.n) *
@@ -224,7 +229,7 @@ void multiply_converted(const GemmRequest& r, MemoryPool& pool, Load load) {
     grid = Grid(r.m, r.n, std::min(grid.block_m, finer.block_m),
                 std::min(grid.block_n, finer.block_n));
   }
-  const Size depth = std::min(block_k, r.k);
+  const Size depth = std::clamp<Size>(r.k, 1, block_k);
   const auto a_size = static_cast<std::size_t>(grid.block_m * depth);
   const auto b_size = static_cast<std::size_t>(depth * grid.block_n);
   const auto c_size = static_cast<std::size_t>(grid.block_m * grid.block_n);
@@ -242,15 +247,30 @@ void multiply_converted(const GemmRequest& r, MemoryPool& pool, Load load) {
         float* const sums = scratch.take(c_size);
         const Input* const a = data<Input>(r.a) + batch * r.stride_a;
         const Input* const b = data<Input>(r.b) + batch * r.stride_b;
+        const Block block{rows, columns, batch * r.stride_c + row * r.ldc + column};
         for (Size k = 0; k < r.k; k += depth) {
-          const Size part = std::min(depth, r.k - k);
-          const Matrix a_part = pack(a, r.lda, r.trans_a, row, k, rows, part, a_panel, load);
-          const Matrix b_part = pack(b, r.ldb, r.trans_b, k, column, part, columns, b_panel, load);
-          multiply(rows, columns, part, r.alpha, a_part, b_part, k == 0 ? 0.0f : 1.0f, sums,
-                   columns);
+          const Size deep = std::min(depth, r.k - k);
+          part(k, deep, pack(a, r.lda, r.trans_a, row, k, rows, deep, a_panel, load),
+               pack(b, r.ldb, r.trans_b, k, column, deep, columns, b_panel, load), sums, block);
         }
-        Output* const c = data<Output>(r.c) + batch * r.stride_c + row * r.ldc + column;
-        for (Size i = 0; i < rows; ++i) store(sums + i * columns, r.beta, c + i * r.ldc, columns);
+        done(sums, block);
+      });
+}
+
+/// Sums are kept in float32 until the block is done.
+template <class Input, class Output, class Load>
+void multiply_converted(const GemmRequest& r, MemoryPool& pool, Load load) {
+  multiply_panels<Input>(
+      r, pool, load,
+      [&](Size k, Size deep, const Matrix& a, const Matrix& b, float* sums, const Block& block) {
+        multiply(block.rows, block.columns, deep, r.alpha, a, b, k == 0 ? 0.0f : 1.0f, sums,
+                 block.columns);
+      },
+      [&](const float* sums, const Block& block) {
+        Output* const c = data<Output>(r.c) + block.at;
+        for (Size i = 0; i < block.rows; ++i) {
+          store(sums + i * block.columns, r.beta, c + i * r.ldc, block.columns);
+        }
       });
 }
 
@@ -259,45 +279,28 @@ void multiply_converted(const GemmRequest& r, MemoryPool& pool, Load load) {
 template <class Input>
 void multiply_bytes(const GemmRequest& r, MemoryPool& pool) {
   static_assert(block_k * 255 * 255 < 1 << 24);
-  const Grid grid(r.m, r.n, std::min(block_m, r.m), std::min(block_n, r.n));
-  const double work = static_cast<double>(r.m) * static_cast<double>(r.n) *
-                      static_cast<double>(r.k) * static_cast<double>(r.batch_count);
-  const bool parallel = thread_count() > 1 && work > parallel_threshold;
-  const Size depth = std::clamp<Size>(r.k, 1, block_k);
-  const auto a_size = static_cast<std::size_t>(grid.block_m * depth);
-  const auto b_size = static_cast<std::size_t>(depth * grid.block_n);
-  const auto c_size = static_cast<std::size_t>(grid.block_m * grid.block_n);
-  const auto blocks = static_cast<std::size_t>(parallel ? r.batch_count * grid.blocks() : 1);
-  OpScratch all(pool, r.op,
-                Scratch::rounded(a_size) + Scratch::rounded(b_size) + Scratch::rounded(c_size),
-                blocks);
   const auto widen = [](const Input* from, float* to, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<float>(from[i]);
   };
-  for_each_block(
-      r, grid, parallel, [&](Size batch, Size row, Size column, Size rows, Size columns) {
-        Scratch scratch(all);
-        float* const a_panel = scratch.take(a_size);
-        float* const b_panel = scratch.take(b_size);
-        float* const sums = scratch.take(c_size);
-        const Input* const a = data<Input>(r.a) + batch * r.stride_a;
-        const Input* const b = data<Input>(r.b) + batch * r.stride_b;
-        std::uint32_t* const c =
-            data<std::uint32_t>(r.c) + batch * r.stride_c + row * r.ldc + column;
-        if (r.beta == 0) {
-          for (Size i = 0; i < rows; ++i) std::fill_n(c + i * r.ldc, columns, 0u);
-        }
-        for (Size k = 0; k < r.k; k += depth) {
-          const Size part = std::min(depth, r.k - k);
-          const Matrix a_part = pack(a, r.lda, r.trans_a, row, k, rows, part, a_panel, widen);
-          const Matrix b_part = pack(b, r.ldb, r.trans_b, k, column, part, columns, b_panel, widen);
-          multiply(rows, columns, part, 1, a_part, b_part, 0, sums, columns);
-          for (Size i = 0; i < rows; ++i) {
-            for (Size j = 0; j < columns; ++j) {
-              c[i * r.ldc + j] +=
-                  static_cast<std::uint32_t>(static_cast<std::int32_t>(sums[i * columns + j]));
-            }
+  const auto c_of = [&](const Block& block) { return data<std::uint32_t>(r.c) + block.at; };
+  multiply_panels<Input>(
+      r, pool, widen,
+      [&](Size k, Size deep, const Matrix& a, const Matrix& b, float* sums, const Block& block) {
+        multiply(block.rows, block.columns, deep, 1, a, b, 0, sums, block.columns);
+        const bool adds = k > 0 || r.beta != 0;
+        for (Size i = 0; i < block.rows; ++i) {
+          std::uint32_t* const c = c_of(block) + i * r.ldc;
+          const float* const row = sums + i * block.columns;
+          for (Size j = 0; j < block.columns; ++j) {
+            const auto sum = static_cast<std::uint32_t>(static_cast<std::int32_t>(row[j]));
+            c[j] = adds ? c[j] + sum : sum;
           }
+        }
+      },
+      [&](const float*, const Block& block) {
+        if (r.k > 0 || r.beta != 0) return;
+        for (Size i = 0; i < block.rows; ++i) {
+          std::fill_n(c_of(block) + i * r.ldc, block.columns, 0u);
         }
       });
 }
