@@ -1,7 +1,9 @@
-"""tilewright generate, with a small model of random weights."""
+"""tilewright generate with a small model of random weights, and an example with real ones."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,3 +56,23 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):
         assert main([*words, "--device", "cpu"]) == code
         assert message in capsys.readouterr().err
+
+
+def test_semantic_search(tmp_path: Path) -> None:
+    examples = Path(__file__).resolve().parents[2] / "examples" / "python" / "models"
+    (tmp_path / "animals.txt").write_text(
+        "A trout hides below the stones of a stream.\n\nThe cat sleeps on the sofa all day."
+    )
+    (tmp_path / "travel.md").write_text("The train to the coast leaves at nine.")
+    words = [str(tmp_path), "Which animals live in water?", "--device", "cpu", "--top", "1"]
+    said = []
+    for _ in range(2):
+        found = subprocess.run(
+            [sys.executable, str(examples / "semantic_search.py"), *words],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        said.append(found.stdout.splitlines())
+    assert said[0][0] == "3 paragraphs, 3 of them new"
+    assert said[1][0] == "3 paragraphs, 0 of them new"
+    assert said[0][1] == said[1][1]
+    assert said[0][1].endswith("animals.txt: A trout hides below the stones of a stream.")

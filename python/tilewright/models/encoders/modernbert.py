@@ -53,7 +53,7 @@ def shape_of(fields: Fields) -> Shape:
         heads,
         fields.integer("intermediate_size", 1, 1 << 20),
         fields.integer("vocab_size", 1, 1 << 24),
-        fields.integer("max_position_embeddings", 1, 1 << 20),
+        fields.integer("max_position_embeddings", 1, 1 << 17),
         fields.real("norm_eps", 0.0, 1.0, 1e-5),
         fields.string("hidden_activation", "gelu", choices=tuple(ACTIVATIONS)),
         fields.integer("global_attn_every_n_layers", 1, 1024, 3),
