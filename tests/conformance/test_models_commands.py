@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,3 +79,73 @@ def test_semantic_search(tmp_path: Path) -> None:
     assert said[1][0] == "3 paragraphs, 0 of them new"
     assert said[0][1] == said[1][1]
     assert said[0][1].endswith("animals.txt: A trout hides below the stones of a stream.")
+
+
+TEMPLATE = """{{ bos_token }}{% for message in messages %}
+{{ message.role }} w{{ loop.index }} {{ message.content }}
+{% endfor %}
+{% if add_generation_prompt %}w9{% endif %}"""
+
+
+def with_template(folder: Path, template: str) -> None:
+    decoder(folder)
+    config = {"bos_token": "w0 ", "eos_token": "[SEP]", "chat_template": template}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+
+
+def test_chat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_template(tmp_path, TEMPLATE)
+    with tilewright.init_backend("cpu") as be:
+        model = tilewright.models.load(tmp_path, be)
+        messages = [{"role": "system", "content": "w5"}, {"role": "user", "content": "w6 w7"}]
+        words = model.tokenizer.decode(model.chat_tokens(messages), skip_special=False)
+        assert words == "w0 [UNK] w1 w5 [UNK] w2 w6 w7 w9"
+        first = model.chat(messages, 5)
+        assert first == "".join(model.stream(model.chat_tokens(messages), 5))
+        both = [{"role": "assistant", "content": first}, {"role": "user", "content": "w8"}]
+        second = model.chat(messages + both, 5)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("w6 w7\n\nw8\n"))
+    options = ["--system", "w5", "--max-tokens", "5", "--temperature", "0", "--device", "cpu"]
+    assert main(["chat", str(tmp_path), *options]) == 0
+    assert capsys.readouterr().out == f"{first}\n{second}\n"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ raise_exception('only users') }}", "its chat template fails: only users"),
+        ("{% for x in %}", "its chat template fails: "),
+        ("{{ messages[9].content.upper() }}", "its chat template fails: "),
+        ("{{ ''.__class__.__mro__ }}", "its chat template fails: "),
+        ("{% for i in range(10000000) %}x{% endfor %}", "its chat template fails: "),
+    ],
+)
+def test_templates_that_fail(tmp_path: Path, template: str, message: str) -> None:
+    with_template(tmp_path, template)
+    with tilewright.init_backend("cpu") as be:
+        model = tilewright.models.load(tmp_path, be)
+        with pytest.raises(tilewright.models.ModelError, match=message):
+            model.chat_tokens([{"role": "user", "content": "w1"}])
+
+
+def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with_template(tmp_path, TEMPLATE)
+    decoder(tmp_path / "plain")
+    with tilewright.init_backend("cpu") as be:
+        model = tilewright.models.load(tmp_path, be)
+        wrong: list[tuple[Any, str]] = [
+            ("w1", "messages is "),
+            ([], "messages is "),
+            ([{"role": "user"}], r"messages\[0\] is "),
+            ([{"role": "king", "content": "w1"}], "has the role 'king', expected one of system"),
+        ]
+        for messages, message in wrong:
+            with pytest.raises(tilewright.InvalidArgument, match=message):
+                model.chat_tokens(messages)
+        plain = tilewright.models.load(tmp_path / "plain", be)
+        with pytest.raises(tilewright.InvalidArgument, match="have no chat template"):
+            plain.chat([{"role": "user", "content": "w1"}])
+    assert main(["chat", str(tmp_path / "plain"), "--device", "cpu"]) == 2
+    assert "has no chat template" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import tilewright
 
-from . import bench, doctor, embed, generate, info, tune
+from . import bench, chat, doctor, embed, generate, info, tune
 from .options import FAILED, INTERRUPTED, WRONG_USE, Parser, WrongUse
 
 _COMMANDS = {
@@ -19,6 +19,7 @@ _COMMANDS = {
     "tune": tune,
     "embed": embed,
     "generate": generate,
+    "chat": chat,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from typing import Any
 
 import tilewright
 
@@ -14,19 +15,31 @@ HELP = "what a model says behind a prompt"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("prompt", metavar="TEXT", help="the text that is gone on with")
+    add_sampling(parser, max_tokens=128, temperature=0.0)
+    parser.add_argument("--times", action="store_true", help="say at the end how long it took")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL", help="a Hugging Face folder with a decoder, or a GGUF file"
     )
-    parser.add_argument("prompt", metavar="TEXT", help="the text that is gone on with")
     parser.add_argument("--device", default="auto", help="default: %(default)s")
     parser.add_argument(
         "--weights", choices=("float32", "float16", "int8", "int4"),
         help="what matrices are held as; default: as the files have them",
     )  # fmt: skip
+    parser.add_argument(
+        "--context", type=int, default=4096, metavar="N",
+        help="tokens of all that is said; default: %(default)s",
+    )  # fmt: skip
+
+
+def add_sampling(parser: argparse.ArgumentParser, max_tokens: int, temperature: float) -> None:
     for name, kind, default, meaning in (
-        ("max-tokens", int, 128, "at most so many"),
-        ("context", int, 4096, "tokens of the prompt and the answer"),
-        ("temperature", float, 0.0, "0 takes the likeliest token"),
+        ("max-tokens", int, max_tokens, "at most so many"),
+        ("temperature", float, temperature, "0 takes the likeliest token"),
         ("top-k", int, 0, "draw from so many of the likeliest; 0: from all"),
         ("top-p", float, 1.0, "draw from the likeliest that have this share together"),
         ("min-p", float, 0.0, "draw from those with this part of the likeliest's share"),
@@ -37,24 +50,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             help=f"{meaning}; default: %(default)s",
         )  # fmt: skip
     parser.add_argument("--seed", type=int, metavar="N", help="draw the same tokens again")
-    parser.add_argument("--times", action="store_true", help="say at the end how long it took")
+
+
+def sampling(arguments: argparse.Namespace) -> dict[str, Any]:
+    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
+    return {name: getattr(arguments, name) for name in names}
+
+
+def load(arguments: argparse.Namespace, backend: tilewright.Backend) -> tilewright.models.Decoder:
+    model = tilewright.models.load(
+        arguments.model, backend, arguments.weights, context=arguments.context
+    )
+    if not isinstance(model, tilewright.models.Decoder):
+        raise WrongUse(f"{arguments.model} has an encoder; tilewright embed is for those")
+    return model
 
 
 def run(arguments: argparse.Namespace) -> int:
     with tilewright.init_backend(arguments.device) as backend:
-        model = tilewright.models.load(
-            arguments.model, backend, arguments.weights, context=arguments.context
-        )
-        if not isinstance(model, tilewright.models.Decoder):
-            raise WrongUse(f"{arguments.model} has an encoder; tilewright embed is for those")
+        model = load(arguments, backend)
         start = time.perf_counter()
         first = None
         pieces = 0
-        for piece in model.stream(
-            arguments.prompt, arguments.max_tokens, temperature=arguments.temperature,
-            top_k=arguments.top_k, top_p=arguments.top_p, min_p=arguments.min_p,
-            repetition_penalty=arguments.repetition_penalty, seed=arguments.seed,
-        ):  # fmt: skip
+        for piece in model.stream(arguments.prompt, arguments.max_tokens, **sampling(arguments)):
             first = time.perf_counter() if first is None else first
             pieces += 1
             sys.stdout.write(piece)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.models.decoders import gguf, layers
 from tilewright.models.decoders.cache import Cache
+from tilewright.models.decoders.chat import Chat
 from tilewright.models.decoders.decoder import Decoder
 from tilewright.models.decoders.shape import FAMILIES, Shape, shape_of
 from tilewright.models.encoders import bert, modernbert
@@ -81,10 +82,13 @@ def _decoder(
             ends = folder.generation.eos_token_ids
         vocabulary = folder.path / "tokenizer.json"
         tokenizer = Tokenizer.open(vocabulary) if vocabulary.is_file() else None
-        name = folder.path.name
+        template = None
+        said = folder.tokenizer
+        if said is not None and said.chat_template is not None:
+            template = Chat(folder.path, said.chat_template, said.bos_token, said.eos_token)
         return _made(
-            tensors, shape, prefix, tokenizer, ends, name, device, weights, most, cache_tokens,
-            progress,
+            tensors, shape, prefix, tokenizer, ends, template, folder.path.name, device, weights,
+            most, cache_tokens, progress,
         )  # fmt: skip
 
 
@@ -100,16 +104,23 @@ def _gguf(
         shape = gguf.shape_of(tensors)
         library()
         words = gguf_tokens(tensors.metadata)
+        template = None
+        if words.chat_template is not None:
+            bos, eos = (
+                None if one is None else words.tokenizer.id_to_token(one)
+                for one in (words.bos_id, words.eos_id)
+            )
+            template = Chat(path, words.chat_template, bos, eos)
         return _made(
             gguf.renamed(tensors), shape, "model.", Tokenizer(words.tokenizer), words.end_ids,
-            Path(path).name, device, weights, most, cache_tokens, progress,
+            template, Path(path).name, device, weights, most, cache_tokens, progress,
         )  # fmt: skip
 
 
 def _made(
     tensors: StoredTensors, shape: Shape, prefix: str, tokenizer: Tokenizer | None,
-    ends: Sequence[int], name: str, device: Device | None, weights: str | None, context: int,
-    cache_tokens: int | None, progress: bool | None,
+    ends: Sequence[int], template: Chat | None, name: str, device: Device | None,
+    weights: str | None, context: int, cache_tokens: int | None, progress: bool | None,
 ) -> Decoder:  # fmt: skip
     most = min(context, shape.longest)
     tokens = most if cache_tokens is None else to_integer("load", "cache_tokens", cache_tokens)
@@ -120,7 +131,7 @@ def _made(
         held = load_weights(backend, tensors, layers.wanted(shape, prefix), weights, shown)
     cache = Cache(backend, shape, held.dtype, tokens)
     made = layers.Layers(shape, held, prefix, most, cache)
-    return Decoder(made, held, tokenizer, ends, most)
+    return Decoder(made, held, tokenizer, ends, most, template)
 
 
 def _encoder(

@@ -38,10 +38,14 @@ class Tokenizer:
         except Exception as error:
             fail(path, f"the package tokenizers does not take it: {error}")
 
-    def encode(self, texts: Sequence[str], longest: int) -> list[list[int]]:
-        """The tokens of each text with those that the model wants around it, at most so many."""
+    def encode(
+        self, texts: Sequence[str], longest: int, *, special: bool = True
+    ) -> list[list[int]]:
+        """The tokens of each text, at most so many, with those that the model wants around it
+        unless they are not `special`."""
         self.inner.enable_truncation(longest)
-        return [one.ids for one in self.inner.encode_batch(list(texts))]
+        found = self.inner.encode_batch(list(texts), add_special_tokens=special)
+        return [one.ids for one in found]
 
     def encode_pairs(
         self, pairs: Sequence[tuple[str, str]], longest: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tilewright.operands import invalid, shown, to_integer
 if TYPE_CHECKING:
     from tilewright.array import Array
     from tilewright.backend import Backend
+    from tilewright.models.decoders.chat import Chat
     from tilewright.models.decoders.layers import Layers
     from tilewright.models.tokens import Tokenizer
     from tilewright.models.weights import Weights
@@ -29,7 +30,7 @@ class Decoder:
 
     def __init__(
         self, layers: Layers, weights: Weights, tokenizer: Tokenizer | None, ends: Sequence[int],
-        context: int,
+        context: int, template: Chat | None = None,
     ) -> None:  # fmt: skip
         self._layers = layers
         self.weights = weights
@@ -38,6 +39,8 @@ class Decoder:
         self.ends = frozenset(ends)
         #: tokens that a text may have
         self.context = context
+        #: how a conversation becomes a text, where the files say it
+        self.template = template
 
     @property
     def device(self) -> Backend:
@@ -81,12 +84,37 @@ class Decoder:
         ]
         return results[0] if is_one else results
 
+    def chat_tokens(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The tokens of a conversation, of {"role": ..., "content": ...} each, up to where the
+        model answers: a prompt of generate() and stream()."""
+        call = "chat_tokens"
+        if self.template is None or self.tokenizer is None:
+            invalid(call, "the model's files have no chat template; give generate() a text")
+        text = self.template.text(call, messages)
+        return self.tokenizer.encode([text], self.context + 1, special=False)[0]
+
+    def chat(
+        self, messages: Sequence[Mapping[str, Any]], max_tokens: int = 512, *,
+        temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0,
+        repetition_penalty: float = 1.0, seed: int | None = None,
+    ) -> str:  # fmt: skip
+        """The answer to a conversation, as one text."""
+        tokens = self.chat_tokens(messages)
+        return "".join(
+            self.stream(
+                tokens, max_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
+                min_p=min_p, repetition_penalty=repetition_penalty, seed=seed,
+            )
+        )  # fmt: skip
+
     def stream(
-        self, prompt: str, max_tokens: int = 128, *, temperature: float = 0.0, top_k: int = 0,
-        top_p: float = 1.0, min_p: float = 0.0, repetition_penalty: float = 1.0,
-        seed: int | None = None,
+        self, prompt: str | Sequence[int], max_tokens: int = 128, *,
+        temperature: float = 0.0, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0,
+        repetition_penalty: float = 1.0, seed: int | None = None,
     ) -> Iterator[str]:  # fmt: skip
-        """The same text in pieces, as they come."""
+        """What comes behind a text or tokens, as text in pieces, as they come."""
+        if self.tokenizer is None:
+            invalid("stream", "the model has no tokenizer; generate() takes and gives tokens")
         how = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
         tokens: list[int] = []
         said = ""
