@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.compiled import compile
+from tilewright.models.decoders.cache import PAGE
 from tilewright.models.decoders.cache import Sequence as Cached
 from tilewright.models.decoders.choice import Sampling, chosen
-from tilewright.models.decoders.layers import Step
+from tilewright.models.decoders.layers import Step, numbers_of, step_of
+from tilewright.namespace.creation import asarray
 from tilewright.namespace.selection import take
 from tilewright.operands import invalid, shown, to_integer
 
@@ -39,6 +42,11 @@ class Decoder:
         self.ends = frozenset(ends)
         #: tokens that a text may have
         self.context = context
+
+        def step(numbers: Array, rows: int, pages: int) -> Array:
+            return layers.logits(layers(Step(numbers, rows, rows, pages)))
+
+        self._recorded: Any = compile(step)
         #: how a conversation becomes a text, where the files say it
         self.template = template
 
@@ -51,7 +59,7 @@ class Decoder:
         every = self._checked("logits", [tokens])
         sequence = Cached(self._layers.cache)
         try:
-            return self._layers.logits(self._layers(Step(self.device, [sequence], every)))
+            return self._layers.logits(self._layers(step_of(self.device, [sequence], every)))
         finally:
             sequence.close()
 
@@ -145,13 +153,12 @@ class Decoder:
         going = list(range(len(tokens)))
         try:
             states = [self._prefilled(one, ids) for one, ids in zip(sequences, tokens, strict=True)]
-            rows = _joined(states) if states else None
+            logits = self._layers.logits(_joined(states)) if states else None
             for _ in range(most):
-                going_on = []
-                if rows is None or not going:
+                if logits is None or not going:
                     return
+                going_on = []
                 uniform = np.array([draws[row].random() for row in going], np.float32)
-                logits = self._layers.logits(rows)
                 picked = chosen(logits, how, [seen[row] for row in going], uniform).numpy()
                 for row, token in zip(going, picked.tolist(), strict=True):
                     seen[row].append(token)
@@ -162,19 +169,26 @@ class Decoder:
                         going_on.append(row)
                 going = going_on
                 if going:
-                    step = Step(
-                        self.device, [sequences[row] for row in going],
-                        [seen[row][-1:] for row in going],
-                    )  # fmt: skip
-                    rows = self._layers(step)
+                    rows = [sequences[row] for row in going]
+                    logits = self._next(rows, [seen[row][-1] for row in going])
         finally:
             for one in sequences:
                 one.close()
 
+    def _next(self, sequences: list[Cached], tokens: list[int]) -> Array:
+        """The logits behind one token more of each, by a recording for as many sequences, whose
+        pages are up to a power of two."""
+        longest = max(one.length for one in sequences) + 1
+        pages = 1 << (-(-longest // PAGE) - 1).bit_length()
+        numbers, width = numbers_of(sequences, [[one] for one in tokens], pages)
+        on_device = asarray(numbers, device=self.device)
+        logits: Array = self._recorded(on_device, len(sequences), width)
+        return logits
+
     def _prefilled(self, sequence: Cached, tokens: list[int]) -> Array:
         """The state behind a prompt, whose keys are then in the cache, [1, hidden]."""
         for first in range(0, len(tokens), CHUNK):
-            step = Step(self.device, [sequence], [tokens[first : first + CHUNK]])
+            step = step_of(self.device, [sequence], [tokens[first : first + CHUNK]])
             states = self._layers(step)
         return take(states, step.last, axis=0)
 

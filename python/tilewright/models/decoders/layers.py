@@ -84,37 +84,43 @@ def wanted(shape: Shape, prefix: str) -> list[Wanted]:
 
 
 class Step:
-    """New tokens of sequences, behind each other."""
+    """New tokens of sequences, behind each other, in Arrays that lie in one of `numbers`."""
 
-    def __init__(
-        self, backend: Backend, sequences: Listed[Sequence], tokens: Listed[Listed[int]]
-    ) -> None:
-        counts = [len(one) for one in tokens]
-        places = [one.grow(count) for one, count in zip(sequences, counts, strict=True)]
-        slots = [one.slots(at) for one, at in zip(sequences, places, strict=True)]
-        pages = max(len(one.pages) for one in sequences)
-        page_table = np.zeros((len(sequences), pages), np.int32)
-        for row, one in zip(page_table, sequences, strict=True):
-            row[: len(one.pages)] = one.pages
-        ends = np.cumsum([0, *counts])
-        numbers: list[npt.ArrayLike] = [
-            np.concatenate([np.asarray(one, np.int32) for one in tokens]),
-            np.concatenate([np.asarray(at, np.int32) for at in places]),
-            np.concatenate([np.asarray(at, np.int32) for at in slots]),
-            ends[1:] - 1,
-            page_table.reshape(-1),
-            [one.length for one in sequences],
-            ends,
-        ]
-        # One upload for all of them.
-        parts = [np.asarray(one, np.int32) for one in numbers]
-        whole = asarray(np.concatenate(parts), device=backend)
-        cuts = np.cumsum([0, *(len(one) for one in parts)]).tolist()
-        views = [whole[first:past] for first, past in pairwise(cuts)]
-        self.rows = int(ends[-1])
+    def __init__(self, numbers: Array, rows: int, sequences: int, pages: int) -> None:
+        sizes = (rows, rows, rows, sequences, sequences * pages, sequences, sequences + 1)
+        cuts = np.cumsum([0, *sizes]).tolist()
+        views = [numbers[first:past] for first, past in pairwise(cuts)]
+        self.rows = rows
         self.tokens, self.places, self.slots, self.last = views[:4]
-        self.page_table = views[4].reshape(page_table.shape).copy()
+        self.page_table = views[4].reshape((sequences, pages)).copy()
         self.lengths, self.starts = views[5].copy(), views[6].copy()
+
+
+def numbers_of(
+    sequences: Listed[Sequence], tokens: Listed[Listed[int]], pages: int | None = None
+) -> tuple[npt.NDArray[np.int32], int]:
+    """What a Step is made of, with room for the tokens taken in the cache, and how many pages a row
+    of its table has: as many as there are, or `pages` if these are more."""
+    counts = [len(one) for one in tokens]
+    places = [one.grow(count) for one, count in zip(sequences, counts, strict=True)]
+    slots = [one.slots(at) for one, at in zip(sequences, places, strict=True)]
+    most = max(len(one.pages) for one in sequences)
+    width = most if pages is None else max(most, pages)
+    page_table = np.zeros((len(sequences), width), np.int32)
+    for row, one in zip(page_table, sequences, strict=True):
+        row[: len(one.pages)] = one.pages
+    ends = np.cumsum([0, *counts])
+    parts: list[npt.ArrayLike] = [
+        *tokens, *places, *slots, ends[1:] - 1, page_table.reshape(-1),
+        [one.length for one in sequences], ends,
+    ]  # fmt: skip
+    return np.concatenate([np.asarray(one, np.int32) for one in parts]), width
+
+
+def step_of(backend: Backend, sequences: Listed[Sequence], tokens: Listed[Listed[int]]) -> Step:
+    numbers, pages = numbers_of(sequences, tokens)
+    rows = sum(len(one) for one in tokens)
+    return Step(asarray(numbers, device=backend), rows, len(sequences), pages)
 
 
 class Layers:
