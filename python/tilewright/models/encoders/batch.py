@@ -10,8 +10,6 @@ import numpy as np
 from tilewright.namespace.creation import asarray
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from tilewright.array import Array
     from tilewright.backend import Backend
 
@@ -60,7 +58,3 @@ class Batch:
             else:
                 groups.append((first, 1, length))
         return groups
-
-
-def host_ids(ids: npt.ArrayLike) -> list[int]:
-    return [int(one) for one in np.asarray(ids).reshape(-1)]
