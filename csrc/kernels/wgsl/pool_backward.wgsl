@@ -34,13 +34,7 @@ fn gradient(at: u32) -> ${F} {
   return grad_output[at];
 #end
 }
-fn divisor() -> ${F} {
-#if T == "f64"
-  return bitcast<f64>((u64(params.divisor_high) << 32u) | u64(params.divisor));
-#else
-  return bitcast<f32>(params.divisor);
-#end
-}
+#include "pool_divisor.wgsl"
 
 #let STRIDE = STRIDE0
 #for a in 0..3

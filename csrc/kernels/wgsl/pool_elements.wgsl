@@ -50,11 +50,5 @@ fn element(at: u32) -> ${F} {
   return input[at];
 #end
 }
-fn divisor() -> ${F} {
-#if T == "f64"
-  return bitcast<f64>((u64(params.divisor_high) << 32u) | u64(params.divisor));
-#else
-  return bitcast<f32>(params.divisor);
-#end
-}
+#include "pool_divisor.wgsl"
 #end
