@@ -71,9 +71,6 @@ def _decoder(
     folder: ModelFolder, device: Device | None, weights: str | None, context: int,
     cache_tokens: int | None, progress: bool | None,
 ) -> Decoder:  # fmt: skip
-    most = to_integer("load", "context", context)
-    if most < 1:
-        invalid("load", f"context is {most}, expected 1 or more")
     with open_safetensors(folder.path) as tensors:
         prefix = "model." if any(name.startswith("model.") for name in tensors) else ""
         shape = shape_of(folder.model, ties="lm_head.weight" not in tensors)
@@ -88,7 +85,7 @@ def _decoder(
             template = Chat(folder.path, said.chat_template, said.bos_token, said.eos_token)
         return _made(
             tensors, shape, prefix, tokenizer, ends, template, folder.path.name, device, weights,
-            most, cache_tokens, progress,
+            context, cache_tokens, progress,
         )  # fmt: skip
 
 
@@ -97,9 +94,6 @@ def _gguf(
     cache_tokens: int | None, progress: bool | None,
 ) -> Decoder:  # fmt: skip
     """A file of GGUF, with its own vocabulary."""
-    most = to_integer("load", "context", context)
-    if most < 1:
-        invalid("load", f"context is {most}, expected 1 or more")
     with open_gguf(path) as tensors:
         shape = gguf.shape_of(tensors)
         library()
@@ -113,7 +107,7 @@ def _gguf(
             template = Chat(path, words.chat_template, bos, eos)
         return _made(
             gguf.renamed(tensors), shape, "model.", Tokenizer(words.tokenizer), words.end_ids,
-            template, Path(path).name, device, weights, most, cache_tokens, progress,
+            template, Path(path).name, device, weights, context, cache_tokens, progress,
         )  # fmt: skip
 
 
@@ -122,7 +116,10 @@ def _made(
     ends: Sequence[int], template: Chat | None, name: str, device: Device | None,
     weights: str | None, context: int, cache_tokens: int | None, progress: bool | None,
 ) -> Decoder:  # fmt: skip
-    most = min(context, shape.longest)
+    most = to_integer("load", "context", context)
+    if most < 1:
+        invalid("load", f"context is {most}, expected 1 or more")
+    most = min(most, shape.longest)
     tokens = most if cache_tokens is None else to_integer("load", "cache_tokens", cache_tokens)
     if tokens < 1:
         invalid("load", f"cache_tokens is {tokens}, expected 1 or more")

@@ -30,7 +30,7 @@ FORMATS = {"float32": None, "float16": None, "int8": "q8_0", "int4": "q4_0"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """StoredTensors of a model that lie below each other in one array of the device, [rows, *rest]:
+    """Tensors of a model that lie below each other in one array of the device, [rows, *rest]:
     `names` of the file with their rows. A matrix may be held in blocks; what else there is, is
     not."""
 
@@ -62,11 +62,10 @@ class Weights(Mapping[str, "Array | QuantizedTensor"]):
     """The weights of a model by the names that its file has. What lies in one array with others
     is a view of it."""
 
-    def __init__(self, backend: Backend, dtype: np.dtype[Any], format: str | None) -> None:
+    def __init__(self, backend: Backend, dtype: np.dtype[Any]) -> None:
         self.backend = backend
         #: what is computed in, and what all weights but those in blocks are held in
         self.dtype = dtype
-        self.format = format
         self._joined: dict[tuple[str, ...], Array | QuantizedTensor | Stacked] = {}
         self._views: dict[str, Array | QuantizedTensor] = {}
 
@@ -150,7 +149,7 @@ def load_weights(
             f"{weights or dtype.name}, and {backend.device.name} has {there / 1e9:.2f} GB; load "
             "them with weights='int8' or 'int4'"
         )
-    loaded = Weights(backend, dtype, format)
+    loaded = Weights(backend, dtype)
     done = 0
     for one, size in zip(wanted, sizes, strict=True):
         blocks = format if one.is_matrix and one.rest[-1] % 32 == 0 else None

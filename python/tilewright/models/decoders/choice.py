@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,7 +63,7 @@ def chosen(
     if how.temperature == 0:
         likeliest: Array = argmax(logits, axis=-1)
         return likeliest.astype(INT32)
-    count = logits.shape[-1] if how.top_k == 0 else min_of(how.top_k, logits.shape[-1])
+    count = logits.shape[-1] if how.top_k == 0 else min(how.top_k, logits.shape[-1])
     best, places = topk(logits, count, axis=-1)
     powers = exp((best - best[:, :1]) / how.temperature)
     shares = powers / sum(powers, axis=-1, keepdims=True)
@@ -79,14 +80,10 @@ def chosen(
     return found.astype(INT32)
 
 
-def min_of(a: int, b: int) -> int:
-    return a if a < b else b
-
-
 def penalised(logits: Array, penalty: float, seen: Sequence[Sequence[int]]) -> Array:
     """Logits of tokens that were seen, divided where they are above 0, else multiplied."""
     every = [sorted(set(one)) for one in seen]
-    longest = len(longest_of(every))
+    longest = builtins.max(map(len, every), default=0)
     if longest == 0:
         return logits
     # A token twice is the same number twice.
@@ -97,11 +94,3 @@ def penalised(logits: Array, penalty: float, seen: Sequence[Sequence[int]]) -> A
     result = logits.copy()
     put_along_axis(result, places, changed, axis=-1)
     return result
-
-
-def longest_of(every: Sequence[Sequence[int]]) -> Sequence[int]:
-    found: Sequence[int] = ()
-    for one in every:
-        if len(one) > len(found):
-            found = one
-    return found

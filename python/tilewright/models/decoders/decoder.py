@@ -13,6 +13,7 @@ from tilewright.models.decoders.cache import Sequence as Cached
 from tilewright.models.decoders.choice import Sampling, chosen
 from tilewright.models.decoders.layers import Step, numbers_of, step_of
 from tilewright.namespace.creation import asarray
+from tilewright.namespace.manipulation import concat
 from tilewright.namespace.selection import take
 from tilewright.operands import invalid, shown, to_integer
 
@@ -208,8 +209,8 @@ class Decoder:
         for i, one in enumerate(prompts):
             if not 1 <= len(one) <= self.context:
                 invalid(
-                    call, f"prompt {i} has {len(one)} tokens, expected 1 to {self.context}, which "
-                    "the model was loaded for; load(..., context=) takes more"
+                    call, f"prompt {i} has {len(one)} tokens, expected 1 to {self.context}; "
+                    f"load(..., context=) takes up to {self._layers.shape.longest} of this model"
                 )  # fmt: skip
             for token in one:
                 if not 0 <= token < most:
@@ -218,6 +219,4 @@ class Decoder:
 
 
 def _joined(states: list[Array]) -> Array:
-    from tilewright.namespace.manipulation import concat
-
     return states[0] if len(states) == 1 else concat(states, axis=0)
