@@ -28,12 +28,13 @@ CONSTANTS = {
     "AT_END": (1,),
     "AXES": (1, 4),
     "BIAS": (0, 1),
-    "BYTES": (1, 2, 4, 8),
     "CAP": (1,),
     "CAUSAL": (0, 1),
     "COLUMNS": (32, 64),
     "COUNTED": (0, 1),
+    "DEPTH": (0, 1),
     "DILATED": (0, 1),
+    "EDGES": (0, 1),
     "FIRST": (0, 1),
     "GROUP": (256,),
     "INDEX": (0, 1, 4, 8),
@@ -46,7 +47,6 @@ CONSTANTS = {
     "PADDED": (0, 1),
     "PADDING": (0, 1, 2),
     "PAGED": (1,),
-    "PAIRS": (0, 1),
     "RAGGED": (0, 1),
     "RANK": (1, 4),
     "RIGHT": (0, 1),
@@ -55,6 +55,9 @@ CONSTANTS = {
     "SCATTER": (0, 1),
     "SIGNED": (0, 1),
     "SMALL": (0, 1),
+    "STRIDE0": (0, 1, 2),
+    "STRIDE1": (1, 2),
+    "STRIDE2": (0, 1, 2),
     "SUM": (0, 1),
     "TA": (0, 1),
     "VECTORS": (2, 8),
@@ -62,6 +65,8 @@ CONSTANTS = {
     "WEIGHT": (0, 1),
     "WHOLE": (0, 1),
     "WIDE": (0, 1),
+    "WINDOW1": (1, 2, 3),
+    "WINDOW2": (2, 3),
 }
 
 
@@ -79,6 +84,10 @@ class Compiled:
     def __str__(self) -> str:
         local = f", {self.local / 1024:.3g} KiB" if self.local else ""
         return f"{self.simd}{f', spills {self.spilled}' if self.spilled else ''}{local}"
+
+
+def constants_of(kernel: Path) -> list[str]:
+    return re.findall(r"^//! (\w+): constant", kernel.read_text(), re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -104,8 +113,7 @@ class Module:
     def constants(self) -> dict[str, int]:
         """Values of its specialization constants, in their order."""
         files = [KERNELS / "opencl" / f"{self.kernel}.cl", KERNELS / "wgsl" / f"{self.kernel}.wgsl"]
-        source = next((file.read_text() for file in files if file.exists()), "")
-        names = re.findall(r"^//! (\w+): constant", source, re.MULTILINE)
+        names = next((constants_of(file) for file in files if file.exists()), [])
         all_values = list(itertools.product(*(CONSTANTS[name] for name in names)))
         return dict(zip(names, all_values[self.turn % len(all_values)], strict=True))
 

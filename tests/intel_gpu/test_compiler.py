@@ -8,7 +8,16 @@ import pytest
 from tilewright import Program
 
 from . import programs
-from .compiler import DEVICES, Job, Module, all_compiled, every_module
+from .compiler import (
+    CONSTANTS,
+    DEVICES,
+    KERNELS,
+    Job,
+    Module,
+    all_compiled,
+    constants_of,
+    every_module,
+)
 
 
 def spilling(driver: Path, jobs: list[Job], folder: Path) -> list[str]:
@@ -17,6 +26,11 @@ def spilling(driver: Path, jobs: list[Job], folder: Path) -> list[str]:
         for (module, device), figures in all_compiled(driver, jobs, folder).items()
         if figures.spilled > 0
     ]
+
+
+def test_every_constant_has_values() -> None:
+    kernels = [file for folder in ("opencl", "wgsl") for file in (KERNELS / folder).iterdir()]
+    assert {name for file in kernels for name in constants_of(file)} == set(CONSTANTS)
 
 
 @pytest.mark.exhaustive

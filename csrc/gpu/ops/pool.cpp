@@ -42,8 +42,9 @@ PoolParams::Axis narrowed(std::string_view op, const PoolAxis& axis, bool adapti
           u32(std::min((axis.window - 1) * axis.dilation, places))};
 }
 
-/// Whether pool_small.wgsl takes them: whether each window has an element.
-bool are_small(const PoolForm& form, const PoolWindows& windows, DType dtype) {
+/// Whether pool_small.wgsl takes them: whether each window has an element, and registers hold what
+/// is read at once, of which compiled kernels have fewer.
+bool are_small(const PoolForm& form, const PoolWindows& windows, DType dtype, bool is_compiled) {
   const std::array<PoolAxis, pool_axes>& axes = windows.axes;
   if (form.adaptive || form.dilated || axes[2].out % floats_of_item(dtype) != 0) return false;
   for (std::size_t a = 0; a < pool_axes; ++a) {
@@ -53,6 +54,8 @@ bool are_small(const PoolForm& form, const PoolWindows& windows, DType dtype) {
       return false;
     }
   }
+  const Size most_compiled = floats_of_item(dtype) == 2 ? 12 : 36;
+  if (is_compiled && axes[1].window * axes[2].window > most_compiled) return false;
   return axes[1].out == 1 || axes[1].stride <= small_window;
 }
 
@@ -89,7 +92,7 @@ struct SmallPool : PoolForm {
   bool edges = false, depth;
   Size rows;
 
-  SmallPool(const PoolForm& form, const PoolRequest& r, bool has_places)
+  SmallPool(const PoolForm& form, const PoolRequest& r, bool has_places, bool is_compiled)
       : PoolForm(form), depth(!is_single(r.windows.axes[0])) {
     for (const PoolAxis& axis : r.windows.axes) edges = edges || reaches_over(axis);
     PoolParams::Axis& y = params.axes[1];
@@ -102,7 +105,7 @@ struct SmallPool : PoolForm {
       slabs = 1;
     }
     if (y.out == 1) y.stride = 1;
-    rows = rows_of_item;
+    rows = is_compiled ? 1 : rows_of_item;
     const Size read = std::min((rows - 1) * Size{y.stride} + y.window, rows * Size{y.window});
     if (y.out == 1 || read * x.window > most_read) rows = 1;
     const Size blocks = (Size{y.out} + rows - 1) / rows;
@@ -177,8 +180,9 @@ void GpuBackend::launch_pool(const PoolRequest& r) {
       bind("pool", r.input, bytes_of(r.planes * r.windows.elements(), r.dtype)),
       bind("pool", r.output, bytes_of(outputs, r.dtype))};
   if (has_places) bindings.push_back(bind("pool", r.places, bytes_of(outputs, DType::int32)));
-  if (are_small(form, r.windows, r.dtype)) {
-    const SmallPool small(form, r, has_places);
+  const bool is_compiled = !device_->limits().compiles_templates;
+  if (are_small(form, r.windows, r.dtype, is_compiled)) {
+    const SmallPool small(form, r, has_places, is_compiled);
     run(KernelId::pool_small, small.variant(is_max, has_places, r.dtype), small.params, bindings,
         cover(static_cast<std::uint64_t>(small.params.n), group_size), [&](TemplateVariables& v) {
           small.fill(v, r.dtype);

@@ -103,6 +103,7 @@ struct Launches {
 
   const SparseMatmulRequest& r;
   Size units;
+  bool is_compiled;
   std::uint32_t name;  ///< in faults
   /// Those without elements are anything.
   Binding offsets, columns, values, x, y, faults;
@@ -165,7 +166,10 @@ void Launches::merged_rows() const {
   // Work-items side by side have neighbouring columns of X, each one or several of them.
   const auto lanes = static_cast<std::uint32_t>(
       by_vector ? 1 : std::min(std::bit_ceil(static_cast<std::size_t>(n)), std::size_t{32}));
-  const std::uint32_t each = n <= 32 ? 1 : n <= 64 ? 2 : 4;
+  // What is compiled for Intel's GPUs has as many as their registers hold.
+  const Size most_each = is_compiled ? 16 / (size_of(sums_of(r)) * (r.is_complex ? 2 : 1)) : 4;
+  const Size wanted_each = n <= 32 ? 1 : n <= 64 ? 2 : 4;
+  const auto each = u32(std::min(wanted_each, most_each));
   const Size of_group = by_vector ? 1 : Size{lanes} * each;
   const Size walkers = by_vector ? group_size : group_size / lanes;
   const Size total = r.rows + r.nnz;
@@ -231,6 +235,7 @@ void GpuBackend::launch_sparse_matmul(const SparseMatmulRequest& r) {
   const Launches launches{
       .r = r,
       .units = device_->limits().planned_units,
+      .is_compiled = !device_->limits().compiles_templates,
       .name = faults_->name(op),
       .offsets = offsets,
       .columns = bound(r.columns),

@@ -177,10 +177,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   {
     let row = top + ty + ${i / 4 * 64 + i % 4}u;
     if (row < params.m) {
+      let line = first_c + row * params.ldc;
 #if STORE == 1
 #for j in 0..EACH / 4
       if (left + tx + ${j * 64}u < params.n) {
-        let at = (first_c + row * params.ldc + left + tx + ${j * 64}u) / 4u;
+        let at = (line + left + tx + ${j * 64}u) / 4u;
         var sum = vec4<i32>(c${i}_${4 * j}, c${i}_${4 * j + 1}, c${i}_${4 * j + 2}, c${i}_${4 * j + 3});
         if (params.adds != 0u) { sum += c[at]; }
         c[at] = sum;
@@ -189,15 +190,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
 #for j in 0..EACH
       if (left + tx + ${j / 4 * 64 + j % 4}u < params.n) {
-        let at = first_c + row * params.ldc + left + tx + ${j / 4 * 64 + j % 4}u;
+        let at = line + left + tx + ${j / 4 * 64 + j % 4}u;
 #if STORE == 2
         atomicAdd(&c[at], c${i}_${j});
 #else
-        if (params.adds != 0u) {
-          c[at] += c${i}_${j};
-        } else {
-          c[at] = c${i}_${j};
-        }
+        var sum = c${i}_${j};
+        if (params.adds != 0u) { sum += c[at]; }
+        c[at] = sum;
 #end
       }
 #end

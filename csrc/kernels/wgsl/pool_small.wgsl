@@ -9,7 +9,7 @@
 //! T: f32 f64 f16 bf16
 //! MAX: 0 1
 //! PLACES: 0 1
-//! ROWS: 1 4
+//! ROWS: 1
 //! PADDED: constant
 //! COUNTED: constant
 //! WINDOW1: constant

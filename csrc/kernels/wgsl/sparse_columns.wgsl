@@ -14,6 +14,8 @@
 //! LANES: constant
 //! GROUP: 256
 //! only: T != "f16" or COMPLEX == 0
+//! only: EACH == 1 or COMPLEX == 0 or (EACH == 2 and T == "f32")
+//! only: EACH <= 2 or T != "f64"
 #include "sparse_numbers.wgsl"
 @group(0) @binding(0) var<storage, read> offsets: array<u32>;
 @group(0) @binding(1) var<storage, read> columns: array<u32>;
