@@ -149,3 +149,33 @@ def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             plain.chat([{"role": "user", "content": "w1"}])
     assert main(["chat", str(tmp_path / "plain"), "--device", "cpu"]) == 2
     assert "has no chat template" in capsys.readouterr().err
+
+
+def test_bench(be: tilewright.Backend, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    decoder(tmp_path)
+    words = ["bench", "--model", str(tmp_path), "--device", be.device.id, "--prompt-tokens", "20"]
+    assert (
+        main([*words, "--tokens", "4", "--together", "2", "--json", str(tmp_path / "a.json")]) == 0
+    )
+    shown = capsys.readouterr().out
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert f"{found['step_launches']} launches" in shown and "2 x 20 tokens" in shown
+    layers = DECODERS["llama2"]["num_hidden_layers"]
+    assert 10 * layers < found["step_launches"] < 10 * layers + 12
+    for name in ("prefill_tokens_per_second", "decode_tokens_per_second", "share_of_bandwidth"):
+        assert found[name] > 0
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["together"] == 1
+
+
+def test_bench_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = FAMILIES["bert"]
+    tensors = random_tensors(np.random.default_rng(5), shapes(config))
+    write_encoder(tmp_path / "model", config, tensors)
+    for words, message in (
+        (["--model", str(tmp_path / "model")], "has an encoder"),
+        (["--model", str(tmp_path / "none")], "none"),
+        (["--model", "x", "--tokens", "1"], "--tokens is 1, expected at least 2"),
+    ):
+        assert main(["bench", "--device", "cpu", *words]) != 0
+        assert message in capsys.readouterr().err

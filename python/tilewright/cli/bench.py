@@ -1,4 +1,5 @@
-"""tilewright bench: every op on one device, checked against NumPy, then timed beside it.
+"""tilewright bench: every op on one device, checked against NumPy, then timed beside it, or with
+--model a decoder.
 
 The JSON has the keys `tilewright`, `date`, `device`, `versions`, `size`, `interrupted` and
 `results`. A result has `name`, `op`, `variant`, `group`, `dtype`, `shape`, `status` (ok, wrong,
@@ -19,13 +20,13 @@ from typing import Any
 
 import tilewright
 
-from . import environment, measure, table
+from . import bench_model, environment, measure, table
 from .catalog import CASES, FLOATS, SIZES, Case
 from .measure import Outcome
-from .options import FAILED, INTERRUPTED, OK, WrongUse, matching, names, seconds, unknown
+from .options import FAILED, INTERRUPTED, OK, WrongUse, matching, names, seconds, unknown, write
 from .terminal import Painter, Progress, width
 
-HELP = "every op on one device: checked against NumPy, timed, and compared with it"
+HELP = "every op on one device: checked against NumPy, timed, and compared with it; or a model"
 
 Job = tuple[Case, str]
 
@@ -61,9 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plot", metavar="FILE", help="draw the results into a PNG file")
     parser.add_argument("--list", action="store_true", help="name the ops and end")
+    bench_model.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.model is not None:
+        if arguments.json not in (None, "-"):
+            _check_folders([Path(arguments.json)])
+        return bench_model.run(arguments)
     jobs = _jobs(arguments.ops, arguments.dtypes)
     if arguments.list:
         print("\n".join(dict.fromkeys(case.name for case, _ in jobs)))
@@ -97,10 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.json == "-":
             sys.stdout.write(text)
         else:
-            _write(Path(arguments.json), text.encode())
+            write(Path(arguments.json), text.encode())
     if arguments.plot:
         if any(outcome.seconds for outcome in outcomes):
-            _write(Path(arguments.plot), plot.draw(report, outcomes))
+            write(Path(arguments.plot), plot.draw(report, outcomes))
         else:
             print(f"tilewright: no op was timed, {arguments.plot} not written", file=sys.stderr)
     if interrupted:
@@ -163,10 +169,3 @@ def _check_folders(files: Sequence[Path]) -> None:
     for path in files:
         if not path.parent.is_dir():
             raise WrongUse(f"cannot write {path}: {path.parent} is not a folder")
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise WrongUse(f"cannot write {path}: {error.strerror}") from error

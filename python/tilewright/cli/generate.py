@@ -57,10 +57,13 @@ def sampling(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in names}
 
 
-def load(arguments: argparse.Namespace, backend: tilewright.Backend) -> tilewright.models.Decoder:
+def load(
+    arguments: argparse.Namespace, backend: tilewright.Backend, cache_tokens: int | None = None
+) -> tilewright.models.Decoder:
     model = tilewright.models.load(
-        arguments.model, backend, arguments.weights, context=arguments.context
-    )
+        arguments.model, backend, arguments.weights, context=arguments.context,
+        cache_tokens=cache_tokens,
+    )  # fmt: skip
     if not isinstance(model, tilewright.models.Decoder):
         raise WrongUse(f"{arguments.model} has an encoder; tilewright embed is for those")
     return model

@@ -6,6 +6,7 @@ import argparse
 import difflib
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import NoReturn
 
 from .catalog import Case
@@ -56,3 +57,10 @@ def matching(patterns: Sequence[str], cases: Sequence[Case]) -> list[Case]:
             known = dict.fromkeys(name for case in cases for name in (case.op, case.name))
             raise unknown("op", pattern, known)
     return [case for case in cases if any(matches(case, pattern) for pattern in patterns)]
+
+
+def write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise WrongUse(f"cannot write {path}: {error.strerror}") from error

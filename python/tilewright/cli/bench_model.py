@@ -1,0 +1,142 @@
+"""tilewright bench --model: what a decoder makes a second, and what of the device that takes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tilewright
+from tilewright.models import Decoder
+from tilewright.models.decoders.cache import PAGE
+
+from .generate import load
+from .options import OK, WrongUse, write
+
+#: bytes that are summed to see how fast the device reads
+READ = 1 << 28
+TURNS = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model", metavar="MODEL",
+        help="instead of ops, the decoder of a Hugging Face folder or a GGUF file",
+    )  # fmt: skip
+    parser.add_argument(
+        "--weights", choices=("float32", "float16", "int8", "int4"),
+        help="of --model: what matrices are held as; default: as the files have them",
+    )  # fmt: skip
+    for name, default, meaning in (
+        ("prompt-tokens", 512, "of each prompt"),
+        ("tokens", 64, "made behind each"),
+        ("together", 1, "texts at a time"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=int, default=default, metavar="N",
+            help=f"of --model: {meaning}; default: %(default)s",
+        )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    for name, least in (("prompt_tokens", 1), ("tokens", 2), ("together", 1)):
+        given = getattr(arguments, name)
+        if given < least:
+            option = name.replace("_", "-")
+            raise WrongUse(f"--{option} is {given}, expected at least {least}")
+    arguments.context = arguments.prompt_tokens + arguments.tokens
+    with tilewright.init_backend(arguments.device) as backend:
+        start = time.perf_counter()
+        pages = -(-arguments.context // PAGE)
+        model = load(arguments, backend, cache_tokens=pages * PAGE * arguments.together)
+        backend.synchronize()
+        loading = time.perf_counter() - start
+        report = {"model": arguments.model, "device": backend.device.name, "load_seconds": loading}
+        report |= measured(model, arguments.prompt_tokens, arguments.tokens, arguments.together)
+    content = json.dumps(report, indent=2) + "\n"
+    if arguments.json == "-":
+        sys.stdout.write(content)
+        return OK
+    print(text(report))
+    if arguments.json:
+        write(Path(arguments.json), content.encode())
+    return OK
+
+
+def measured(model: Decoder, prompt: int, tokens: int, together: int) -> dict[str, Any]:
+    backend = model.device
+    rng = np.random.default_rng(0)
+    ends, model.ends = model.ends, frozenset()
+    vocabulary = model.logits([0]).shape[1]
+
+    def seconds(count: int) -> float:
+        # Others each time: what is kept of a prompt is not computed again.
+        prompts = rng.integers(0, vocabulary, (together, prompt)).tolist()
+        start = time.perf_counter()
+        model.generate(prompts, count)
+        return time.perf_counter() - start
+
+    def kernels(count: int) -> tuple[int, float]:
+        with backend.profile() as profile:
+            seconds(count)
+        return len(profile.records), sum(one.duration_ns for one in profile.records) * 1e-9
+
+    try:
+        seconds(2)
+        first = [seconds(1) for _ in range(TURNS)]
+        every = [seconds(tokens) for _ in range(TURNS)]
+        step = (statistics.median(every) - statistics.median(first)) / (tokens - 1)
+        more, less = kernels(3), kernels(2)
+    finally:
+        model.ends = ends
+    reads = bandwidth(backend)
+    return {
+        "dtype": model.weights.dtype.name,
+        "weight_bytes": model.weights.nbytes,
+        "prompt_tokens": prompt,
+        "tokens": tokens,
+        "together": together,
+        "prefill_tokens_per_second": prompt * together / statistics.median(first),
+        "decode_tokens_per_second": together / step,
+        "step_seconds": step,
+        "step_launches": more[0] - less[0],
+        "step_kernel_seconds": more[1] - less[1],
+        "read_bytes_per_second": reads,
+        "share_of_bandwidth": model.weights.nbytes / step / reads,
+    }
+
+
+def bandwidth(backend: tilewright.Backend) -> float:
+    """Bytes a second of a sum over many."""
+    x = tilewright.asarray(np.ones(READ // 4, np.float32), device=backend)
+    times = []
+    for _ in range(TURNS + 1):
+        with backend.profile() as profile:
+            float(tilewright.sum(x))
+        times.append(sum(one.duration_ns for one in profile.records))
+    return READ / (min(times) * 1e-9)
+
+
+def text(report: dict[str, Any]) -> str:
+    step = report["step_seconds"]
+    lines = [
+        f"{report['model']} on {report['device']}, weights of {report['weight_bytes'] / 1e9:.2f} GB, "
+        f"computed in {report['dtype']}, loaded in {report['load_seconds']:.2f} s",
+        f"prefill  {report['prefill_tokens_per_second']:10.1f} tokens/s   "
+        f"{report['together']} x {report['prompt_tokens']} tokens",
+        f"decode   {report['decode_tokens_per_second']:10.1f} tokens/s   "
+        f"{step * 1e3:.3f} ms a step of {report['together']}",
+        f"a step   {report['step_launches']:10d} launches   "
+        f"{report['step_kernel_seconds'] * 1e3:.3f} ms of kernels, "
+        f"{max(step - report['step_kernel_seconds'], 0) * 1e3:.3f} ms besides",
+        f"reads    {report['share_of_bandwidth'] * 100:10.1f} %          "
+        f"of the {report['read_bytes_per_second'] / 1e9:.1f} GB/s that a sum over "
+        f"{READ >> 20} MiB reaches",
+    ]
+    return "\n".join(lines)
