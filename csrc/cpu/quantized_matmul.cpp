@@ -1,6 +1,7 @@
 #include "core/ops/quantized_matmul.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "cpu/convert.hpp"
 #include "cpu/elements.hpp"
@@ -13,34 +14,43 @@ namespace tilewright::cpu {
 namespace {
 
 constexpr auto group = static_cast<std::size_t>(quant_group);
-/// Rows of x that each row of weights is multiplied by as soon as it is decoded.
-constexpr std::size_t few = 8;
+/// Rows of x that each row of weights is multiplied by as it is decoded, so many at once.
+constexpr std::size_t few = 8, at_once = 4;
 /// The block of a larger product: its panels stay in the cache.
 constexpr Size block_m = 256, block_n = 128, block_k = 256;
 
 template <class T>
-void multiply_few(const QuantizedMatmulRequest& r) {
-  constexpr std::size_t depth = 1024;
+void multiply_few(const QuantizedMatmulRequest& r, MemoryPool& pool) {
   const auto m = static_cast<std::size_t>(r.m), k = static_cast<std::size_t>(r.k);
-  const auto ldx = static_cast<std::size_t>(r.ldx), ldy = static_cast<std::size_t>(r.ldy);
+  const auto ldy = static_cast<std::size_t>(r.ldy);
   const PackedWeights from = packed_weights(r.packed, r.format, r.n * (r.k / quant_group));
-  const T* const x = data<T>(r.x);
   T* const y = data<T>(r.y);
-  parallel_for(static_cast<std::size_t>(r.n), element_grain / k + 1,
-               [&](std::size_t begin, std::size_t end) {
-                 float values[depth], products[few];
-                 for (std::size_t row = begin; row < end; ++row) {
-                   float sums[few] = {};
-                   for (std::size_t j = 0; j < k; j += depth) {
-                     const std::size_t part = std::min(depth, k - j);
-                     quantized_table().decode(r.format, from, (row * k + j) / group, part / group,
-                                              values);
-                     row_kernels<T>().dot_rows(x + j, m, ldx, values, part, 1, products);
-                     for (std::size_t i = 0; i < m; ++i) sums[i] += products[i];
+  const auto multiply = [&](const float* x, std::size_t ldx) {
+    parallel_for(static_cast<std::size_t>(r.n), element_grain / k + 1,
+                 [&](std::size_t begin, std::size_t end) {
+                   float sums[few];
+                   for (std::size_t row = begin; row < end; ++row) {
+                     for (std::size_t i = 0; i < m; i += at_once) {
+                       quantized_table().dot(r.format, from, row * k / group, k / group,
+                                             x + i * ldx, ldx, std::min(at_once, m - i), sums + i);
+                     }
+                     for (std::size_t i = 0; i < m; ++i) {
+                       from_float32(sums + i, y + i * ldy + row, 1);
+                     }
                    }
-                   for (std::size_t i = 0; i < m; ++i) from_float32(sums + i, y + i * ldy + row, 1);
-                 }
-               });
+                 });
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    multiply(data<T>(r.x), static_cast<std::size_t>(r.ldx));
+  } else {
+    OpScratch all(pool, "quantized_matmul", Scratch::rounded(m * k));
+    Scratch scratch(all);
+    float* const x = scratch.take(m * k);
+    for (std::size_t i = 0; i < m; ++i) {
+      to_float32(data<T>(r.x) + static_cast<Size>(i) * r.ldx, x + i * k, k);
+    }
+    multiply(x, k);
+  }
 }
 
 template <class T>
@@ -89,7 +99,7 @@ void multiply_blocks(const QuantizedMatmulRequest& r, MemoryPool& pool) {
 
 void CpuBackend::do_quantized_matmul(const QuantizedMatmulRequest& r) {
   with_element_type(r.dtype, [&]<class T>(T) {
-    if (static_cast<std::size_t>(r.m) <= few) return multiply_few<T>(r);
+    if (static_cast<std::size_t>(r.m) <= few) return multiply_few<T>(r, *memory_);
     multiply_blocks<T>(r, *memory_);
   });
 }

@@ -17,6 +17,9 @@ struct QuantizedTable {
   /// The values of `count` groups from `first` on.
   void (*decode)(QuantFormat format, const PackedWeights& from, std::size_t first,
                  std::size_t count, float* values);
+  /// What `count` groups give with each of one to four rows of x.
+  void (*dot)(QuantFormat format, const PackedWeights& from, std::size_t first, std::size_t count,
+              const float* x, std::size_t stride, std::size_t rows, float* output);
 };
 
 /// The table for usable_isa().
