@@ -36,20 +36,43 @@ LONG = {
     "short_factor": [1.0 + 0.1 * i for i in range(8)],
     "long_factor": [2.0 + 0.5 * i for i in range(8)],
 }  # fmt: skip
+YARN = {
+    "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "beta_fast": 8,
+    "original_max_position_embeddings": 64,
+}  # fmt: skip
+LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 3.0}
+KINDS = {
+    "full_attention": {"rope_type": "linear", "rope_theta": 50000.0, "factor": 8.0},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 300.0},
+}
+GRANITE = {
+    "embedding_multiplier": 6.0, "attention_multiplier": 0.2, "residual_multiplier": 0.4,
+    "logits_scaling": 3.0,
+}  # fmt: skip
 DECODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "llama": ("LlamaConfig", "LlamaForCausalLM", {}),
     "llama, scaled": (
         "LlamaConfig", "LlamaForCausalLM", {"rope_parameters": LLAMA3, "tie_word_embeddings": True},
     ),
+    "llama, linear": ("LlamaConfig", "LlamaForCausalLM", {"rope_parameters": LINEAR}),
+    "granite": ("GraniteConfig", "GraniteForCausalLM", GRANITE),
     "mistral": ("MistralConfig", "MistralForCausalLM", {"sliding_window": 9}),
     "qwen2": ("Qwen2Config", "Qwen2ForCausalLM", {}),
     "qwen3": ("Qwen3Config", "Qwen3ForCausalLM", {"head_dim": 24}),
+    "qwen3, yarn": (
+        "Qwen3Config", "Qwen3ForCausalLM",
+        {"head_dim": 24, "max_position_embeddings": 64, "rope_parameters": YARN},
+    ),
+    "gemma": ("GemmaConfig", "GemmaForCausalLM", {"head_dim": 24}),
     "gemma2": (
         "Gemma2Config", "Gemma2ForCausalLM",
         {**GEMMA, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 8.0,
          "attn_implementation": "eager"},
     ),
     "gemma3": ("Gemma3TextConfig", "Gemma3ForCausalLM", GEMMA),
+    "gemma3, scaled": (
+        "Gemma3TextConfig", "Gemma3ForCausalLM", {**GEMMA, "rope_parameters": KINDS},
+    ),
     "phi3": ("Phi3Config", "Phi3ForCausalLM", {"sliding_window": None}),
     "phi3, scaled": (
         "Phi3Config", "Phi3ForCausalLM",
@@ -64,6 +87,13 @@ ENCODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "ModernBertConfig", "ModernBertModel",
         {"local_attention": 8, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1,
          "sep_token_id": 2},
+    ),
+    "modernbert, bases": (
+        "ModernBertConfig", "ModernBertModel",
+        {"local_attention": 8, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1,
+         "sep_token_id": 2, "rope_parameters": {
+             "full_attention": {"rope_type": "default", "rope_theta": 900.0},
+             "sliding_attention": {"rope_type": "default", "rope_theta": 70.0}}},
     ),
 }  # fmt: skip
 

@@ -29,13 +29,19 @@ ACTIVATIONS: dict[str, Any] = {
 
 
 def steps_of(config: Mapping[str, Any], theta: float, rotary: int) -> tuple[Any, float]:
+    """By the formulas of their papers, one element at a time."""
     steps = np.array([theta ** (-2 * i / rotary) for i in range(rotary // 2)])
-    scaling = config.get("rope_scaling")
-    if not scaling:
+    scaling = config.get("rope_scaling") or config.get("rope_parameters")
+    kind = scaling and (scaling.get("rope_type") or scaling.get("type"))
+    if not scaling or kind == "default":
         return steps, 1.0
-    kind = scaling["rope_type"]
     if kind == "linear":
         return steps / scaling["factor"], 1.0
+    if kind == "dynamic":
+        longer = max(config["context"], config["max_position_embeddings"])
+        stretch = scaling["factor"] * longer / config["max_position_embeddings"]
+        base = theta * (stretch - scaling["factor"] + 1) ** (rotary / (rotary - 2))
+        return np.array([base ** (-2 * i / rotary) for i in range(rotary // 2)]), 1.0
     if kind == "llama3":
         trained = scaling["original_max_position_embeddings"]
         low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
@@ -50,11 +56,45 @@ def steps_of(config: Mapping[str, Any], theta: float, rotary: int) -> tuple[Any,
                 share = (trained / length - low) / (high - low)
                 made.append((1 - share) * step / scaling["factor"] + share * step)
         return np.array(made), 1.0
+    if kind == "yarn":
+        return yarn_steps(scaling, theta, rotary, steps)
     trained = config["original_max_position_embeddings"]
     is_long = config["context"] > trained
     factors = np.array(scaling["long_factor" if is_long else "short_factor"])
-    stretch = config["max_position_embeddings"] / trained
-    return steps / factors, math.sqrt(1 + math.log(stretch) / math.log(trained))
+    stretch = scaling.get("factor", config["max_position_embeddings"] / trained)
+    grown = math.sqrt(1 + math.log(stretch) / math.log(trained)) if stretch > 1 else 1.0
+    return steps / factors, scaling.get("attention_factor", grown)
+
+
+def yarn_steps(
+    scaling: Mapping[str, Any], theta: float, rotary: int, steps: Any
+) -> tuple[Any, float]:
+    """Elements that turn often within what was trained stay, those that turn less than once are
+    stretched, and between them it goes over in a line."""
+    trained, factor = scaling["original_max_position_embeddings"], scaling["factor"]
+
+    def element(turns: float) -> float:
+        return rotary * math.log(trained / (turns * 2 * math.pi)) / (2 * math.log(theta))
+
+    first = element(scaling.get("beta_fast", 32))
+    last = element(scaling.get("beta_slow", 1))
+    if scaling.get("truncate", True):
+        first, last = math.floor(first), math.ceil(last)
+    first, last = max(first, 0), min(last, rotary - 1)
+    made = []
+    for i, step in enumerate(steps):
+        ramp = min(max((i - first) / ((last - first) or 0.001), 0.0), 1.0)
+        made.append(step * (1 - ramp) + step / factor * ramp)
+
+    def grown(by: float) -> float:
+        return 0.1 * by * math.log(factor) + 1 if factor > 1 else 1.0
+
+    attention = scaling.get("attention_factor")
+    if attention is None:
+        attention = grown(1)
+        if scaling.get("mscale") and scaling.get("mscale_all_dim"):
+            attention = grown(scaling["mscale"]) / grown(scaling["mscale_all_dim"])
+    return np.array(made), attention
 
 
 def turned(x: Any, steps: Any, factor: float) -> Any:
@@ -83,9 +123,12 @@ def logits(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> Any:
     """Of each place, [tokens, vocabulary]."""
     family, eps = config["model_type"], config["rms_norm_eps"]
     is_gemma = family.startswith("gemma")
+    norms_halves = family in ("gemma2", "gemma3_text")
+    residual = config.get("residual_multiplier", 1.0)
     heads, kv = config["num_attention_heads"], config["num_key_value_heads"]
     head = config.get("head_dim", config["hidden_size"] // heads)
-    act = ACTIVATIONS[config.get("hidden_activation", config.get("hidden_act"))]
+    act = ACTIVATIONS[config.get("hidden_activation") or config["hidden_act"]]
+    act = gelu_tanh if family == "gemma" else act
     rotary = int(head * config.get("partial_rotary_factor", 1.0))
     rows = len(tokens)
 
@@ -97,7 +140,9 @@ def logits(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> Any:
         return product + w[f"{name}.bias"] if f"{name}.bias" in w else product
 
     x = w["model.embed_tokens.weight"][list(tokens)]
-    x = x * math.sqrt(config["hidden_size"]) if is_gemma else x
+    x = x * (
+        math.sqrt(config["hidden_size"]) if is_gemma else config.get("embedding_multiplier", 1)
+    )
     for i, window in enumerate(windows_of(config)):
         of = f"model.layers.{i}"
         normed = rms(x, weigh(f"{of}.input_layernorm.weight"), eps)
@@ -110,13 +155,14 @@ def logits(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> Any:
         if family in ("qwen3", "gemma3_text"):
             q = rms(q, weigh(f"{of}.self_attn.q_norm.weight"), eps)
             k = rms(k, weigh(f"{of}.self_attn.k_norm.weight"), eps)
-        theta = config["rope_theta"]
+        theta = config.get("rope_parameters", {}).get("rope_theta", config["rope_theta"])
         steps, factor = steps_of(config, theta, rotary)
         if family == "gemma3_text" and window is not None:
             local = {key: one for key, one in config.items() if key != "rope_scaling"}
             steps, factor = steps_of(local, config["rope_local_base_freq"], rotary)
         q, k = turned(q, steps, factor), turned(k, steps, factor)
-        scale = config["query_pre_attn_scalar"] ** -0.5 if is_gemma else head**-0.5
+        scale = config["query_pre_attn_scalar"] ** -0.5 if norms_halves else head**-0.5
+        scale = config.get("attention_multiplier", scale)
         mixed = np.zeros((rows, heads, head))
         for h in range(heads):
             scores = q[:, h] @ k[:, h * kv // heads].T * scale
@@ -126,22 +172,22 @@ def logits(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> Any:
             hidden = (away < 0) | (away >= (window or rows))
             mixed[:, h] = softmax(np.where(hidden, -np.inf, scores)) @ v[:, h * kv // heads]
         out = linear(mixed.reshape(rows, -1), f"{of}.self_attn.o_proj")
-        if is_gemma:
+        if norms_halves:
             x = x + rms(out, weigh(f"{of}.post_attention_layernorm.weight"), eps)
             inner = rms(x, weigh(f"{of}.pre_feedforward_layernorm.weight"), eps)
         else:
-            x = x + out
-            inner = rms(x, w[f"{of}.post_attention_layernorm.weight"], eps)
+            x = x + out * residual
+            inner = rms(x, weigh(f"{of}.post_attention_layernorm.weight"), eps)
         if family == "phi3":
             gate, up = np.split(linear(inner, f"{of}.mlp.gate_up_proj"), 2, axis=-1)
         else:
             gate, up = (linear(inner, f"{of}.mlp.{one}_proj") for one in ("gate", "up"))
         outer = linear(act(gate) * up, f"{of}.mlp.down_proj")
-        if is_gemma:
+        if norms_halves:
             outer = rms(outer, weigh(f"{of}.post_feedforward_layernorm.weight"), eps)
-        x = x + outer
+        x = x + outer * residual
     x = rms(x, weigh("model.norm.weight"), eps)
     last = w.get("lm_head.weight", w["model.embed_tokens.weight"])
     cap = config.get("final_logit_softcapping")
-    found = x @ last.T
+    found = x @ last.T / config.get("logits_scaling", 1.0)
     return np.tanh(found / cap) * cap if cap else found

@@ -195,6 +195,16 @@ DECODERS: dict[str, dict[str, Any]] = {
             "original_max_position_embeddings": 64,
         },
     },
+    "dynamic": {
+        **DECODER, "model_type": "llama", "max_position_embeddings": 100,
+        "rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 5000.0},
+    },
+    "yarn": {
+        **DECODER, "model_type": "qwen3", "head_dim": 24, "max_position_embeddings": 64,
+        "rope_scaling": {
+            "type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "beta_fast": 8,
+        },
+    },
     "linear": {
         **DECODER, "model_type": "llama", "attention_bias": True, "mlp_bias": True,
         "rope_scaling": {"rope_type": "linear", "factor": 2.0},
@@ -202,6 +212,11 @@ DECODERS: dict[str, dict[str, Any]] = {
     "mistral": {**DECODER, "model_type": "mistral", "sliding_window": 9},
     "qwen2": {**DECODER, "model_type": "qwen2", "use_sliding_window": False, "sliding_window": 4},
     "qwen3": {**DECODER, "model_type": "qwen3", "head_dim": 24},
+    "granite": {
+        **DECODER, "model_type": "granite", "embedding_multiplier": 6.0,
+        "attention_multiplier": 0.2, "residual_multiplier": 0.4, "logits_scaling": 3.0,
+    },
+    "gemma": {**GEMMA, "model_type": "gemma", "hidden_activation": None, "hidden_act": "gelu"},
     "gemma2": {
         **GEMMA, "model_type": "gemma2", "attn_logit_softcapping": 5.0,
         "final_logit_softcapping": 8.0,
@@ -236,7 +251,7 @@ def decoder_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     for i in range(config["num_hidden_layers"]):
         of = f"model.layers.{i}"
         norms = ["input_layernorm", "post_attention_layernorm"]
-        if family.startswith("gemma"):
+        if family in ("gemma2", "gemma3_text"):
             norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
         found |= {f"{of}.{name}.weight": (h,) for name in norms}
         linears = {"self_attn.o_proj": (h, heads * head), "mlp.down_proj": (h, inner)}

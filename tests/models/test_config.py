@@ -48,9 +48,9 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert (model.heads, model.key_value_heads, model.head_dim) == (4, 2, 16)
     assert (model.intermediate_size, model.max_positions) == (128, 2048)
     assert (model.activation, model.dtype) == ("silu", "bfloat16")
-    assert (model.norm_eps, model.rope_theta) == (1e-5, 10000.0)
-    assert isinstance(model.rope_theta, float)
-    scaling = model.rope_scaling
+    assert (model.norm_eps, model.rope.theta) == (1e-5, 10000.0)
+    assert isinstance(model.rope.theta, float)
+    scaling = model.rope.scaling
     assert scaling is not None and (scaling.kind, scaling.factor) == ("llama3", 8.0)
     assert scaling.original_max_positions == 8192
     assert (model.tie_word_embeddings, model.attention_bias, model.mlp_bias) == (False, False, None)
@@ -97,18 +97,18 @@ def test_names_of_gpt2(tmp_path: Path) -> None:
     model = folder(tmp_path, **{"config.json": config}).model
     assert (model.hidden_size, model.layers, model.heads, model.head_dim) == (768, 12, 12, 64)
     assert (model.max_positions, model.intermediate_size, model.norm_eps) == (1024, None, 1e-5)
-    assert (model.activation, model.rope_scaling, model.key_value_heads) == ("gelu_new", None, 12)
+    assert (model.activation, model.rope.scaling, model.key_value_heads) == ("gelu_new", None, 12)
 
 
 def test_newer_names_of_rotations(tmp_path: Path) -> None:
     rope = {"rope_type": "default", "rope_theta": 500000.0}
     config = FOLDER["config.json"] | {"rope_theta": None, "rope_scaling": None}
     model = folder(tmp_path, **{"config.json": config | {"rope_parameters": rope}}).model
-    assert (model.rope_theta, model.rope_scaling) == (500000.0, None)
+    assert (model.rope.theta, model.rope.scaling) == (500000.0, None)
     rope = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4}
     model = folder(tmp_path, **{"config.json": config | {"rope_parameters": rope}}).model
-    assert model.rope_scaling is not None and model.rope_scaling.kind == "yarn"
-    assert (model.rope_theta, model.rope_scaling.factor) == (1e6, 4.0)
+    assert model.rope.scaling is not None and model.rope.scaling.kind == "yarn"
+    assert (model.rope.theta, model.rope.scaling.factor) == (1e6, 4.0)
 
 
 def test_templates_in_a_file(tmp_path: Path) -> None:

@@ -106,8 +106,9 @@ def _gguf(
             )
             template = Chat(path, words.chat_template, bos, eos)
         return _made(
-            gguf.renamed(tensors), shape, "model.", Tokenizer(words.tokenizer), words.end_ids,
-            template, Path(path).name, device, weights, context, cache_tokens, progress,
+            gguf.renamed(tensors, shape), shape, "model.", Tokenizer(words.tokenizer),
+            words.end_ids, template, Path(path).name, device, weights, context, cache_tokens,
+            progress,
         )  # fmt: skip
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from tilewright.models.decoders.gguf_rope import turns_of
+from tilewright.models.decoders.rotations import reach
 from tilewright.models.decoders.shape import Shape
-from tilewright.models.files.config import RopeScaling
 from tilewright.models.files.errors import fail
 from tilewright.models.files.fields import Fields
 from tilewright.models.files.tensors import StoredTensors
@@ -16,7 +16,25 @@ from tilewright.models.files.tensors import StoredTensors
 if TYPE_CHECKING:
     from tilewright.models.files.gguf import GgufTensors
 
-FAMILIES = ("llama", "qwen2", "qwen3")
+#: what a folder's model_type would be, by the architecture of a file
+FAMILIES = {
+    "llama": "llama",
+    "qwen2": "qwen2",
+    "qwen3": "qwen3",
+    "gemma": "gemma",
+    "gemma2": "gemma2",
+    "gemma3": "gemma3_text",
+    "phi3": "phi3",
+    "granite": "granite",
+}
+# The converter lays their rows so that what is turned together lies side by side.
+NEIGHBOURS = ("llama", "granite")
+# Of which layers one in so many has no window.
+WHOLE_EVERY = {"gemma2": 2, "gemma3": 6}
+# Windows of all layers.
+WINDOWED = ("llama", "phi3")
+# Whose scores are not scaled by a head's size, and no key says so: by their layers.
+OWN_SCALE = {("gemma2", 46), ("gemma3", 62)}
 
 NAMES = {
     "token_embd": "model.embed_tokens",
@@ -28,6 +46,7 @@ LAYER_NAMES = {
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
     "attn_v": "self_attn.v_proj",
+    "attn_qkv": "self_attn.qkv_proj",
     "attn_output": "self_attn.o_proj",
     "attn_q_norm": "self_attn.q_norm",
     "attn_k_norm": "self_attn.k_norm",
@@ -36,17 +55,28 @@ LAYER_NAMES = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+# Of those with norms behind each half.
+OUTER_NORMS = {
+    "post_attention_norm": "post_attention_layernorm",
+    "ffn_norm": "pre_feedforward_layernorm",
+    "post_ffw_norm": "post_feedforward_layernorm",
+}
 LAYER = re.compile(r"blk\.([0-9]+)\.(\w+)\.(weight|bias)")
 
 
-def renamed(tensors: GgufTensors) -> StoredTensors:
+def renamed(tensors: GgufTensors, shape: Shape) -> StoredTensors:
     """The same tensors by the other names; those that have none there are left out."""
+    names = dict(LAYER_NAMES)
+    if shape.norms_halves:
+        names |= OUTER_NORMS
+    if shape.is_fused:
+        names["ffn_up"] = "mlp.gate_up_proj"
     found = {}
     for name, tensor in tensors.items():
         of_layer = LAYER.fullmatch(name)
         base, _, kind = name.rpartition(".")
-        if of_layer is not None and of_layer[2] in LAYER_NAMES:
-            found[f"model.layers.{of_layer[1]}.{LAYER_NAMES[of_layer[2]]}.{of_layer[3]}"] = tensor
+        if of_layer is not None and of_layer[2] in names:
+            found[f"model.layers.{of_layer[1]}.{names[of_layer[2]]}.{of_layer[3]}"] = tensor
         elif base in NAMES:
             found[f"{NAMES[base]}.{kind}"] = tensor
     return StoredTensors(tensors.name, found, tensors.files)
@@ -54,12 +84,15 @@ def renamed(tensors: GgufTensors) -> StoredTensors:
 
 def shape_of(tensors: GgufTensors) -> Shape:
     fields = Fields(tensors.files[0], tensors.metadata)
-    family = fields.string("general.architecture", choices=FAMILIES)
+    family = fields.string("general.architecture", choices=tuple(FAMILIES))
 
     def integer(key: str, low: int, high: int, default: int | None = None) -> int:
         if default is None:
             return fields.integer(f"{family}.{key}", low, high)
         return fields.integer(f"{family}.{key}", low, high, default)
+
+    def real(key: str, low: float, high: float, default: float) -> float:
+        return fields.real(f"{family}.{key}", low, high, default)
 
     hidden = integer("embedding_length", 1, 1 << 20)
     heads = integer("attention.head_count", 1, 4096)
@@ -69,16 +102,22 @@ def shape_of(tensors: GgufTensors) -> Shape:
     if f"{family}.attention.key_length" not in fields and hidden % heads:
         fields.fail(f"{family}.attention.head_count", f"a divisor of {hidden}, the size of a row")
     head = integer("attention.key_length", 1, 1 << 16, hidden // heads)
-    rotary = integer("rope.dimension_count", 2, head, head)
-    if rotary % 2:
-        fields.fail(f"{family}.rope.dimension_count", "an even number")
+    if integer("attention.value_length", 1, 1 << 16, head) != head:
+        fields.fail(f"{family}.attention.value_length", f"{head}, which keys have")
+    if integer("expert_count", 0, 1 << 16, 0):
+        fields.fail(f"{family}.expert_count", "0: mixtures of experts are not made")
     words = tensors.tensor("token_embd.weight")
     if len(words.shape) != 2:
         fail(words.file, f"tensor 'token_embd.weight' has shape {words.shape}, expected two axes")
     layers = integer("block_count", 1, 4096)
-    longest = integer("context_length", 1, 1 << 30)
+    positions = integer("context_length", 1, 1 << 30)
+    turns, window_turns = turns_of(fields, family, tensors, head, positions)
+    scale = head**-0.5
+    if (family, layers) in OWN_SCALE:
+        scale = (hidden / heads) ** -0.5
+    is_gemma, is_granite = family.startswith("gemma"), family == "granite"
     return Shape(
-        family=family,
+        family=FAMILIES[family],
         layers=layers,
         hidden=hidden,
         heads=heads,
@@ -86,50 +125,40 @@ def shape_of(tensors: GgufTensors) -> Shape:
         head=head,
         inner=integer("feed_forward_length", 1, 1 << 20),
         vocabulary=words.shape[0],
-        longest=longest,
+        longest=positions if family == "gemma3" else reach(turns.scaling, positions),
         eps=fields.real(f"{family}.attention.layer_norm_rms_epsilon", 0.0, 1.0),
-        activation="silu",
-        theta=fields.real(f"{family}.rope.freq_base", 1.0, 1e12, 10000.0),
-        scaling=_scaling(fields, family, tensors, rotary),
-        trained=longest,
-        rotary=rotary,
-        scale=head**-0.5,
-        windows=(None,) * layers,
-        window_theta=1.0,
-        score_cap=0.0,
-        logit_cap=0.0,
+        activation="gelu_pytorch_tanh" if is_gemma else "silu",
+        turns=turns,
+        window_turns=window_turns,
+        scale=real("attention.scale", 0.0, 1e9, 0.0) or scale,
+        windows=_windows(fields, family, layers),
+        score_cap=real("attn_logit_softcapping", 0.0, 1e6, 0.0),
+        logit_cap=real("final_logit_softcapping", 0.0, 1e6, 0.0),
         ties="output.weight" not in tensors,
-        input_bias="blk.0.attn_q.bias" in tensors,
+        input_bias="blk.0.attn_q.bias" in tensors or "blk.0.attn_qkv.bias" in tensors,
         output_bias="blk.0.attn_output.bias" in tensors,
-        inner_bias="blk.0.ffn_gate.bias" in tensors,
-        # The converter lays llama's rows so that pairs are neighbours.
-        pairing="neighbours" if family == "llama" else "halves",
+        inner_bias="blk.0.ffn_up.bias" in tensors,
+        word_scale=math.sqrt(hidden) if is_gemma else real("embedding_scale", 1e-9, 1e9, 1.0),
+        residual_scale=real("residual_scale", 1e-9, 1e9, 1.0),
+        logit_scale=1 / real("logit_scale", 1e-9, 1e9, 1.0) if is_granite else 1.0,
+        pairing="neighbours" if family in NEIGHBOURS else "halves",
     )
 
 
-def _scaling(fields: Fields, family: str, tensors: GgufTensors, rotary: int) -> RopeScaling | None:
-    key = f"{family}.rope.scaling"
-    kind = fields.string(f"{key}.type", "none")
-    factors: tuple[float, ...] = ()
-    if "rope_freqs.weight" in tensors:
-        held = tensors.tensor("rope_freqs.weight", (rotary // 2,)).array().astype(np.float64)
-        if not (np.isfinite(held).all() and (held > 0).all()):
-            fail(tensors.name, "tensor 'rope_freqs.weight' has numbers that are not above 0")
-        factors, kind = tuple(held.tolist()), "longrope"
-    if kind == "none":
-        return None
-    if kind not in ("linear", "longrope"):
-        fields.fail(f"{key}.type", "linear or none")
-    factor = fields.real(f"{key}.factor", 1e-3, 1e6, 1.0)
-    return RopeScaling(
-        kind=kind,
-        factor=factor,
-        low_freq_factor=1.0,
-        high_freq_factor=4.0,
-        original_max_positions=None,
-        attention_factor=1.0,
-        beta_fast=32.0,
-        beta_slow=1.0,
-        short_factor=factors,
-        long_factor=factors,
-    )
+def _windows(fields: Fields, family: str, layers: int) -> tuple[int | None, ...]:
+    """Which layers see so many tokens alone."""
+    key = f"{family}.attention.sliding_window"
+    size = fields.integer(key, 0, 1 << 30, 4096 if family == "gemma2" else 0)
+    if not size or family not in (*WHOLE_EVERY, *WINDOWED):
+        return (None,) * layers
+    if family in WINDOWED:
+        return (size,) * layers
+    key = f"{key}_pattern"
+    said = fields.values.get(key)
+    if said is None or type(said) is int:
+        every = fields.integer(key, 1, 4096, WHOLE_EVERY[family])
+        return tuple(size if (layer + 1) % every else None for layer in range(layers))
+    kinds = getattr(said, "tolist", lambda: None)()
+    if not isinstance(kinds, list) or len(kinds) != layers or {*kinds} - {True, False}:
+        fields.fail(key, f"a number, or whether there is a window of each of {layers} layers")
+    return tuple(size if has else None for has in kinds)

@@ -44,7 +44,7 @@ def names_of(shape: Shape, prefix: str, layer: int) -> LayerNames:
     if shape.is_fused:
         inputs, gates = (f"{of}.self_attn.qkv_proj",), (f"{of}.mlp.gate_up_proj",)
     norms = ["input_layernorm", "post_attention_layernorm"]
-    if shape.is_gemma:
+    if shape.norms_halves:
         norms += ["pre_feedforward_layernorm", "post_feedforward_layernorm"]
     return LayerNames(
         inputs, f"{of}.self_attn.o_proj", gates, f"{of}.mlp.down_proj",
@@ -131,24 +131,25 @@ class Layers:
         self.names = [names_of(shape, prefix, layer) for layer in range(shape.layers)]
         self.words: Any = weights[f"{prefix}embed_tokens.weight"]
         self.last: Any = self.words if shape.ties else weights["lm_head.weight"]
+        every = [shape.turns if one is None else shape.window_turns for one in shape.windows]
         made = {
-            window: tuple(
+            turns: tuple(
                 asarray(one, device=weights.backend).astype(weights.dtype)
-                for one in tables(shape, context, window=window)
+                for one in tables(turns, context)
             )
-            for window in {one is not None for one in shape.windows}
+            for turns in set(every)
         }
-        self.turns = [made[one is not None] for one in shape.windows]
+        self.turns = [made[one] for one in every]
         self.norms: dict[str, Array] = {}
 
     def _weight(self, name: str) -> Array:
-        """Of a norm: Gemma's weigh by one more than what its files have."""
-        if not self.shape.is_gemma:
+        """Of a norm: Gemma's weigh by one more than what its folders have."""
+        if not self.shape.norm_bias:
             plain: Any = self.weights[name]
             return cast("Array", plain)
         if name not in self.norms:
             held: Any = self.weights[name]
-            self.norms[name] = (held + 1).copy()
+            self.norms[name] = (held + self.shape.norm_bias).copy()
         return self.norms[name]
 
     def _linear(self, x: Array, names: tuple[str, ...], bias: bool) -> Array:
@@ -168,14 +169,18 @@ class Layers:
         normed = rms_norm(x, shape.hidden, self._weight(self.names[0].norms[0]), shape.eps)
         for layer, n in enumerate(self.names):
             mixed = self._linear(self._attend(normed, step, layer), (n.output,), shape.output_bias)
-            inner_norm = n.norms[2 if shape.is_gemma else 1]
-            if shape.is_gemma:
+            inner_norm = n.norms[2 if shape.norms_halves else 1]
+            if shape.norms_halves:
                 mixed = rms_norm(mixed, shape.hidden, self._weight(n.norms[1]), shape.eps)
+            if shape.residual_scale != 1:
+                mixed = mixed * shape.residual_scale
             normed, x = add_rms_norm(mixed, x, shape.hidden, self._weight(inner_norm), shape.eps)
             both = self._linear(normed, n.gates, shape.inner_bias)
             outer = self._linear(gated(shape.activation, both), (n.outer,), shape.inner_bias)
-            if shape.is_gemma:
+            if shape.norms_halves:
                 outer = rms_norm(outer, shape.hidden, self._weight(n.norms[3]), shape.eps)
+            if shape.residual_scale != 1:
+                outer = outer * shape.residual_scale
             following = f"{self.prefix}norm.weight"
             if layer + 1 < shape.layers:
                 following = self.names[layer + 1].norms[0]
@@ -185,6 +190,8 @@ class Layers:
     def logits(self, states: Array) -> Array:
         """Of the next token, [rows, vocabulary], in float32."""
         found: Array = (states @ self.last.T).astype(np.float32, copy=False)
+        if self.shape.logit_scale != 1:
+            found = found * self.shape.logit_scale
         cap = self.shape.logit_cap
         return tanh(found / cap) * cap if cap else found
 
@@ -200,7 +207,7 @@ class Layers:
         backend = normed.backend
         turned = backend.rope(
             turning.transpose(1, 0, 2)[None], cos, sin, positions=step.places[None],
-            rotary_dim=shape.rotary, pairing=shape.pairing,
+            rotary_dim=shape.turns.rotary, pairing=shape.pairing,
             out=three[:, :both].transpose(1, 0, 2)[None],
         )[0].transpose(1, 0, 2)  # fmt: skip
         self.cache.write(layer, step.slots, three[:, shape.heads :])

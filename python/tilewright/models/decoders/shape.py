@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.models.activations import ACTIVATIONS
+from tilewright.models.decoders.rotations import Turns, reach
+from tilewright.models.files.config import DEFAULT_POSITIONS
+from tilewright.models.files.rope import SLIDING, Rope, has_kinds, rope_of
 
 if TYPE_CHECKING:
-    from tilewright.models.files.config import ModelConfig, RopeScaling
+    from tilewright.models.files.config import ModelConfig
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text", "phi3")
+FAMILIES = (
+    "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "granite",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,18 +34,13 @@ class Shape:
     longest: int
     eps: float
     activation: str
-    theta: float
-    scaling: RopeScaling | None
-    trained: int
-    """Places before they were stretched."""
-    rotary: int
-    """How many elements of a head are turned."""
+    turns: Turns
+    window_turns: Turns
+    """Of layers with a window."""
     scale: float
     """What scores are multiplied by."""
     windows: tuple[int | None, ...]
     """Of each layer, how many tokens up to its own a query sees."""
-    window_theta: float
-    """The base of the turns in layers with a window."""
     score_cap: float
     logit_cap: float
     ties: bool
@@ -48,14 +48,19 @@ class Shape:
     input_bias: bool
     output_bias: bool
     inner_bias: bool
+    norm_bias: float = 0.0
+    """What norms weigh by beside the weights of the file."""
+    word_scale: float = 1.0
+    residual_scale: float = 1.0
+    """What both halves of a layer are multiplied by before they are added."""
+    logit_scale: float = 1.0
     pairing: str = "halves"
     """Which elements of a head are turned together."""
 
     @property
-    def is_gemma(self) -> bool:
-        """Norms weigh by 1 + weight and stand behind each half of a layer too, and the words are
-        made larger."""
-        return self.family.startswith("gemma")
+    def norms_halves(self) -> bool:
+        """Whether norms stand behind each half of a layer too."""
+        return self.family in ("gemma2", "gemma3_text")
 
     @property
     def norms_heads(self) -> bool:
@@ -66,38 +71,26 @@ class Shape:
         """Whether the file has queries, keys and values in one matrix, and both gates."""
         return self.family == "phi3"
 
-    @property
-    def word_scale(self) -> float:
-        return math.sqrt(self.hidden) if self.is_gemma else 1.0
-
 
 def shape_of(config: ModelConfig, ties: bool) -> Shape:
     """`ties` says whether the words' table is the last matrix too, where the file does not."""
     fields, family = config.fields, config.model_type
-    name = "hidden_activation" if "hidden_activation" in fields else "hidden_act"
-    activation = fields.string(name, "silu", choices=tuple(ACTIVATIONS))
     if config.intermediate_size is None:
         fields.fail("intermediate_size", "how many units a layer has within")
-    rope = fields.section("rope_parameters")
-    by_kind = [rope.section(f"{kind}_attention") if rope else None for kind in ("full", "sliding")]
-    partial = (rope or fields).real("partial_rotary_factor", 0.0, 1.0, None)
-    if partial is None:
-        partial = fields.real("partial_rotary_factor", 0.0, 1.0, 1.0)
-    rotary = int(config.head_dim * partial)
-    if rotary % 2:
-        fields.fail("head_dim", "an even number of elements that are turned")
-    scalar = config.head_dim
-    if family.startswith("gemma"):
-        scalar = fields.integer("query_pre_attn_scalar", 1, 1 << 20, 256)
+    is_gemma, is_granite = family.startswith("gemma"), family == "granite"
+    scale = config.head_dim**-0.5
+    if family in ("gemma2", "gemma3_text"):
+        scale = fields.integer("query_pre_attn_scalar", 1, 1 << 20, 256) ** -0.5
+    if is_granite:
+        scale = fields.real("attention_multiplier", 1e-9, 1e9, 1.0)
     biases = family == "qwen2"
     if config.attention_bias is not None and family not in ("qwen2", "phi3"):
         biases = config.attention_bias
-    theta = config.rope_theta if config.rope_theta is not None else 10000.0
-    window_theta = fields.real("rope_local_base_freq", 1.0, 1e12, theta)
-    if by_kind[0] is not None:
-        theta = by_kind[0].real("rope_theta", 1.0, 1e12, theta)
-    if by_kind[1] is not None:
-        window_theta = by_kind[1].real("rope_theta", 1.0, 1e12, window_theta)
+    turns, window_turns = _turns(config)
+    positions = config.max_positions or DEFAULT_POSITIONS
+    # Gemma 3's places are counted with what they are stretched to.
+    longest = positions if family == "gemma3_text" else reach(turns.scaling, positions)
+    word_scale = math.sqrt(config.hidden_size) if is_gemma else 1.0
     return Shape(
         family=family,
         layers=config.layers,
@@ -107,36 +100,67 @@ def shape_of(config: ModelConfig, ties: bool) -> Shape:
         head=config.head_dim,
         inner=config.intermediate_size,
         vocabulary=config.vocab_size,
-        longest=config.max_positions or 2048,
+        longest=longest,
         eps=config.norm_eps if config.norm_eps is not None else 1e-6,
-        activation=activation,
-        theta=theta,
-        scaling=config.rope_scaling,
-        trained=_trained(config),
-        rotary=rotary,
-        scale=scalar**-0.5,
+        activation=_activation(config),
+        turns=turns,
+        window_turns=window_turns,
+        scale=scale,
         windows=_windows(config),
-        window_theta=window_theta,
         score_cap=fields.real("attn_logit_softcapping", 0.0, 1e6, 0.0),
         logit_cap=fields.real("final_logit_softcapping", 0.0, 1e6, 0.0),
         ties=ties if config.tie_word_embeddings is None else config.tie_word_embeddings,
         input_bias=biases,
         output_bias=biases and family != "qwen2",
         inner_bias=bool(config.mlp_bias),
+        norm_bias=1.0 if is_gemma else 0.0,
+        word_scale=fields.real("embedding_multiplier", 1e-9, 1e9, 1.0)
+        if is_granite
+        else word_scale,
+        residual_scale=fields.real("residual_multiplier", 1e-9, 1e9, 1.0) if is_granite else 1.0,
+        logit_scale=1 / fields.real("logits_scaling", 1e-9, 1e9, 1.0) if is_granite else 1.0,
     )
 
 
-def _trained(config: ModelConfig) -> int:
-    most = config.max_positions or 2048
-    if config.rope_scaling is not None and config.rope_scaling.original_max_positions:
-        return config.rope_scaling.original_max_positions
-    return config.fields.integer("original_max_position_embeddings", 1, 1 << 30, most)
+def _activation(config: ModelConfig) -> str:
+    fields = config.fields
+    name = "hidden_activation" if "hidden_activation" in fields else "hidden_act"
+    default = "gelu_pytorch_tanh" if config.model_type.startswith("gemma") else "silu"
+    found = fields.string(name, default, choices=tuple(ACTIVATIONS))
+    # The first files of Gemma say gelu, and mean what their authors' code has.
+    return default if config.model_type == "gemma" and found == "gelu" else found
+
+
+def _turns(config: ModelConfig) -> tuple[Turns, Turns]:
+    """Of layers that see all of a text, and of those with a window."""
+    fields, is_gemma3 = config.fields, config.model_type == "gemma3_text"
+    full = config.rope
+    window = full
+    if has_kinds(fields):
+        window = rope_of(fields, config.max_positions or DEFAULT_POSITIONS, SLIDING)
+    elif is_gemma3:
+        window = Rope(fields.real("rope_local_base_freq", 1.0, 1e12, None), None, full.share)
+    theta = 1e6 if is_gemma3 else 10000.0
+    made = []
+    for rope in (full, window):
+        share = 1.0 if rope.share is None else rope.share
+        rotary = int(config.head_dim * share)
+        if rotary % 2 or not rotary:
+            fields.fail("head_dim", "an even number of elements that are turned, at least 2")
+        made.append(Turns(theta if rope.theta is None else rope.theta, rotary, rope.scaling))
+        made[-1].check(fields.file)
+        theta = 10000.0
+    if made[0].rotary != made[1].rotary:
+        fields.fail("rope_parameters", "as much of a head to be turned in all layers")
+    return made[0], made[1]
 
 
 def _windows(config: ModelConfig) -> tuple[int | None, ...]:
     """Which layers see so many tokens alone."""
     fields, layers = config.fields, config.layers
     size = config.sliding_window or None
+    if config.model_type in ("llama", "gemma", "granite") and "layer_types" not in fields:
+        size = None
     if config.model_type.startswith("qwen") and not fields.flag("use_sliding_window", False):
         size = None
     if size is None:

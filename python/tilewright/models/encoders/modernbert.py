@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.models.activations import ACTIVATIONS, gated
+from tilewright.models.files.rope import FULL, SLIDING, has_kinds, rope_of
 from tilewright.models.weights import Wanted, matrix, table, vector
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.selection import take
@@ -58,12 +59,22 @@ def shape_of(fields: Fields) -> Shape:
         fields.string("hidden_activation", "gelu", choices=tuple(ACTIVATIONS)),
         fields.integer("global_attn_every_n_layers", 1, 1024, 3),
         fields.integer("local_attention", 1, 1 << 20, 128),
-        fields.real("global_rope_theta", 1.0, 1e12, 160000.0),
-        fields.real("local_rope_theta", 1.0, 1e12, 10000.0),
+        _theta(fields, FULL, "global_rope_theta", 160000.0),
+        _theta(fields, SLIDING, "local_rope_theta", 10000.0),
         fields.flag("attention_bias", False),
         fields.flag("mlp_bias", False),
         fields.flag("norm_bias", False),
     )
+
+
+def _theta(fields: Fields, kind: str, older: str, default: float) -> float:
+    """The base of layers of a kind, by the newer key or the older one."""
+    rope = rope_of(fields, fields.integer("max_position_embeddings", 1, 1 << 17), kind)
+    if rope.scaling is not None:
+        fields.fail("rope_parameters", "rotations that are not stretched")
+    if rope.theta is not None and has_kinds(fields):
+        return rope.theta
+    return fields.real(older, 1.0, 1e12, default)
 
 
 def wanted(shape: Shape, prefix: str) -> list[Wanted]:

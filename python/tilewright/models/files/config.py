@@ -14,6 +14,7 @@ from typing import TypeVar
 from tilewright.models.files.errors import fail
 from tilewright.models.files.fields import Fields
 from tilewright.models.files.mapped import inside, read_small, to_path
+from tilewright.models.files.rope import MOST_POSITIONS, Rope, rope_of
 from tilewright.models.files.text import parse_json
 
 Made = TypeVar("Made")
@@ -25,25 +26,10 @@ MOST_TOKENS = 1 << 24
 MOST_WIDTH = 1 << 20
 MOST_LAYERS = 4096
 MOST_HEADS = 4096
-MOST_POSITIONS = 1 << 30
 MOST_TYPES = 1 << 16
+# Where a file does not say how many it was trained with.
+DEFAULT_POSITIONS = 2048
 MOST_MODULES = 64
-
-
-@dataclass(frozen=True)
-class RopeScaling:
-    """How rotations are stretched to more positions than a model was trained with."""
-
-    kind: str
-    factor: float
-    low_freq_factor: float
-    high_freq_factor: float
-    original_max_positions: int | None
-    attention_factor: float | None
-    beta_fast: float
-    beta_slow: float
-    short_factor: tuple[float, ...]
-    long_factor: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -64,8 +50,8 @@ class ModelConfig:
     max_positions: int | None
     activation: str | None
     norm_eps: float | None
-    rope_theta: float | None
-    rope_scaling: RopeScaling | None
+    rope: Rope
+    """Of layers that see all of a text."""
     sliding_window: int | None
     tie_word_embeddings: bool | None
     attention_bias: bool | None
@@ -208,6 +194,7 @@ def model_config(found: Fields) -> ModelConfig:
     vocabulary = found.integer("vocab_size", 1, MOST_TOKENS)
     last = MOST_TOKENS - 1
     positions = name("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len")
+    longest = found.integer(positions, 1, MOST_POSITIONS, None)
     epsilon = name("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps")
     inner = name("intermediate_size", "n_inner", "ffn_dim", "hidden_dim")
     return ModelConfig(
@@ -223,15 +210,14 @@ def model_config(found: Fields) -> ModelConfig:
         key_value_heads=key_value_heads,
         head_dim=found.integer("head_dim", 1, MOST_WIDTH, hidden // heads),
         intermediate_size=found.integer(inner, 1, MOST_WIDTH, None),
-        max_positions=found.integer(positions, 1, MOST_POSITIONS, None),
+        max_positions=longest,
         activation=found.string(
             name("hidden_act", "activation_function", "hidden_activation", "activation"),
             None,
             most=64,
         ),
         norm_eps=found.real(epsilon, 0, 1, None),
-        rope_theta=found.real("rope_theta", 1, 1e12, _theta(found)),
-        rope_scaling=_rope_scaling(found),
+        rope=rope_of(found, longest or DEFAULT_POSITIONS),
         sliding_window=found.integer("sliding_window", 0, MOST_POSITIONS, None),
         tie_word_embeddings=found.flag("tie_word_embeddings", None),
         attention_bias=found.flag("attention_bias", None),
@@ -247,35 +233,6 @@ def model_config(found: Fields) -> ModelConfig:
 
 def _one_of(ids: tuple[int, ...]) -> int | None:
     return ids[0] if ids else None
-
-
-def _theta(found: Fields) -> float | None:
-    """Where newer files have it."""
-    rope = found.section("rope_parameters")
-    return rope.real("rope_theta", 1, 1e12, None) if rope else None
-
-
-def _rope_scaling(found: Fields) -> RopeScaling | None:
-    rope = found.section("rope_scaling") or found.section("rope_parameters")
-    if rope is None:
-        return None
-    kind = rope.string("rope_type" if "rope_type" in rope else "type", "default", most=32)
-    if kind == "default":
-        return None
-    return RopeScaling(
-        kind=kind,
-        factor=rope.real("factor", 1e-3, 1e6, 1.0),
-        low_freq_factor=rope.real("low_freq_factor", 1e-3, 1e6, 1.0),
-        high_freq_factor=rope.real("high_freq_factor", 1e-3, 1e6, 4.0),
-        original_max_positions=rope.integer(
-            "original_max_position_embeddings", 1, MOST_POSITIONS, None
-        ),
-        attention_factor=rope.real("attention_factor", 0, 1e6, None),
-        beta_fast=rope.real("beta_fast", 0, 1e6, 32.0),
-        beta_slow=rope.real("beta_slow", 0, 1e6, 1.0),
-        short_factor=rope.reals("short_factor", 0, 1e9, (), most=MOST_WIDTH),
-        long_factor=rope.reals("long_factor", 0, 1e9, (), most=MOST_WIDTH),
-    )
 
 
 def tokenizer_config(found: Fields, template: Path | None = None) -> TokenizerConfig:
