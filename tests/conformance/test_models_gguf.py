@@ -24,6 +24,9 @@ def made(path: Path, name: str, kind_of: Any, **changed: Any) -> tuple[dict[str,
     config = {**DECODERS[name], **changed}
     rng = np.random.default_rng(5)
     tensors = random_tensors(rng, decoder_shapes(config))
+    if config["model_type"].startswith("gemma"):
+        # Their norms weigh by 1 + weight.
+        tensors = {k: v - 1 if "norm" in k else v for k, v in tensors.items()}
     return {**config, "context": 200}, write_gguf(path, config, tensors, kind_of, rng)
 
 
@@ -59,6 +62,36 @@ def test_logits(
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
         return
     agrees(be, path, config, w, rng)
+
+
+@pytest.mark.parametrize("kind", ["F32", "Q8_0"])
+@pytest.mark.parametrize(
+    "name", ["gemma", "gemma2", "gemma3", "granite", "linear", "llama3", "phi3", "yarn"]
+)
+def test_families(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, name: str, kind: str
+) -> None:
+    path = tmp_path / "model.gguf"
+    sizes = {"head_dim": 32} if "head_dim" in DECODERS[name] else {}
+    config, w = made(path, name, lambda _: Kind[kind], **sizes)
+    model = agrees(be, path, config, w, rng)
+    tokens = rng.integers(4, VOCABULARY, 20).tolist()
+    short = model.logits(tokens[:11]).numpy()
+    long = model.logits(tokens).numpy()
+    np.testing.assert_allclose(short, long[:11], rtol=0, atol=1e-5 * np.abs(long).max())
+
+
+def test_short_and_long_contexts(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
+    path = tmp_path / "model.gguf"
+    config, w = made(path, "phi3", lambda _: Kind.F32)
+    tokens = rng.integers(4, VOCABULARY, 30).tolist()
+    found = []
+    for context in (100, 200):
+        model = tilewright.models.load(path, be, context=context)
+        expected = reference.logits(w, {**config, "context": context}, tokens)
+        found.append(model.logits(tokens).numpy())
+        np.testing.assert_allclose(found[-1], expected, atol=1e-4 * np.abs(expected).max())
+    assert np.abs(found[0] - found[1]).max() > 0.01
 
 
 @pytest.mark.parametrize("name", ["llama2", "llama3", "qwen2"])
