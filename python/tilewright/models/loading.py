@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.models import memory
 from tilewright.models.decoders import gguf, layers
 from tilewright.models.decoders.cache import Cache
 from tilewright.models.decoders.chat import Chat
@@ -125,8 +126,13 @@ def _made(
     if tokens < 1:
         invalid("load", f"cache_tokens is {tokens}, expected 1 or more")
     backend = to_backend("load", device)
+    # A file of few bytes may say that there are thousands of layers.
+    tensors.tensor(f"{prefix}layers.{shape.layers - 1}.input_layernorm.weight", (shape.hidden,))
     with bar(progress, name) as shown:
-        held = load_weights(backend, tensors, layers.wanted(shape, prefix), weights, shown)
+        held = load_weights(
+            backend, tensors, layers.wanted(shape, prefix), weights, shown,
+            lambda dtype: memory.of_decoder(shape, dtype, most, tokens),
+        )  # fmt: skip
     cache = Cache(backend, shape, held.dtype, tokens)
     made = layers.Layers(shape, held, prefix, most, cache)
     return Decoder(made, held, tokenizer, ends, most, template)

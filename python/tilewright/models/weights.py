@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright._core import OutOfMemory
+from tilewright.models import memory
 from tilewright.models.files.errors import fail
 from tilewright.namespace.creation import asarray, empty
 from tilewright.namespace.manipulation import concat
 from tilewright.operands import FLOAT16, FLOAT32, invalid
 from tilewright.quant.blocks import quantize_blocks
+from tilewright.quant.formats import FORMATS as BLOCKS
 from tilewright.quant.tensor import QuantizedTensor
 
 if TYPE_CHECKING:
@@ -25,7 +27,11 @@ if TYPE_CHECKING:
     from tilewright.models.files.tensors import StoredTensor, StoredTensors
 
 #: what `weights=` may be, and what matrices are then held as
-FORMATS = {"float32": None, "float16": None, "int8": "q8_0", "int4": "q4_0"}
+FORMATS: dict[str, str | None] = {"float32": None, "float16": None, "int8": "q8_0", "int4": "q4_0"}
+
+
+#: what tensors may be that are no blocks
+FLOATS = ("float32", "float16", "bfloat16", "float64")
 
 
 @dataclass(frozen=True)
@@ -114,46 +120,82 @@ def chosen_dtype(
     return dtype, FORMATS[weights] if weights is not None else None
 
 
-def checked(tensors: StoredTensors, wanted: Sequence[Wanted]) -> None:
-    """ModelError where a tensor is missing or has another shape than the configuration says."""
+def checked(tensors: StoredTensors, wanted: Iterable[Wanted]) -> None:
+    """ModelError where a tensor is missing, has another shape than the configuration says, or is
+    of no dtype that there are arrays or blocks of."""
     for one in wanted:
         for name, rows in zip(one.names, one.rows, strict=True):
-            tensors.tensor(name, (rows, *one.rest))
+            found = tensors.tensor(name, (rows, *one.rest))
+            if not (found.is_quantized or found.dtype in FLOATS):
+                known = ", ".join((*FLOATS, *BLOCKS))
+                fail(found.file, f"tensor {name!r} is {found.dtype}, expected one of {known}")
 
 
 def held_bytes(
     tensors: StoredTensors, one: Wanted, dtype: np.dtype[Any], format: str | None, as_stored: bool
 ) -> int:
-    """About what it takes on the device."""
+    """What it takes on the device."""
     size = math.prod(one.shape)
     stored = [tensors[name] for name in one.names]
     if as_stored and one.is_matrix and any(tensor.is_quantized for tensor in stored):
-        return sum(tensor.nbytes for tensor in stored)
-    if format is not None and one.is_matrix:
-        return size * {"q8_0": 34, "q4_0": 18}[format] // 32
+        return sum(
+            tensor.nbytes if tensor.is_quantized else math.prod(tensor.shape) * dtype.itemsize
+            for tensor in stored
+        )
+    if _is_packed(one, format):
+        assert format is not None
+        return size // BLOCKS[format].block * BLOCKS[format].bytes
     return size * dtype.itemsize
+
+
+def passing_bytes(
+    tensors: StoredTensors, one: Wanted, dtype: np.dtype[Any], format: str | None, as_stored: bool
+) -> int:
+    """What is on the device beside it while it is made: its parts as the file has them, and what
+    is packed."""
+    stored = [tensors[name] for name in one.names]
+    if as_stored and one.is_matrix and any(tensor.is_quantized for tensor in stored):
+        return 0
+    part = max(
+        4 * math.prod(tensor.shape) + tensor.nbytes * tensor.is_quantized for tensor in stored
+    )
+    if _is_packed(one, format):
+        return part + math.prod(one.shape) * dtype.itemsize * (len(stored) > 1)
+    return 0 if len(stored) == 1 and stored[0].dtype == dtype.name else part
+
+
+def _is_packed(one: Wanted, format: str | None) -> bool:
+    return format is not None and one.is_matrix and one.rest[-1] % BLOCKS[format].block == 0
 
 
 def load_weights(
     backend: Backend, tensors: StoredTensors, wanted: Sequence[Wanted], weights: str | None,
     progress: Callable[[int, int], None] | None = None,
+    beside: Callable[[np.dtype[Any]], Mapping[str, int]] | None = None,
 ) -> Weights:  # fmt: skip
-    """All that is wanted, on the device. Memory is asked for before the first byte is sent."""
+    """All that is wanted, on the device. Memory is asked for before the first byte is sent, with
+    what lies `beside` weights of a dtype."""
     checked(tensors, wanted)
     dtype, format = chosen_dtype(backend, tensors, weights, wanted)
-    sizes = [held_bytes(tensors, one, dtype, format, weights is None) for one in wanted]
-    there = backend.device.memory_bytes
-    if there and sum(sizes) > there:
-        raise OutOfMemory(
-            f"load: the weights of {tensors.name} take {sum(sizes) / 1e9:.2f} GB as "
-            f"{weights or dtype.name}, and {backend.device.name} has {there / 1e9:.2f} GB; load "
-            "them with weights='int8' or 'int4'"
-        )
+    is_stored = weights is None
+    sizes = [held_bytes(tensors, one, dtype, format, is_stored) for one in wanted]
+    passing = max(passing_bytes(tensors, one, dtype, format, is_stored) for one in wanted)
+    others = [
+        (key, sum(held_bytes(tensors, one, dtype, name, False) for one in wanted))
+        for key, name in FORMATS.items()
+        if name is not None and key != weights
+    ]
+    asked = (tensors.name, sum(sizes), {} if beside is None else beside(dtype), passing, others)
+    memory.check(backend, *asked)
     loaded = Weights(backend, dtype)
     done = 0
     for one, size in zip(wanted, sizes, strict=True):
-        blocks = format if one.is_matrix and one.rest[-1] % 32 == 0 else None
-        loaded._add(one, _held(backend, tensors, one, dtype, blocks, weights is None))
+        blocks = format if _is_packed(one, format) else None
+        try:
+            held = _held(backend, tensors, one, dtype, blocks, is_stored)
+        except OutOfMemory:
+            memory.refuse(backend, *asked)
+        loaded._add(one, held)
         done += size
         if progress is not None:
             progress(done, sum(sizes))
@@ -230,8 +272,6 @@ def on_device(backend: Backend, stored: StoredTensor) -> Array:
             stored.blocks(), stored.dtype, stored.shape, device=backend
         )
         return blocks.dequantize(FLOAT32)
-    if stored.dtype not in ("float32", "float16", "bfloat16", "float64"):
-        fail(stored.file, f"the tensor {stored.name!r} is {stored.dtype}, expected floats")
     host = stored.host()
     if stored.dtype == "float64":
         host = host.astype(np.float32)
