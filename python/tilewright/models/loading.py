@@ -19,6 +19,7 @@ from tilewright.models.files.config import ModelFolder, open_folder
 from tilewright.models.files.errors import fail
 from tilewright.models.files.gguf import open_gguf
 from tilewright.models.files.gguf_tokens import gguf_tokens
+from tilewright.models.files.mapped import to_path
 from tilewright.models.files.safetensors import open_safetensors
 from tilewright.models.progress import bar
 from tilewright.models.tokens import Tokenizer, library
@@ -56,7 +57,7 @@ def load(
     the files have them, GGUF's blocks as they are. A decoder's texts have at most `context` tokens,
     or as many as it was made for, and its cache has cache_tokens of all texts together, `context`
     unless given. progress shows a bar; unless given, where standard error is a terminal."""
-    if Path(path).suffix == ".gguf":
+    if to_path(path).suffix.lower() == ".gguf":
         return _gguf(path, device, weights, context, cache_tokens, progress)
     folder = open_folder(path)
     kind = folder.model.model_type

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.namespace.creation import asarray
+from tilewright.operands import invalid
 
 if TYPE_CHECKING:
     from tilewright.array import Array
@@ -34,6 +35,7 @@ class Batch:
         parts = [np.concatenate([np.asarray(one, np.int32) for one in sequences]), places, ends]
         if segments is not None:
             parts.append(np.concatenate([np.asarray(one, np.int32) for one in segments]))
+        self._bounds = [(int(one.min()), int(one.max())) for one in (parts[0], *parts[3:])]
         # One upload for all of them.
         whole = asarray(np.concatenate(parts), device=backend)
         at = np.cumsum([0, *(len(one) for one in parts)])
@@ -42,6 +44,13 @@ class Batch:
         self.places: Array = views[1]
         self.starts: Array = views[2].copy()
         self.segments: Array | None = views[3] if segments is not None else None
+
+    def check(self, *rows: int) -> None:
+        """Whether tables of so many rows have those of the tokens, and of their segments."""
+        for what, (low, high), most in zip(("token", "segment"), self._bounds, rows, strict=False):
+            if low < 0 or high >= most:
+                wrong = low if low < 0 else high
+                invalid("embed", f"there is {what} {wrong}, and its table has {most} rows")
 
     def first_rows(self) -> Array:
         return asarray(self._ends[:-1], device=self.backend)

@@ -157,6 +157,7 @@ class Layers:
     def __call__(self, batch: Batch) -> Array:
         """The last hidden states, [rows, hidden]."""
         shape, of = self.shape, f"{self.prefix}embeddings"
+        batch.check(shape.vocabulary, *([shape.segments] if shape.segments else ()))
         words = take(self.words, batch.tokens, axis=0)
         places = batch.places + shape.first_place if shape.first_place else batch.places
         where = take(self.places, places, axis=0)

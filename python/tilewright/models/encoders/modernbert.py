@@ -138,6 +138,7 @@ class Layers:
     def __call__(self, batch: Batch) -> Array:
         """The last hidden states, [rows, hidden]."""
         shape = self.shape
+        batch.check(shape.vocabulary)
         words = take(self.words, batch.tokens, axis=0)
         x: Array = layer_norm(words, shape.hidden, *self._norm("embeddings.norm"), shape.eps)
         normed = x
