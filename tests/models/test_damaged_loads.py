@@ -155,6 +155,24 @@ def test_damaged_vocabularies(be: tilewright.Backend, tmp_path: Path, text: byte
         load(tmp_path, be)
 
 
+def test_a_vocabulary_that_no_text_is_cut_by(be: tilewright.Backend, tmp_path: Path) -> None:
+    """The package takes it, and then panics."""
+    write(tmp_path)
+    found = json.loads((tmp_path / "tokenizer.json").read_text())
+    del found["post_processor"]["special_tokens"]["[CLS]"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(found))
+    with pytest.raises(ModelError, match=r"tokenizer\.json: the package tokenizers does not"):
+        load(tmp_path, be).generate("w1", 1)
+
+
+def test_no_places(be: tilewright.Backend, tmp_path: Path) -> None:
+    config = {**model_folders.FAMILIES["roberta"], "max_position_embeddings": 2}
+    tensors = model_folders.random_tensors(np.random.default_rng(5), model_folders.shapes(config))
+    model_folders.write_encoder(tmp_path, config, tensors)
+    with pytest.raises(ModelError, match="max_position_embeddings is 2, expected more than the 2"):
+        load(tmp_path, be)
+
+
 def test_tokens_beyond_the_table(be: tilewright.Backend, tmp_path: Path) -> None:
     config = model_folders.FAMILIES["bert"]
     tensors = model_folders.random_tensors(

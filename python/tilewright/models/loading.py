@@ -19,6 +19,7 @@ from tilewright.models.files.config import ModelFolder, open_folder
 from tilewright.models.files.errors import fail
 from tilewright.models.files.gguf import open_gguf
 from tilewright.models.files.gguf_tokens import gguf_tokens
+from tilewright.models.files.guarded import Guarded
 from tilewright.models.files.mapped import to_path
 from tilewright.models.files.safetensors import open_safetensors
 from tilewright.models.progress import bar
@@ -108,9 +109,9 @@ def _gguf(
             )
             template = Chat(path, words.chat_template, bos, eos)
         return _made(
-            gguf.renamed(tensors, shape), shape, "model.", Tokenizer(words.tokenizer),
-            words.end_ids, template, Path(path).name, device, weights, context, cache_tokens,
-            progress,
+            gguf.renamed(tensors, shape), shape, "model.",
+            Tokenizer(Guarded(words.tokenizer, path)), words.end_ids, template, Path(path).name,
+            device, weights, context, cache_tokens, progress,
         )  # fmt: skip
 
 

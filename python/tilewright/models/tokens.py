@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.models.files.errors import fail
+from tilewright.models.files.guarded import Guarded, guarded
 
 
 def library() -> Any:
@@ -33,10 +34,8 @@ class Tokenizer:
         if not path.is_file():
             fail(path, "there is no such file, expected the vocabulary")
         package = library()
-        try:
-            return cls(package.Tokenizer.from_file(str(path)))
-        except Exception as error:
-            fail(path, f"the package tokenizers does not take it: {error}")
+        made = guarded(path, lambda: package.Tokenizer.from_file(str(path)))
+        return cls(Guarded(made, path))
 
     def encode(
         self, texts: Sequence[str], longest: int, *, special: bool = True

@@ -8,9 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from tilewright.models.decoders.templates import TooMuch, environment_class, rendered
 from tilewright.models.files.errors import fail
 from tilewright.operands import invalid, shown
 
+# The longest that are in use have a third of it.
+MOST_SOURCE = 1 << 16
 ROLES = ("system", "user", "assistant", "tool")
 
 
@@ -25,26 +28,23 @@ class Chat:
     def text(self, call: str, messages: Sequence[Mapping[str, Any]]) -> str:
         """What the model goes on with as its answer."""
         given = checked_messages(call, messages)
+        library()
         try:
-            return str(
-                self._template().render(messages=given, add_generation_prompt=True, **self.words)
-            )
-        except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+            values = {"messages": given, "add_generation_prompt": True, **self.words}
+            return rendered(self._template(), values)
+        except Exception as error:
             fail(self.file, f"its chat template fails: {error}")
-        except self._errors() as error:
-            fail(self.file, f"its chat template fails: {error}")
-
-    def _errors(self) -> type[Exception]:
-        kind: type[Exception] = library().exceptions.TemplateError
-        return kind
 
     def _template(self) -> Any:
         if self._made is None:
-            sandbox = importlib.import_module("jinja2.sandbox")
-            environment = sandbox.ImmutableSandboxedEnvironment(
+            if len(self.source) > MOST_SOURCE:
+                raise TooMuch(
+                    f"it has {len(self.source)} characters, expected at most {MOST_SOURCE}"
+                )
+            environment = environment_class()(
                 trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
             )
-            environment.filters["tojson"] = to_json
+            environment.filters["tojson"] = environment.filter("tojson", to_json)
             environment.globals["raise_exception"] = refuse
             environment.globals["strftime_now"] = time.strftime
             self._made = environment.from_string(self.source)

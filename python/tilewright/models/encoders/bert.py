@@ -56,7 +56,7 @@ def shape_of(fields: Fields, family: str) -> Shape:
     kind = fields.string("position_embedding_type", "absolute")
     if family != "mpnet" and kind != "absolute":
         fields.fail("position_embedding_type", "'absolute'")
-    return Shape(
+    shape = Shape(
         family,
         fields.integer("num_hidden_layers", 1, 1024),
         hidden,
@@ -68,8 +68,11 @@ def shape_of(fields: Fields, family: str) -> Shape:
         fields.real("layer_norm_eps", 0.0, 1.0),
         fields.string("hidden_act", choices=tuple(ACTIVATIONS)),
         fields.integer("pad_token_id", 0, 1 << 24, 1 if family != "bert" else 0),
-        fields.integer("relative_attention_num_buckets", 1, 1 << 16, 32),
+        fields.integer("relative_attention_num_buckets", 4, 1 << 16, 32),
     )
+    if shape.longest < 1:
+        fields.fail("max_position_embeddings", f"more than the {shape.first_place} of the padding")
+    return shape
 
 
 @dataclass(frozen=True)

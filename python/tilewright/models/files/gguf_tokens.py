@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright.models.files.errors import ModelError, fail, shown
 from tilewright.models.files.fields import Fields
+from tilewright.models.files.guarded import is_panic
 from tilewright.models.files.merges import check_merges, merges_of_scores
 from tilewright.models.files.pretokenizers import CUTS
 
@@ -136,8 +137,10 @@ def gguf_tokens(metadata: GgufMetadata) -> GgufTokens:
         return make(vocabulary, library)
     except ModelError:
         raise
-    except Exception as error:
-        fail(metadata.file, f"the package tokenizers does not take its vocabulary: {error}")
+    except BaseException as error:
+        if isinstance(error, Exception) or is_panic(error):
+            fail(metadata.file, f"the package tokenizers does not take its vocabulary: {error}")
+        raise
 
 
 def _llama(of: _Vocabulary, library: Any) -> GgufTokens:
