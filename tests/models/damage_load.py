@@ -27,7 +27,7 @@ from typing import Any
 import gguf
 import numpy as np
 import tilewright
-from conformance import model_folders, model_ggufs
+from conformance import model_bert_ggufs, model_folders, model_ggufs
 from tilewright.models import Decoder, ModelError
 
 from . import damage
@@ -50,6 +50,7 @@ KEYS = (
     b".attention.head_count_kv", b".feed_forward_length", b".attention.layer_norm_rms_epsilon",
     b".rope.freq_base", b".attention.key_length", b".attention.sliding_window",
     b".rope.dimension_count", b".rope.scaling.factor", b"_pattern", b".eos_token_id",
+    b".pooling_type",
 )  # fmt: skip
 SMALL = {
     "hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1, "num_hidden_layers": 2,
@@ -227,6 +228,16 @@ def kinds(home: Path) -> Iterator[Kind]:
         model_ggufs.write_gguf(four / "model.gguf", of, held, lambda _, it=which: it, rng)
         yield Kind(four.name, four, four / "model.gguf", file_damage)
 
+    five = home / "gguf_bert"
+    five.mkdir()
+    held = model_folders.random_tensors(rng, model_folders.shapes(model_bert_ggufs.CONFIG))
+    which = gguf.GGMLQuantizationType.Q8_0
+    keys = {"bert.pooling_type": 2}
+    model_bert_ggufs.write_bert(
+        five / "model.gguf", model_bert_ggufs.CONFIG, held, which, keys=keys
+    )
+    yield Kind("gguf_bert", five, five / "model.gguf", file_damage)
+
 
 def attempt(kind: Kind, be: tilewright.Backend, number: int, *, measured: bool) -> bool:
     """Whether a damaged model was loaded and run all the same."""
@@ -281,7 +292,7 @@ def main() -> int:
     start = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with tempfile.TemporaryDirectory() as home:
-        share = options.count if options.only else options.count // 8
+        share = options.count if options.only else options.count // 9
         for name, (tried, ran) in every(Path(home), share, options.only).items():
             print(f"{name}: {tried} damaged models, {ran} ran, the others refused", flush=True)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before

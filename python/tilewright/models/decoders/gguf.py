@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING
 
 from tilewright.models.decoders.gguf_rope import turns_of
 from tilewright.models.decoders.rotations import reach
 from tilewright.models.decoders.shape import Shape
-from tilewright.models.files.errors import fail
+from tilewright.models.files import gguf_names
 from tilewright.models.files.fields import Fields
-from tilewright.models.files.tensors import StoredTensors
 
 if TYPE_CHECKING:
     from tilewright.models.files.gguf import GgufTensors
+    from tilewright.models.files.tensors import StoredTensors
 
 #: what a folder's model_type would be, by the architecture of a file
 FAMILIES = {
@@ -61,25 +60,15 @@ OUTER_NORMS = {
     "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
-LAYER = re.compile(r"blk\.([0-9]+)\.(\w+)\.(weight|bias)")
 
 
 def renamed(tensors: GgufTensors, shape: Shape) -> StoredTensors:
-    """The same tensors by the other names; those that have none there are left out."""
     names = dict(LAYER_NAMES)
     if shape.norms_halves:
         names |= OUTER_NORMS
     if shape.is_fused:
         names["ffn_up"] = "mlp.gate_up_proj"
-    found = {}
-    for name, tensor in tensors.items():
-        of_layer = LAYER.fullmatch(name)
-        base, _, kind = name.rpartition(".")
-        if of_layer is not None and of_layer[2] in names:
-            found[f"model.layers.{of_layer[1]}.{names[of_layer[2]]}.{of_layer[3]}"] = tensor
-        elif base in NAMES:
-            found[f"{NAMES[base]}.{kind}"] = tensor
-    return StoredTensors(tensors.name, found, tensors.files)
+    return gguf_names.renamed(tensors, NAMES, "model.layers", names)
 
 
 def shape_of(tensors: GgufTensors) -> Shape:
@@ -106,9 +95,6 @@ def shape_of(tensors: GgufTensors) -> Shape:
         fields.fail(f"{family}.attention.value_length", f"{head}, which keys have")
     if integer("expert_count", 0, 1 << 16, 0):
         fields.fail(f"{family}.expert_count", "0: mixtures of experts are not made")
-    words = tensors.tensor("token_embd.weight")
-    if len(words.shape) != 2:
-        fail(words.file, f"tensor 'token_embd.weight' has shape {words.shape}, expected two axes")
     layers = integer("block_count", 1, 4096)
     positions = integer("context_length", 1, 1 << 30)
     turns, window_turns = turns_of(fields, family, tensors, head, positions)
@@ -124,7 +110,7 @@ def shape_of(tensors: GgufTensors) -> Shape:
         kv_heads=kv_heads,
         head=head,
         inner=integer("feed_forward_length", 1, 1 << 20),
-        vocabulary=words.shape[0],
+        vocabulary=gguf_names.rows_of(tensors, "token_embd.weight"),
         longest=positions if family == "gemma3" else reach(turns.scaling, positions),
         eps=fields.real(f"{family}.attention.layer_norm_rms_epsilon", 0.0, 1.0),
         activation="gelu_pytorch_tanh" if is_gemma else "silu",

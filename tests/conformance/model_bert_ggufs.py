@@ -1,0 +1,85 @@
+"""Small BERTs as files of GGUF, as llama.cpp's converter makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+
+from .model_folders import FAMILIES, VOCABULARY
+
+Kind = gguf.GGMLQuantizationType
+NAMES = {
+    "embeddings.word_embeddings": "token_embd",
+    "embeddings.position_embeddings": "position_embd",
+    "embeddings.token_type_embeddings": "token_types",
+    "embeddings.LayerNorm": "token_embd_norm",
+    "attention.self.query": "attn_q",
+    "attention.self.key": "attn_k",
+    "attention.self.value": "attn_v",
+    "attention.output.dense": "attn_output",
+    "attention.output.LayerNorm": "attn_output_norm",
+    "intermediate.dense": "ffn_up",
+    "output.dense": "ffn_down",
+    "output.LayerNorm": "layer_output_norm",
+}
+CONFIG = {**FAMILIES["bert"], "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 96}
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"word{i}" for i in range(20)), "##s", "un", "##do"]
+WORDS += [f"a{i}" for i in range(VOCABULARY - len(WORDS))]
+
+
+def name_of(name: str) -> str:
+    base, _, kind = name.rpartition(".")
+    if base.startswith("embeddings."):
+        return f"{NAMES[base]}.{kind}"
+    layer, _, rest = base.removeprefix("encoder.layer.").partition(".")
+    return f"blk.{layer}.{NAMES[rest]}.{kind}"
+
+
+def write_bert(
+    path: Path, config: Mapping[str, Any], tensors: Mapping[str, Any], kind: Kind,
+    words: list[str] | None = None, keys: Mapping[str, int] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Writes it as the converter does, and gives what it stands for in float64."""
+    writer = gguf.GGUFWriter(path, "bert")
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_feed_forward_length(config["intermediate_size"])
+    writer.add_head_count(config["num_attention_heads"])
+    writer.add_layer_norm_eps(config["layer_norm_eps"])
+    writer.add_causal_attention(False)
+    writer.add_token_type_count(config["type_vocab_size"])
+    for key, value in (keys or {}).items():
+        writer.add_uint32(key, value)
+    special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    listed = WORDS if words is None else words
+    writer.add_tokenizer_model("bert")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([
+        word if word in special else word[2:] if word.startswith("##") else "\u2581" + word
+        for word in listed
+    ])  # fmt: skip
+    writer.add_token_types([3 if word in special else 1 for word in listed])
+    for name, add in (
+        ("[CLS]", writer.add_bos_token_id), ("[SEP]", writer.add_sep_token_id),
+        ("[UNK]", writer.add_unk_token_id), ("[PAD]", writer.add_pad_token_id),
+    ):  # fmt: skip
+        add(listed.index(name))
+    stands_for = {}
+    for name, tensor in tensors.items():
+        # The converter leaves positions and types in float32.
+        is_narrow = tensor.ndim == 2 and "position" not in name and "token_type" not in name
+        held = kind if is_narrow else Kind.F32
+        blocks = gguf.quants.quantize(tensor, held)
+        writer.add_tensor(name_of(name), blocks, raw_dtype=held)
+        wide = gguf.quants.dequantize(blocks, held).reshape(tensor.shape)
+        stands_for[name] = wide.astype(np.float64)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return stands_for
