@@ -103,6 +103,7 @@ def test_blocks_of_256(be: Backend, rng: np.random.Generator, tmp_path: Path, na
     assert isinstance(held, QuantizedTensor)
     assert held.format == "q6_k"
     assert model.weights["model.layers.0.self_attn.q_proj.weight"].format == "q4_k"
+    assert model.weights["model.embed_tokens.weight"].format == "q6_k"
     tokens = rng.integers(4, VOCABULARY, 9).tolist()
     together = model.generate([tokens, tokens[:3]], 6)
     assert [model.generate(tokens, 6), model.generate(tokens[:3], 6)] == together

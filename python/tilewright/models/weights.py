@@ -37,13 +37,14 @@ FLOATS = ("float32", "float16", "bfloat16", "float64")
 @dataclass(frozen=True)
 class Wanted:
     """Tensors of a model that lie below each other in one array of the device, [rows, *rest]:
-    `names` of the file with their rows. A matrix may be held in blocks; what else there is, is
-    not."""
+    `names` of the file with their rows. A matrix may be held in blocks, and a table of words in
+    those of the file; what else there is, is not."""
 
     names: tuple[str, ...]
     rows: tuple[int, ...]
     rest: tuple[int, ...] = ()
     is_matrix: bool = False
+    is_words: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -56,6 +57,11 @@ def vector(name: str, size: int) -> Wanted:
 
 def table(name: str, rows: int, columns: int) -> Wanted:
     return Wanted((name,), (rows,), (columns,))
+
+
+def words(name: str, rows: int, columns: int) -> Wanted:
+    """What tables.rows() takes."""
+    return Wanted((name,), (rows,), (columns,), is_words=True)
 
 
 def matrix(names: str | Sequence[str], rows: int | Sequence[int], columns: int) -> Wanted:
@@ -137,7 +143,7 @@ def held_bytes(
     """What it takes on the device."""
     size = math.prod(one.shape)
     stored = [tensors[name] for name in one.names]
-    if as_stored and one.is_matrix and any(tensor.is_quantized for tensor in stored):
+    if as_stored and _stays(one, stored):
         return sum(
             tensor.nbytes if tensor.is_quantized else math.prod(tensor.shape) * dtype.itemsize
             for tensor in stored
@@ -154,7 +160,7 @@ def passing_bytes(
     """What is on the device beside it while it is made: its parts as the file has them, and what
     is packed."""
     stored = [tensors[name] for name in one.names]
-    if as_stored and one.is_matrix and any(tensor.is_quantized for tensor in stored):
+    if as_stored and _stays(one, stored):
         return 0
     part = max(
         4 * math.prod(tensor.shape) + tensor.nbytes * tensor.is_quantized for tensor in stored
@@ -162,6 +168,11 @@ def passing_bytes(
     if _is_packed(one, format):
         return part + math.prod(one.shape) * dtype.itemsize * (len(stored) > 1)
     return 0 if len(stored) == 1 and stored[0].dtype == dtype.name else part
+
+
+def _stays(one: Wanted, stored: Sequence[StoredTensor]) -> bool:
+    """Whether it is held in the blocks of the file."""
+    return (one.is_matrix or one.is_words) and any(tensor.is_quantized for tensor in stored)
 
 
 def _is_packed(one: Wanted, format: str | None) -> bool:
@@ -208,7 +219,7 @@ def _held(
 ) -> Array | QuantizedTensor | Stacked:  # fmt: skip
     stored = [tensors[name] for name in one.names]
     kinds = {tensor.dtype for tensor in stored}
-    if as_stored and one.is_matrix and any(tensor.is_quantized for tensor in stored):
+    if as_stored and _stays(one, stored):
         if len(kinds) == 1:
             blocks = np.concatenate([tensor.blocks() for tensor in stored])
             return QuantizedTensor.from_blocks(blocks, stored[0].dtype, one.shape, device=backend)

@@ -12,10 +12,10 @@ import numpy as np
 from tilewright.models.activations import gated
 from tilewright.models.decoders.cache import Cache, Sequence
 from tilewright.models.decoders.rotations import tables
-from tilewright.models.weights import Wanted, matrix, table, vector
+from tilewright.models.tables import look_up
+from tilewright.models.weights import Wanted, matrix, vector, words
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.elementwise import tanh
-from tilewright.namespace.selection import take
 from tilewright.nn.added_norms import add_rms_norm
 from tilewright.nn.row_norms import rms_norm
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tilewright.array import Array
     from tilewright.backend import Backend
     from tilewright.models.decoders.shape import Shape
-    from tilewright.models.weights import Weights
+from tilewright.models.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def wanted(shape: Shape, prefix: str) -> list[Wanted]:
     h, head = shape.hidden, shape.head
     rows = [shape.heads * head, shape.kv_heads * head, shape.kv_heads * head]
     every = [
-        table(f"{prefix}embed_tokens.weight", shape.vocabulary, h),
+        words(f"{prefix}embed_tokens.weight", shape.vocabulary, h),
         vector(f"{prefix}norm.weight", h),
     ]
     if not shape.ties:
@@ -163,7 +163,7 @@ class Layers:
     def __call__(self, step: Step) -> Array:
         """The normed states of all rows, [rows, hidden]."""
         shape = self.shape
-        x: Array = take(self.words, step.tokens, axis=0)
+        x = look_up(self.words, step.tokens, self.weights.dtype)
         if shape.word_scale != 1:
             x = x * shape.word_scale
         normed = rms_norm(x, shape.hidden, self._weight(self.names[0].norms[0]), shape.eps)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.models.activations import ACTIVATIONS, biased
-from tilewright.models.weights import Wanted, matrix, table, vector
+from tilewright.models.tables import look_up
+from tilewright.models.weights import Wanted, matrix, table, vector, words
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.selection import take
 from tilewright.nn.added_norms import add_layer_norm
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from tilewright.array import Array
     from tilewright.models.encoders.batch import Batch
     from tilewright.models.files.fields import Fields
-    from tilewright.models.weights import Weights
+from tilewright.models.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def names_of(shape: Shape, prefix: str, layer: int) -> LayerNames:
 def wanted(shape: Shape, prefix: str) -> list[Wanted]:
     h, of = shape.hidden, f"{prefix}embeddings"
     every = [
-        table(f"{of}.word_embeddings.weight", shape.vocabulary, h),
+        words(f"{of}.word_embeddings.weight", shape.vocabulary, h),
         table(f"{of}.position_embeddings.weight", shape.positions, h),
         vector(f"{of}.LayerNorm.weight", h),
         vector(f"{of}.LayerNorm.bias", h),
@@ -161,13 +162,13 @@ class Layers:
         """The last hidden states, [rows, hidden]."""
         shape, of = self.shape, f"{self.prefix}embeddings"
         batch.check(shape.vocabulary, *([shape.segments] if shape.segments else ()))
-        words = take(self.words, batch.tokens, axis=0)
+        found = look_up(self.words, batch.tokens, self.weights.dtype)
         places = batch.places + shape.first_place if shape.first_place else batch.places
         where = take(self.places, places, axis=0)
         if batch.segments is not None and shape.segments:
             where = where + take(self.segment_steps, batch.segments, axis=0)
         x: Array = add_layer_norm(
-            words, where, shape.hidden, *self._norm(f"{of}.LayerNorm"), shape.eps,
+            found, where, shape.hidden, *self._norm(f"{of}.LayerNorm"), shape.eps,
             return_sum=False,
         )  # fmt: skip
         for n in self.names:
