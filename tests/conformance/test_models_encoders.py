@@ -56,6 +56,26 @@ def test_states(be: Backend, rng: np.random.Generator, tmp_path: Path, family: s
         )
 
 
+def test_newer_keys(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
+    """Bases and windows by kinds of layers, as transformers 5 has them."""
+    older = {"global_rope_theta": 500.0, "local_rope_theta": 30.0, "global_attn_every_n_layers": 2}
+    config, w = made(tmp_path, "modernbert", **older)
+    newer = {key: one for key, one in config.items() if key not in older} | {
+        "layer_types": ["full_attention", "sliding_attention"] * 2,
+        "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 500.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 30.0},
+        },
+    }
+    (tmp_path / "config.json").write_text(json.dumps(newer))
+    tokens = sequences(rng)[4]
+    states = tilewright.models.load(tmp_path, be).states([tokens])[0].numpy()
+    np.testing.assert_allclose(states, expected_states(config, w, tokens), rtol=0, atol=2e-5)
+    (tmp_path / "config.json").write_text(json.dumps({**newer, "layer_types": ["full_attention"]}))
+    with pytest.raises(tilewright.models.ModelError, match="layer_types is a list of length 1"):
+        tilewright.models.load(tmp_path, be)
+
+
 @pytest.mark.parametrize("weights", ["float16", "int8", "int4"])
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
 def test_narrow_weights(

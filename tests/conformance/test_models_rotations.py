@@ -10,9 +10,9 @@ import gguf
 import numpy as np
 import pytest
 from tilewright.models.decoders.gguf import shape_of as shape_of_gguf
-from tilewright.models.decoders.rotations import steps_of, tables
 from tilewright.models.decoders.shape import Shape, shape_of
 from tilewright.models.files import ModelError, open_folder, open_gguf
+from tilewright.models.rotations import steps_of, tables
 
 from . import decoder_references as reference
 from .model_folders import DECODERS, decoder_shapes, random_tensors

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from tilewright.models.decoders.gguf_rope import turns_of
-from tilewright.models.decoders.rotations import reach
 from tilewright.models.decoders.shape import Shape
 from tilewright.models.files import gguf_names
 from tilewright.models.files.fields import Fields
+from tilewright.models.rotations import reach
 
 if TYPE_CHECKING:
     from tilewright.models.files.gguf import GgufTensors

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.models.decoders.rotations import Turns, grown_by_yarn
 from tilewright.models.files.errors import fail
 from tilewright.models.files.rope import RopeScaling
+from tilewright.models.rotations import Turns, grown_by_yarn
 
 if TYPE_CHECKING:
     from tilewright.models.files.fields import Fields

@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.models.activations import gated
 from tilewright.models.decoders.cache import Cache, Sequence
-from tilewright.models.decoders.rotations import tables
+from tilewright.models.rotations import tables
 from tilewright.models.tables import look_up
 from tilewright.models.weights import Wanted, matrix, vector, words
 from tilewright.namespace.creation import asarray

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.models.activations import ACTIVATIONS
-from tilewright.models.decoders.rotations import Turns, reach
 from tilewright.models.files.config import DEFAULT_POSITIONS
-from tilewright.models.files.rope import SLIDING, Rope, has_kinds, rope_of
+from tilewright.models.files.rope import SLIDING, Rope, has_kinds, kinds_of_layers, rope_of
+from tilewright.models.rotations import Turns, reach
 
 if TYPE_CHECKING:
     from tilewright.models.files.config import ModelConfig
@@ -165,11 +165,9 @@ def _windows(config: ModelConfig) -> tuple[int | None, ...]:
         size = None
     if size is None:
         return (None,) * layers
-    if "layer_types" in fields:
-        kinds = fields.strings("layer_types", most=4096)
-        if len(kinds) != layers or not set(kinds) <= {"full_attention", "sliding_attention"}:
-            fields.fail("layer_types", f"{layers} of full_attention and sliding_attention")
-        return tuple(size if kind == "sliding_attention" else None for kind in kinds)
+    kinds = kinds_of_layers(fields, layers)
+    if kinds is not None:
+        return tuple(size if kind == SLIDING else None for kind in kinds)
     if config.model_type == "gemma2":
         return tuple(None if layer % 2 else size for layer in range(layers))
     if config.model_type == "gemma3_text":

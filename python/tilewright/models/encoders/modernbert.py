@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tilewright.models.activations import ACTIVATIONS, gated
-from tilewright.models.files.rope import FULL, SLIDING, has_kinds, rope_of
+from tilewright.models.files.rope import FULL, SLIDING, has_kinds, kinds_of_layers, rope_of
+from tilewright.models.rotations import Turns, tables
 from tilewright.models.weights import Wanted, matrix, table, vector
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.selection import take
@@ -34,10 +33,11 @@ class Shape:
     longest: int
     eps: float
     activation: str
-    whole_every: int
+    wholes: tuple[bool, ...]
+    """Which layers see all of a text."""
     window: int
-    theta: float
-    window_theta: float
+    turns: Turns
+    window_turns: Turns
     attention_bias: bool
     inner_bias: bool
     norm_bias: bool
@@ -48,8 +48,13 @@ def shape_of(fields: Fields) -> Shape:
     hidden = fields.integer("hidden_size", 1, 1 << 16)
     if hidden % (2 * heads):
         fields.fail("hidden_size", f"a multiple of 2 * num_attention_heads, {2 * heads}")
+    layers = fields.integer("num_hidden_layers", 1, 1024)
+    every = fields.integer("global_attn_every_n_layers", 1, 1024, 3)
+    kinds = kinds_of_layers(fields, layers)
+    if kinds is None:
+        kinds = tuple(SLIDING if layer % every else FULL for layer in range(layers))
     return Shape(
-        fields.integer("num_hidden_layers", 1, 1024),
+        layers,
         hidden,
         heads,
         fields.integer("intermediate_size", 1, 1 << 20),
@@ -57,24 +62,25 @@ def shape_of(fields: Fields) -> Shape:
         fields.integer("max_position_embeddings", 1, 1 << 17),
         fields.real("norm_eps", 0.0, 1.0, 1e-5),
         fields.string("hidden_activation", "gelu", choices=tuple(ACTIVATIONS)),
-        fields.integer("global_attn_every_n_layers", 1, 1024, 3),
+        tuple(kind == FULL for kind in kinds),
         fields.integer("local_attention", 1, 1 << 20, 128),
-        _theta(fields, FULL, "global_rope_theta", 160000.0),
-        _theta(fields, SLIDING, "local_rope_theta", 10000.0),
+        _turns(fields, hidden // heads, FULL, "global_rope_theta", 160000.0),
+        _turns(fields, hidden // heads, SLIDING, "local_rope_theta", 10000.0),
         fields.flag("attention_bias", False),
         fields.flag("mlp_bias", False),
         fields.flag("norm_bias", False),
     )
 
 
-def _theta(fields: Fields, kind: str, older: str, default: float) -> float:
-    """The base of layers of a kind, by the newer key or the older one."""
+def _turns(fields: Fields, head: int, kind: str, older: str, default: float) -> Turns:
+    """Of layers of a kind, by the newer key or the older one."""
     rope = rope_of(fields, fields.integer("max_position_embeddings", 1, 1 << 17), kind)
-    if rope.scaling is not None:
-        fields.fail("rope_parameters", "rotations that are not stretched")
+    theta = fields.real(older, 1.0, 1e12, default)
     if rope.theta is not None and has_kinds(fields):
-        return rope.theta
-    return fields.real(older, 1.0, 1e12, default)
+        theta = rope.theta
+    turns = Turns(theta, head, rope.scaling)
+    turns.check(fields.file)
+    return turns
 
 
 def wanted(shape: Shape, prefix: str) -> list[Wanted]:
@@ -113,16 +119,12 @@ class Layers:
         self.head = shape.hidden // shape.heads
         self.words: Any = weights[f"{prefix}embeddings.tok_embeddings.weight"]
         self.tables = {
-            theta: self._turns(weights, theta) for theta in {shape.theta, shape.window_theta}
+            turns: tuple(
+                asarray(one, device=weights.backend).astype(weights.dtype)
+                for one in tables(turns, shape.longest)
+            )
+            for turns in {shape.turns, shape.window_turns}
         }
-
-    def _turns(self, weights: Weights, theta: float) -> tuple[Array, Array]:
-        steps = theta ** -(np.arange(0, self.head, 2) / self.head)
-        angles = np.arange(self.shape.longest)[:, None] * steps
-        return tuple(
-            asarray(one(angles).astype(np.float32), device=weights.backend).astype(weights.dtype)
-            for one in (np.cos, np.sin)
-        )  # type: ignore[return-value]
 
     def _norm(self, name: str) -> tuple[Any, Any]:
         name = f"{self.prefix}{name}"
@@ -162,8 +164,8 @@ class Layers:
 
     def _attend(self, fused: Array, batch: Batch, layer: int) -> Array:
         shape = self.shape
-        is_whole = layer % shape.whole_every == 0
-        cos, sin = self.tables[shape.theta if is_whole else shape.window_theta]
+        is_whole = shape.wholes[layer]
+        cos, sin = self.tables[shape.turns if is_whole else shape.window_turns]
         three = fused.reshape((batch.rows, 3, shape.heads, self.head))
         backend = batch.backend
         # Queries and keys are heads of one turn.

@@ -66,6 +66,14 @@ def has_kinds(found: Fields) -> bool:
     return rope is not None and SLIDING in rope
 
 
+def kinds_of_layers(found: Fields, layers: int) -> tuple[str, ...] | None:
+    """FULL or SLIDING for each, where the file says it."""
+    kinds = found.strings("layer_types", None, most=4096)
+    if kinds is not None and (len(kinds) != layers or not {*kinds} <= {FULL, SLIDING}):
+        found.fail("layer_types", f"{layers} of {FULL} and {SLIDING}")
+    return kinds
+
+
 def _of_kind(rope: Fields | None, kind: str) -> Fields | None:
     if rope is None or not rope.values:
         return None

@@ -1,4 +1,4 @@
-"""Tables of the turns that tell a decoder where a token stands."""
+"""Tables of the turns that tell a model where a token stands."""
 
 from __future__ import annotations
 
