@@ -182,7 +182,7 @@ def test_tokens_beyond_the_table(be: tilewright.Backend, tmp_path: Path) -> None
     model = load(tmp_path, be)
     with pytest.raises(tilewright.Error, match="token 12, and its table has 9 rows"):
         model.embed("w8")
-    with pytest.raises(tilewright.Error, match="token -1, and its table has 9 rows"):
+    with pytest.raises(tilewright.Error, match="token -1"):
         model.states([[-1]])
 
 
