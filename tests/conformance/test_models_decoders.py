@@ -77,7 +77,7 @@ def test_a_prompt_in_chunks(
     model = tilewright.models.load(tmp_path, be, context=200)
     prompt = prompt_of(rng, 50)
     whole = model.generate(prompt, 12)
-    monkeypatch.setattr("tilewright.models.decoders.decoder.CHUNK", 7)
+    monkeypatch.setattr("tilewright.models.decoders.engine.CHUNK", 7)
     assert model.generate(prompt, 12) == whole
 
 
@@ -122,7 +122,7 @@ def test_shares_of_what_is_drawn(be: Backend, rng: np.random.Generator) -> None:
     rows = 4000
     repeated = be.array(np.broadcast_to(logits, (rows, 12)).copy())
     uniform = rng.random(rows, np.float32)
-    found = chosen(repeated, Sampling(temperature=0.7), [[]] * rows, uniform).numpy()
+    found = chosen(repeated, [Sampling(temperature=0.7)] * rows, [[]] * rows, uniform).numpy()
     shares = np.exp(logits.astype(np.float64) / 0.7)
     shares /= shares.sum()
     counts = np.bincount(found, minlength=12)
@@ -134,7 +134,7 @@ def test_repetition_penalty(be: Backend) -> None:
 
     logits = np.array([[3.0, 2.9, -1.0, 0.5], [-1.0, -1.1, -9.0, -9.0]], np.float32)
     how = Sampling(repetition_penalty=1.3)
-    found = chosen(be.array(logits), how, [[0, 0, 3], [0]], np.zeros(2, np.float32)).numpy()
+    found = chosen(be.array(logits), [how] * 2, [[0, 0, 3], [0]], np.zeros(2, np.float32)).numpy()
     assert found.tolist() == [1, 1]
 
 
@@ -152,13 +152,18 @@ def test_pages_come_back(be: Backend, rng: np.random.Generator, tmp_path: Path) 
     model = tilewright.models.load(tmp_path, be, context=100, cache_tokens=112)
     for _ in range(4):
         model.generate(prompt_of(rng, 60), 20)
-    with pytest.raises(tilewright.OutOfMemory, match="larger cache_tokens"):
-        model.generate([prompt_of(rng, 60), prompt_of(rng, 60)], 20)
-    assert len(model.generate(prompt_of(rng, 60), 3)) <= 3
+    # What does not fit beside another waits.
+    prompts = [prompt_of(rng, 60) for _ in range(3)]
+    assert model.generate(prompts, 20) == [model.generate(one, 20) for one in prompts]
     stream = model.stream("w1 w2", 50)
     next(stream, None)
     stream.close()
     assert len(model.generate(prompt_of(rng, 90), 3)) <= 3
+    assert model.engine.cache.available == 7
+    small = tilewright.models.load(tmp_path, be, context=100, cache_tokens=40)
+    assert len(small.generate(prompt_of(rng, 40), 20)) <= 8
+    with pytest.raises(tilewright.InvalidArgument, match="60 tokens, expected 1 to 48; the cache"):
+        small.generate(prompt_of(rng, 60), 20)
 
 
 def test_a_text_ends_with_its_context(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,9 @@ class Tokenizer:
         self.inner = inner
         self.inner.no_padding()
         self.inner.no_truncation()
+        # What the tokenizer is set to; it is set where nobody else is in a call of it.
+        self._cut: tuple[int | None, str] = (None, "")
+        self._lock = threading.Lock()
 
     @classmethod
     def open(cls, path: Path) -> Tokenizer:
@@ -38,21 +43,38 @@ class Tokenizer:
         return cls(Guarded(made, path))
 
     def encode(
-        self, texts: Sequence[str], longest: int, *, special: bool = True
+        self, texts: Sequence[str], longest: int | None = None, *, special: bool = True
     ) -> list[list[int]]:
-        """The tokens of each text, at most so many, with those that the model wants around it
-        unless they are not `special`."""
-        self.inner.enable_truncation(longest)
-        found = self.inner.encode_batch(list(texts), add_special_tokens=special)
+        """The tokens of each text, at most so many where `longest` says so, with those that the
+        model wants around it unless they are not `special`."""
+        with self._lock:
+            self._cut_to(longest)
+            found = self.inner.encode_batch(list(texts), add_special_tokens=special)
         return [one.ids for one in found]
 
     def encode_pairs(
         self, pairs: Sequence[tuple[str, str]], longest: int
     ) -> tuple[list[list[int]], list[list[int]]]:
         """Tokens, and for each the number of the text that it is of. The longer text is cut."""
-        self.inner.enable_truncation(longest, strategy="longest_first")
-        found = self.inner.encode_batch([tuple(one) for one in pairs])
+        with self._lock:
+            self._cut_to(longest, "longest_first")
+            found = self.inner.encode_batch([tuple(one) for one in pairs])
         return [one.ids for one in found], [one.type_ids for one in found]
+
+    def _cut_to(self, longest: int | None, strategy: str = "longest_first") -> None:
+        if self._cut == (longest, strategy):
+            return
+        if longest is None:
+            self.inner.no_truncation()
+        else:
+            self.inner.enable_truncation(longest, strategy=strategy)
+        self._cut = (longest, strategy)
+
+    @cached_property
+    def special(self) -> frozenset[int]:
+        """Tokens that are no text."""
+        added = self.inner.get_added_tokens_decoder()
+        return frozenset(i for i, one in added.items() if one.special)
 
     def decode(self, tokens: Sequence[int], skip_special: bool = True) -> str:
         return str(self.inner.decode(list(tokens), skip_special_tokens=skip_special))

@@ -1,4 +1,4 @@
-"""Keys and values of the tokens so far, in pages that sequences take and give back."""
+"""Keys and values of the tokens so far, in pages that sequences take, share and give back."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright._core import OutOfMemory
+from tilewright.models.decoders.prefixes import Pages, chain
 from tilewright.namespace.creation import zeros
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence as Listed
+
     from tilewright.array import Array
     from tilewright.backend import Backend
     from tilewright.models.decoders.shape import Shape
@@ -24,33 +27,60 @@ class Sequence:
         self.cache = cache
         self.length = 0
         self.pages: list[int] = []
+        self._names: list[bytes] = []
+
+    def begin(self, tokens: Listed[int]) -> None:
+        """Takes the whole pages that the cache has of these tokens already, all but the last of
+        which may be so, since something has to be computed."""
+        whole = (len(tokens) - 1) // PAGE
+        names = chain(tokens[: whole * PAGE], PAGE)
+        self.pages = self.cache.find(names)
+        self._names = names[: len(self.pages)]
+        self.length = len(self.pages) * PAGE
+
+    def missing(self, count: int) -> int:
+        """Pages that so many tokens more would take."""
+        return max(0, -(-(self.length + count) // PAGE) - len(self.pages))
+
+    def reserve(self, count: int) -> None:
+        """Takes the pages of so many tokens more."""
+        self.pages += self.cache.take(self.missing(count))
 
     def grow(self, count: int) -> range:
         """Room for more tokens; gives the places that they stand at."""
-        places = range(self.length, self.length + count)
-        missing = -(-(self.length + count) // PAGE) - len(self.pages)
-        if missing > 0:
-            self.pages += self.cache.take(missing)
+        self.reserve(count)
         self.length += count
-        return places
+        return range(self.length - count, self.length)
 
     def slots(self, places: range) -> list[int]:
         """Where the keys of these places lie in the cache."""
         return [self.pages[place // PAGE] * PAGE + place % PAGE for place in places]
 
+    def keep(self, tokens: Listed[int]) -> None:
+        """Lets others find the pages that are full by now; `tokens` are those of the sequence."""
+        first, past = len(self._names), self.length // PAGE
+        if first == past:
+            return
+        before = self._names[-1] if self._names else b""
+        names = chain(tokens[first * PAGE : past * PAGE], PAGE, before)
+        for page, name in zip(self.pages[first:past], names, strict=True):
+            self.cache.name(page, name)
+        self._names += names
+
     def close(self) -> None:
         """Gives the pages back."""
         self.cache.give(self.pages)
-        self.pages, self.length = [], 0
+        self.pages, self.length, self._names = [], 0, []
 
 
-class Cache:
+class Cache(Pages):
     """Pages of keys and values for each layer, [pages, PAGE, heads, dim] of both: a token's keys
-    and values lie side by side, as a layer's product has them."""
+    and values lie side by side, as a layer's product has them. One page more than sequences can
+    take is for rows of a step that belong to none."""
 
     def __init__(self, backend: Backend, shape: Shape, dtype: np.dtype[Any], tokens: int) -> None:
-        self.pages = -(-tokens // PAGE)
-        size = (self.pages, PAGE, 2 * shape.kv_heads, shape.head)
+        super().__init__(-(-tokens // PAGE))
+        size = (self.count + 1, PAGE, 2 * shape.kv_heads, shape.head)
         need = shape.layers * int(np.prod(size)) * dtype.itemsize
         there = backend.device.memory_bytes
         if there and need > there:
@@ -62,18 +92,19 @@ class Cache:
         self.keys = [one[:, :, : shape.kv_heads] for one in both]
         self.values = [one[:, :, shape.kv_heads :] for one in both]
         self._rows = [one.reshape((-1, *size[2:]), copy=False) for one in both]
-        self.free = list(range(self.pages))[::-1]
+
+    @property
+    def tokens(self) -> int:
+        """That it has room for."""
+        return self.count * PAGE
 
     def take(self, count: int) -> list[int]:
-        if count > len(self.free):
+        if count > self.available:
             raise OutOfMemory(
-                f"the cache has {self.pages * PAGE} tokens, of which {len(self.free) * PAGE} are "
+                f"the cache has {self.tokens} tokens, of which {self.available * PAGE} are "
                 f"free, and {count * PAGE} more are needed; load with a larger cache_tokens"
             )
-        return [self.free.pop() for _ in range(count)]
-
-    def give(self, pages: list[int]) -> None:
-        self.free += pages[::-1]
+        return super().take(count)
 
     def write(self, layer: int, slots: Array, rows: Array) -> None:
         """Keys and values of tokens, [tokens, 2 * heads, dim], to their places."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.namespace.creation import asarray
+from tilewright.namespace.creation import arange, asarray
 from tilewright.namespace.elementwise import exp, where
+from tilewright.namespace.manipulation import concat
 from tilewright.namespace.reductions import argmax, cumulative_sum, max, sum
-from tilewright.namespace.selection import put_along_axis, take_along_axis
+from tilewright.namespace.selection import put_along_axis, take, take_along_axis
 from tilewright.namespace.sorting import topk
 from tilewright.operands import INT32, invalid
 
@@ -51,46 +52,90 @@ class Sampling:
             )
 
 
+def draws_of(seed: int | None, which: int = 0) -> np.random.Generator:
+    """What the tokens of a text are drawn by; of one seed, others for each `which`."""
+    return np.random.default_rng(None if seed is None else [seed, which])
+
+
 def chosen(
     logits: Array,
-    how: Sampling,
+    hows: Sequence[Sampling],
     seen: Sequence[Sequence[int]],
     uniform: npt.NDArray[np.float32],
 ) -> Array:
-    """A token of each row, int32; `uniform` are numbers in [0, 1), one for each."""
-    if how.repetition_penalty != 1:
-        logits = penalised(logits, how.repetition_penalty, seen)
-    if how.temperature == 0:
-        likeliest: Array = argmax(logits, axis=-1)
-        return likeliest.astype(INT32)
-    count = logits.shape[-1] if how.top_k == 0 else min(how.top_k, logits.shape[-1])
-    best, places = topk(logits, count, axis=-1)
-    powers = exp((best - best[:, :1]) / how.temperature)
+    """A token of each row, int32, chosen as `hows` says of the row; `uniform` are numbers in
+    [0, 1), one for each."""
+    if any(how.repetition_penalty != 1 for how in hows):
+        logits = penalised(logits, [how.repetition_penalty for how in hows], seen)
+    cold = [row for row, how in enumerate(hows) if how.temperature == 0]
+    warm = [row for row, how in enumerate(hows) if how.temperature != 0]
+    if not warm:
+        return likeliest(logits)
+    if not cold:
+        return drawn(logits, hows, uniform)
+    parts = [
+        likeliest(_rows(logits, cold)),
+        drawn(_rows(logits, warm), [hows[row] for row in warm], uniform[warm]),
+    ]
+    return _rows(concat(parts, axis=0), np.argsort([*cold, *warm]))
+
+
+def likeliest(logits: Array) -> Array:
+    found: Array = argmax(logits, axis=-1)
+    return found.astype(INT32)
+
+
+def drawn(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32]) -> Array:
+    vocabulary = logits.shape[-1]
+    counts = [builtins.min(how.top_k, vocabulary) or vocabulary for how in hows]
+    best, places = topk(logits, builtins.max(counts), axis=-1)
+    # One upload for all that rows have of their own.
+    options = [
+        [how.temperature, how.top_p, how.min_p, count, number]
+        for how, count, number in zip(hows, counts, uniform, strict=True)
+    ]
+    whole = asarray(np.array(options, np.float32).T.copy(), device=logits.backend)
+    temperature, top_p, min_p, top_k, numbers = (whole[i][:, None] for i in range(5))
+    powers = exp((best - best[:, :1]) / temperature)
+    if len(set(counts)) > 1:
+        ranks = arange(best.shape[-1], dtype=np.float32, device=logits.backend)
+        powers = where(ranks[None] < top_k, powers, 0)
     shares = powers / sum(powers, axis=-1, keepdims=True)
     before = cumulative_sum(shares, axis=-1) - shares
-    kept = (before < how.top_p) & (shares >= shares[:, :1] * how.min_p)
+    # What has no share is behind all others.
+    kept = (before < top_p) & (shares >= shares[:, :1] * min_p) & (shares > 0)
     # The likeliest stays, however the sums were rounded.
     shares = where(kept, shares, 0)
     ends = cumulative_sum(shares, axis=-1)
-    drawn = asarray(uniform[:, None], device=logits.backend) * max(ends, axis=-1, keepdims=True)
-    passed = sum((ends <= drawn) & kept, axis=-1, keepdims=True, dtype=INT32)
+    passed = sum(
+        (ends <= numbers * max(ends, axis=-1, keepdims=True)) & kept, axis=-1, keepdims=True,
+        dtype=INT32,
+    )  # fmt: skip
     last = sum(kept, axis=-1, keepdims=True, dtype=INT32) - 1
     place = where(passed < last, passed, last)
     found: Array = take_along_axis(places, place, axis=-1)[:, 0]
     return found.astype(INT32)
 
 
-def penalised(logits: Array, penalty: float, seen: Sequence[Sequence[int]]) -> Array:
+def penalised(logits: Array, penalties: Sequence[float], seen: Sequence[Sequence[int]]) -> Array:
     """Logits of tokens that were seen, divided where they are above 0, else multiplied."""
-    every = [sorted(set(one)) for one in seen]
+    every = [
+        sorted(set(one)) if penalty != 1 else []
+        for one, penalty in zip(seen, penalties, strict=True)
+    ]
     longest = builtins.max(map(len, every), default=0)
     if longest == 0:
         return logits
     # A token twice is the same number twice.
     padded = [[*one, *[(one or [0])[0]] * (longest - len(one))] for one in every]
     places = asarray(np.array(padded, np.int32), device=logits.backend)
+    by = asarray(np.array(penalties, np.float32)[:, None], device=logits.backend)
     found = take_along_axis(logits, places, axis=-1)
-    changed = where(found > 0, found / penalty, found * penalty)
+    changed = where(found > 0, found / by, found * by)
     result = logits.copy()
     put_along_axis(result, places, changed, axis=-1)
     return result
+
+
+def _rows(x: Array, rows: npt.ArrayLike) -> Array:
+    return take(x, asarray(np.asarray(rows, np.int32), device=x.backend), axis=0)

@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.compiled import compile
-from tilewright.models.decoders.cache import PAGE
-from tilewright.models.decoders.cache import Sequence as Cached
-from tilewright.models.decoders.choice import Sampling, chosen
-from tilewright.models.decoders.layers import Step, numbers_of, step_of
-from tilewright.namespace.creation import asarray
-from tilewright.namespace.manipulation import concat
-from tilewright.namespace.selection import take
-from tilewright.operands import invalid, shown, to_integer
+from tilewright.models.decoders.choice import Sampling, draws_of
+from tilewright.models.decoders.engine import Engine, Request
+from tilewright.models.decoders.pieces import TextPieces
+from tilewright.operands import invalid, to_integer
 
 if TYPE_CHECKING:
     from tilewright.array import Array
@@ -24,9 +19,6 @@ if TYPE_CHECKING:
     from tilewright.models.decoders.layers import Layers
     from tilewright.models.tokens import Tokenizer
     from tilewright.models.weights import Weights
-
-# Tokens of a prompt that go through the layers at a time.
-CHUNK = 512
 
 
 class Decoder:
@@ -39,15 +31,10 @@ class Decoder:
         self._layers = layers
         self.weights = weights
         self.tokenizer = tokenizer
-        #: tokens that end a text
-        self.ends = frozenset(ends)
+        #: what runs its texts
+        self.engine = Engine(layers, ends, context)
         #: tokens that a text may have
-        self.context = context
-
-        def step(numbers: Array, rows: int, pages: int) -> Array:
-            return layers.logits(layers(Step(numbers, rows, rows, pages)))
-
-        self._recorded: Any = compile(step)
+        self.context = self.engine.context
         #: how a conversation becomes a text, where the files say it
         self.template = template
 
@@ -55,14 +42,14 @@ class Decoder:
     def device(self) -> Backend:
         return self.weights.backend
 
+    @property
+    def ends(self) -> frozenset[int]:
+        """Tokens that end a text."""
+        return self.engine.ends
+
     def logits(self, tokens: Sequence[int]) -> Array:
         """What the model says of the token behind each of these, [tokens, vocabulary], float32."""
-        every = self._checked("logits", [tokens])
-        sequence = Cached(self._layers.cache)
-        try:
-            return self._layers.logits(self._layers(step_of(self.device, [sequence], every)))
-        finally:
-            sequence.close()
+        return self.engine.logits(self.engine.checked("logits", tokens))
 
     def generate(
         self,
@@ -83,13 +70,17 @@ class Decoder:
             len(prompts) > 0 and isinstance(prompts[0], int | np.integer)
         )
         every: list[Any] = [prompts] if is_one else list(prompts)
-        found: list[list[int]] = [[] for _ in every]
         how = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-        for row, token in self._tokens("generate", every, max_tokens, how, seed):
-            found[row].append(token)
+        requests = self._requests("generate", every, max_tokens, how, seed)
+        try:
+            while not all(one.is_done for one in requests):
+                self.engine.step()
+        finally:
+            self._cancel(requests)
+        check(requests)
         results = [
-            self._text(one) if isinstance(prompt, str) else one
-            for prompt, one in zip(every, found, strict=True)
+            self._text(one.tokens) if isinstance(prompt, str) else one.tokens
+            for prompt, one in zip(every, requests, strict=True)
         ]
         return results[0] if is_one else results
 
@@ -100,7 +91,7 @@ class Decoder:
         if self.template is None or self.tokenizer is None:
             invalid(call, "the model's files have no chat template; give generate() a text")
         text = self.template.text(call, messages)
-        return self.tokenizer.encode([text], self.context + 1, special=False)[0]
+        return self.tokenizer.encode([text], special=False)[0]
 
     def chat(
         self, messages: Sequence[Mapping[str, Any]], max_tokens: int = 512, *,
@@ -125,98 +116,58 @@ class Decoder:
         if self.tokenizer is None:
             invalid("stream", "the model has no tokenizer; generate() takes and gives tokens")
         how = Sampling(temperature, top_k, top_p, min_p, repetition_penalty)
-        tokens: list[int] = []
-        said = ""
-        for _, token in self._tokens("stream", [prompt], max_tokens, how, seed):
-            tokens.append(token)
-            text = self._text(tokens)
-            # A character of which bytes are still to come is not said yet.
-            if not text.endswith("\N{REPLACEMENT CHARACTER}"):
-                yield text[len(said) :]
-                said = text
-        rest = self._text(tokens)[len(said) :]
+        requests = self._requests("stream", [prompt], max_tokens, how, seed)
+        (request,) = requests
+        pieces, said = TextPieces(self.tokenizer), request.start
+        try:
+            while True:
+                while said < len(request.text):
+                    said += 1
+                    piece = pieces.add(request.text[said - 1])
+                    if piece:
+                        yield piece
+                if request.is_done:
+                    break
+                self.engine.step()
+        finally:
+            self._cancel(requests)
+        check(requests)
+        rest = pieces.rest()
         if rest:
             yield rest
 
-    def _tokens(
+    def _requests(
         self, call: str, prompts: list[Any], max_tokens: int, how: Sampling, seed: int | None
-    ) -> Iterator[tuple[int, int]]:
-        """(which prompt, token), as they come."""
+    ) -> list[Request]:
         how.check(call)
         most = to_integer(call, "max_tokens", max_tokens)
         if most < 0:
             invalid(call, f"max_tokens is {most}, expected 0 or more")
-        tokens = self._checked(call, [self._encoded(call, one) for one in prompts])
-        seen = [list(one) for one in tokens]
+        tokens = [
+            self.engine.checked(call, self._encoded(call, one), f"prompt {i}")
+            for i, one in enumerate(prompts)
+        ]
         # Each has numbers of its own, so that who else is there changes nothing.
-        draws = [np.random.default_rng(None if seed is None else [seed, 0]) for _ in tokens]
-        sequences = [Cached(self._layers.cache) for _ in tokens]
-        going = list(range(len(tokens)))
-        try:
-            states = [self._prefilled(one, ids) for one, ids in zip(sequences, tokens, strict=True)]
-            logits = self._layers.logits(_joined(states)) if states else None
-            for _ in range(most):
-                if logits is None or not going:
-                    return
-                going_on = []
-                uniform = np.array([draws[row].random() for row in going], np.float32)
-                picked = chosen(logits, how, [seen[row] for row in going], uniform).numpy()
-                for row, token in zip(going, picked.tolist(), strict=True):
-                    seen[row].append(token)
-                    if token in self.ends:
-                        continue
-                    yield row, token
-                    if len(seen[row]) < self.context:
-                        going_on.append(row)
-                going = going_on
-                if going:
-                    rows = [sequences[row] for row in going]
-                    logits = self._next(rows, [seen[row][-1] for row in going])
-        finally:
-            for one in sequences:
-                one.close()
+        return [self.engine.submit(one, most, how, draws_of(seed)) for one in tokens]
 
-    def _next(self, sequences: list[Cached], tokens: list[int]) -> Array:
-        """The logits behind one token more of each, by a recording for as many sequences, whose
-        pages are up to a power of two."""
-        longest = max(one.length for one in sequences) + 1
-        pages = 1 << (-(-longest // PAGE) - 1).bit_length()
-        numbers, width = numbers_of(sequences, [[one] for one in tokens], pages)
-        on_device = asarray(numbers, device=self.device)
-        logits: Array = self._recorded(on_device, len(sequences), width)
-        return logits
-
-    def _prefilled(self, sequence: Cached, tokens: list[int]) -> Array:
-        """The state behind a prompt, whose keys are then in the cache, [1, hidden]."""
-        for first in range(0, len(tokens), CHUNK):
-            step = step_of(self.device, [sequence], [tokens[first : first + CHUNK]])
-            states = self._layers(step)
-        return take(states, step.last, axis=0)
+    def _cancel(self, requests: list[Request]) -> None:
+        for one in requests:
+            self.engine.cancel(one)
 
     def _encoded(self, call: str, prompt: Any) -> list[int]:
         if not isinstance(prompt, str):
             return [int(one) for one in prompt]
         if self.tokenizer is None:
             invalid(call, "the model has no tokenizer; give tokens")
-        return self.tokenizer.encode([prompt], self.context + 1)[0]
+        return self.tokenizer.encode([prompt])[0]
 
     def _text(self, tokens: list[int]) -> str:
         assert self.tokenizer is not None
         return self.tokenizer.decode(tokens)
 
-    def _checked(self, call: str, prompts: Sequence[Sequence[int]]) -> list[list[int]]:
-        most = self._layers.shape.vocabulary
-        for i, one in enumerate(prompts):
-            if not 1 <= len(one) <= self.context:
-                invalid(
-                    call, f"prompt {i} has {len(one)} tokens, expected 1 to {self.context}; "
-                    f"load(..., context=) takes up to {self._layers.shape.longest} of this model"
-                )  # fmt: skip
-            for token in one:
-                if not 0 <= token < most:
-                    invalid(call, f"prompt {i} has the token {shown(token)}, expected below {most}")
-        return [[int(token) for token in one] for one in prompts]
 
-
-def _joined(states: list[Array]) -> Array:
-    return states[0] if len(states) == 1 else concat(states, axis=0)
+def check(requests: list[Request]) -> None:
+    """Raises what ended a text that a step of another call went on with."""
+    for one in requests:
+        if one.error is not None:
+            raise one.error

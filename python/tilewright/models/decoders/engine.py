@@ -1,0 +1,316 @@
+"""Texts that go on together: each joins and leaves between two steps."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilewright._core import Error
+from tilewright.compiled import compile
+from tilewright.models.decoders.cache import PAGE, Cache
+from tilewright.models.decoders.cache import Sequence as Cached
+from tilewright.models.decoders.choice import Sampling, chosen
+from tilewright.models.decoders.layers import Step, numbers_of, step_of
+from tilewright.namespace.creation import asarray
+from tilewright.namespace.manipulation import concat
+from tilewright.namespace.selection import take
+from tilewright.operands import invalid, shown
+
+if TYPE_CHECKING:
+    from tilewright.array import Array
+    from tilewright.backend import Backend
+    from tilewright.models.decoders.layers import Layers
+
+# Tokens of prompts that go through the layers in a step.
+CHUNK = 512
+# Texts that go on together; more wait.
+MOST_TEXTS = 256
+
+
+@dataclass(eq=False)
+class Request:
+    """A text that goes on: what was asked, and what came of it so far."""
+
+    text: list[int] = field(repr=False)
+    """The prompt's tokens and what came behind, without the token that ends a text."""
+    start: int
+    """Tokens of the prompt."""
+    max_tokens: int
+    how: Sampling
+    draws: np.random.Generator = field(repr=False)
+    reason: str | None = None
+    """Why it ended: "stop", "length" or "cancelled"; None while it goes on."""
+    error: Exception | None = None
+    found: int = 0
+    """Tokens of the prompt that were in the cache already."""
+    sequence: Cached | None = field(default=None, repr=False)
+
+    @property
+    def is_done(self) -> bool:
+        return self.reason is not None or self.error is not None
+
+    @property
+    def tokens(self) -> list[int]:
+        return self.text[self.start :]
+
+    @property
+    def pending(self) -> int:
+        """Tokens whose keys are still to be computed."""
+        return len(self.text) - (self.sequence.length if self.sequence else 0)
+
+
+class Idle(Cached):
+    """A row of a step that belongs to no text, so that one recording serves several counts."""
+
+    def __init__(self, cache: Cache, number: int) -> None:
+        self.pages, self.length, self.number = [cache.count], 1, number
+
+    def grow(self, count: int) -> range:
+        return range(count)
+
+    def slots(self, places: range) -> list[int]:
+        return [self.pages[0] * PAGE + self.number % PAGE for _ in places]
+
+
+class Engine:
+    """Runs requests by steps. In a step texts that wait are let in as far as pages reach, some of
+    the prompts goes through the layers, and each text that is past its prompt gets a token. Any
+    thread may call, one at a time has its turn."""
+
+    def __init__(self, layers: Layers, ends: Collection[int], context: int) -> None:
+        def step(numbers: Array, rows: int, pages: int) -> Array:
+            return layers.logits(layers(Step(numbers, rows, rows, pages)))
+
+        self._layers = layers
+        #: tokens that end a text
+        self.ends = frozenset(ends)
+        self._recorded: Any = compile(step)
+        self.cache = layers.cache
+        #: tokens that a text may have
+        self.context = min(context, self.cache.tokens)
+        #: texts that go on together at most
+        self.most_texts = MOST_TEXTS
+        self.waiting: deque[Request] = deque()
+        #: texts that were let in, the first ones first
+        self.running: list[Request] = []
+        #: tokens of prompts that went through the layers, and that were found in the cache
+        self.prefilled = 0
+        self.found = 0
+        #: how often a text went back to those that wait, for want of pages
+        self.returned = 0
+        self._lock = threading.RLock()
+        self._is_stepping = False
+
+    @property
+    def backend(self) -> Backend:
+        return self._layers.weights.backend
+
+    def checked(self, call: str, prompt: Sequence[int], which: str = "the prompt") -> list[int]:
+        """The tokens of a prompt that fits."""
+        most, held = self._layers.shape.vocabulary, self.cache.tokens
+        if not 1 <= len(prompt) <= self.context:
+            more = f"load(..., context=) takes up to {self._layers.shape.longest} of this model"
+            if self.context == held:
+                more = f"the cache has room for {held}; load with a larger cache_tokens"
+            invalid(
+                call, f"{which} has {len(prompt)} tokens, expected 1 to {self.context}; {more}"
+            )  # fmt: skip
+        for token in prompt:
+            if not 0 <= token < most:
+                invalid(call, f"{which} has the token {shown(token)}, expected below {most}")
+        return [int(token) for token in prompt]
+
+    def submit(
+        self, prompt: list[int], max_tokens: int, how: Sampling, draws: np.random.Generator
+    ) -> Request:
+        """A request for a prompt that was checked."""
+        request = Request(list(prompt), len(prompt), max_tokens, how, draws)
+        if max_tokens == 0:
+            request.reason = "length"
+        else:
+            with self._lock:
+                self.waiting.append(request)
+        return request
+
+    def cancel(self, request: Request) -> None:
+        """Ends a request, whose pages are free by the next step at the latest."""
+        with self._lock:
+            if not request.is_done:
+                request.reason = "cancelled"
+            if not self._is_stepping:
+                self._sweep()
+
+    def step(self) -> bool:
+        """One step of all; whether there was anything to do."""
+        with self._lock:
+            self._is_stepping = True
+            try:
+                return self._step()
+            except BaseException as error:
+                self._fail(error)
+                raise
+            finally:
+                self._is_stepping = False
+
+    def forget(self) -> None:
+        """Prompts that come again are computed again."""
+        with self._lock:
+            self.cache.forget()
+
+    def logits(self, tokens: list[int]) -> Array:
+        """Behind each of a text's tokens, [tokens, vocabulary]."""
+        with self._lock:
+            sequence = Cached(self.cache)
+            try:
+                return self._layers.logits(
+                    self._layers(step_of(self.backend, [sequence], [tokens]))
+                )
+            finally:
+                sequence.close()
+
+    def _step(self) -> bool:
+        self._sweep()
+        self._admit()
+        if not self.running:
+            return False
+        behind = self._with_room()
+        rows, parts = self._prefill()
+        if behind:
+            rows += behind
+            parts.append(self._next(behind))
+        if not rows:
+            return True
+        logits = parts[0] if len(parts) == 1 else concat(parts, axis=0)
+        uniform = np.array([one.draws.random() for one in rows], np.float32)
+        seen = [one.text if one.how.repetition_penalty != 1 else [] for one in rows]
+        picked = chosen(logits, [one.how for one in rows], seen, uniform).numpy()
+        for request, token in zip(rows, picked.tolist(), strict=True):
+            self._said(request, token)
+        self._sweep()
+        return True
+
+    def _sweep(self) -> None:
+        """Lets go of those that have ended."""
+        for one in self.running:
+            if one.is_done:
+                self._leave(one)
+        if any(one.is_done for one in self.running):
+            self.running = [one for one in self.running if not one.is_done]
+        if any(one.is_done for one in self.waiting):
+            self.waiting = deque(one for one in self.waiting if not one.is_done)
+
+    def _leave(self, request: Request) -> None:
+        if request.sequence is not None:
+            request.sequence.close()
+            request.sequence = None
+
+    def _admit(self) -> None:
+        """Lets in texts that wait, in their order, whose pages are there, with one to spare for
+        each that goes on already."""
+        while self.waiting and len(self.running) < self.most_texts:
+            request = self.waiting[0]
+            sequence = Cached(self.cache)
+            sequence.begin(request.text)
+            count = len(request.text) - sequence.length
+            spare = len(self.running)
+            if sequence.missing(count) + spare > self.cache.available:
+                sequence.close()
+                return
+            sequence.reserve(count)
+            self.waiting.popleft()
+            self.running.append(request)
+            request.sequence = sequence
+            request.found = min(sequence.length, request.start)
+            self.found += sequence.length
+
+    def _with_room(self) -> list[Request]:
+        """The texts that are past their prompts, with a place for one token more of each. Where
+        there are no pages, the text that came last goes back to those that wait."""
+        found = []
+        for request in list(self.running):
+            if request.sequence is None or request.pending != 1:
+                continue
+            while request.sequence and request.sequence.missing(1) > self.cache.available:
+                last = self.running.pop()
+                self._leave(last)
+                self.waiting.appendleft(last)
+                self.returned += 1
+            if request.sequence:
+                request.sequence.reserve(1)
+                found.append(request)
+        return found
+
+    def _prefill(self) -> tuple[list[Request], list[Array]]:
+        """Some of the prompts through the layers; those that are through, and their logits."""
+        requests, tokens, left = [], [], CHUNK
+        for one in self.running:
+            if one.sequence is not None and one.pending > 1 and left:
+                first = one.sequence.length
+                tokens.append(one.text[first : first + left])
+                requests.append(one)
+                left -= len(tokens[-1])
+        if not requests:
+            return [], []
+        sequences = [one.sequence for one in requests if one.sequence is not None]
+        states = self._layers(step_of(self.backend, sequences, tokens))
+        self.prefilled += CHUNK - left
+        for one, sequence in zip(requests, sequences, strict=True):
+            sequence.keep(one.text)
+        ends = np.cumsum([len(one) for one in tokens]) - 1
+        through = [i for i, one in enumerate(requests) if not one.pending]
+        if not through:
+            return [], []
+        last = asarray(ends[through].astype(np.int32), device=self.backend)
+        logits = self._layers.logits(take(states, last, axis=0))
+        return [requests[i] for i in through], [logits]
+
+    def _next(self, requests: list[Request]) -> Array:
+        """The logits behind one token more of each, by a recording for about as many texts, whose
+        pages are up to a power of two."""
+        every = [one.sequence for one in requests if one.sequence is not None]
+        tokens = [[one.text[-1]] for one in requests]
+        for number in range(rounded(len(every)) - len(every)):
+            every.append(Idle(self.cache, number))
+            tokens.append([0])
+        longest = max(one.length for one in every) + 1
+        pages = 1 << (-(-longest // PAGE) - 1).bit_length()
+        numbers, width = numbers_of(every, tokens, pages)
+        on_device = asarray(numbers, device=self.backend)
+        logits: Array = self._recorded(on_device, len(every), width)
+        for one in requests:
+            if one.sequence is not None:
+                one.sequence.keep(one.text)
+        return logits[: len(requests)]
+
+    def _said(self, request: Request, token: int) -> None:
+        if request.is_done:
+            return
+        if token in self.ends:
+            request.reason = "stop"
+            return
+        request.text.append(token)
+        if len(request.text) >= min(request.start + request.max_tokens, self.context):
+            request.reason = "length"
+
+    def _fail(self, error: BaseException) -> None:
+        """Ends what was let in; what the cache holds is not known any more."""
+        kind = error if isinstance(error, Exception) else None
+        for one in self.running:
+            if not one.is_done:
+                one.error = kind or Error("the step that went on with this text was interrupted")
+            self._leave(one)
+        self.running = []
+        self.cache.forget()
+
+
+def rounded(count: int) -> int:
+    """Rows of a step for so many texts: few different numbers, and less than half more."""
+    if count <= 2:
+        return count
+    unit = 1 << max((count - 1).bit_length() - 2, 0)
+    return -(-count // unit) * unit
