@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import shutil
 import sys
 
+import debian
 import system
 import ze_cpu
 from project import BUILD_FOLDER, Environment
-from shell import BUILD, ROOT, Failed, output, run, say, succeeds
+from shell import BUILD, ROOT, Failed, say
 
 RUNS_HERE = (sys.platform, platform.machine()) == ("linux", "x86_64") and bool(
     shutil.which("apt-get")
@@ -56,26 +56,8 @@ def install() -> None:
     if STAMP.exists():
         return
     say("unpacking Intel's GPU driver and compiler")
-    root = system.root_prefix()
-    if root is not None and not succeeds(["apt-cache", "show", PACKAGE]):
-        run([*root, "apt-get", "update", "-q"])
-    packages = needed()
-    archives = FOLDER / "archives"
-    archives.mkdir(parents=True, exist_ok=True)
-    # As root apt-get fetches as a user of its own, who may not write here.
-    sandbox = ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
-    if run(["apt-get", "download", "-q", *sandbox, *packages], cwd=archives, check=False) != 0:
-        raise Failed("the packages of Intel's GPU driver could not be fetched; try apt-get update")
-    for archive in sorted(archives.glob("*.deb")):
-        run(["dpkg-deb", "-x", archive, FOLDER])
-    STAMP.write_text(" ".join(packages))
-
-
-def needed() -> list[str]:
-    """The package and what it asks for."""
-    lines = output(["apt-cache", "depends", "--recurse", "--important", PACKAGE]).splitlines()
-    names = sorted({line for line in lines if line and line[0] not in " |<"})
-    return [name for name in names if not name.startswith(NOT_UNPACKED)]
+    names = debian.unpack(PACKAGE, FOLDER, lambda name: not name.startswith(NOT_UNPACKED))
+    STAMP.write_text(" ".join(names))
 
 
 def variables() -> dict[str, str]:

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import browser
 import intel_gpu
 import system
 import ze_cpu
@@ -103,6 +104,8 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
             total += ctest(environment, ze_cpu.FOLDER, level_zero)
     if intel_gpu.RUNS_HERE and (not rest or "intel_gpu" in " ".join(rest)):
         intel_gpu.install()
+    if not rest or "serving" in " ".join(rest):
+        browser.install()
     say("Python tests")
     if options.draw is not None:
         level_zero = level_zero | {"TILEWRIGHT_TEST_DRAW": f"{commit()}/{options.draw}"}
@@ -198,7 +201,7 @@ def pytest(
     }
     exhaustively["pytest.xml"] = [*others, *every]
     once = {"pytest.xml": rest or [*every, "-m", "not exhaustive"]}
-    variables = env | WATCHED | intel_gpu.variables()
+    variables = env | WATCHED | intel_gpu.variables() | browser.variables()
     total = Count()
     for name, chosen in (exhaustively if exhaustive else once).items():
         results = results_file(name)

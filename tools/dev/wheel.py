@@ -8,6 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import browser
 import intel_gpu
 import system
 from project import Environment
@@ -159,5 +160,6 @@ def test(wheel: Path, interpreter: str, built_in: Path) -> int:
     level_zero = level_zero_driver(environment, with_tests=False)
     if intel_gpu.RUNS_HERE:
         intel_gpu.install()
+    browser.install()
     variables = {**level_zero, "SPIRV_MODULES": str(built_in / "spirv")}
     return report(pytest(environment, [], variables, exhaustive=True))

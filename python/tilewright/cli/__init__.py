@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import tilewright
 
-from . import bench, chat, doctor, embed, generate, info, tune
+from . import bench, chat, doctor, embed, generate, info, serve, tune
 from .options import FAILED, INTERRUPTED, WRONG_USE, Parser, WrongUse
 
 _COMMANDS = {
@@ -20,6 +20,7 @@ _COMMANDS = {
     "embed": embed,
     "generate": generate,
     "chat": chat,
+    "serve": serve,
 }
 
 

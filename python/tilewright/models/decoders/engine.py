@@ -19,7 +19,7 @@ from tilewright.models.decoders.layers import Step, numbers_of, step_of
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.manipulation import concat
 from tilewright.namespace.selection import take
-from tilewright.operands import invalid, shown
+from tilewright.operands import invalid
 
 if TYPE_CHECKING:
     from tilewright.array import Array
@@ -122,7 +122,7 @@ class Engine:
             )  # fmt: skip
         for token in prompt:
             if not 0 <= token < most:
-                invalid(call, f"{which} has the token {shown(token)}, expected below {most}")
+                invalid(call, f"{which} has the token {token!r}, expected below {most}")
         return [int(token) for token in prompt]
 
     def submit(

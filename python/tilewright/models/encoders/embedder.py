@@ -74,18 +74,35 @@ class Encoder:
         most = to_integer(call, "batch_tokens", batch_tokens)
         if most < 1:
             invalid(call, f"batch_tokens is {most}, expected 1 or more")
-        tokens = self.tokenizer.encode(every, self.longest)
-        result = empty((len(every), self.size), dtype=FLOAT32, device=self.device)
+        rows = self._rows(self.tokenizer.encode(every, self.longest), normalize, most)
+        return rows[0] if isinstance(texts, str) else rows
+
+    def embed_tokens(
+        self,
+        tokens: Sequence[Sequence[int]],
+        *,
+        normalize: bool | None = None,
+        batch_tokens: int = 16384,
+    ) -> Array:
+        """The same of texts that are tokens already, with those that the model wants around."""
+        return self._rows(self.check(tokens, "embed_tokens"), normalize, batch_tokens)
+
+    def check(self, tokens: Sequence[Sequence[int]], call: str = "check") -> list[list[int]]:
+        """The tokens of texts, of a number and a kind that the model takes."""
+        return checked_tokens(call, tokens, self.longest, self._layers.shape.vocabulary)
+
+    def _rows(self, tokens: list[list[int]], normalize: bool | None, most: int) -> Array:
+        result = empty((len(tokens), self.size), dtype=FLOAT32, device=self.device)
         for first, past in runs([len(one) for one in tokens], most):
             result[first:past] = self._pooled(Batch(self.device, tokens[first:past]))
         if self.normalizes if normalize is None else normalize:
             lengths = sqrt(sum(result * result, axis=-1, keepdims=True))
             result = result / lengths.clip(LEAST_LENGTH, None)
-        return result[0] if isinstance(texts, str) else result
+        return result
 
     def states(self, tokens: Sequence[Sequence[int]]) -> list[Array]:
         """The last hidden states of sequences of tokens, [tokens, size] of each."""
-        batch = Batch(self.device, checked_tokens("states", tokens, self.longest))
+        batch = Batch(self.device, self.check(tokens, "states"))
         whole = self._layers(batch)
         ends = np.cumsum([0, *batch.lengths]).tolist()
         return [whole[first:past] for first, past in pairwise(ends)]
@@ -157,11 +174,14 @@ def checked_texts(call: str, texts: Any) -> list[str]:
     return every
 
 
-def checked_tokens(call: str, tokens: Any, longest: int) -> list[list[int]]:
+def checked_tokens(call: str, tokens: Any, longest: int, vocabulary: int) -> list[list[int]]:
     every = [[int(one) for one in sequence] for sequence in tokens]
     for i, one in enumerate(every):
         if not 1 <= len(one) <= longest:
             invalid(call, f"tokens[{i}] has {len(one)} tokens, expected 1 to {longest}")
+        for token in one:
+            if not 0 <= token < vocabulary:
+                invalid(call, f"tokens[{i}] has the token {token}, expected below {vocabulary}")
     return every
 
 
