@@ -156,6 +156,7 @@ class Compiled:
         functools.update_wrapper(self, function)
         self._function = function
         self._kept: OrderedDict[Any, _Recorded] = OrderedDict()
+        self._most_kept = MOST_KEPT
         self._lock = threading.RLock()
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
@@ -196,7 +197,7 @@ class Compiled:
                 ]
             fresh = _Recorded(backend, self._function, form, given, varies)
             self._kept[key] = fresh
-            while len(self._kept) > MOST_KEPT:
+            while len(self._kept) > self._most_kept:
                 self._kept.popitem(last=False)
             return fresh.run(given)
 

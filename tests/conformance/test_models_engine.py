@@ -168,6 +168,36 @@ def test_prefixes(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None
     assert gone.tokens == expected[0]
 
 
+def test_the_same_prompt_at_once(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is computed once, and the others wait for its pages; but not for one that has gone."""
+    model = model_of(be, tmp_path, context=200, cache_tokens=800)
+    engine = model.engine
+    prompt, other = prompt_of(rng, 70), prompt_of(rng, 40)
+    expected = [alone(model, prompt, 9, HOWS[1], seed) for seed in range(4)]
+    expected.append(alone(model, other, 9, HOWS[1], 4))
+    monkeypatch.setattr(engines, "CHUNK", 16)
+    engine.forget()
+    engine.prefilled = engine.found = 0
+    requests = [submit(model, prompt, 9, HOWS[1], seed) for seed in range(4)]
+    requests.append(submit(model, other, 9, HOWS[1], 4))
+    engine.step()
+    assert engine.running == requests[:1]
+    run(model)
+    assert [one.tokens for one in requests] == expected
+    assert engine.prefilled == 70 + 3 * 6 + 40
+    assert engine.found == 3 * 64
+    engine.forget()
+    first, second = [submit(model, prompt, 9, HOWS[1], seed) for seed in range(2)]
+    engine.step()
+    assert engine.running == [first]
+    engine.cancel(first)
+    run(model)
+    assert second.tokens == expected[1]
+    assert second.found == 16
+
+
 def test_cancelled(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     model = model_of(be, tmp_path, context=100, cache_tokens=160)
     engine = model.engine

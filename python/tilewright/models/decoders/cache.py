@@ -28,6 +28,8 @@ class Sequence:
         self.length = 0
         self.pages: list[int] = []
         self._names: list[bytes] = []
+        #: names of the pages that a prompt lacked when it began
+        self.coming: list[bytes] = []
 
     def begin(self, tokens: Listed[int]) -> None:
         """Takes the whole pages that the cache has of these tokens already, all but the last of
@@ -35,7 +37,7 @@ class Sequence:
         whole = (len(tokens) - 1) // PAGE
         names = chain(tokens[: whole * PAGE], PAGE)
         self.pages = self.cache.find(names)
-        self._names = names[: len(self.pages)]
+        self._names, self.coming = names[: len(self.pages)], names[len(self.pages) :]
         self.length = len(self.pages) * PAGE
 
     def missing(self, count: int) -> int:

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 CHUNK = 512
 # Texts that go on together; more wait.
 MOST_TEXTS = 256
+# Of steps, each for so many texts and pages: as many as alternate while texts come and go.
+MOST_RECORDINGS = 48
 
 
 @dataclass(eq=False)
@@ -89,7 +91,8 @@ class Engine:
         self._layers = layers
         #: tokens that end a text
         self.ends = frozenset(ends)
-        self._recorded: Any = compile(step)
+        self._recorded = compile(step)
+        self._recorded._most_kept = MOST_RECORDINGS
         self.cache = layers.cache
         #: tokens that a text may have
         self.context = min(context, self.cache.tokens)
@@ -211,16 +214,24 @@ class Engine:
 
     def _admit(self) -> None:
         """Lets in texts that wait, in their order, whose pages are there, with one to spare for
-        each that goes on already."""
+        each that goes on already. One that begins as a prompt does that is on its way through the
+        layers waits for its pages."""
+        coming = {
+            name
+            for one in self.running
+            if one.sequence is not None and one.pending > 1
+            for name in one.sequence.coming
+        }
         while self.waiting and len(self.running) < self.most_texts:
             request = self.waiting[0]
             sequence = Cached(self.cache)
             sequence.begin(request.text)
             count = len(request.text) - sequence.length
-            spare = len(self.running)
-            if sequence.missing(count) + spare > self.cache.available:
+            missing = sequence.missing(count) + len(self.running)
+            if missing > self.cache.available or not coming.isdisjoint(sequence.coming[:1]):
                 sequence.close()
                 return
+            coming.update(sequence.coming)
             sequence.reserve(count)
             self.waiting.popleft()
             self.running.append(request)
