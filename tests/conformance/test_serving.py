@@ -35,6 +35,7 @@ def test_models(running: Running) -> None:
     assert [one["id"] for one in found["data"]] == ["tiny", "rows"]
     status, _, one = running.ask("GET", "/v1/models/tiny")
     assert (status, one) == (200, found["data"][0])
+    assert running.ask("GET", "/v1/models/t%69ny")[2] == one
     assert running.ask("GET", "/v1/models/none")[0] == 404
 
 
@@ -69,6 +70,9 @@ def test_several_prompts_and_choices(running: Running) -> None:
     assert found["usage"]["prompt_tokens"] == 7
     again = running.post(TEXTS, prompt=prompts, n=2, max_tokens=6, echo=True, **options)
     assert [one["text"] for one in again["choices"]] == texts
+    options["seed"] = -4
+    less = [running.post(TEXTS, prompt=prompts, max_tokens=6, **options) for _ in range(2)]
+    assert less[0]["choices"] == less[1]["choices"]
 
 
 def test_chat(running: Running) -> None:
@@ -150,7 +154,7 @@ SAMPLED: list[tuple[dict[str, Any], str, str]] = [
     ({"top_k": 1.5}, "top_k", "top_k is 1.5, expected an integer from 0"),
     ({"min_p": 2}, "min_p", "min_p is 2"),
     ({"repetition_penalty": 0}, "repetition_penalty", "repetition_penalty is 0.0, expected above"),
-    ({"seed": -1}, "seed", "seed is -1"),
+    ({"seed": "1"}, "seed", "seed is '1'"),
     ({"seed": 1 << 70}, "seed", "seed is 1180591620717411303424"),
     ({"n": 0}, "n", "n is 0, expected an integer from 1 to 16"),
     ({"n": 17}, "n", "n is 17"),

@@ -18,6 +18,7 @@ import tilewright
 from tilewright import Backend
 from tilewright.cli import main
 from tilewright.models.decoders import engine as engines
+from tilewright.models.decoders.pieces import Stops
 from tilewright.serving import App, Limits
 
 from .serving import (
@@ -195,6 +196,30 @@ def test_a_step_that_fails(be: Backend, tmp_path: Path, monkeypatch: pytest.Monk
         assert (status, message) == (500, "the step failed: no room")
         assert running.post(TEXTS, prompt="w1", temperature=0)["choices"] == expected
         assert running.metric("pages_available") == 13
+
+
+def test_a_fault_of_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Something that nobody thought of ends what goes on, and not the server."""
+    with tilewright.init_backend("cpu") as be:
+        model = decoder(be, tmp_path / "text", context=60)
+        rows = encoder(be, tmp_path / "rows")
+        with Running(App(model, rows)) as running:
+            for path, body, kind, name in (
+                (TEXTS, {"prompt": "w1"}, Stops, "add"),
+                (TEXTS, {"prompt": "w1"}, Stops, "__init__"),
+                (ROWS, {"input": "w1"}, type(rows), "embed_tokens"),
+                (TEXTS, {"prompt": "w1"}, App, "_texts"),
+            ):
+                with monkeypatch.context() as patch:
+                    patch.setattr(kind, name, lambda *_, **__: 1 // 0)
+                    status, _, message = running.error(path, **body)
+                assert (status, message) == (500, "a fault of the server")
+                assert "ZeroDivisionError" in capsys.readouterr().err
+                assert running.post(path, **body)
+                assert running.metric("open_requests") == 0
+                assert running.metric("pages_available") == running.metric("pages")
 
 
 def test_a_client_that_reads_nothing(tmp_path: Path) -> None:

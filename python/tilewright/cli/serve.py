@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -74,8 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         async def served() -> None:
             loop = asyncio.get_running_loop()
-            for one in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(one, server.stop)
+            # Where loops take no signals, Ctrl-C ends the command as others.
+            with contextlib.suppress(NotImplementedError):
+                for one in (signal.SIGINT, signal.SIGTERM):
+                    loop.add_signal_handler(one, server.stop)
             await server.run(lambda: say(server.address, app.names, backend))
 
         try:

@@ -32,7 +32,7 @@ OF_CHAT = {
     "tool_choice": ("none", "auto"), "parallel_tool_calls": (True, False),
     "response_format": ({"type": "text"},), "modalities": (["text"],),
 }  # fmt: skip
-OF_COMPLETIONS = {**NOTHING, "best_of": (1,), "suffix": ("",)}
+OF_COMPLETIONS = {**NOTHING, "best_of": (1,), "suffix": ("",), "logprobs": ()}
 ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant",
          "tool": "tool"}  # fmt: skip
 
@@ -72,8 +72,9 @@ def sampled(fields: Fields, max_tokens: int | None) -> Asked:
         message = str(error).partition(": ")[2]
         refuse(message.split()[0], message)
     fields.text("user")
+    seed = fields.integer("seed", -(1 << 63), (1 << 63) - 1)
     return Asked(
-        fields.text("model"), max_tokens, how, fields.integer("seed", 0, (1 << 63) - 1),
+        fields.text("model"), max_tokens, how, None if seed is None else seed % (1 << 64),
         fields.texts("stop", MOST_STOPS), fields.integer("n", 1, MOST_CHOICES, 1) or 1,
         fields.flag("stream"), inner.flag("include_usage"),
     )  # fmt: skip

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from urllib.parse import unquote
 
 from tilewright.serving.errors import ApiError
 
@@ -55,7 +56,7 @@ def parse_head(head: bytes) -> Request:
         if name in headers and name in ("content-length", "host", "transfer-encoding"):
             raise ApiError(400, f"the header {name} is there twice")
         headers[name] = value.strip()
-    return Request(method, target.partition("?")[0], version, headers)
+    return Request(method, unquote(target.partition("?")[0]), version, headers)
 
 
 def body_length(request: Request, most: int) -> int:

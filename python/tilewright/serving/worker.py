@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -127,12 +128,12 @@ class Worker:
         self.check(len(jobs))
         for job in jobs:
             self.open += 1
-            self._commands.put(lambda job=job: self._begin(job))  # type: ignore[misc]
+            self._commands.put(partial(self._begin, job))
 
     def cancel(self, jobs: list[TextJob] | list[EmbedJob]) -> None:
         """Ends jobs of a client that has gone."""
         for job in jobs:
-            self._commands.put(lambda job=job: self._cancel(job))  # type: ignore[misc]
+            self._commands.put(partial(self._cancel, job))
 
     async def close(self) -> None:
         """Ends the thread, when its step is done; jobs that go on are told."""
@@ -166,12 +167,19 @@ class Worker:
         elif isinstance(job, EmbedJob):
             self._embeds.append(job)
         else:
-            assert self.decoder is not None and self.decoder.tokenizer is not None
-            job.pieces = TextPieces(self.decoder.tokenizer)
-            job.stopping = Stops(job.stops)
-            draws = draws_of(job.seed, job.choice)
-            job.request = self.decoder.engine.submit(job.prompt, job.max_tokens, job.how, draws)
-            self._texts[job.request] = job
+            try:
+                self._begin_text(job)
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+                self._over(job, ApiError(500, "a fault of the server"))
+
+    def _begin_text(self, job: TextJob) -> None:
+        assert self.decoder is not None and self.decoder.tokenizer is not None
+        job.pieces = TextPieces(self.decoder.tokenizer)
+        job.stopping = Stops(job.stops)
+        draws = draws_of(job.seed, job.choice)
+        job.request = self.decoder.engine.submit(job.prompt, job.max_tokens, job.how, draws)
+        self._texts[job.request] = job
 
     def _cancel(self, job: Job) -> None:
         if job.is_over:
@@ -258,12 +266,12 @@ class Worker:
         """Tells those whose step it was; and all, where the device does nothing any more."""
         if not isinstance(error, Error):
             traceback.print_exc(file=sys.stderr)
-        said = f"the step failed: {error}" if isinstance(error, Error) else "a fault of the server"
+            self._end_all(ApiError(500, "a fault of the server"))
+            return
         for job in list(self._embeds):
             self._embeds.remove(job)
-            self._over(job, ApiError(500, said))
-        with contextlib.suppress(Error):
-            self._look()
+            self._over(job, ApiError(500, f"the step failed: {error}"))
+        self._look()
         try:
             model = self.decoder or self.encoder
             if model is not None:
