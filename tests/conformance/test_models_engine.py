@@ -260,6 +260,27 @@ def test_a_step_that_fails(
     assert [one.tokens for one in requests[1:]] == expected[1:]
 
 
+def test_a_step_that_is_interrupted(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C goes to who made the step; a text of another call is told."""
+    model = model_of(be, tmp_path, context=100, cache_tokens=100)
+    other = submit(model, prompt_of(rng, 5), 9)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engines, "chosen", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.generate(prompt_of(rng, 20), 3)
+    assert isinstance(other.error, tilewright.Error)
+    assert str(other.error) == "the step that went on with this text was interrupted"
+    assert model.engine.cache.available == 7
+    assert not model.engine.running and not model.engine.waiting
+    assert len(model.generate(prompt_of(rng, 20), 3)) <= 3
+
+
 def test_threads(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     """Calls of several threads share the steps."""
     from concurrent.futures import ThreadPoolExecutor

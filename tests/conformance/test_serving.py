@@ -359,6 +359,14 @@ def test_what_is_no_request(running: Running, data: bytes, status: int, message:
     assert running.ask("GET", "/health")[0] == 200
 
 
+def test_a_body_that_is_too_large(running: Running) -> None:
+    """Who sends all of it first gets the answer all the same."""
+    for _ in range(5):
+        status, headers, found = running.ask("POST", TEXTS, b" " * 8_000_000)
+        assert (status, headers["Connection"]) == (413, "close")
+        assert found["error"]["message"] == "the body has 8000000 bytes, expected at most 20000"
+
+
 def test_a_request_in_pieces(running: Running) -> None:
     body = b'{"prompt": "w1", "max_tokens": 2}'
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

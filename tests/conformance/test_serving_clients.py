@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import random
 import re
 import signal
@@ -245,6 +246,47 @@ def test_a_client_that_reads_nothing(tmp_path: Path) -> None:
                     assert other.recv(1000).startswith(b"HTTP/1.1 408 ")
                 wait_for(lambda: not running.server.tasks)
             wait_for(lambda: running.app.worker.open == 0)
+
+
+def damaged(drawn: random.Random) -> bytes:
+    """A request of which bytes are changed, left out, doubled or cut off."""
+    body = json.dumps({"prompt": "w1", "max_tokens": 2, "seed": drawn.randrange(9)}).encode()
+    head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json"
+    data = bytearray(head + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    for _ in range(drawn.randint(1, 4)):
+        at = drawn.randrange(len(data))
+        kind = drawn.randrange(5)
+        if kind == 0:
+            data[at] = drawn.choice(b'\0\r\n :{}[]"9\xff')
+        elif kind == 1:
+            del data[at : at + drawn.randint(1, 9)]
+        elif kind == 2:
+            data[at:at] = data[at : at + drawn.randint(1, 60)]
+        elif kind == 3:
+            data[at:at] = bytes(drawn.randrange(256) for _ in range(drawn.randint(1, 9)))
+        else:
+            del data[at:]
+        if not data:
+            break
+    return bytes(data)
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(5000, marks=pytest.mark.exhaustive)])
+def test_damaged_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int) -> None:
+    """Each is answered or its connection closed, and the server is as it was."""
+    drawn = random.Random(3)
+    requests = [damaged(drawn) for _ in range(count)]
+    limits = Limits(idle_seconds=0.3, slow_seconds=0.3)
+    with tilewright.init_backend("cpu") as be:
+        model = decoder(be, tmp_path, context=60)
+        with Running(App(model), limits=limits) as running, ThreadPoolExecutor(40) as pool:
+            found = list(pool.map(running.say, requests))
+            wait_for(lambda: running.app.worker.open == 0 and not running.server.tasks)
+            assert running.metric("pages_available") == running.metric("pages")
+    statuses = {one.split(b" ", 2)[1] for one in found if one}
+    assert {b"200", b"400", b"404", b"415"} <= statuses
+    assert b"500" not in statuses
+    assert capsys.readouterr().err == ""
 
 
 def test_too_many_connections(tmp_path: Path) -> None:

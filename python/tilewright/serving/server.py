@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tilewright.serving.app import App
 
 
+LINGER_SECONDS = 2.0
+
+
 @dataclass(frozen=True)
 class Limits:
     """What one client may take."""
@@ -146,6 +149,7 @@ class Server:
                                  f"{self.limits.connections}",
                                  headers={"Retry-After": "1"})  # fmt: skip
                 await self._send(writer, None, self._refusal(error), closes=True)
+                await self._linger(reader, writer)
                 return
             while await self._one(connection, reader, writer):
                 pass
@@ -162,7 +166,7 @@ class Server:
     ) -> bool:
         """One request; whether another may follow."""
         request: Request | None = None
-        closes = True
+        closes, is_read = True, False
         start = time.monotonic()
         try:
             head = await http.read_request(reader, self.limits.body, self.limits.idle_seconds)
@@ -176,6 +180,7 @@ class Server:
                 writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             async with asyncio.timeout(self.limits.slow_seconds):
                 request = replace(request, body=await reader.readexactly(length))
+            is_read = True
             if reader.at_eof():
                 return False
             closes = not request.keeps_alive or self._is_ending
@@ -191,11 +196,22 @@ class Server:
             response = self._refusal(ApiError(500, "a fault of the server"))
         try:
             await self._send(writer, request, response, closes=closes)
+            if not is_read:
+                await self._linger(reader, writer)
         finally:
             response.close()
             connection.is_busy = False
         self._count(request, response, time.monotonic() - start)
         return not closes and not self._is_ending
+
+    async def _linger(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Reads for a while what nobody wants: a client that still sends when the connection is
+        closed does not get to see the answer."""
+        writer.write_eof()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_SECONDS):
+                while await reader.read(1 << 16):
+                    pass
 
     async def _answer(self, request: Request) -> Response:
         self._check_host(request)
