@@ -114,19 +114,57 @@ def test_drawn_tokens(be: Backend, rng: np.random.Generator, tmp_path: Path) -> 
         assert token in kept
 
 
-def test_shares_of_what_is_drawn(be: Backend, rng: np.random.Generator) -> None:
-    """Tokens come as often as the softmax says."""
+@pytest.mark.parametrize(
+    "options", [{}, {"top_k": 12}, {"top_k": 7}, {"min_p": 0.02}, {"top_p": 0.8}]
+)
+def test_shares_of_what_is_drawn(
+    be: Backend, rng: np.random.Generator, options: dict[str, Any]
+) -> None:
+    """Tokens come as often as the softmax says, of what is left in."""
     from tilewright.models.decoders.choice import Sampling, chosen
 
-    logits = rng.standard_normal(12).astype(np.float32) * 2
-    rows = 4000
-    repeated = be.array(np.broadcast_to(logits, (rows, 12)).copy())
-    uniform = rng.random(rows, np.float32)
-    found = chosen(repeated, [Sampling(temperature=0.7)] * rows, [[]] * rows, uniform).numpy()
-    shares = np.exp(logits.astype(np.float64) / 0.7)
+    logits = rng.standard_normal(300).astype(np.float32) * 3
+    logits[40:60] = -np.inf
+    rows = 1000
+    repeated = be.array(np.broadcast_to(logits, (rows, 300)).copy())
+    # Every part of [0, 1) as often, its ends too.
+    uniform = rng.permutation((np.arange(rows) / (rows - 1)).astype(np.float32))
+    how = Sampling(temperature=0.7, **options)
+    found = chosen(repeated, [how] * rows, [[]] * rows, uniform).numpy()
+    order = np.argsort(-logits, kind="stable")
+    shares = np.exp((logits.astype(np.float64) - logits.max()) / 0.7)
     shares /= shares.sum()
-    counts = np.bincount(found, minlength=12)
-    assert np.abs(counts / rows - shares).max() < 5 * np.sqrt(0.25 / rows)
+    kept = np.ones(300, bool)
+    if how.top_k:
+        kept[order[how.top_k :]] = False
+    kept[shares < how.min_p * shares.max()] = False
+    before = np.cumsum(shares[order]) - shares[order]
+    kept[order[before >= how.top_p]] = False
+    expected = np.where(kept, shares, 0) / shares[kept].sum()
+    counts = np.bincount(found, minlength=300)
+    assert counts[expected == 0].sum() == 0
+    assert np.abs(counts / rows - expected).max() < 2 / rows + 1e-5
+
+
+def test_rows_of_every_way_of_choosing(be: Backend, rng: np.random.Generator) -> None:
+    """Each row is chosen as alone, whatever the others are."""
+    from tilewright.models.decoders.choice import Sampling, chosen
+
+    hows = [
+        Sampling(), Sampling(0.9), Sampling(1.1, top_k=5), Sampling(0.8, top_p=0.7),
+        Sampling(1.3, min_p=0.1), Sampling(1.2, top_k=30, min_p=0.01), Sampling(0.5, top_k=100),
+        Sampling(0.0, repetition_penalty=2.0), Sampling(1.0, repetition_penalty=1.5, top_p=0.9),
+    ]  # fmt: skip
+    hows = [hows[i] for i in rng.permutation(np.repeat(np.arange(len(hows)), 3))]
+    logits = rng.standard_normal((len(hows), 77)).astype(np.float32) * 2
+    seen = [rng.integers(0, 77, i % 6).tolist() for i in range(len(hows))]
+    uniform = rng.random(len(hows), np.float32)
+    found = chosen(be.array(logits), hows, seen, uniform).numpy()
+    assert found.dtype == np.int32 and found.shape == (len(hows),)
+    for i, how in enumerate(hows):
+        one = slice(i, i + 1)
+        alone = chosen(be.array(logits[one]), [how], seen[one], uniform[one]).numpy()
+        assert alone[0] == found[i], how
 
 
 def test_repetition_penalty(be: Backend) -> None:

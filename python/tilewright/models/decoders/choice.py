@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tilewright.array import Array
 
+Way: TypeAlias = "Callable[[Array, Sequence[Sampling], npt.NDArray[np.float32]], Array]"
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -34,6 +36,14 @@ class Sampling:
     top_p: float = 1.0
     min_p: float = 0.0
     repetition_penalty: float = 1.0
+
+    def way(self, vocabulary: int) -> Way:
+        """What chooses tokens so. Rows of one way go together."""
+        if self.temperature == 0:
+            return likeliest
+        if 0 < self.top_k < vocabulary:
+            return of_few
+        return of_all if self.top_p == 1 and self.min_p == 0 else of_best
 
     def check(self, call: str) -> None:
         for name, low, high in (
@@ -67,25 +77,47 @@ def chosen(
     [0, 1), one for each."""
     if any(how.repetition_penalty != 1 for how in hows):
         logits = penalised(logits, [how.repetition_penalty for how in hows], seen)
-    cold = [row for row, how in enumerate(hows) if how.temperature == 0]
-    warm = [row for row, how in enumerate(hows) if how.temperature != 0]
-    if not warm:
-        return likeliest(logits)
-    if not cold:
-        return drawn(logits, hows, uniform)
+    vocabulary = logits.shape[-1]
+    groups: dict[Way, list[int]] = {}
+    for row, how in enumerate(hows):
+        groups.setdefault(how.way(vocabulary), []).append(row)
+    if len(groups) == 1:
+        (way,) = groups
+        return way(logits, hows, uniform)
     parts = [
-        likeliest(_rows(logits, cold)),
-        drawn(_rows(logits, warm), [hows[row] for row in warm], uniform[warm]),
+        way(_rows(logits, rows), [hows[row] for row in rows], uniform[rows])
+        for way, rows in groups.items()
     ]
-    return _rows(concat(parts, axis=0), np.argsort([*cold, *warm]))
+    order = np.argsort([row for rows in groups.values() for row in rows])
+    return _rows(concat(parts, axis=0), order)
 
 
-def likeliest(logits: Array) -> Array:
+def likeliest(logits: Array, *_: Any) -> Array:
     found: Array = argmax(logits, axis=-1)
     return found.astype(INT32)
 
 
-def drawn(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32]) -> Array:
+def of_all(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32]) -> Array:
+    """Drawn from the whole vocabulary, which needs no order."""
+    # Below 1 also as a part of a sum of float32.
+    below = np.minimum(uniform, np.float32(1 - 2**-23))
+    options = np.array([[how.temperature for how in hows], below], np.float32)
+    whole = asarray(options, device=logits.backend)
+    powers = exp((logits - max(logits, axis=-1, keepdims=True)) / whole[0][:, None])
+    ends = cumulative_sum(powers, axis=-1)
+    reached = ends > whole[1][:, None] * max(ends, axis=-1, keepdims=True)
+    # The first place that the number reaches, of those that have a share.
+    found: Array = argmax(where(reached & (powers > 0), 1, 0), axis=-1)
+    return found.astype(INT32)
+
+
+def of_few(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32]) -> Array:
+    """Drawn from as many of the likeliest as top_k says."""
+    return of_best(logits, hows, uniform)
+
+
+def of_best(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32]) -> Array:
+    """Drawn from the likeliest, which are put in order."""
     vocabulary = logits.shape[-1]
     counts = [builtins.min(how.top_k, vocabulary) or vocabulary for how in hows]
     best, places = topk(logits, builtins.max(counts), axis=-1)
