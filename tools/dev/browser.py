@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 
 import debian
-from shell import BUILD, say
+from shell import BUILD, ROOT, say
 
 PACKAGE = "chromium-headless-shell"
 FOLDER = BUILD / "chromium"
 STAMP = FOLDER / "packages"
+TESTS = "tests/conformance/test_serving_page.py"
 # Of what it asks for: its own parts, libraries and a font.
 UNPACKED = ("chromium", "lib", "fonts-dejavu-core")
 # Every system has these; and drivers of GPUs, which it does without.
@@ -17,6 +19,13 @@ NOT_UNPACKED = (
     *("libc6", "libgcc-", "libstdc++"),
     *("libgl1", "libglapi", "libglvnd", "libglx", "libllvm", "libz3"),
 )
+
+
+def is_needed(rest: Sequence[str]) -> bool:
+    """Whether what pytest is given may have the tests of the page in it."""
+    words = [word.partition("::")[0].rstrip("/") for word in rest]
+    paths = [word for word in words if word and (ROOT / word).exists()]
+    return not paths or any(f"{TESTS}/".startswith(f"{path}/") for path in paths)
 
 
 def install() -> None:

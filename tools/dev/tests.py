@@ -104,7 +104,7 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
             total += ctest(environment, ze_cpu.FOLDER, level_zero)
     if intel_gpu.RUNS_HERE and (not rest or "intel_gpu" in " ".join(rest)):
         intel_gpu.install()
-    if not rest or "serving" in " ".join(rest):
+    if browser.is_needed(rest):
         browser.install()
     say("Python tests")
     if options.draw is not None:
