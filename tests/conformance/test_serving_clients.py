@@ -56,19 +56,30 @@ def never_read(running: Running, body: dict[str, Any]) -> None:
     connection.close()
 
 
-def one_client(running: Running, number: int, requests: int, expected: dict[int, str]) -> int:
+def messages(seed: int) -> list[dict[str, str]]:
+    """A conversation, longer than a page and the same for all at its beginning."""
+    return [{"role": "system", "content": "w1 w2 w3 " * 6}, {"role": "user", "content": f"w{seed}"}]
+
+
+def one_client(
+    running: Running, number: int, requests: int, expected: dict[int, tuple[str, str]]
+) -> int:
     """Mixed requests; how many were answered as they should be."""
     drawn = random.Random(number)
     right = 0
     for _ in range(requests):
         seed = drawn.randrange(12)
         body = {"prompt": [5 + seed, 6, 7], "seed": seed, "max_tokens": 12, "temperature": 1.1}
-        kind = drawn.choice(["whole", "stream", "early", "never", "long", "json", "rows"])
+        kind = drawn.choice(["whole", "stream", "chat", "early", "never", "long", "json", "rows"])
         if kind == "whole":
-            right += running.post(TEXTS, **body)["choices"][0]["text"] == expected[seed]
+            right += running.post(TEXTS, **body)["choices"][0]["text"] == expected[seed][0]
         elif kind == "stream":
             pieces = running.stream(TEXTS, **body)
-            right += "".join(one["choices"][0]["text"] for one in pieces) == expected[seed]
+            right += "".join(one["choices"][0]["text"] for one in pieces) == expected[seed][0]
+        elif kind == "chat":
+            del body["prompt"]
+            found = text_of(running.stream(CHAT, messages=messages(seed), **body))
+            right += found == expected[seed][1]
         elif kind == "early":
             leave_early(running, body)
             right += 1
@@ -80,8 +91,8 @@ def one_client(running: Running, number: int, requests: int, expected: dict[int,
         elif kind == "json":
             right += running.ask("POST", CHAT, b'{"messages": [')[0] == 400
         else:
-            found = running.post(ROWS, input=[f"w{seed}", "w1"])["data"]
-            right += [len(one["embedding"]) for one in found] == [48, 48]
+            rows = running.post(ROWS, input=[f"w{seed}", "w1"])["data"]
+            right += [len(one["embedding"]) for one in rows] == [48, 48]
     return right
 
 
@@ -90,7 +101,10 @@ def under_load(be: Backend, folder: Path, requests: int, clients: int) -> None:
     model.engine.most_texts = 16
     options = {"temperature": 1.1, "max_tokens": 12}
     expected = {
-        seed: model.tokenizer.decode(model.generate([5 + seed, 6, 7], seed=seed, **options))
+        seed: (
+            model.tokenizer.decode(model.generate([5 + seed, 6, 7], seed=seed, **options)),
+            model.chat(messages(seed), seed=seed, **options),
+        )
         for seed in range(12)
     }
     app = App(model, encoder(be, folder / "rows"), most_waiting=10000)
@@ -230,7 +244,7 @@ def test_a_client_that_reads_nothing(tmp_path: Path) -> None:
         model.engine.ends = frozenset()
         # A long name makes much to send.
         app = App(model, names=("m" * 5000, ""))
-        with Running(app, limits=Limits(slow_seconds=0.3)) as running:
+        with Running(app, limits=Limits(slow_seconds=1)) as running:
             body = b'{"prompt": "w1", "stream": true, "n": 16, "max_tokens": 250}'
             head = b"POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\n"
             with socket.socket() as made:
@@ -291,16 +305,18 @@ def test_damaged_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str], co
 
 def test_too_many_connections(tmp_path: Path) -> None:
     with tilewright.init_backend("cpu") as be:
-        app = App(decoder(be, tmp_path, context=40))
-        with Running(app, limits=Limits(connections=2, idle_seconds=0.5)) as running:
+        model = decoder(be, tmp_path, context=40)
+        with Running(App(model), limits=Limits(connections=2)) as running:
             held = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(2)]
             wait_for(lambda: len(running.server.tasks) == 2)
             assert running.say(b"").startswith(b"HTTP/1.1 503 ")
-            # Those that say nothing are let go.
-            assert [one.recv(10) for one in held] == [b"", b""]
             for one in held:
                 one.close()
+            wait_for(lambda: not running.server.tasks)
             assert running.ask("GET", "/health")[0] == 200
+        # Who says nothing is let go.
+        with Running(App(model), limits=Limits(idle_seconds=0.2)) as running:
+            assert running.say(b"") == running.say(b"GET / HTTP/1.1\r\n") == b""
 
 
 def test_the_end(be: Backend, tmp_path: Path) -> None:
