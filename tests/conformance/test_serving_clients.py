@@ -209,8 +209,30 @@ def test_a_step_that_fails(be: Backend, tmp_path: Path, monkeypatch: pytest.Monk
         expected = running.post(TEXTS, prompt="w1", temperature=0)["choices"]
         status, _, message = running.error(TEXTS, prompt="w1", min_p=0.5)
         assert (status, message) == (500, "the step failed: no room")
+        assert running.ask("GET", "/health")[0] == 200
         assert running.post(TEXTS, prompt="w1", temperature=0)["choices"] == expected
         assert running.metric("pages_available") == 13
+
+
+def test_embeddings_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts go on."""
+    with tilewright.init_backend("cpu") as be:
+        model, rows = decoder(be, tmp_path / "text", context=60), encoder(be, tmp_path / "rows")
+
+        def fails(*_: Any, **__: Any) -> None:
+            raise tilewright.OutOfMemory("no room")
+
+        monkeypatch.setattr(rows, "embed_tokens", fails)
+        expected = model.generate("w1", 5, temperature=1.0, seed=1)
+        with Running(App(model, rows)) as running, Gate(model.engine) as gate:
+            stream = running.stream(TEXTS, prompt="w1", max_tokens=5, seed=1)
+            gate.let(2)
+            found = [next(stream)]
+            gate.let(9)
+            assert running.error(ROWS, input="w1")[::2] == (500, "the step failed: no room")
+            found += stream
+            assert "".join(one["choices"][0]["text"] for one in found) == expected
+            assert running.ask("GET", "/health")[0] == 200
 
 
 def test_a_fault_of_the_server(

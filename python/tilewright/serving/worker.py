@@ -157,8 +157,9 @@ class Worker:
                     is_idle = False
             try:
                 self._work()
-            except Exception as error:
-                self._fail(error)
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+                self._end_all(ApiError(500, "a fault of the server"))
             self._hand_out()
 
     def _begin(self, job: Job) -> None:
@@ -193,11 +194,22 @@ class Worker:
         self._over(job, ApiError(503, "the client has gone"))
 
     def _work(self) -> None:
-        if self._embeds:
-            self._embed()
-        if self._texts and self.decoder is not None:
-            self.decoder.engine.step()
+        try:
+            if self._embeds:
+                self._embed()
+        except Error as error:
+            for job in self._embeds:
+                self._over(job, ApiError(500, f"the step failed: {error}"))
+            self._embeds.clear()
+            self._check_device()
+        try:
+            if self._texts and self.decoder is not None:
+                self.decoder.engine.step()
+                self._look()
+        except Error:
+            # The engine has told the texts that were in it.
             self._look()
+            self._check_device()
 
     def _look(self) -> None:
         """What came of the texts."""
@@ -262,16 +274,8 @@ class Worker:
         self._texts.clear()
         self._embeds.clear()
 
-    def _fail(self, error: Exception) -> None:
-        """Tells those whose step it was; and all, where the device does nothing any more."""
-        if not isinstance(error, Error):
-            traceback.print_exc(file=sys.stderr)
-            self._end_all(ApiError(500, "a fault of the server"))
-            return
-        for job in list(self._embeds):
-            self._embeds.remove(job)
-            self._over(job, ApiError(500, f"the step failed: {error}"))
-        self._look()
+    def _check_device(self) -> None:
+        """Tells all where the device does nothing any more."""
         try:
             model = self.decoder or self.encoder
             if model is not None:

@@ -81,7 +81,7 @@ class Idle(Cached):
 
 class Engine:
     """Runs requests by steps. In a step texts that wait are let in as far as pages reach, some of
-    the prompts goes through the layers, and each text that is past its prompt gets a token. Any
+    the prompts go through the layers, and each text that is past its prompt gets a token. Any
     thread may call, one at a time has its turn."""
 
     def __init__(self, layers: Layers, ends: Collection[int], context: int) -> None:

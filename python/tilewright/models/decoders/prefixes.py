@@ -11,10 +11,10 @@ import numpy as np
 
 def chain(tokens: Sequence[int], page: int, before: bytes = b"") -> list[bytes]:
     """A name for each page of tokens, which says what all pages up to it have."""
+    data, size = np.asarray(tokens, np.int32).tobytes(), page * 4
     names = []
-    for first in range(0, len(tokens), page):
-        own = np.asarray(tokens[first : first + page], np.int32).tobytes()
-        before = hashlib.sha256(before + own).digest()
+    for first in range(0, len(data), size):
+        before = hashlib.sha256(before + data[first : first + size]).digest()
         names.append(before)
     return names
 
