@@ -15,6 +15,7 @@ PAGES = (
     "coming-from.md",
     "dask.md",
     "nn.md",
+    "onnx.md",
     "quantised.md",
     "recurrent.md",
     "sparse.md",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tilewright.models.files.gguf import GgufTensors
     from tilewright.models.files.gguf_tokens import GgufTokens
     from tilewright.models.files.tensors import StoredTensors
+    from tilewright.models.onnx import OnnxModel
     from tilewright.namespace.devices import Device
 
 #: of config.json's model_type, which layers it has and what its tensors' names may begin with
@@ -55,13 +56,19 @@ def load(
     context: int = 4096,
     cache_tokens: int | None = None,
     progress: bool | None = None,
-) -> Encoder | Decoder:
-    """The model of a Hugging Face folder or of a GGUF file, on a device.
+) -> Encoder | Decoder | OnnxModel:
+    """The model of a Hugging Face folder, of a GGUF file or of a file of ONNX, on a device.
 
     weights says what matrices are held as: "float32", "float16", "int8" or "int4"; without it as
     the files have them, GGUF's blocks as they are. A decoder's texts have at most `context` tokens,
     or as many as it was made for, and its cache has cache_tokens of all texts together, `context`
     unless given. progress shows a bar; unless given, where standard error is a terminal."""
+    if to_path(path).suffix.lower() == ".onnx":
+        from tilewright.models.onnx import open_onnx
+
+        if weights is not None:
+            invalid("load", f"weights is {weights!r}, expected None: an ONNX file says it itself")
+        return open_onnx(path, device)
     if to_path(path).suffix.lower() == ".gguf":
         return _gguf(path, device, weights, context, cache_tokens, progress)
     folder = open_folder(path)

@@ -27,7 +27,7 @@ class Taps(NamedTuple):
         return in_place and bool((count == 1).all() and (self.weights[:, 0] == 1).all())
 
 
-def _packed(places: Host, weights: Host, kind: Any) -> Taps:
+def packed(places: Host, weights: Host, kind: Any) -> Taps:
     """Of places and weights [outputs, any], of which places may occur more than once; what weighs
     nothing at an end is left out."""
     used = weights != 0
@@ -72,7 +72,7 @@ def _smoothed(kind_of: str, length: int, out: int, step: Any, kind: Any) -> Taps
     weights = np.where(places < past[:, None], weights, kind(0))
     total = weights.sum(axis=1, keepdims=True)
     weights = np.divide(weights, total, out=weights, where=total != 0)
-    return _packed(np.minimum(places, length - 1), weights, kind)
+    return packed(np.minimum(places, length - 1), weights, kind)
 
 
 @lru_cache(64)
@@ -92,7 +92,7 @@ def taps_of(
         # Rounded to float32 in any case.
         place = np.floor(at.astype(np.float32)).astype(np.int64)
         place = np.minimum(place, length - 1)
-        return _packed(place[:, None], np.ones((out, 1)), kind)
+        return packed(place[:, None], np.ones((out, 1)), kind)
     step = _step(length, out, aligned, scale, kind)
     if smooth:
         return _smoothed(mode, length, out, step, kind)
@@ -107,10 +107,10 @@ def taps_of(
     behind = np.clip(at - first.astype(kind), 0, 1).astype(kind)
     if mode == "linear":
         places = np.stack([first, np.minimum(first + 1, length - 1)], axis=1)
-        return _packed(places, np.stack([kind(1) - behind, behind], axis=1), kind)
+        return packed(places, np.stack([kind(1) - behind, behind], axis=1), kind)
     away = np.stack([behind + kind(1), behind, kind(1) - behind, kind(2) - behind], axis=1)
     places = np.clip(first[:, None] + np.arange(-1, 3), 0, length - 1)
-    return _packed(places, _cubic(away, CUBIC), kind)
+    return packed(places, _cubic(away, CUBIC), kind)
 
 
 @lru_cache(64)

@@ -1,0 +1,45 @@
+"""The operators, by families; each module adds its own to OPERATORS."""
+
+from tilewright.models.onnx.operators import (
+    attention,
+    casts,
+    control,
+    convolutions,
+    elementwise,
+    indexing,
+    losses,
+    norms,
+    pooling,
+    products,
+    quantised,
+    recurrent,
+    reductions,
+    resizing,
+    shapes,
+    signals,
+)
+from tilewright.models.onnx.operators.registry import OPERATORS
+
+#: names that exporters write though the standard has them not
+UNLISTED = frozenset({"SimplifiedLayerNormalization"})
+
+__all__ = [
+    "OPERATORS",
+    "UNLISTED",
+    "attention",
+    "casts",
+    "control",
+    "convolutions",
+    "elementwise",
+    "indexing",
+    "losses",
+    "norms",
+    "pooling",
+    "products",
+    "quantised",
+    "recurrent",
+    "reductions",
+    "resizing",
+    "shapes",
+    "signals",
+]

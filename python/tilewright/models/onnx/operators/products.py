@@ -1,0 +1,68 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tilewright as tw
+from tilewright.models.files.errors import ModelError
+from tilewright.models.onnx.nodes import Node
+from tilewright.models.onnx.operators.registry import MICROSOFT, Run, operator, plain
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    if a.dtype != b.dtype:
+        raise ModelError(f"its inputs are {a.dtype} and {b.dtype}, expected one dtype")
+    return a @ b
+
+
+plain("MatMul", _matmul)
+
+
+@operator("Gemm")
+def _gemm(node: Node) -> Run:
+    alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
+    turns_a, turns_b = node.flag("transA"), node.flag("transB")
+
+    def run(a: Any, b: Any, c: Any = None) -> Any:
+        if a.ndim != 2 or b.ndim != 2:
+            raise ModelError(f"its inputs have shapes {a.shape} and {b.shape}, expected matrices")
+        product = (a.T if turns_a else a) @ (b.T if turns_b else b)
+        if alpha != 1:
+            product = (product * alpha).astype(a.dtype)
+        if c is None or beta == 0:
+            return product
+        return product + (c if beta == 1 else (c * beta).astype(a.dtype))
+
+    return run
+
+
+@operator("FusedMatMul", domain=MICROSOFT)
+def _fused_matmul(node: Node) -> Run:
+    alpha = node.number("alpha", 1.0)
+    turns_a, turns_b = node.flag("transA"), node.flag("transB")
+    for name in ("transBatchA", "transBatchB"):
+        node.only(name, 0)
+
+    def run(a: Any, b: Any) -> Any:
+        found = (a.mT if turns_a and a.ndim > 1 else a) @ (b.mT if turns_b and b.ndim > 1 else b)
+        return found if alpha == 1 else found * alpha
+
+    return run
+
+
+@operator("Einsum")
+def _einsum(node: Node) -> Run:
+    equation = node.string("equation", "")
+
+    def run(*values: Any) -> Any:
+        return tw.einsum(equation.replace(" ", ""), *values)
+
+    return run
+
+
+def _det(x: Any) -> Any:
+    return tw.linalg.det(x)
+
+
+plain("Det", _det, reads=True)

@@ -1,0 +1,162 @@
+"""ONNX's own tests of its operators, by the operator that each is of, and which of them are left
+out, and why."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.backend.test.loader import load_model_tests
+from tilewright.models.onnx.dtypes import DTYPES
+from tilewright.models.onnx.operators import OPERATORS
+
+PAGE = Path(__file__).parents[2] / "docs" / "onnx.md"
+MARKED = re.compile(r"(<!-- operators -->\n)(.*?)(<!-- /operators -->)", re.DOTALL)
+
+#: reasons, and the tests by a part of their names
+LEFT_OUT = {
+    "draws what is left out": ["training_dropout"],
+    "made by versions before 7": ["not_2d", "not_3d", "not_4d", "scan_sum"],
+    "unique rows of an axis": ["unique_sorted_with_axis", "unique_sorted_with_negative_axis"],
+}
+DTYPE = "float8, float4, integers of 4 and 2 bits, or strings"
+SEQUENCE = "sequences and optional values"
+#: what a device has no kernel for in float64, which raises Unsupported there
+WITHOUT_FLOAT64 = {"webgpu": {"ReduceLogSumExp", "Attention"}}
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    model: Any
+    sets: Any
+    rtol: float
+    atol: float
+
+    @property
+    def has_float64(self) -> bool:
+        return onnx.TensorProto.DOUBLE in _kinds(self.model.graph)
+
+    def why_not(self) -> str | None:
+        """Why it is left out."""
+        name = self.name.removeprefix("test_")
+        for reason, parts in LEFT_OUT.items():
+            if any(name.startswith(part) for part in parts):
+                return reason
+        kinds = list(_kinds(self.model.graph))
+        if None in kinds or any("Sequence" in op or "Optional" in op for op in _ops(self.model)):
+            return SEQUENCE
+        return DTYPE if set(kinds) - {*DTYPES, 0} else None
+
+
+def _ops(model: Any) -> set[str]:
+    found = set()
+
+    def walk(graph: Any) -> None:
+        for node in graph.node:
+            found.add(node.op_type)
+            for one in node.attribute:
+                if one.type == onnx.AttributeProto.GRAPH:
+                    walk(one.g)
+
+    walk(model.graph)
+    return found
+
+
+def _kinds(graph: Any) -> Iterator[int | None]:
+    for one in [*graph.input, *graph.output]:
+        is_tensor = one.type.WhichOneof("value") == "tensor_type"
+        yield one.type.tensor_type.elem_type if is_tensor else None
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                yield attribute.t.data_type
+            if attribute.name in ("to", "output_dtype"):
+                yield attribute.i
+
+
+@functools.cache
+def cases() -> dict[str, list[Case]]:
+    """By operators that are there, with the tests of what the standard makes of them by others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        every = load_model_tests(kind="node")
+    found = [Case(one.name, one.model, one.data_sets, one.rtol, one.atol) for one in every]
+    by_name = {}
+    for case in found:
+        nodes = case.model.graph.node
+        if len(nodes) == 1:
+            by_name[case.name] = (nodes[0].domain, nodes[0].op_type)
+    kept: dict[str, list[Case]] = {}
+    for case in found:
+        base = case.name.partition("_expanded")[0]
+        key = by_name.get(base)
+        if key in OPERATORS and all(("", op) in OPERATORS for op in _plain(case)):
+            kept.setdefault(key[1], []).append(case)
+    return {name: kept[name] for name in sorted(kept)}
+
+
+def _plain(case: Case) -> set[str]:
+    """Its operators, but those whose tests are left out by name."""
+    return {op for op in _ops(case.model) if "Sequence" not in op and "Optional" not in op}
+
+
+def host(value: Any) -> Any:
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+def check(case: Case, found: Any, expected: Any) -> None:
+    """By the tolerance of ONNX's own runner and steps of 16 bits; what is near 0 by the largest."""
+    results = found if isinstance(found, tuple) else (found,)
+    assert len(results) == len(expected), case.name
+    for own, raw in zip(results, expected, strict=True):
+        wanted = np.asarray(host(raw))
+        given = own.numpy()
+        assert (given.shape, given.dtype) == (wanted.shape, wanted.dtype), case.name
+        rtol = max(case.rtol, {"bfloat16": 2**-6, "float16": 2**-9}.get(wanted.dtype.name, 0))
+        if wanted.dtype.name == "bfloat16":
+            given, wanted = given.astype(np.float32), wanted.astype(np.float32)
+        if wanted.dtype.kind not in "fc":
+            np.testing.assert_array_equal(given, wanted, case.name)
+            continue
+        largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=0)
+        np.testing.assert_allclose(
+            given, wanted, rtol=rtol, atol=max(case.atol, 1e-6 * largest), err_msg=case.name
+        )
+
+
+# The page ----------------------------------------------------------------------------------------
+
+
+def table() -> str:
+    """What docs/onnx.md lists: the operators that are there, and how many of ONNX's tests of each
+    run."""
+    tested = cases()
+    lines = ["| operator | tests | left out |", "|---|---|---|"]
+    for domain, name in sorted(OPERATORS, key=lambda key: (key[0], key[1])):
+        shown = f"{domain}: {name}" if domain else name
+        own = tested.get(name, []) if not domain else []
+        reasons: dict[str, int] = {}
+        for case in own:
+            why = case.why_not()
+            if why is not None:
+                reasons[why] = reasons.get(why, 0) + 1
+        left = ", ".join(f"{count} of {why}" for why, count in sorted(reasons.items()))
+        run = len(own) - sum(reasons.values())
+        lines.append(f"| `{shown}` | {run or ''} | {left} |")
+    return "\n".join(lines) + "\n"
+
+
+def listed() -> list[str]:
+    """The operators of which the page says that tests run."""
+    match = MARKED.search(PAGE.read_text(encoding="utf-8"))
+    assert match is not None, "docs/onnx.md has no table of operators"
+    rows = [line.split("|")[1:3] for line in match[2].splitlines()[2:]]
+    return [name.strip(" `") for name, count in rows if count.strip()]
