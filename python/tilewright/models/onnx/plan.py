@@ -13,6 +13,7 @@ from tilewright.array import Array
 from tilewright.models.files.errors import ModelError, shown
 from tilewright.models.onnx import operators, protocol
 from tilewright.models.onnx.nodes import Graph, Node, NodeError
+from tilewright.models.onnx.operators.registry import OWN
 from tilewright.namespace.creation import asarray
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def check(graph: Graph, around: set[str], problems: list[str]) -> None:
 
 def _check_operator(node: Node, problems: list[str]) -> None:
     domain = "" if node.domain == "ai.onnx" else node.domain
-    found = operators.OPERATORS.get((domain, node.op))
+    found = None if domain == OWN else operators.OPERATORS.get((domain, node.op))
     full = f"{domain}.{node.op}" if domain else node.op
     if found is None:
         problems.append(f"{node}: the operator {full} is not there")

@@ -64,6 +64,8 @@ def shape_of(files: Files, where: str, dims: Any) -> tuple[int, ...]:
     for one in shape:
         if one < 0:
             fail(files.path, f"{where}: its shape is {shape}, expected no negative size")
+    if math.prod(max(one, 1) for one in shape) >= 1 << 60:
+        fail(files.path, f"{where}: its shape is {shape}, more elements than any memory has")
     return shape
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import tilewright as tw
 from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
-from tilewright.models.onnx.operators.registry import Run, operator
+from tilewright.models.onnx.operators.registry import OWN, Run, operator
 from tilewright.operands import FLOAT16, FLOAT32
 
 
@@ -133,6 +133,25 @@ def _attention(node: Node) -> Run:
             shown = weights
         found = (weights @ v.astype(wide)).astype(q.dtype)
         return found, tw.broadcast_to(shown, (*q.shape[:3], keys)).astype(q.dtype)
+
+    return run
+
+
+@operator("Attended", domain=OWN)
+def _attended(node: Node) -> Run:
+    """softmax(scale * q k^T + mask) v, as exporters take it apart; of any shapes that broadcast."""
+    scale = node.number("scale")
+
+    def run(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+        dtypes = {str(one.dtype) for one in (q, k, v, mask) if one is not None}
+        is_usual = q.ndim == k.ndim == v.ndim == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
+        if is_usual and q.size and k.size and dtypes in ({"float32"}, {"float16"}):
+            shape = (*q.shape[:3], k.shape[2])
+            if mask is None or np.broadcast_shapes(mask.shape, shape) == shape:
+                given = None if mask is None else tw.broadcast_to(mask, shape)
+                return q.backend.attention(q, k, v, scale=scale, mask=given)
+        scores = (q @ k.mT) * scale
+        return tw.nn.softmax(scores if mask is None else scores + mask, -1) @ v
 
     return run
 

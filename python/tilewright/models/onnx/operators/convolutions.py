@@ -7,6 +7,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
+from tilewright.models.onnx.operators.common import check_room
 from tilewright.models.onnx.operators.registry import Run, operator
 from tilewright.models.onnx.operators.windows import Windows, spatial
 
@@ -61,6 +62,7 @@ def _conv_transpose(node: Node) -> Run:
             (n - 1) * s + (k - 1) * d + 1
             for n, s, k, d in zip(lengths, strides, kernel, gaps, strict=True)
         ]
+        check_room((x.shape[0], weight.shape[1] * max(groups, 1), *whole))
         if wanted is not None or windows.auto in ("SAME_UPPER", "SAME_LOWER"):
             sizes = (
                 wanted[-axes:] if wanted else [n * s for n, s in zip(lengths, strides, strict=True)]
@@ -96,6 +98,7 @@ def _conv_transpose(node: Node) -> Run:
             around.append((max(-front, 0), max(end - full, 0)))
         found = found[tuple(key)]
         if any(a or b for a, b in around):
+            check_room([n + a + b for n, (a, b) in zip(found.shape, around, strict=True)])
             found = tw.pad(found, around)
         return found if bias is None else found + bias.reshape((-1, *(1,) * axes))
 

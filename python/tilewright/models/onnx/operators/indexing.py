@@ -105,6 +105,9 @@ def _scattered(x: Any, places: np.ndarray[Any, Any], updates: Any, reduction: st
         elif order.size:
             flat[at[order]] = rows[order]
         return flat.reshape(x.shape)
+    if reduction == "add" and x.dtype.kind in "iuf" and at.size:
+        np.add.at(flat, at, rows)
+        return flat.reshape(x.shape)
     order = np.argsort(at, kind="stable")
     sorted_at = at[order]
     starts = np.searchsorted(sorted_at, sorted_at)

@@ -8,7 +8,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
-from tilewright.models.onnx.operators.common import axes_in, axis_in
+from tilewright.models.onnx.operators.common import axes_in, axis_in, check_room
 from tilewright.models.onnx.operators.registry import MICROSOFT, Run, operator
 
 
@@ -207,6 +207,7 @@ def _lrn(node: Node) -> Run:
     def run(x: Any) -> Any:
         if x.ndim < 3:
             raise ModelError(f"its input has shape {tuple(x.shape)}, expected three or more axes")
+        check_room((x.shape[0], x.shape[1] + size - 1, *x.shape[2:]))
         front, behind = (size - 1) // 2, size - 1 - (size - 1) // 2
         squares = tw.pad(tw.square(x), [(0, 0), (front, behind), *[(0, 0)] * (x.ndim - 2)])
         rows = squares.reshape((x.shape[0], 1, squares.shape[1], -1))

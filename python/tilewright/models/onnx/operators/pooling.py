@@ -8,6 +8,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
+from tilewright.models.onnx.operators.common import check_room
 from tilewright.models.onnx.operators.registry import Run, operator, plain
 from tilewright.models.onnx.operators.windows import Placed, Windows, spatial
 from tilewright.nn.windows import SizesOfAxes, pooled
@@ -39,6 +40,7 @@ def _padded(x: Any, placed: Placed) -> tuple[Any, Placed]:
     """Zeros laid around what has them on one side only."""
     if not any(a or b for a, b in placed.pads):
         return x, placed
+    check_room([n + a + b for n, (a, b) in zip(placed.lengths, placed.pads, strict=True)])
     x = tw.pad(x, [(0, 0), (0, 0), *placed.pads])
     none = ((0, 0),) * len(placed.pads)
     return x, Placed(spatial(x), placed.kernel, placed.strides, placed.dilations, none)

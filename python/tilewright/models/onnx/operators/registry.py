@@ -15,6 +15,8 @@ Run: TypeAlias = Callable[..., Any]
 Make: TypeAlias = "Callable[[Node], Run]"
 
 MICROSOFT = "com.microsoft"
+#: of patterns that are joined, which no file has
+OWN = "tilewright"
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,7 @@ def _taps(
         return packed(place[:, None], np.ones((out, 1)), kind)
     narrow = min(scale, 1.0) if ways.smooth else 1.0
     half = (1 if ways.mode == "linear" else 2) / narrow
+    check_room((out, math.ceil(2 * half)))
     low = np.floor(at - half).astype(np.int64) + 1
     places = low[:, None] + np.arange(math.ceil(2 * half))
     away = (places - at[:, None]) * narrow

@@ -184,6 +184,8 @@ def _concat(node: Node) -> Run:
 def _split(node: Node) -> Run:
     axis, fixed = node.integer("axis", 0), node.integers("split")
     parts = node.integer("num_outputs", len(node.outputs))
+    if parts != len(node.outputs):
+        node.fail(f"the attribute num_outputs is {parts}, of {len(node.outputs)} outputs")
 
     def run(x: Any, given: Any = None) -> Any:
         at = axis_in(axis, x.ndim)
