@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -235,3 +238,33 @@ def test_what_a_device_lacks_names_the_node(be: Backend, tmp_path: Path) -> None
     model = tw.models.load(path, be)
     with pytest.raises(tw.Error, match=r"m.onnx: node 'Conv_2' \(Conv\): .*float64"):
         model(np.ones((1, 1, 5, 5)))
+
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {
+    "README.md": "markdown", "tools/op_table.py": "python", "csrc/cpu/rope.cpp": "cpp",
+    "pyproject.toml": "toml", "dev": "shell",
+}  # fmt: skip
+
+
+def test_a_classifier_with_real_weights(be: Backend) -> None:
+    spec = importlib.util.find_spec("magika")
+    assert spec is not None and spec.origin is not None
+    (path,) = Path(spec.origin).parent.glob("models/*/model.onnx")
+    rows = np.random.default_rng(1).integers(0, 257, (5, 2048)).astype(np.int32)
+    rows[0, 40:] = 256
+    model = tilewright.models.load(path, be)
+    for batch in (5, 1):
+        check(model, path, {"bytes": rows[:batch]})
+
+
+def test_the_example() -> None:
+    example = ROOT / "examples" / "python" / "models" / "onnx_classifier.py"
+    files = [str(ROOT / name) for name in FILES]
+    found = subprocess.run(
+        [sys.executable, str(example), *files, "--device", "cpu", "--batch", "3"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    said = [line.split(maxsplit=2) for line in found.stdout.splitlines()]
+    assert [(kind, file) for _, kind, file in said] == list(zip(FILES.values(), files, strict=True))
+    assert all(float(score) > 0.9 for score, _, _ in said)

@@ -55,7 +55,7 @@ def _into_convolution(uses: Uses, norm: Node) -> None:
         factor = wide[0] / np.sqrt(wide[3] + norm.number("epsilon", 1e-5))
         moved = wide[1] + ((0 if bias is None else bias.astype(np.float64)) - wide[2]) * factor
         scaled = filters * factor.reshape((-1, *(1,) * (filters.ndim - 1)))
-    names = uses.add(scaled.astype(filters.dtype)), uses.add(moved.astype(filters.dtype))
+        names = [uses.add(one.astype(filters.dtype)) for one in (scaled, moved)]
     conv.inputs = [conv.inputs[0], *names]
     uses.replace(norm, conv)
 

@@ -183,7 +183,7 @@ class OnnxModel:
 
     def _steps(self, env: dict[str, Any]) -> tuple[list[Array], bool]:
         state = State(self.device, str(self.path))
-        with chosen_device(self.device):
+        with chosen_device(self.device), np.errstate(all="ignore"):
             found = self._plan.run(state, env)
             return [_output(one, self.device) for one in found], state.reads
 
@@ -215,9 +215,16 @@ def open_onnx(path: str | os.PathLike[str], device: Device | None = None) -> Onn
     _told(where, problems)
     plan = Plan(graph)
     state = State(backend, str(where))
-    fold_all(graph, state)
-    fold(plan, state)
-    _finish(plan, backend, where, {one.name for one in graph.inputs})
+    try:
+        with np.errstate(all="ignore"):
+            fold_all(graph, state)
+            fold(plan, state)
+        _finish(plan, backend, where, {one.name for one in graph.inputs})
+    except ModelError:
+        raise
+    except InvalidArgument as error:
+        # Of a tensor that the device does not take.
+        fail(where, str(error))
     return OnnxModel(where, graph, plan, backend)
 
 
