@@ -138,13 +138,20 @@ def test_results_are_their_own(be: Backend, tmp_path: Path) -> None:
     """Those of a replay stay what they are at the next, and weights and inputs as they were."""
     m = Maker()
     renamed(m, m.op("Relu", "x"), "y")
-    renamed(m, "x", "same")
+    renamed(m, m.op("Transpose", "x"), "same")
     renamed(m, m.tensor(np.float32([5])), "constant")
     outputs = dict.fromkeys(("y", "same", "constant"), TensorProto.FLOAT)
     path = model_of(tmp_path / "m.onnx", m, outputs, x=(TensorProto.FLOAT, [2]))
     model = tw.models.load(path, be)
+    x = tw.asarray(np.float32([3, -3]), device=be)
+    for _ in range(4):
+        for one in model(x):
+            one[...] = 7
+        assert x.tolist() == [3, -3]
     found = [model(np.float32([i, -i])) for i in range(4)]
     for i, (y, same, constant) in enumerate(found):
+        for one in (y, same, constant):
+            one += 0
         assert y.tolist() == [i, 0] and same.tolist() == [i, -i] and constant.tolist() == [5]
 
 
@@ -210,6 +217,42 @@ def test_loops(be: Backend, tmp_path: Path, device_decides: bool) -> None:
     model = tw.models.load(path, be)
     for x in ([1, 2], [3, 4], [1, 2], [7, 1]):
         check(model, path, {"x": np.float32(x), "step": np.float32([2, 3])})
+
+
+def test_functions_of_a_model(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
+    """One that calls another twice, with an attribute that the call gives or leaves out."""
+    node, own = helper.make_node, "here"
+    inner = helper.make_function(
+        own, "Bent", ["a"], ["b"],
+        [node("LeakyRelu", ["a"], ["t"]), node("Neg", ["t"], ["b"])],
+        [helper.make_opsetid("", 17)], ["slope"],
+    )  # fmt: skip
+    reference = inner.node[0].attribute.add(name="alpha", type=1)
+    reference.ref_attr_name = "slope"
+    outer = helper.make_function(
+        own, "Twice", ["a", "w"], ["c"],
+        [
+            node("Bent", ["a"], ["t"], domain=own, slope=0.5), node("Mul", ["t", "w"], ["u"]),
+            node("Bent", ["u"], ["c"], domain=own),
+        ],
+        [helper.make_opsetid("", 17), helper.make_opsetid(own, 1)],
+    )  # fmt: skip
+    graph = helper.make_graph(
+        [
+            node("Twice", ["x", "x"], ["t"], domain=own),
+            node("Twice", ["t", "x"], ["y"], domain=own),
+        ],
+        "g", [onnx_graphs.image("x", 4, 3)], [onnx_graphs.image("y", 4, 3)],
+    )  # fmt: skip
+    made = helper.make_model(
+        graph, functions=[inner, outer],
+        opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid(own, 1)],
+    )  # fmt: skip
+    made.ir_version = 8
+    path = tmp_path / "m.onnx"
+    onnx_graphs.save(made, path)
+    model = tw.models.load(path, be)
+    check(model, path, {"x": rng.standard_normal((4, 3)).astype(np.float32)})
 
 
 def test_tensors_in_other_files(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:

@@ -297,6 +297,38 @@ def test_all_that_is_missing_is_named_at_once(small: tw.Backend, tmp_path: Path)
     assert "first" not in told
 
 
+def test_functions_without_end(small: tw.Backend, tmp_path: Path) -> None:
+    """One that calls itself, ones that double the nodes twenty times, and a large one."""
+    node, own = helper.make_node, "here"
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(own, 1)]
+
+    def function(name: str, calls: str) -> Any:
+        nodes = [node(calls, ["a"], ["b"], domain=own), node(calls, ["b"], ["c"], domain=own)]
+        return helper.make_function(own, name, ["a"], ["c"], nodes, imports)
+
+    heavy = helper.make_tensor("t", FLOAT, [1 << 16], bytes(4 << 16), raw=True)
+    large = helper.make_function(
+        own, "F20", ["a"], ["c"],
+        [node("Constant", [], ["b"], value=heavy), node("Add", ["a", "b"], ["c"])], imports,
+    )  # fmt: skip
+    last = helper.make_function(own, "F0", ["a"], ["c"], [node("Neg", ["a"], ["c"])], imports)
+    for functions, what in (
+        ([function("F20", "F20")], "call each other more than 16 deep"),
+        (
+            [function(f"F{i}", f"F{i - 1}") for i in range(1, 21)] + [last],
+            "deep|more than .* nodes",
+        ),
+    ):
+        made = model([node("F20", ["x"], ["y"], domain=own)], {})
+        made.functions.extend(functions)
+        if functions == [large]:
+            made.graph.node.extend(made.graph.node[0] for _ in range(1100))
+        path = tmp_path / "model.onnx"
+        path.write_bytes(made.SerializeToString())
+        with pytest.raises(ModelError, match=what):
+            open_onnx(path, small)
+
+
 @pytest.mark.parametrize(
     ("opset", "attributes", "what"),
     [

@@ -18,6 +18,7 @@ from tilewright.models.files.mapped import to_path
 from tilewright.models.onnx import protocol
 from tilewright.models.onnx.demand import demanded
 from tilewright.models.onnx.folding import fold, fold_all
+from tilewright.models.onnx.functions import Functions
 from tilewright.models.onnx.fusing import fuse
 from tilewright.models.onnx.nodes import Graph, NodeError, Reader, Slot, versions_of
 from tilewright.models.onnx.plan import Plan, State, check, lift, make_all
@@ -171,7 +172,14 @@ class OnnxModel:
             name: one if name in hosts else asarray(one, device=self.device)
             for name, one in given.items()
         }
+        shared = [one for one in given.values() if isinstance(one, Array)]
         results, reads = self._steps(env)
+        # What is written to a result changes no input, no weight and no other result.
+        shared += self._plan.uploaded.values()
+        for i, one in enumerate(results):
+            if any(one.overlaps(other) for other in shared):
+                results[i] = one.copy()
+            shared.append(results[i])
         if key is not None:
             self._kept(key, before is not False and not reads)
         return results
@@ -200,7 +208,7 @@ def open_onnx(path: str | os.PathLike[str], device: Device | None = None) -> Onn
     model = protocol.parsed(where)
     backend = to_backend("load", device)
     try:
-        reader = Reader(Files(where), versions_of(where, model))
+        reader = Reader(Files(where), versions_of(where, model), Functions(model))
         graph = reader.graph(model.graph)
     except NodeError as error:
         fail(where, str(error))
@@ -219,7 +227,7 @@ def open_onnx(path: str | os.PathLike[str], device: Device | None = None) -> Onn
         with np.errstate(all="ignore"):
             fold_all(graph, state)
             fold(plan, state)
-        _finish(plan, backend, where, {one.name for one in graph.inputs})
+        _finish(plan, backend, where)
     except ModelError:
         raise
     except InvalidArgument as error:
@@ -228,8 +236,8 @@ def open_onnx(path: str | os.PathLike[str], device: Device | None = None) -> Onn
     return OnnxModel(where, graph, plan, backend)
 
 
-def _finish(plan: Plan, backend: Backend, where: Path, kept: set[str]) -> None:
-    plan.schedule(kept)
+def _finish(plan: Plan, backend: Backend, where: Path) -> None:
+    plan.schedule()
     there = backend.device.memory_bytes
     needed = sum(one.nbytes for one in plan.constants.values())
     if there and needed > there:
@@ -239,7 +247,7 @@ def _finish(plan: Plan, backend: Backend, where: Path, kept: set[str]) -> None:
         )
     for step in plan.steps:
         for body in step.node.graphs():
-            _finish(body.plan, backend, where, set())
+            _finish(body.plan, backend, where)
     plan.upload(backend)
 
 

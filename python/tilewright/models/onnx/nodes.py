@@ -13,6 +13,7 @@ from tilewright.models.onnx.dtypes import KNOWN, dtype_of, name_of
 from tilewright.models.onnx.tensors import Files, Host, read_tensor
 
 if TYPE_CHECKING:
+    from tilewright.models.onnx.functions import Functions
     from tilewright.models.onnx.operators.registry import Operator, Run
     from tilewright.models.onnx.plan import Plan
 
@@ -183,8 +184,8 @@ def text(raw: Any) -> str:
 class Reader:
     """Makes graphs of protos; what is wrong with nodes is gathered, to be told at once."""
 
-    def __init__(self, files: Files, versions: dict[str, int]) -> None:
-        self.files, self.versions = files, versions
+    def __init__(self, files: Files, versions: dict[str, int], functions: Functions) -> None:
+        self.files, self.versions, self.functions = files, versions, functions
         self.problems: list[str] = []
 
     def attribute(self, node: str, proto: Any, deep: int) -> Any:
@@ -248,7 +249,7 @@ class Reader:
             if one.name not in graph.constants or deep:
                 graph.inputs.append(self.slot(one))
         graph.outputs = [self.slot(one) for one in proto.output]
-        for each in proto.node:
+        for each in proto.node if deep else self.functions.inlined(proto.node):
             found = self.node(each, deep)
             if found is not None:
                 graph.nodes.append(found)

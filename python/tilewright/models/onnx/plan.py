@@ -52,7 +52,7 @@ class Plan:
         self.constants: dict[str, Any] = dict(graph.constants)
         self.uploaded: dict[str, Array] = {}
 
-    def schedule(self, kept: set[str]) -> None:
+    def schedule(self) -> None:
         """Says where each value is used last."""
         self.steps = [
             Step(node, node.inputs, node.outputs, node.run)
@@ -62,7 +62,7 @@ class Plan:
         for node in self.nodes:
             # It knows its node.
             del node.run
-        stays = {*self.outputs, *kept, *self.constants, *self.uploaded}
+        stays = {*self.outputs, *self.constants, *self.uploaded}
         last: dict[str, int] = {}
         for i, step in enumerate(self.steps):
             for name in (*step.outputs, *step.inputs, *_captured(step.node)):

@@ -135,7 +135,7 @@ def _layer_norm(node: Node) -> Run:
 
 
 @operator("RMSNormalization")
-def _rms_norm(node: Node) -> Run:
+def rms_norm(node: Node) -> Run:
     axis, eps = node.integer("axis", -1), node.number("epsilon", 1e-5)
     node.maybe("stash_type")
 
@@ -146,26 +146,6 @@ def _rms_norm(node: Node) -> Run:
         return tw.nn.rms_norm(x, shape, None, eps) * scale
 
     return run
-
-
-@operator("SkipLayerNormalization", domain=MICROSOFT)
-def _skip_layer_norm(node: Node) -> Run:
-    eps = node.number("epsilon", 1e-12)
-    if node.wants(1) or node.wants(2):
-        node.fail("it has the outputs mean or inv_std_var, expected none of them")
-
-    def run(x: Any, skip: Any, gamma: Any, beta: Any = None, bias: Any = None) -> Any:
-        total = x + skip if bias is None else x + skip + bias
-        found = tw.nn.layer_norm(total, x.shape[-1], gamma, beta, eps)
-        return (found, None, None, total) if node.wants(3) else found
-
-    return run
-
-
-@operator("SimplifiedLayerNormalization", domain=MICROSOFT)
-@operator("SimplifiedLayerNormalization")
-def _simplified(node: Node) -> Run:
-    return _rms_norm(node)
 
 
 @operator("LpNormalization")

@@ -7,7 +7,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
-from tilewright.models.onnx.operators.registry import MICROSOFT, Run, operator, plain
+from tilewright.models.onnx.operators.registry import Run, operator, plain
 
 
 def _matmul(a: Any, b: Any) -> Any:
@@ -33,20 +33,6 @@ def _gemm(node: Node) -> Run:
         if c is None or beta == 0:
             return product
         return product + (c if beta == 1 else (c * beta).astype(a.dtype))
-
-    return run
-
-
-@operator("FusedMatMul", domain=MICROSOFT)
-def _fused_matmul(node: Node) -> Run:
-    alpha = node.number("alpha", 1.0)
-    turns_a, turns_b = node.flag("transA"), node.flag("transB")
-    for name in ("transBatchA", "transBatchB"):
-        node.only(name, 0)
-
-    def run(a: Any, b: Any) -> Any:
-        found = (a.mT if turns_a and a.ndim > 1 else a) @ (b.mT if turns_b and b.ndim > 1 else b)
-        return found if alpha == 1 else found * alpha
 
     return run
 
