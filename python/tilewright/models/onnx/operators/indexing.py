@@ -239,9 +239,10 @@ def _arg(node: Node) -> Run:
 def _top_k(node: Node) -> Run:
     axis, largest = node.integer("axis", -1), node.flag("largest", 1)
     node.flag("sorted", 1)
+    fixed = node.integer("k") if node.version < 10 else 0
 
-    def run(x: Any, k: Any) -> Any:
-        count = int(scalar(k))
+    def run(x: Any, k: Any = None) -> Any:
+        count = fixed if k is None else int(scalar(k))
         at = axis_in(axis, x.ndim)
         if not 0 <= count <= x.shape[at]:
             raise ModelError(f"k is {count}, expected at most {x.shape[at]}")
