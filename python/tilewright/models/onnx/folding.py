@@ -37,6 +37,8 @@ def fold(plan: Plan, state: State) -> None:
         except (_core.Error, NoRoomError):
             node.on_host = on_host
             continue
+        if any(one is None or isinstance(one, list) for one in found):
+            continue
         for name, value in zip(node.outputs, found, strict=False):
             if not name:
                 continue

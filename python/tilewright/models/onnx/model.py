@@ -106,6 +106,11 @@ class OnnxModel:
 
     def _checked(self, slot: Slot, value: Any, sizes: dict[str, int]) -> Any:
         where = f"the input {shown(slot.name)}"
+        if slot.kind != "tensor" and (value is None or isinstance(value, list)):
+            if value is None and slot.kind != "optional":
+                invalid(self._call, f"{where} is None, expected a list")
+            element = Slot(slot.name, slot.dtype, None)
+            return value and [self._checked(element, one, sizes) for one in value]
         if not isinstance(value, Array):
             own = hasattr(value, "dtype")
             value = np.asarray(value)
@@ -139,7 +144,8 @@ class OnnxModel:
     def _run(self, given: dict[str, Any]) -> list[Array]:
         hosts = {name: given[name] for name in self._on_host}
         key: Any = None
-        if all(one.size <= MOST_DECIDING for one in hosts.values()):
+        is_plain = all(hasattr(one, "shape") for one in given.values())
+        if is_plain and all(one.size <= MOST_DECIDING for one in hosts.values()):
             key = tuple(
                 (one.shape, str(one.dtype), one.tobytes() if name in hosts else None)
                 for name, one in given.items()
@@ -169,14 +175,15 @@ class OnnxModel:
                 found: list[Array] = made.run(arrays)
                 return found
         env = {
-            name: one if name in hosts else asarray(one, device=self.device)
-            for name, one in given.items()
+            name: one if name in hosts else _sent(one, self.device) for name, one in given.items()
         }
         shared = [one for one in given.values() if isinstance(one, Array)]
         results, reads = self._steps(env)
         # What is written to a result changes no input, no weight and no other result.
         shared += self._plan.uploaded.values()
         for i, one in enumerate(results):
+            if not isinstance(one, Array):
+                continue
             if any(one.overlaps(other) for other in shared):
                 results[i] = one.copy()
             shared.append(results[i])
@@ -193,13 +200,14 @@ class OnnxModel:
         state = State(self.device, str(self.path))
         with chosen_device(self.device), np.errstate(all="ignore"):
             found = self._plan.run(state, env)
-            return [_output(one, self.device) for one in found], state.reads
+            return [_sent(one, self.device) for one in found], state.reads
 
 
-def _output(value: Any, backend: Backend) -> Any:
+def _sent(value: Any, backend: Backend) -> Any:
+    """On the device, sequences by their elements, and nothing as it is."""
     if isinstance(value, list):
-        return [_output(one, backend) for one in value]
-    return asarray(value, device=backend)
+        return [_sent(one, backend) for one in value]
+    return None if value is None else asarray(value, device=backend)
 
 
 def open_onnx(path: str | os.PathLike[str], device: Device | None = None) -> OnnxModel:

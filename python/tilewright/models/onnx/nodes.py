@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 #: AttributeProto.AttributeType
 FLOAT, INT, STRING, TENSOR, GRAPH, FLOATS, INTS, STRINGS = 1, 2, 3, 4, 5, 6, 7, 8
+TYPE = 13
 KINDS = {
     1: "a float", 2: "an integer", 3: "a string", 4: "a tensor", 5: "a graph", 6: "floats",
     7: "integers", 8: "strings", 9: "tensors", 10: "graphs", 11: "a sparse tensor",
@@ -207,6 +208,8 @@ class Reader:
             return tuple(proto.ints)
         if kind == STRINGS:
             return tuple(text(one) for one in proto.strings)
+        if kind == TYPE:
+            return proto.tp
         raise NodeError(f"{where} is {KINDS.get(kind, f'of the unknown kind {kind}')}")
 
     def node(self, proto: Any, deep: int) -> Node | None:

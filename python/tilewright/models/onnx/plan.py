@@ -122,15 +122,17 @@ class Plan:
             found = step.run(state, self, env, *values) if operator.control else step.run(*values)
         except Exception as error:
             raise named(state.file, node, error) from error
-        return found if isinstance(found, (tuple, list)) else (found,)
+        # A list is a sequence.
+        return found if isinstance(found, tuple) else (found,)
 
     def _operand(self, state: State, node: Node, at: int, name: str, env: dict[str, Any]) -> Any:
         operator = node.operator
-        if operator.as_is and not node.on_host:
+        is_wanted_here = node.on_host or at in operator.host
+        if operator.as_is and not is_wanted_here:
             return self.value(name, env)
-        if node.on_host or at in operator.host:
+        if is_wanted_here:
             value = env[name] if name in env else self.constants.get(name)
-            if value is None:
+            if value is None and name not in env:
                 value = self.uploaded[name]
             if isinstance(value, Array):
                 state.reads = True

@@ -16,6 +16,7 @@ from tilewright.models.onnx.operators import (
     recurrent,
     reductions,
     resizing,
+    sequences,
     shapes,
     signals,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "recurrent",
     "reductions",
     "resizing",
+    "sequences",
     "shapes",
     "signals",
 ]

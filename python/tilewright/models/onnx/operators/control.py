@@ -15,7 +15,7 @@ from tilewright.models.onnx.operators.registry import Run, operator
 MOST_TURNS = 1 << 24
 
 
-def _captured(body: Graph, plan: Any, env: dict[str, Any]) -> dict[str, Any]:
+def captured(body: Graph, plan: Any, env: dict[str, Any]) -> dict[str, Any]:
     found = {}
     for name in body.captured:
         if name in env:
@@ -36,7 +36,7 @@ def _if(node: Node) -> Run:
 
     def run(state: Any, plan: Any, env: dict[str, Any], condition: Any) -> Any:
         body = yes if bool(scalar(condition)) else no
-        return body.plan.run(state, _captured(body, plan, env))
+        return tuple(body.plan.run(state, captured(body, plan, env)))
 
     return run
 
@@ -55,7 +55,7 @@ def _loop(node: Node) -> Run:
         values = list(given[2:])
         gathered: list[list[Any]] = [[] for _ in range(rows)]
         names = [one.name for one in body.inputs]
-        around = _captured(body, plan, env)
+        around = captured(body, plan, env)
         i = 0
         while goes and i < turns:
             own = {
@@ -74,7 +74,7 @@ def _loop(node: Node) -> Run:
             i += 1
             if given[0] is None and i >= MOST_TURNS:
                 raise ModelError(f"it went round {MOST_TURNS} times")
-        return [*values, *(_stacked(node, each) for each in gathered)]
+        return (*values, *(_stacked(node, each) for each in gathered))
 
     return run
 
@@ -124,7 +124,7 @@ def _scan(node: Node) -> Run:
         check_room((turns,))
         gathered: list[list[Any]] = [[] for _ in range(rows)]
         names = [one.name for one in body.inputs]
-        around = _captured(body, plan, env)
+        around = captured(body, plan, env)
         for i in range(turns):
             cut = [
                 x[(slice(None),) * a + (turns - 1 - i if back else i,)]
@@ -140,6 +140,6 @@ def _scan(node: Node) -> Run:
             ordered = each[::-1] if back else each
             rank = ordered[0].ndim + 1 if ordered else 1
             results.append(_stacked(node, ordered, axis_in(axis, rank)))
-        return [*values, *results]
+        return (*values, *results)
 
     return run
