@@ -219,6 +219,40 @@ def test_loops(be: Backend, tmp_path: Path, device_decides: bool) -> None:
         check(model, path, {"x": np.float32(x), "step": np.float32([2, 3])})
 
 
+def test_what_is_drawn(be: Backend, tmp_path: Path) -> None:
+    """Other numbers at each call, the same of a seed, of the distributions that are asked for."""
+    m = Maker()
+    drawn = {
+        "normal": ("RandomNormal", [], {"shape": [100, 100], "mean": 2.0, "scale": 0.5}),
+        "uniform": ("RandomUniformLike", ["x"], {"low": -1.0, "high": 3.0}),
+        "chance": ("Bernoulli", [m.op("Mul", "x", m.tensor(np.float32(0.3)))], {}),
+        "classes": ("Multinomial", [m.tensor(np.log(np.float32([[1, 2, 7]])))],
+                    {"sample_size": 10000}),
+        "left": ("Dropout", ["x", m.tensor(np.float32(0.25)), m.tensor(np.array(True))], {}),
+    }  # fmt: skip
+    for name, (op, inputs, options) in drawn.items():
+        renamed(
+            m,
+            m.op(op, *inputs, **({"seed": 5} if op == "Dropout" else {"seed": 5.5}), **options),
+            name,
+        )
+    kinds = {name: TensorProto.INT32 if name == "classes" else TensorProto.FLOAT for name in drawn}
+    path = model_of(tmp_path / "m.onnx", m, kinds, x=(TensorProto.FLOAT, [100, 100]))
+    x = np.ones((100, 100), np.float32)
+    models = [tw.models.load(path, be) for _ in range(2)]
+    first, second, again = ([one.numpy() for one in model(x)] for model in (models[0], *models))
+    for one, other, same in zip(first, second, again, strict=True):
+        assert (one != other).any() and (one == same).all()
+    normal, uniform, chance, classes, left = first
+    assert abs(normal.mean() - 2) < 0.03 and abs(normal.std() - 0.5) < 0.02
+    assert -1 <= uniform.min() < -0.99 and 2.99 < uniform.max() <= 3
+    assert abs(uniform.mean() - 1) < 0.06
+    assert set(np.unique(chance)) == {0, 1} and abs(chance.mean() - 0.3) < 0.03
+    assert np.abs(np.bincount(classes[0]) / 10000 - [0.1, 0.2, 0.7]).max() < 0.03
+    np.testing.assert_allclose(np.unique(left), [0, 4 / 3], rtol=1e-6)
+    assert abs(left.mean() - 1) < 0.03
+
+
 def test_functions_of_a_model(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     """One that calls another twice, with an attribute that the call gives or leaves out."""
     node, own = helper.make_node, "here"

@@ -342,19 +342,3 @@ def _swiglu(node: Node) -> Run:
         return mapped("SwiGLU", _swish, a, [a, alpha]) * b
 
     return run
-
-
-@operator("Dropout", host=(1, 2))
-def _dropout(node: Node) -> Run:
-    wants_mask = node.wants(1)
-
-    def run(x: Any, ratio: Any = None, training: Any = None) -> Any:
-        if training is not None and bool(np.asarray(training)):
-            part = 0.5 if ratio is None else float(np.asarray(ratio))
-            if part != 0:
-                raise ModelError("it draws elements to leave out, expected a model of inference")
-        if not wants_mask:
-            return x
-        return x, tw.ones(x.shape, dtype="bool" if node.version >= 10 else x.dtype)
-
-    return run
