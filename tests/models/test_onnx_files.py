@@ -275,7 +275,7 @@ def test_all_that_is_missing_is_named_at_once(small: tw.Backend, tmp_path: Path)
     nodes = [
         node("Relu", ["x"], ["a"], name="first"),
         node("Frobnicate", ["a"], ["b"], name="second"),
-        node("Multinomial", ["b"], ["c"], name="third"),
+        node("TfIdfVectorizer", ["b"], ["c"], name="third"),
         node("Gelu", ["c"], ["d"], name="fourth", domain="com.example"),
         node("Softmax", ["d"], ["e"], name="fifth", sharpness=2),
         node("Add", ["e", "nowhere"], ["f"], name="sixth"),
@@ -288,7 +288,7 @@ def test_all_that_is_missing_is_named_at_once(small: tw.Backend, tmp_path: Path)
     told = str(caught.value)
     for what in (
         f"{path}: ", "'second' (Frobnicate): the operator Frobnicate is not there",
-        "'third' (Multinomial)", "'fourth' (Gelu): the operator com.example.Gelu",
+        "'third' (TfIdfVectorizer)", "'fourth' (Gelu): the operator com.example.Gelu",
         "'fifth' (Softmax): the attribute 'sharpness' is not known in version 17",
         "'sixth' (Add) reads 'nowhere', which nothing before it gives",
         "'seventh' (Add): it has 1 inputs, expected 2 to 2",
