@@ -14,7 +14,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 WORDS = [f"w{i}" for i in range(40)]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 VOCABULARY = len(SPECIAL) + len(WORDS)
-NAMES = {"float32": "F32", "float16": "F16", "int64": "I64"}
+NAMES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64"}
 
 ENCODER = {
     "hidden_size": 48,

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+CPP = ROOT / "examples" / "cpp"
 
 
 def tool(name: str) -> str:

@@ -4,18 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from building import ROOT, build, installed, run
+from building import CPP, ROOT, run
 
-CPP = ROOT / "examples" / "cpp"
 PYTHON = ROOT / "examples" / "python"
 NAMES = sorted(path.stem for path in PYTHON.glob("*.py"))
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("examples")
-    build(CPP, folder, f"-Dtilewright_DIR={installed('cmake-dir')}")
-    return folder
 
 
 def test_every_example_has_its_pair() -> None:
