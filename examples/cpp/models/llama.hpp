@@ -15,8 +15,6 @@
 #include "safetensors.hpp"
 #include "tilewright/tilewright.hpp"
 
-namespace tw = tilewright;
-
 /// A Llama for one text of at most `context` tokens. All buffers are made here; a step of decoding
 /// is recorded once, and takes its token, its place and its length from where the step before it
 /// left them on the device.
@@ -40,11 +38,13 @@ class Llama {
     logits_ = floats(c_.vocabulary);
     for (Layer& layer : layers_) layer.cache = floats(context * 2 * kv());
 
-    // silu(gate) * up; the place of the largest logit as an index; one place further.
+    // silu(gate) * up.
     const auto gate = gate_.input(dtype_), up = gate_.input(dtype_);
     gate_.output(gate_.apply("mul", {gate_.apply("silu", {gate}), up}));
+    // Which logit is the largest.
     logit_.output(logit_.input(dtype_));
     index_.output(index_.input(tw::DType::int32));
+    // The place behind a place, and how many tokens there are up to that.
     const auto place = next_.input(tw::DType::int32);
     const auto following = next_.apply("add", {place, next_.constant(1, tw::DType::int32)});
     next_.output(following);

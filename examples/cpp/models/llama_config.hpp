@@ -16,6 +16,8 @@
 #include "json.hpp"
 #include "tilewright/tilewright.hpp"
 
+namespace tw = tilewright;
+
 /// A file of JSON.
 inline Json read_json(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -39,7 +41,7 @@ class LlamaConfig {
     heads = integer("num_attention_heads");
     kv_heads = integer("num_key_value_heads", heads);
     expect(heads % kv_heads == 0, "num_key_value_heads", "a divisor of num_attention_heads");
-    head = integer("head_dim", std::max<tilewright::Size>(hidden / heads, 1));
+    head = integer("head_dim", std::max<tw::Size>(hidden / heads, 1));
     expect(head % 2 == 0, "head_dim", "an even number");
     inner = integer("intermediate_size");
     vocabulary = integer("vocab_size");
@@ -52,17 +54,17 @@ class LlamaConfig {
     if (std::filesystem::exists(generation)) add_ends(read_json(generation));
   }
 
-  tilewright::Size hidden = 0, layers = 0, heads = 0, kv_heads = 0, head = 0;
-  tilewright::Size inner = 0, vocabulary = 0, longest = 0;
+  tw::Size hidden = 0, layers = 0, heads = 0, kv_heads = 0, head = 0;
+  tw::Size inner = 0, vocabulary = 0, longest = 0;
   double eps = 0;
   bool ties = false;            ///< whether the words' table is the last matrix too
   std::set<std::int32_t> ends;  ///< tokens that end a text
 
   /// Cosines and sines of the places up to context, [context, head / 2].
-  std::pair<std::vector<float>, std::vector<float>> rotations(tilewright::Size context) const {
+  std::pair<std::vector<float>, std::vector<float>> rotations(tw::Size context) const {
     const std::vector<double> steps = rotation_steps();
     std::vector<float> cosines, sines;
-    for (tilewright::Size place = 0; place < context; ++place) {
+    for (tw::Size place = 0; place < context; ++place) {
       for (const double step : steps) {
         cosines.push_back(static_cast<float>(std::cos(static_cast<double>(place) * step)));
         sines.push_back(static_cast<float>(std::sin(static_cast<double>(place) * step)));
@@ -89,7 +91,7 @@ class LlamaConfig {
     const double trained =
         number(rope, "original_max_position_embeddings", static_cast<double>(longest));
     std::vector<double> steps;
-    for (tilewright::Size i = 0; i < head / 2; ++i) {
+    for (tw::Size i = 0; i < head / 2; ++i) {
       double step = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head));
       if (kind == "linear") step /= factor;
       if (kind == "llama3") {
@@ -107,19 +109,21 @@ class LlamaConfig {
     const Json* found = json.find("eos_token_id");
     if (found == nullptr) return;
     ends.clear();
-    if (const double* one = found->as<double>()) ends.insert(static_cast<std::int32_t>(*one));
-    if (const auto* list = found->as<Json::List>()) {
-      for (const Json& each : *list) {
-        if (const double* one = each.as<double>()) ends.insert(static_cast<std::int32_t>(*one));
+    const auto add = [this](const Json& each) {
+      const double* token = each.as<double>();
+      if (token != nullptr && std::abs(*token) < 0x1p30) {
+        ends.insert(static_cast<std::int32_t>(*token));
       }
-    }
+    };
+    add(*found);
+    if (const auto* list = found->as<Json::List>()) std::ranges::for_each(*list, add);
   }
 
   /// A size, from 1 to 2^30; without a fallback it must be there.
-  tilewright::Size integer(const char* key, tilewright::Size fallback = 0) const {
+  tw::Size integer(const char* key, tw::Size fallback = 0) const {
     const double found = number(json_, key, static_cast<double>(fallback));
     expect(found >= 1 && found <= 0x1p30 && found == std::floor(found), key, "an integer above 0");
-    return static_cast<tilewright::Size>(found);
+    return static_cast<tw::Size>(found);
   }
   double number(const Json& json, const char* key, double fallback) const {
     const Json* found = json.find(key);

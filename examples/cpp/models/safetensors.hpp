@@ -16,11 +16,13 @@
 #include "json.hpp"
 #include "tilewright/tilewright.hpp"
 
+namespace tw = tilewright;
+
 /// A tensor of a file: where its bytes are, row by row.
 struct StoredTensor {
   std::string file;
-  tilewright::DType dtype;
-  std::vector<tilewright::Size> shape;
+  tw::DType dtype;
+  std::vector<tw::Size> shape;
   std::uint64_t first = 0, bytes = 0;
 };
 
@@ -40,15 +42,13 @@ class Safetensors {
   bool has(const std::string& name) const { return tensors_.contains(name); }
 
   /// float32 where any tensor is, else float16.
-  tilewright::DType float_type() const {
-    using tilewright::DType;
-    const auto is_wide = [](const auto& one) { return one.second.dtype == DType::float32; };
-    return std::ranges::any_of(tensors_, is_wide) ? DType::float32 : DType::float16;
+  tw::DType float_type() const {
+    const auto is_wide = [](const auto& one) { return one.second.dtype == tw::DType::float32; };
+    return std::ranges::any_of(tensors_, is_wide) ? tw::DType::float32 : tw::DType::float16;
   }
 
   /// The tensor of a name, which must have this shape.
-  const StoredTensor& find(const std::string& name,
-                           const std::vector<tilewright::Size>& shape) const {
+  const StoredTensor& find(const std::string& name, const std::vector<tw::Size>& shape) const {
     const auto found = tensors_.find(name);
     if (found == tensors_.end()) throw std::runtime_error(folder_ + ": there is no tensor " + name);
     if (found->second.shape != shape) {
@@ -90,8 +90,8 @@ class Safetensors {
       std::optional<StoredTensor> tensor = describe(described, size - 8 - length);
       if (!tensor) {
         throw std::runtime_error(file_name + ": " + name +
-                                 " is not of F32, F16 or BF16 and of as many bytes as its shape "
-                                 "has, inside the file");
+                                 " is not of F32, F16 or BF16, or the file has not the bytes of "
+                                 "its shape");
       }
       tensor->file = file_name;
       tensor->first += 8 + length;
@@ -101,10 +101,8 @@ class Safetensors {
 
   /// None where what the header says does not fit together.
   static std::optional<StoredTensor> describe(const Json& described, std::uint64_t most) {
-    static const std::map<std::string, tilewright::DType> dtypes{
-        {"F32", tilewright::DType::float32},
-        {"F16", tilewright::DType::float16},
-        {"BF16", tilewright::DType::bfloat16}};
+    static const std::map<std::string, tw::DType> dtypes{
+        {"F32", tw::DType::float32}, {"F16", tw::DType::float16}, {"BF16", tw::DType::bfloat16}};
     const Json *dtype = described.find("dtype"), *shape = described.find("shape");
     const Json* offsets = described.find("data_offsets");
     if (dtype == nullptr || shape == nullptr || offsets == nullptr) return std::nullopt;
@@ -113,8 +111,8 @@ class Safetensors {
     const auto sizes = integers(*shape), ends = integers(*offsets);
     if (!sizes || !ends || ends->size() != 2) return std::nullopt;
     StoredTensor found{{}, dtypes.at(*name), *sizes};
-    std::uint64_t bytes = tilewright::size_of(found.dtype);
-    for (const tilewright::Size one : *sizes) {
+    std::uint64_t bytes = tw::size_of(found.dtype);
+    for (const tw::Size one : *sizes) {
       const auto count = static_cast<std::uint64_t>(one);
       if (count != 0 && bytes > most / count) return std::nullopt;
       bytes *= count;
@@ -128,22 +126,21 @@ class Safetensors {
   }
 
   /// A list of integers from 0 on.
-  static std::optional<std::vector<tilewright::Size>> integers(const Json& json) {
+  static std::optional<std::vector<tw::Size>> integers(const Json& json) {
     const auto* list = json.as<Json::List>();
     if (list == nullptr) return std::nullopt;
-    std::vector<tilewright::Size> found;
+    std::vector<tw::Size> found;
     for (const Json& one : *list) {
       const double* number = one.as<double>();
       if (number == nullptr || !(*number >= 0 && *number < 0x1p53)) return std::nullopt;
-      found.push_back(static_cast<tilewright::Size>(*number));
+      found.push_back(static_cast<tw::Size>(*number));
     }
     return found;
   }
 
-  static std::string shown(const std::vector<tilewright::Size>& shape) {
+  static std::string shown(const std::vector<tw::Size>& shape) {
     std::string text;
-    for (const tilewright::Size one : shape)
-      text += (text.empty() ? "" : ", ") + std::to_string(one);
+    for (const tw::Size one : shape) text += (text.empty() ? "" : ", ") + std::to_string(one);
     return "[" + text + "]";
   }
 
