@@ -126,7 +126,8 @@ def bandwidth(backend: tilewright.Backend) -> float:
 def text(report: dict[str, Any]) -> str:
     step = report["step_seconds"]
     lines = [
-        f"{report['model']} on {report['device']}, weights of {report['weight_bytes'] / 1e9:.2f} GB, "
+        f"{report['model']} on {report['device']}, "
+        f"{report['weight_bytes'] / 1e9:.2f} GB of weights, "
         f"computed in {report['dtype']}, loaded in {report['load_seconds']:.2f} s",
         f"prefill  {report['prefill_tokens_per_second']:10.1f} tokens/s   "
         f"{report['together']} x {report['prompt_tokens']} tokens",
