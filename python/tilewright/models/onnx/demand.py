@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tilewright.models.onnx.nodes import Graph, Node
 
+MOST_ELEMENTS = 1024
+
 
 def demanded(graph: Graph, wanted: set[str]) -> set[str]:
     """The names that are wanted on the host where these are, in graph.demanded too; names of the
@@ -16,7 +18,8 @@ def demanded(graph: Graph, wanted: set[str]) -> set[str]:
         if len(names) == before:
             break
     graph.demanded = names
-    hostish = set(graph.constants)
+    # What shapes are computed of, which is few; tables are gathered from where they are used.
+    hostish = {name for name, one in graph.constants.items() if one.size <= MOST_ELEMENTS}
     for node in graph.nodes:
         operator = node.operator
         given = [name for name in node.inputs if name]

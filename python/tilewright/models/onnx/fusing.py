@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.models.onnx import operators, patterns
+from tilewright.models.onnx import operators, patterns, types
 from tilewright.models.onnx.nodes import Graph, Node
 from tilewright.models.onnx.uses import Uses, compacted
 
@@ -19,6 +19,7 @@ def fuse(graph: Graph) -> None:
     for node in graph.nodes:
         for body in node.graphs():
             fuse(body)
+    _leave_casts(graph)
     uses = Uses(graph)
     for node in list(graph.nodes):
         if node.op == "BatchNormalization" and not node.domain:
@@ -33,6 +34,31 @@ def fuse(graph: Graph) -> None:
         if node.op in ("LSTM", "GRU", "RNN"):
             weights = [name for i, name in enumerate(node.inputs) if i in (1, 2, 3, 7) and name]
             node.fixed_weights = all(name in graph.constants for name in weights)
+
+
+def _leave_casts(graph: Graph) -> None:
+    """Takes out casts to the dtype that a value has."""
+    known = types.dtypes(graph)
+    gone: dict[str, str] = {}
+    outputs = {one.name for one in graph.outputs}
+    for node in graph.nodes:
+        for body in node.graphs():
+            outputs |= body.captured
+    left = []
+    for node in graph.nodes:
+        node.inputs = [gone.get(name, name) for name in node.inputs]
+        is_same = (
+            node.op == "Cast"
+            and not node.domain
+            and known.get(node.inputs[0]) is not None
+            and known[node.inputs[0]] == known.get(node.outputs[0])
+            and node.outputs[0] not in outputs
+        )
+        if is_same:
+            gone[node.outputs[0]] = node.inputs[0]
+        else:
+            left.append(node)
+    graph.nodes = left
 
 
 def _into_convolution(uses: Uses, norm: Node) -> None:

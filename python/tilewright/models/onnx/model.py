@@ -167,8 +167,8 @@ class OnnxModel:
 
             try:
                 made = Replayed(self.device, again, arrays)
-            except InvalidArgument:
-                # It reads on the way, which the first run did not tell.
+            except (InvalidArgument, OutOfMemory):
+                # It reads on the way, or there is no room for a recording's memory.
                 before = False
             else:
                 self._kept(key, made)
@@ -225,8 +225,11 @@ def open_onnx(path: str | os.PathLike[str], device: Device | None = None) -> Onn
     _told(where, problems)
     lift(graph, problems)
     _told(where, problems)
-    fuse(graph)
-    demanded(graph, set())
+    try:
+        fuse(graph)
+        demanded(graph, set())
+    except NodeError as error:
+        fail(where, str(error))
     make_all(graph, problems)
     _told(where, problems)
     plan = Plan(graph)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 
-from tilewright.models.onnx.nodes import FLOAT, INT, Node
+from tilewright.models.onnx.nodes import FLOAT, INT, INTS, Node
 from tilewright.models.onnx.operators.registry import OWN
 from tilewright.models.onnx.uses import Uses
 
 
 def match(uses: Uses) -> None:
-    for node in list(uses.graph.nodes):
-        if node in uses.gone or node.domain:
-            continue
-        if node.op == "Mul":
-            _gelu(uses, node)
-        elif node.op == "Add":
-            _layer_norm(uses, node)
-        elif node.op == "MatMul":
-            _attention(uses, node)
+    # Norms with a mean have those without in them.
+    for op, joins in (("Add", (_layer_norm,)), ("Mul", (_gelu, _rms_norm)),
+                      ("MatMul", (_attention,))):  # fmt: skip
+        for node in list(uses.graph.nodes):
+            if node.op == op and not node.domain:
+                for join in joins:
+                    if node not in uses.gone:
+                        join(uses, node)
 
 
 def _near(value: float | None, wanted: float) -> bool:
@@ -112,17 +111,59 @@ def _layer_norm(uses: Uses, last: Node) -> None:
             power = uses.giver(spread.inputs[0], "Pow", "Mul")
             if power is None or mean.inputs[0] != away.inputs[0]:
                 continue
-            squares = (
-                power.inputs[0] == over.inputs[0] and uses.number(power.inputs[1]) == 2
-                if power.op == "Pow"
-                else power.inputs == [over.inputs[0]] * 2
-            )
-            if squares:
+            if _is_square(uses, power, over.inputs[0]):
                 uses.put(
                     last, "LayerNormalization", [away.inputs[0], scale, last.inputs[1 - at]],
                     {"epsilon": (FLOAT, eps[1]), "axis": (INT, -1)},
                 )  # fmt: skip
                 return
+
+
+def _turned(uses: Uses, name: str) -> tuple[Node | None, str, tuple[int, ...]]:
+    """The transpose of keys that gives a value, what is transposed, and how. Where what is
+    transposed is scaled first, the value itself, as it is."""
+    scaled = uses.giver(name, "Mul")
+    for one in (name, *(scaled.inputs if scaled is not None else ())):
+        node = uses.giver(one, "Transpose")
+        perm = None if node is None else node.integers("perm")
+        if node is not None and perm is not None and len(perm) == 4:
+            return (node, node.inputs[0], perm) if one == name else (node, name, (0, 1, 2, 3))
+    return None, "", ()
+
+
+def _rms_norm(uses: Uses, last: Node) -> None:
+    """x / sqrt(mean(x ** 2) + eps) * scale, by a quotient or by a factor."""
+    for at in (0, 1):
+        scale = uses.constant(last.inputs[at])
+        inner = uses.giver(last.inputs[1 - at], "Mul", "Div")
+        if scale is None or scale.ndim != 1 or inner is None:
+            continue
+        for side in (0, 1) if inner.op == "Mul" else (1,):
+            x, root = inner.inputs[1 - side], uses.giver(inner.inputs[side], "Sqrt")
+            if inner.op == "Mul":
+                over = uses.giver(inner.inputs[side], "Div", "Reciprocal")
+                if over is None or (over.op == "Div" and uses.number(over.inputs[0]) != 1):
+                    continue
+                root = uses.giver(over.inputs[-1], "Sqrt")
+            eps = None if root is None else _with_number(
+                uses, uses.giver(root.inputs[0], "Add"), "Add"
+            )  # fmt: skip
+            mean = None if eps is None else uses.giver(eps[0], "ReduceMean")
+            if eps is None or mean is None or not _is_mean_of_last(uses, mean):
+                continue
+            power = uses.giver(mean.inputs[0], "Pow", "Mul")
+            if power is not None and _is_square(uses, power, x):
+                uses.put(
+                    last, "RMSNormalization", [x, last.inputs[at]],
+                    {"epsilon": (FLOAT, eps[1]), "axis": (INT, -1)},
+                )  # fmt: skip
+                return
+
+
+def _is_square(uses: Uses, power: Node, x: str) -> bool:
+    if power.op == "Pow":
+        return power.inputs[0] == x and uses.number(power.inputs[1]) == 2
+    return power.inputs == [x] * 2
 
 
 def _attention(uses: Uses, last: Node) -> None:
@@ -155,14 +196,12 @@ def _attention(uses: Uses, last: Node) -> None:
         product = scores
     if product is None or uses.alone_after(product) is None or not scale > 0:
         return
-    turned = uses.giver(product.inputs[1], "Transpose")
-    if turned is None or len(turned.integers("perm") or ()) != 4:
+    turned, source, perm = _turned(uses, product.inputs[1])
+    if turned is None:
         return
-    perm = turned.integers("perm")
-    assert perm is not None
     # Heads stay where they are, rows and columns change places.
     back = uses.node_before(
-        last, "Transpose", [turned.inputs[0]], {"perm": (7, (*perm[:2], perm[3], perm[2]))}
+        last, "Transpose", [source], {"perm": (INTS, (*perm[:2], perm[3], perm[2]))}
     )
     inputs = [product.inputs[0], back.outputs[0], last.inputs[1], *([mask] if mask else [])]
     uses.put(last, "Attended", inputs, {"scale": (FLOAT, scale)}, OWN)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tilewright.backend import Backend
     from tilewright.models.onnx.operators.registry import Run
 
+#: behind the name of a value on the host, its copy on the device
+THERE = "\0"
+
 
 @dataclass
 class State:
@@ -101,6 +104,7 @@ class Plan:
             del found
             for name in step.frees:
                 env.pop(name, None)
+                env.pop(name + THERE, None)
         return [self.value(name, env) for name in self.outputs]
 
     def value(self, name: str, env: dict[str, Any]) -> Any:
@@ -140,9 +144,11 @@ class Plan:
             return value
         value = self.value(name, env)
         if isinstance(value, np.ndarray):
-            value = asarray(value, device=state.backend)
-            if name in env:
-                env[name] = value if name not in self.demanded else env[name]
+            # On both sides from now on, for others who want it here or there.
+            there = env.get(name + THERE)
+            if there is None:
+                there = env[name + THERE] = asarray(value, device=state.backend)
+            return there
         return value
 
 

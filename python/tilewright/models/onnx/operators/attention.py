@@ -147,6 +147,7 @@ def _attended(node: Node) -> Run:
         is_usual = q.ndim == k.ndim == v.ndim == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
         if is_usual and q.size and k.size and dtypes in ({"float32"}, {"float16"}):
             shape = (*q.shape[:3], k.shape[2])
+            q, k, v = (one if one.strides[-1] == 1 else one.copy() for one in (q, k, v))
             if mask is None or np.broadcast_shapes(mask.shape, shape) == shape:
                 given = None if mask is None else tw.broadcast_to(mask, shape)
                 return q.backend.attention(q, k, v, scale=scale, mask=given)
