@@ -123,6 +123,8 @@ def test_arrays_and_their_backends(be: Backend, tmp_path: Path) -> None:
         ((), "inputs 'x' are missing"),
         ((rows, rows), "2 inputs"),
         ((rows.astype(np.float64),), "float64, expected float32"),
+        (([[1, 2, 3], [4]],), "expected an array"),
+        (([["a", "b", "c"]],), "expected numbers"),
         ((rows[0],), r"shape \(3,\), expected \(n, 3\)"),
         ((rows[:, :2],), r"shape \(2, 2\), expected \(n, 3\)"),
     ):

@@ -113,7 +113,12 @@ class OnnxModel:
             return value and [self._checked(element, one, sizes) for one in value]
         if not isinstance(value, Array):
             own = hasattr(value, "dtype")
-            value = np.asarray(value)
+            try:
+                value = np.asarray(value)
+            except ValueError as error:
+                invalid(self._call, f"{where} is {shown(value)}, expected an array ({error})")
+            if value.dtype.kind not in "biufcV":
+                invalid(self._call, f"{where} is of {value.dtype}, expected numbers")
             if not own and slot.dtype is not None and value.dtype != slot.dtype:
                 value = value.astype(slot.dtype)
         elif value.backend is not self.device:

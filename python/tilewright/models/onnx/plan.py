@@ -127,7 +127,12 @@ class Plan:
         except Exception as error:
             raise named(state.file, node, error) from error
         # A list is a sequence.
-        return found if isinstance(found, tuple) else (found,)
+        every = found if isinstance(found, tuple) else (found,)
+        if any(step.outputs[len(every) :]):
+            raise ModelError(
+                f"{state.file}: {node}: it has {len(step.outputs)} outputs, expected {len(every)}"
+            )
+        return every
 
     def _operand(self, state: State, node: Node, at: int, name: str, env: dict[str, Any]) -> Any:
         operator = node.operator
