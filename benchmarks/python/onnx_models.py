@@ -1,12 +1,12 @@
 """ResNet-50 and MobileNetV2 from ONNX beside ONNX Runtime on the processor, one image of 224.
 
     python benchmarks/python/onnx_models.py [--device webgpu:0] [--threads N] [--turns N]
-        [--batch N] [--bert]
+        [--batch N] [--bert] [--profile]
 
 Both sides read the same file with random weights, whose norms are nodes of their own, and take
 NumPy's array to NumPy's array. Their results are compared first. Shown are our milliseconds, the
 median of the turns, and the median ratio turn by turn; above 1 we are the faster ones. --bert times
-a BERT of 4 layers of 256 with 128 tokens as well.
+a BERT of 4 layers of 256 with 128 tokens as well, and --profile shows our kernels by their time.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def main() -> None:
     parser = options(__doc__, turns=21)
     parser.add_argument("--batch", type=int, default=1, help="images; default: %(default)s")
     parser.add_argument("--bert", action="store_true", help="a BERT too")
+    parser.add_argument("--profile", action="store_true", help="kernels by their time")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
     import numpy as np
@@ -73,6 +74,10 @@ def main() -> None:
             }
             seconds, ratios = in_turns(sides, arguments.turns, 1)
             print(f"{name}: {seconds * 1e3:.1f} ms, {ratios}; error {error:.1e} of the largest")
+            if arguments.profile:
+                with be.profile() as profile:
+                    ours()
+                print(profile)
             model.clear()
             del model
 
