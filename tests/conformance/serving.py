@@ -198,6 +198,19 @@ def events(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
     assert is_done
 
 
+def behind(model: Decoder, prompt: str | list[int], tokens: list[int]) -> str:
+    """The text of tokens behind a prompt, as it goes on with that."""
+    decode = model.tokenizer.decode
+    first = model.tokenizer.encode([prompt])[0] if isinstance(prompt, str) else prompt
+    return decode([*first, *tokens])[len(decode(first)) :]
+
+
+def continued(model: Decoder, prompt: str | list[int], most: int, **options: Any) -> str:
+    """What a model says behind a prompt."""
+    first = model.tokenizer.encode([prompt])[0] if isinstance(prompt, str) else prompt
+    return behind(model, first, model.generate(first, most, **options))
+
+
 def text_of(found: Iterator[dict[str, Any]]) -> str:
     """What a stream of a message says."""
     return "".join(choice["delta"].get("content", "") for one in found for choice in one["choices"])

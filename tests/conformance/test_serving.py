@@ -13,7 +13,7 @@ import pytest
 import tilewright
 from tilewright.serving import App, Limits
 
-from .serving import CHAT, ROWS, TEXTS, Running, decoder, encoder, text_of
+from .serving import CHAT, ROWS, TEXTS, Running, continued, decoder, encoder, text_of
 
 MESSAGES = [{"role": "user", "content": "w1 w2"}]
 
@@ -42,7 +42,7 @@ def test_models(running: Running) -> None:
 def test_completions(running: Running) -> None:
     model = running.app.decoder
     assert model is not None
-    expected = model.generate("w1 w2 w3", 10)
+    expected = continued(model, "w1 w2 w3", 10)
     found = running.post(TEXTS, prompt="w1 w2 w3", max_tokens=10, temperature=0, model="tiny")
     (choice,) = found["choices"]
     assert found["object"] == "text_completion" and found["model"] == "tiny"
@@ -65,7 +65,7 @@ def test_several_prompts_and_choices(running: Running) -> None:
     decode = model.tokenizer.decode
     for i, prompt in enumerate(prompts):
         alone = model.generate(prompt, 6, **options)
-        assert texts[2 * i] == decode(prompt) + decode(alone)
+        assert texts[2 * i] == decode([*prompt, *alone])
         assert texts[2 * i + 1] != texts[2 * i]
     assert found["usage"]["prompt_tokens"] == 7
     again = running.post(TEXTS, prompt=prompts, n=2, max_tokens=6, echo=True, **options)
@@ -110,7 +110,7 @@ def test_an_answer_is_as_long_as_it_may_be(running: Running) -> None:
 def test_stop(running: Running) -> None:
     model = running.app.decoder
     assert model is not None
-    texts = (model.generate("w1 w2", 30, temperature=1.4, seed=seed) for seed in range(99))
+    texts = (continued(model, "w1 w2", 30, temperature=1.4, seed=seed) for seed in range(99))
     seed, whole = next((i, one) for i, one in enumerate(texts) if len(one.split()) > 8)
     words = whole.split()
     string = f"{words[3]} {words[4]}"

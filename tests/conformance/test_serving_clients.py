@@ -29,6 +29,7 @@ from .serving import (
     Client,
     Gate,
     Running,
+    continued,
     decoder,
     encoder,
     send,
@@ -99,11 +100,10 @@ def one_client(
 def under_load(be: Backend, folder: Path, requests: int, clients: int) -> None:
     model = decoder(be, folder / "text", context=100, cache_tokens=700)
     model.engine.most_texts = 16
-    options = {"temperature": 1.1, "max_tokens": 12}
     expected = {
         seed: (
-            model.tokenizer.decode(model.generate([5 + seed, 6, 7], seed=seed, **options)),
-            model.chat(messages(seed), seed=seed, **options),
+            continued(model, [5 + seed, 6, 7], 12, seed=seed, temperature=1.1),
+            model.chat(messages(seed), 12, seed=seed, temperature=1.1),
         )
         for seed in range(12)
     }
@@ -223,7 +223,7 @@ def test_embeddings_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             raise tilewright.OutOfMemory("no room")
 
         monkeypatch.setattr(rows, "embed_tokens", fails)
-        expected = model.generate("w1", 5, temperature=1.0, seed=1)
+        expected = continued(model, "w1", 5, temperature=1.0, seed=1)
         with Running(App(model, rows)) as running, Gate(model.engine) as gate:
             stream = running.stream(TEXTS, prompt="w1", max_tokens=5, seed=1)
             gate.let(2)
@@ -370,7 +370,7 @@ def test_the_end(be: Backend, tmp_path: Path) -> None:
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with tilewright.init_backend("cpu") as be:
-        expected = decoder(be, tmp_path / "text").generate("w1 w2", 5)
+        expected = continued(decoder(be, tmp_path / "text"), "w1 w2", 5)
         encoder(be, tmp_path / "rows")
     words = [sys.executable, "-m", "tilewright", "serve", str(tmp_path / "text")]
     words += ["--embed", str(tmp_path / "rows"), "--device", "cpu", "--port", "0", "--log"]
@@ -380,8 +380,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         found = re.fullmatch(r"text and rows on cpu:0: http://127\.0\.0\.1:(\d+)\n", line)
         assert found, line
         running = Client(int(found[1]))
-        said = running.post(TEXTS, prompt="w1 w2", max_tokens=5, temperature=0, model="text")
-        assert said["choices"][0]["text"] == expected
+        answer = running.post(TEXTS, prompt="w1 w2", max_tokens=5, temperature=0, model="text")
+        assert answer["choices"][0]["text"] == expected
         assert running.post(ROWS, input="w1", model="rows")["data"]
         held = running.connect()
         held.connect()

@@ -82,6 +82,25 @@ def test_words(tmp_path: Path) -> None:
     assert pieces_of(Tokenizer(made), [0, 1, 1, 0]) == ["a", " b", " b", " a", ""]
 
 
+@pytest.mark.parametrize("make", [of_bytes, of_sentences])
+def test_behind_a_text(make: object) -> None:
+    """A text that goes on has the space that its first word begins with."""
+    tokenizer = make()  # type: ignore[operator]
+    special = tokenizer.inner.token_to_id("<end>")
+    (tokens,) = tokenizer.encode([TEXT])
+    for cut in range(1, len(tokens)):
+        before = tokenizer.decode(tokens[:cut])
+        if BROKEN in before:
+            continue
+        pieces = TextPieces(tokenizer, [*tokens[:cut], special])
+        found = "".join([*map(pieces.add, tokens[cut:]), pieces.rest()])
+        assert before + found == tokenizer.decode(tokens)
+    if make is of_sentences:
+        word = tokenizer.inner.token_to_id("▁two")
+        assert TextPieces(tokenizer).add(word) == "two"
+        assert TextPieces(tokenizer, [word]).add(word) == " two"
+
+
 def test_a_token_costs_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = of_bytes()
     (tokens,) = tokenizer.encode([TEXT * 20])

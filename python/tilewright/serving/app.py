@@ -254,7 +254,7 @@ class App:
         jobs = [
             TextJob(
                 prompt, min(wish.max_tokens or asked.MOST_TOKENS, self.decoder.context), wish.how,
-                wish.seed, wish.stops, i * wish.choices + choice, choice, events,
+                wish.seed, wish.stops, i * wish.choices + choice, choice, events, not is_chat,
             )
             for i, prompt in enumerate(prompts) for choice in range(wish.choices)
         ]  # fmt: skip

@@ -70,6 +70,8 @@ class TextJob:
     choice: int
     """Among those of a prompt, which are drawn apart."""
     events: asyncio.Queue[Event] = field(repr=False)
+    goes_on: bool = False
+    """Whether the text is the prompt's own continuation, and no answer."""
     request: Request | None = None
     pieces: Any = None
     stopping: Any = None
@@ -176,7 +178,7 @@ class Worker:
 
     def _begin_text(self, job: TextJob) -> None:
         assert self.decoder is not None and self.decoder.tokenizer is not None
-        job.pieces = TextPieces(self.decoder.tokenizer)
+        job.pieces = TextPieces(self.decoder.tokenizer, job.prompt if job.goes_on else ())
         job.stopping = Stops(job.stops)
         draws = draws_of(job.seed, job.choice)
         job.request = self.decoder.engine.submit(job.prompt, job.max_tokens, job.how, draws)

@@ -18,10 +18,15 @@ class TextPieces:
     """The text of tokens that come one by one. Each piece is what the last few tokens say beyond
     those in front of them, so a token costs the same however many there are."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, before: Sequence[int] = ()) -> None:
+        """`before` are tokens of a text that is gone on with, whose end says whether a space
+        follows."""
         self.tokenizer = tokenizer
         # Tokens that were said, for the spaces and joints behind them, and those that were not.
-        self._before: list[int] = []
+        self._before = [one for one in before if one not in tokenizer.special][-MOST_HELD:]
+        # Not from within a character on.
+        while self._before and tokenizer.decode(self._before).startswith(BROKEN):
+            del self._before[0]
         self._held: list[int] = []
         self._said = ""
 
