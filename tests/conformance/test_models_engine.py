@@ -82,7 +82,7 @@ def test_each_as_alone(
 def test_where_pages_run_out(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     """The text that came last begins again, and says the same."""
     model = model_of(be, tmp_path, context=90, cache_tokens=16 * 9)
-    model.engine.ends = frozenset()
+    model.ends = frozenset()
     asked = [(prompt_of(rng, 9 + i), 60 + i, HOWS[i % 6], i) for i in range(5)]
     requests = [submit(model, *one) for one in asked]
     run(model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +46,10 @@ class Decoder:
     def ends(self) -> frozenset[int]:
         """Tokens that end a text."""
         return self.engine.ends
+
+    @ends.setter
+    def ends(self, tokens: Collection[int]) -> None:
+        self.engine.ends = frozenset(tokens)
 
     def logits(self, tokens: Sequence[int]) -> Array:
         """What the model says of the token behind each of these, [tokens, vocabulary], float32."""
