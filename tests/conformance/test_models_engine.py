@@ -94,6 +94,28 @@ def test_where_pages_run_out(be: Backend, rng: np.random.Generator, tmp_path: Pa
         assert len(request.tokens) == one[1]
 
 
+def test_a_cache_that_is_just_large_enough(
+    be: Backend, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """Texts that fit together go on together, to the last page."""
+    model = model_of(be, tmp_path, context=32, cache_tokens=3 * 32)
+    model.ends = frozenset()
+    for most in (1, 13, 50):
+        requests = [submit(model, prompt_of(rng, 20), most) for _ in range(3)]
+        steps = 0
+        while model.engine.step():
+            steps += 1
+        assert steps == min(most, 12)
+        assert [len(one.tokens) for one in requests] == [min(most, 12)] * 3
+    # With a page less one waits.
+    model = model_of(be, tmp_path, context=32, cache_tokens=3 * 32 - 16)
+    for _ in range(3):
+        submit(model, prompt_of(rng, 20), 5)
+    model.engine.step()
+    assert (len(model.engine.running), len(model.engine.waiting)) == (2, 1)
+    run(model)
+
+
 def test_steps_for_about_as_many(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     """Rows of no text change nothing; more than a page of them neither."""
     model = model_of(be, tmp_path, context=64, cache_tokens=65 * 32)

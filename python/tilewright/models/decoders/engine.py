@@ -214,8 +214,8 @@ class Engine:
 
     def _admit(self) -> None:
         """Lets in texts that wait, in their order, whose pages are there, with one to spare for
-        each that goes on already. One that begins as a prompt does that is on its way through the
-        layers waits for its pages."""
+        each that goes on already and may need more. One that begins as a prompt does that is on its
+        way through the layers waits for its pages."""
         coming = {
             name
             for one in self.running
@@ -227,7 +227,7 @@ class Engine:
             sequence = Cached(self.cache)
             sequence.begin(request.text)
             count = len(request.text) - sequence.length
-            missing = sequence.missing(count) + len(self.running)
+            missing = sequence.missing(count) + sum(map(self._grows, self.running))
             if missing > self.cache.available or not coming.isdisjoint(sequence.coming[:1]):
                 sequence.close()
                 return
@@ -238,6 +238,16 @@ class Engine:
             request.sequence = sequence
             request.found = min(sequence.length, request.start)
             self.found += sequence.length
+
+    def _grows(self, request: Request) -> bool:
+        """Whether a text may come to need more pages than it has."""
+        # Of the last token no keys are needed.
+        last = self._most(request) - 1
+        return request.sequence is not None and last > len(request.sequence.pages) * PAGE
+
+    def _most(self, request: Request) -> int:
+        """Tokens that a text may come to have."""
+        return min(request.start + request.max_tokens, self.context)
 
     def _with_room(self) -> list[Request]:
         """The texts that are past their prompts, with a place for one token more of each. Where
@@ -305,7 +315,7 @@ class Engine:
             request.reason = "stop"
             return
         request.text.append(token)
-        if len(request.text) >= min(request.start + request.max_tokens, self.context):
+        if len(request.text) >= self._most(request):
             request.reason = "length"
 
     def _fail(self, error: BaseException) -> None:
