@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -130,6 +131,8 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._read:
+            is_there, _, _ = select.select([self._from], [], [], SECONDS)
+            assert is_there, f"the browser says nothing for {SECONDS} seconds"
             piece = os.read(self._from, 1 << 16)
             if not piece:
                 self._log.seek(0)
