@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import argparse
 import copy
+import importlib
 import json
 import random
-import resource
 import shutil
 import struct
 import sys
@@ -289,6 +289,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10_000, help="of all kinds together")
     parser.add_argument("--only", help="one kind")
     options = parser.parse_args()
+    resource = importlib.import_module("resource")
     start = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with tempfile.TemporaryDirectory() as home:
