@@ -184,6 +184,11 @@ def test_tokens_beyond_the_table(be: tilewright.Backend, tmp_path: Path) -> None
         model.embed("w8")
     with pytest.raises(tilewright.Error, match="token -1"):
         model.states([[-1]])
+    found = json.loads((tmp_path / "tokenizer.json").read_text())
+    found["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [1 << 31]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(found))
+    with pytest.raises(tilewright.Error, match="token 2147483648, and its table has 9 rows"):
+        load(tmp_path, be).embed("w1")
 
 
 def gguf_of(path: Path, config: dict[str, Any], keys: dict[str, Any] | None = None) -> Path:

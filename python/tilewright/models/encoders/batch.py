@@ -32,12 +32,12 @@ class Batch:
         ends = np.cumsum([0, *self.lengths]).astype(np.int32)
         self._ends = ends
         places = np.arange(self.rows, dtype=np.int32) - np.repeat(ends[:-1], self.lengths)
-        parts = [np.concatenate([np.asarray(one, np.int32) for one in sequences]), places, ends]
+        parts = [np.concatenate([np.asarray(one, np.int64) for one in sequences]), places, ends]
         if segments is not None:
-            parts.append(np.concatenate([np.asarray(one, np.int32) for one in segments]))
+            parts.append(np.concatenate([np.asarray(one, np.int64) for one in segments]))
         self._bounds = [(int(one.min()), int(one.max())) for one in (parts[0], *parts[3:])]
         # One upload for all of them.
-        whole = asarray(np.concatenate(parts), device=backend)
+        whole = asarray(np.concatenate(parts).astype(np.int32), device=backend)
         at = np.cumsum([0, *(len(one) for one in parts)])
         views = [whole[at[i] : at[i + 1]] for i in range(len(parts))]
         self.tokens: Array = views[0]
