@@ -54,6 +54,13 @@ REGEXES = {
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     "qwen2": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|"
     r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "tekken": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "gpt-4o": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
+    r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}|"
+    r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 
 
@@ -76,7 +83,7 @@ def own(pre: str) -> tokenizers.Tokenizer:
     return theirs
 
 
-@pytest.mark.parametrize("pre", ["gpt-2", "llama-bpe", "qwen2", "smollm"])
+@pytest.mark.parametrize("pre", ["gpt-2", "llama-bpe", "qwen2", "smollm", "tekken", "gpt-4o"])
 def test_byte_level(pre: str, tmp_path: Path) -> None:
     found = tokens_of(made.byte_level_file(tmp_path / "a.gguf", pre, add_bos_token=False))
     theirs = own(pre)
@@ -119,8 +126,22 @@ def test_cuts_of_numbers(tmp_path: Path) -> None:
         ("qwen2", ["x", "1", "2", "3", "4", "5"]),
         ("llama-bpe", ["x", "123", "45"]),
         ("smollm", ["x", "1", "2", "3", "4", "5"]),
+        ("tekken", ["x", "1", "2", "3", "4", "5"]),
+        ("gpt-4o", ["x", "123", "45"]),
+        ("deepseek-coder", ["x", "1", "2", "3", "4", "5"]),
     ):
         assert words(pre, "x12345", tmp_path) == cut
+
+
+def test_cuts_of_capitals_and_signs(tmp_path: Path) -> None:
+    text = "camelCase IT'S a/b//\n"
+    for pre, cut in (
+        ("tekken", ["camel", "Case", " IT", "'S", " a", "/b", "//\n"]),
+        ("gpt-4o", ["camel", "Case", " IT'S", " a", "/b", "//\n"]),
+        ("llama-bpe", ["camelCase", " IT", "'S", " a", "/b", "//\n"]),
+        ("deepseek-coder", ["camelCase", " IT", "'", "S", " a", "/", "b", "//", "\n"]),
+    ):
+        assert words(pre, text, tmp_path) == cut
 
 
 def test_a_word_of_the_vocabulary_without_merges(tmp_path: Path) -> None:
