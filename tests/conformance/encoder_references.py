@@ -124,3 +124,29 @@ def modernbert(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> 
         inner = gelu(gated[:, : config["intermediate_size"]])
         x = x + (inner * gated[:, config["intermediate_size"] :]) @ w[f"{of}.mlp.Wo.weight"].T
     return norm(x, w["final_norm.weight"], 0, eps)
+
+
+def nomic(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> Any:
+    """Nomic's BERT, of one sequence."""
+    eps, heads, hidden = (
+        config["layer_norm_eps"],
+        config["num_attention_heads"],
+        len(w["emb_ln.bias"]),
+    )
+    rows = len(tokens)
+
+    def normed(x: Any, name: str) -> Any:
+        return norm(x, w[f"{name}.weight"], w[f"{name}.bias"], eps)
+
+    x = w["embeddings.word_embeddings.weight"][list(tokens)]
+    x = normed(x + w["embeddings.token_type_embeddings.weight"][0], "emb_ln")
+    for i in range(config["num_hidden_layers"]):
+        of = f"encoder.layers.{i}"
+        three = (x @ w[f"{of}.attn.Wqkv.weight"].T).reshape(rows, 3, heads, -1)
+        q, k = (turned(three[:, j], config["rope_theta"]).reshape(rows, hidden) for j in range(2))
+        mixed = attend(q, k, three[:, 2].reshape(rows, hidden), heads)
+        x = normed(x + mixed @ w[f"{of}.attn.out_proj.weight"].T, f"{of}.norm1")
+        gate = x @ w[f"{of}.mlp.fc12.weight"].T
+        inner = (x @ w[f"{of}.mlp.fc11.weight"].T) * gate / (1 + np.exp(-gate))
+        x = normed(x + inner @ w[f"{of}.mlp.fc2.weight"].T, f"{of}.norm2")
+    return x

@@ -26,17 +26,49 @@ NAMES = {
     "output.dense": "ffn_down",
     "output.LayerNorm": "layer_output_norm",
 }
+NOMIC_NAMES = {
+    "embeddings.word_embeddings": "token_embd",
+    "embeddings.token_type_embeddings": "token_types",
+    "emb_ln": "token_embd_norm",
+    "attn.Wqkv": "attn_qkv",
+    "attn.out_proj": "attn_output",
+    "norm1": "attn_output_norm",
+    "mlp.fc11": "ffn_up",
+    "mlp.fc12": "ffn_gate",
+    "mlp.fc2": "ffn_down",
+    "norm2": "layer_output_norm",
+}
 CONFIG = {**FAMILIES["bert"], "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 96}
+NOMIC = {**CONFIG, "model_type": "nomic-bert", "rope_theta": 1000.0}
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"word{i}" for i in range(20)), "##s", "un", "##do"]
 WORDS += [f"a{i}" for i in range(VOCABULARY - len(WORDS))]
 
 
-def name_of(name: str) -> str:
+def nomic_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    h, inner = config["hidden_size"], config["intermediate_size"]
+    found = {
+        "embeddings.word_embeddings.weight": (config["vocab_size"], h),
+        "embeddings.token_type_embeddings.weight": (config["type_vocab_size"], h),
+    }
+    norms = ["emb_ln"]
+    for i in range(config["num_hidden_layers"]):
+        of = f"encoder.layers.{i}"
+        norms += [f"{of}.norm1", f"{of}.norm2"]
+        found |= {
+            f"{of}.attn.Wqkv.weight": (3 * h, h), f"{of}.attn.out_proj.weight": (h, h),
+            f"{of}.mlp.fc11.weight": (inner, h), f"{of}.mlp.fc12.weight": (inner, h),
+            f"{of}.mlp.fc2.weight": (h, inner),
+        }  # fmt: skip
+    return found | {f"{name}.{kind}": (h,) for name in norms for kind in ("weight", "bias")}
+
+
+def name_of(family: str, name: str) -> str:
     base, _, kind = name.rpartition(".")
-    if base.startswith("embeddings."):
-        return f"{NAMES[base]}.{kind}"
-    layer, _, rest = base.removeprefix("encoder.layer.").partition(".")
-    return f"blk.{layer}.{NAMES[rest]}.{kind}"
+    names = NOMIC_NAMES if family == "nomic-bert" else NAMES
+    if base in names:
+        return f"{names[base]}.{kind}"
+    layer, _, rest = base.partition(".layer")[2].lstrip("s.").partition(".")
+    return f"blk.{layer}.{names[rest]}.{kind}"
 
 
 def write_bert(
@@ -44,7 +76,10 @@ def write_bert(
     words: list[str] | None = None, keys: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Writes it as the converter does, and gives what it stands for in float64."""
-    writer = gguf.GGUFWriter(path, "bert")
+    family = config.get("model_type", "bert")
+    writer = gguf.GGUFWriter(path, family)
+    if "rope_theta" in config:
+        writer.add_rope_freq_base(config["rope_theta"])
     writer.add_block_count(config["num_hidden_layers"])
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
@@ -75,7 +110,7 @@ def write_bert(
         is_narrow = tensor.ndim == 2 and "position" not in name and "token_type" not in name
         held = kind if is_narrow else Kind.F32
         blocks = gguf.quants.quantize(tensor, held)
-        writer.add_tensor(name_of(name), blocks, raw_dtype=held)
+        writer.add_tensor(name_of(family, name), blocks, raw_dtype=held)
         wide = gguf.quants.dequantize(blocks, held).reshape(tensor.shape)
         stands_for[name] = wide.astype(np.float64)
     writer.write_header_to_file()

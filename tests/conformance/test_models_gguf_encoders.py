@@ -15,7 +15,7 @@ from tilewright.models import ModelError, load
 from tilewright.models.files import open_safetensors
 
 from . import encoder_references as reference
-from .model_bert_ggufs import CONFIG, WORDS, Kind, write_bert
+from .model_bert_ggufs import CONFIG, NOMIC, WORDS, Kind, nomic_shapes, write_bert
 from .model_folders import VOCABULARY, random_tensors, shapes
 
 
@@ -34,6 +34,19 @@ def test_states(be: Backend, rng: np.random.Generator, tmp_path: Path, kind: str
         found = load(path, be, weights).states(tokens[:1])[0].numpy()
         expected = reference.bert(w, CONFIG, tokens[0])
         assert np.abs(found - expected).max() < (0.03 if weights == "float16" else 1.0)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0", "Q5_1"])
+def test_nomic(be: Backend, rng: np.random.Generator, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "nomic.gguf"
+    tensors = random_tensors(np.random.default_rng(7), nomic_shapes(NOMIC))
+    w = write_bert(path, NOMIC, tensors, Kind[kind])
+    model: Any = load(path, be, "float32" if kind == "F16" else None)
+    tokens = [rng.integers(0, VOCABULARY, n).tolist() for n in (5, 1, 17, 64)]
+    for one, states in zip(tokens, model.states(tokens), strict=True):
+        expected = reference.nomic(w, NOMIC, one)
+        np.testing.assert_allclose(states.numpy(), expected, rtol=0, atol=1e-4)
+    assert model.embed(["word1 a3", "undo"]).shape == (2, NOMIC["hidden_size"])
 
 
 @pytest.mark.parametrize(("number", "pooling"), [(0, "mean"), (1, "mean"), (2, "cls"), (3, "last")])
@@ -57,7 +70,7 @@ def test_texts(be: Backend, tmp_path: Path, number: int, pooling: str) -> None:
     ("keys", "changed", "message"),
     [
         ({"bert.pooling_type": 4}, {}, "bert.pooling_type is 4, expected 0 to 3"),
-        ({}, {"num_hidden_layers": 1000}, "no tensor 'encoder.layer.999"),
+        ({}, {"num_hidden_layers": 1000}, "no tensor 'blk.999.layer_output_norm.bias'"),
         ({}, {"num_attention_heads": 5}, "head_count is 5, expected a divisor of 64"),
         ({}, {"max_position_embeddings": 71}, "position_embd|position_embeddings.weight' has"),
         ({}, {"layer_norm_eps": -1.0}, "epsilon is -1.0, expected a number from 0"),

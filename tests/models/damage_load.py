@@ -228,15 +228,17 @@ def kinds(home: Path) -> Iterator[Kind]:
         model_ggufs.write_gguf(four / "model.gguf", of, held, lambda _, it=which: it, rng)
         yield Kind(four.name, four, four / "model.gguf", file_damage)
 
-    five = home / "gguf_bert"
-    five.mkdir()
-    held = model_folders.random_tensors(rng, model_folders.shapes(model_bert_ggufs.CONFIG))
-    which = gguf.GGMLQuantizationType.Q8_0
-    keys = {"bert.pooling_type": 2}
-    model_bert_ggufs.write_bert(
-        five / "model.gguf", model_bert_ggufs.CONFIG, held, which, keys=keys
-    )
-    yield Kind("gguf_bert", five, five / "model.gguf", file_damage)
+    for of, sizes in (
+        (model_bert_ggufs.CONFIG, model_folders.shapes(model_bert_ggufs.CONFIG)),
+        (model_bert_ggufs.NOMIC, model_bert_ggufs.nomic_shapes(model_bert_ggufs.NOMIC)),
+    ):
+        five = home / f"gguf_{of['model_type']}"
+        five.mkdir()
+        held = model_folders.random_tensors(rng, sizes)
+        which = gguf.GGMLQuantizationType.Q8_0
+        keys = {f"{of['model_type']}.pooling_type": 2}
+        model_bert_ggufs.write_bert(five / "model.gguf", of, held, which, keys=keys)
+        yield Kind(five.name, five, five / "model.gguf", file_damage)
 
 
 def attempt(kind: Kind, be: tilewright.Backend, number: int, *, measured: bool) -> bool:
@@ -293,7 +295,7 @@ def main() -> int:
     start = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with tempfile.TemporaryDirectory() as home:
-        share = options.count if options.only else options.count // 9
+        share = options.count if options.only else options.count // 10
         for name, (tried, ran) in every(Path(home), share, options.only).items():
             print(f"{name}: {tried} damaged models, {ran} ran, the others refused", flush=True)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before

@@ -111,8 +111,9 @@ def _gguf(
     with open_gguf(path) as tensors:
         known = (*gguf.FAMILIES, *encoder_gguf.ARCHITECTURES)
         fields = Fields(tensors.files[0], tensors.metadata)
-        if fields.string("general.architecture", choices=known) not in gguf.FAMILIES:
-            return _gguf_encoder(path, tensors, device, weights, progress)
+        family = fields.string("general.architecture", choices=known)
+        if family not in gguf.FAMILIES:
+            return _gguf_encoder(path, tensors, family, device, weights, progress)
         shape = gguf.shape_of(tensors)
         words, tokenizer = _gguf_tokens(path, tensors)
         template = None
@@ -137,18 +138,17 @@ def _gguf_tokens(
 
 
 def _gguf_encoder(
-    path: str | os.PathLike[str], tensors: GgufTensors, device: Device | None,
+    path: str | os.PathLike[str], tensors: GgufTensors, family: str, device: Device | None,
     weights: str | None, progress: bool | None,
 ) -> Encoder:  # fmt: skip
-    shape, pooling = encoder_gguf.shape_of(tensors), encoder_gguf.pooling_of(tensors)
+    module = encoder_gguf.ARCHITECTURES[family]
+    shape, pooling = encoder_gguf.shape_of(tensors, family), encoder_gguf.pooling_of(tensors)
     _, tokenizer = _gguf_tokens(path, tensors)
-    renamed = encoder_gguf.renamed(tensors)
-    renamed.tensor(f"encoder.layer.{shape.layers - 1}.output.dense.bias", (shape.hidden,))
+    renamed = encoder_gguf.renamed(tensors, family)
     backend = to_backend("load", device)
     with bar(progress, Path(path).name) as shown:
-        held = load_weights(backend, renamed, bert.wanted(shape, ""), weights, shown)
-    layers = bert.Layers(shape, held, "")
-    return Encoder(layers, held, tokenizer, pooling, False, shape.longest)
+        held = load_weights(backend, renamed, module.wanted(shape, ""), weights, shown)
+    return Encoder(module.Layers(shape, held, ""), held, tokenizer, pooling, False, shape.longest)
 
 
 def _made(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.models.activations import ACTIVATIONS, gated
+from tilewright.models.encoders.rotary import attend, on_device
 from tilewright.models.files.rope import FULL, SLIDING, has_kinds, kinds_of_layers, rope_of
-from tilewright.models.rotations import Turns, tables
+from tilewright.models.rotations import Turns
 from tilewright.models.weights import Wanted, matrix, table, vector
-from tilewright.namespace.creation import asarray
 from tilewright.namespace.selection import take
 from tilewright.nn.added_norms import add_layer_norm
 from tilewright.nn.row_norms import layer_norm
@@ -116,13 +116,9 @@ class Layers:
 
     def __init__(self, shape: Shape, weights: Weights, prefix: str) -> None:
         self.shape, self.weights, self.prefix = shape, weights, prefix
-        self.head = shape.hidden // shape.heads
         self.words: Any = weights[f"{prefix}embeddings.tok_embeddings.weight"]
         self.tables = {
-            turns: tuple(
-                asarray(one, device=weights.backend).astype(weights.dtype)
-                for one in tables(turns, shape.longest)
-            )
+            turns: on_device(weights, turns, shape.longest)
             for turns in {shape.turns, shape.window_turns}
         }
 
@@ -164,19 +160,7 @@ class Layers:
 
     def _attend(self, fused: Array, batch: Batch, layer: int) -> Array:
         shape = self.shape
-        is_whole = shape.wholes[layer]
-        cos, sin = self.tables[shape.turns if is_whole else shape.window_turns]
-        three = fused.reshape((batch.rows, 3, shape.heads, self.head))
-        backend = batch.backend
-        # Queries and keys are heads of one turn.
-        turned = backend.rope(
-            three[:, :2].reshape((batch.rows, 2 * shape.heads, self.head), copy=False)
-            .transpose(1, 0, 2)[None], cos, sin, positions=batch.places[None],
-        )[0].transpose(1, 0, 2)  # fmt: skip
-        half = shape.window // 2
-        mixed = backend.attention(
-            turned[:, : shape.heads], turned[:, shape.heads :], three[:, 2],
-            q_starts=batch.starts, kv_starts=batch.starts,
-            window=None if is_whole else (half, half),
-        )  # fmt: skip
-        return mixed.reshape((batch.rows, shape.hidden))
+        if shape.wholes[layer]:
+            return attend(fused, batch, shape.heads, self.tables[shape.turns])
+        turns = self.tables[shape.window_turns]
+        return attend(fused, batch, shape.heads, turns, shape.window // 2)
