@@ -114,6 +114,7 @@ def says(**changes: object) -> Callable[[Path], None]:
         (says(hidden_size=-3), "hidden_size is expected to be an integer above 0"),
         (says(hidden_size="64"), "hidden_size is expected to be a number"),
         (says(rope_scaling={"type": "yarn"}), "rope_scaling is expected to be of the kind default"),
+        (says(rope_scaling={"type": "linear", "factor": 0}), "rope_scaling is expected to be of"),
         (says(vocab_size=45), "embed_tokens.weight has the shape [44, 64], and by config.json it "),
         (says(num_hidden_layers=4), "there is no tensor model.layers.3.input_layernorm.weight"),
     ],

@@ -90,6 +90,8 @@ class LlamaConfig {
     const double high = number(rope, "high_freq_factor", 4);
     const double trained =
         number(rope, "original_max_position_embeddings", static_cast<double>(longest));
+    expect(factor > 0 && high > low, "rope_scaling",
+           "of a factor above 0 and ascending frequencies");
     std::vector<double> steps;
     for (tw::Size i = 0; i < head / 2; ++i) {
       double step = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head));
@@ -126,22 +128,19 @@ class LlamaConfig {
     return static_cast<tw::Size>(found);
   }
   double number(const Json& json, const char* key, double fallback) const {
-    const Json* found = json.find(key);
-    if (found == nullptr) return fallback;
-    expect(found->as<double>() != nullptr, key, "a number");
-    return *found->as<double>();
+    return value(json, key, fallback, "a number");
   }
   std::string text(const Json& json, const char* key, const std::string& fallback) const {
+    return value(json, key, fallback, "a string");
+  }
+  bool flag(const char* key) const { return value(json_, key, false, "true or false"); }
+
+  template <class T>
+  T value(const Json& json, const char* key, const T& fallback, const char* expected) const {
     const Json* found = json.find(key);
     if (found == nullptr) return fallback;
-    expect(found->as<std::string>() != nullptr, key, "a string");
-    return *found->as<std::string>();
-  }
-  bool flag(const char* key) const {
-    const Json* found = json_.find(key);
-    if (found == nullptr) return false;
-    expect(found->as<bool>() != nullptr, key, "true or false");
-    return *found->as<bool>();
+    expect(found->as<T>() != nullptr, key, expected);
+    return *found->as<T>();
   }
   void expect(bool holds, const std::string& key, const std::string& expected) const {
     if (!holds) throw std::runtime_error(file_ + ": " + key + " is expected to be " + expected);
