@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cache-tokens", type=int, metavar="N",
         help="tokens of all texts together that are kept; default: four times --context",
     )  # fmt: skip
-    parser.add_argument("--embed", metavar="FOLDER", help="an encoder for embeddings, beside MODEL")
+    parser.add_argument("--embed", metavar="MODEL", help="an encoder for embeddings, beside it")
     parser.add_argument("--name", metavar="NAME", help="what clients call MODEL; default: its file")
     parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s, this machine")
     parser.add_argument(
