@@ -29,9 +29,7 @@ LEFT_OUT = {
         "training_dropout",
         "bernoulli",
     ],
-    "the largest of weighted corners": ["roialign_mode_max"],
     "made by versions before 7": ["not_2d", "not_3d", "not_4d", "scan_sum"],
-    "unique rows of an axis": ["unique_sorted_with_axis", "unique_sorted_with_negative_axis"],
 }
 DTYPE = "float8, float4, integers of 4 and 2 bits, or strings"
 #: what a device has no kernel for in float64, which raises Unsupported there

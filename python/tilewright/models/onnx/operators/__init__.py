@@ -5,6 +5,7 @@ from tilewright.models.onnx.operators import (
     casts,
     control,
     convolutions,
+    deformed,
     detection,
     drawing,
     elementwise,
@@ -21,6 +22,7 @@ from tilewright.models.onnx.operators import (
     sequences,
     shapes,
     signals,
+    uniqueness,
 )
 from tilewright.models.onnx.operators.registry import OPERATORS
 
@@ -34,6 +36,7 @@ __all__ = [
     "casts",
     "control",
     "convolutions",
+    "deformed",
     "detection",
     "drawing",
     "elementwise",
@@ -50,4 +53,5 @@ __all__ = [
     "sequences",
     "shapes",
     "signals",
+    "uniqueness",
 ]

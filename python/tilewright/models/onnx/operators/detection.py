@@ -76,22 +76,54 @@ def _suppression(node: Node) -> Run:
     return run
 
 
-def _samples(start: float, length: float, bins: int, size: int, ratio: int) -> np.ndarray[Any, Any]:
-    """What each bin has of the places of an axis: the mean of its samples, each of two places."""
-    samples = ratio or math.ceil(length / bins)
-    found = np.zeros((bins, size))
-    if samples < 1:
-        return found
-    step = length / bins
-    at = start + (np.arange(bins)[:, None] + (np.arange(samples) + 0.5) / samples) * step
-    rows = np.broadcast_to(np.arange(bins)[:, None], at.shape)
-    inside = (at >= -1) & (at <= size)
-    at = np.clip(at, 0, size - 1)
-    low = np.minimum(np.floor(at).astype(np.int64), size - 1)
-    behind = at - low
-    np.add.at(found, (rows, low), np.where(inside, 1 - behind, 0.0))
-    np.add.at(found, (rows, np.minimum(low + 1, size - 1)), np.where(inside, behind, 0.0))
-    return found / samples
+class _Samples:
+    """The places along an axis that bins of a box are made of, [bins, samples], each between two of
+    the image: the lower one and the next, with their weights, 0 outside of the image."""
+
+    def __init__(self, box: Any, axis: int, bins: int, size: int, ratio: int, half: bool) -> None:
+        start, length = float(box[1 - axis]), float(box[3 - axis] - box[1 - axis])
+        length = length if half else max(length, 1.0)
+        if not (math.isfinite(start) and math.isfinite(length)):
+            raise ModelError(f"a box is {box.tolist()}, expected finite numbers")
+        count = ratio or max(math.ceil(length / bins), 0)
+        check_room((bins, count))
+        self.size, self.count = size, count
+        steps = np.arange(bins)[:, None] + (np.arange(count) + 0.5) / max(count, 1)
+        at = start + steps * (length / bins)
+        inside = (at >= -1) & (at <= size)
+        at = np.clip(at, 0, size - 1)
+        self.low = np.floor(at).astype(np.int64)
+        self.high = np.minimum(self.low + 1, size - 1)
+        behind = at - self.low
+        self.of_low, self.of_high = np.where(inside, 1 - behind, 0.0), np.where(inside, behind, 0.0)
+
+
+def _matrix(samples: _Samples) -> np.ndarray[Any, Any]:
+    """What each bin has of the places of an axis: the mean of its samples."""
+    found = np.zeros((samples.low.shape[0], samples.size))
+    rows = np.broadcast_to(np.arange(samples.low.shape[0])[:, None], samples.low.shape)
+    np.add.at(found, (rows, samples.low), samples.of_low)
+    np.add.at(found, (rows, samples.high), samples.of_high)
+    return found / max(samples.count, 1)
+
+
+def _largest(image: Any, box: Any, bins: tuple[int, int], ratio: int, half: bool) -> Any:
+    """The largest of the samples' corners, each by its weight."""
+    rows, columns = (
+        _Samples(box, axis, bins[axis], image.shape[1 + axis], ratio, half) for axis in (0, 1)
+    )
+    if not rows.count * columns.count:
+        return tw.zeros((image.shape[0], *bins), dtype=image.dtype)
+    check_room((image.shape[0], rows.low.size, columns.low.size))
+    most: Any = None
+    for y, of_y in ((rows.low, rows.of_low), (rows.high, rows.of_high)):
+        lines = tw.take(image, y.reshape(-1), axis=1)
+        for x, of_x in ((columns.low, columns.of_low), (columns.high, columns.of_high)):
+            weights = tw.asarray(np.outer(of_y, of_x)).astype(image.dtype)
+            found = tw.take(lines, x.reshape(-1), axis=2) * weights
+            most = found if most is None else tw.maximum(most, found)
+    parts = most.reshape((image.shape[0], bins[0], rows.count, bins[1], columns.count))
+    return tw.amax(parts, axis=(2, 4))
 
 
 #: bytes of images that are taken at a time
@@ -103,8 +135,7 @@ def _roi_align(node: Node) -> Run:
     """The mean of bilinear samples is a product by a matrix for each axis."""
     bins = node.integer("output_height", 1), node.integer("output_width", 1)
     ratio, scale = node.integer("sampling_ratio", 0), node.number("spatial_scale", 1.0)
-    if node.string("mode", "avg", ("avg", "max")) != "avg":
-        node.fail("the attribute mode is max, expected avg")
+    takes_largest = node.string("mode", "avg", ("avg", "max")) == "max"
     usual = "half_pixel" if node.version >= 16 else "output_half_pixel"
     half = node.string(
         "coordinate_transformation_mode", usual, ("half_pixel", "output_half_pixel")
@@ -118,16 +149,19 @@ def _roi_align(node: Node) -> Run:
         if images.size and not 0 <= images.min() <= images.max() < x.shape[0]:
             raise ModelError(f"a batch index is out of range for {x.shape[0]} images")
         check_room((rois.shape[0], x.shape[1], *bins))
+        boxes = rois.astype(np.float64) * scale - (0.5 if half else 0.0)
+        if takes_largest:
+            found = [
+                _largest(x[int(image)], box, bins, ratio, half)
+                for image, box in zip(images, boxes, strict=True)
+            ]
+            return tw.stack(found) if found else tw.zeros((0, x.shape[1], *bins), dtype=x.dtype)
         wide = "float64" if x.dtype == "float64" else "float32"
         matrices: list[list[Any]] = [[], []]
-        for box in rois.astype(np.float64) * scale - (0.5 if half else 0.0):
+        for box in boxes:
             for axis in (0, 1):
-                length = box[3 - axis] - box[1 - axis]
-                length = length if half else max(length, 1.0)
-                check_room((bins[axis], max(ratio, math.ceil(max(length, 0) / bins[axis]))))
-                matrices[axis].append(
-                    _samples(box[1 - axis], length, bins[axis], x.shape[2 + axis], ratio)
-                )
+                size = x.shape[2 + axis]
+                matrices[axis].append(_matrix(_Samples(box, axis, bins[axis], size, ratio, half)))
         parts = []
         step = max(1, MOST_BYTES // max(math.prod(x.shape[1:]) * x.dtype.itemsize, 1))
         for first in range(0, len(images), step):

@@ -275,30 +275,6 @@ def _compress(node: Node) -> Run:
     return run
 
 
-@operator("Unique", reads=True)
-def _unique(node: Node) -> Run:
-    axis, is_sorted = node.maybe("axis"), node.flag("sorted", 1)
-
-    def run(x: Any) -> Any:
-        if axis is not None and x.ndim > 1:
-            raise ModelError("axis is given, expected the elements of all axes")
-        flat = x.reshape(-1)
-        values, first, inverse, counts = tw.unique(
-            flat, return_index=True, return_inverse=True, return_counts=True
-        )
-        inverse = inverse.reshape(-1)
-        if not is_sorted:
-            order = tw.argsort(first)
-            ranks = tw.argsort(order)
-            values, first, counts = values[order], first[order], counts[order]
-            inverse = ranks[inverse]
-        return (
-            values, first.astype("int64"), inverse.astype("int64"), counts.astype("int64")
-        )  # fmt: skip
-
-    return run
-
-
 @operator("CumSum", host=(1,))
 def _cum_sum(node: Node) -> Run:
     return _cumulative(node, tw.cumulative_sum)

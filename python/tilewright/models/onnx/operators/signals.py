@@ -142,3 +142,35 @@ def _col2im(node: Node) -> Run:
         return whole[(slice(None), slice(None), *key)].reshape((x.shape[0], channels, *sizes))
 
     return run
+
+
+def _hertz(mel: Any) -> Any:
+    return 700 * (10 ** (mel / 2595) - 1)
+
+
+@operator("MelWeightMatrix", host=(0, 1, 2, 3, 4), grows=True)
+def _mel_weights(node: Node) -> Run:
+    """Triangles over the bins of a spectrum; made on the host, as tables are."""
+    to = node.dtype("output_datatype", 1)
+
+    def run(bands: Any, length: Any, rate: Any, low: Any, high: Any) -> Any:
+        count, size, samples = (int(scalar(one)) for one in (bands, length, rate))
+        edges = [2595 * math.log10(1 + float(scalar(one)) / 700) for one in (low, high)]
+        if min(count, size, samples) < 1:
+            raise ModelError(f"it has {count} bands of {size} places at {samples} hertz")
+        bins = size // 2 + 1
+        check_room((bins, count))
+        # As the standard has it: the step is a part of one band more than there are edges.
+        mels = edges[0] + np.arange(count + 2) * ((edges[1] - edges[0]) / (count + 2))
+        places = np.floor((size + 1) * _hertz(mels) / samples).astype(np.int64)
+        first, middle, last = places[:-2], places[1:-1], places[2:]
+        at = np.arange(bins)[:, None]
+        with np.errstate(all="ignore"):
+            up = np.where(middle == first, 1.0, (at - first) / (middle - first))
+            down = (last - at) / (last - middle)
+        rises = (at >= first) & (at <= middle)
+        falls = (at >= middle) & (at < last)
+        found = np.where(falls, down, np.where(rises, up, 0.0))
+        return tw.asarray(found.astype(np.float32)).astype(to)
+
+    return run
