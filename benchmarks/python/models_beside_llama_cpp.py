@@ -4,7 +4,8 @@
     python benchmarks/python/models_beside_llama_cpp.py llama-server --file model.gguf --text "Once"
 
 Weights are random, in float32. Behind 30 tokens the log probabilities of all next ones are compared
-with those of llama.cpp's server on the CPU; of a file the greedy tokens behind a text.
+with those of llama.cpp's server on the CPU, of encoders the embedding of a text, as a share of its
+largest number; of a file the greedy tokens behind a text.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ import tilewright
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
+from conformance import model_bert_ggufs as encoders
 from conformance.model_folders import (
     DECODERS,
     VOCABULARY,
     decoder_shapes,
     random_tensors,
+    shapes,
 )
 from conformance.model_ggufs import write_gguf
 
@@ -48,6 +51,10 @@ CHANGED: dict[str, dict[str, Any]] = {
     },
     "phi3": {"sliding_window": None},
 }  # fmt: skip
+ENCODERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "bert": (encoders.CONFIG, shapes(encoders.CONFIG)),
+    "nomic": (encoders.NOMIC, encoders.nomic_shapes(encoders.NOMIC)),
+}
 CONTEXT = 200
 
 
@@ -64,13 +71,14 @@ class Server:
 
 
 @contextmanager
-def serving(program: str, path: Path) -> Iterator[Server]:
+def serving(program: str, path: Path, *more: str) -> Iterator[Server]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [
         program, "-m", str(path), "--host", "127.0.0.1", "--port", str(port), "--device", "none",
         "-c", str(CONTEXT), "-ctk", "f32", "-ctv", "f32", "-fa", "off", "--parallel", "1",
+        *more,
     ]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -120,6 +128,19 @@ def of_file(program: str, be: Any, path: Path, text: str, count: int) -> None:
     print(f"here:  {model.tokenizer.decode(ours)!r}\nthere: {said['content']!r}")
 
 
+def of_encoder(program: str, be: Any, path: Path, name: str) -> float:
+    config, sizes = ENCODERS[name]
+    tensors = random_tensors(np.random.default_rng(7), sizes)
+    keys = {f"{config['model_type']}.pooling_type": 1}
+    encoders.write_bert(path, config, tensors, encoders.Kind.F32, keys=keys)
+    text = "word1 a1 a2 a3 word2 undo a4 a5"
+    with serving(program, path, "--embedding") as server:
+        said = server.ask("/embedding", content=text, embd_normalize=-1)
+    theirs = np.array(said[0]["embedding"]).reshape(-1)
+    ours: Any = tilewright.models.load(path, be)
+    return float(np.abs(ours.embed(text).numpy() - theirs).max() / np.abs(theirs).max())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("server", help="the program llama-server")
@@ -149,6 +170,10 @@ def main() -> None:
             with serving(arguments.server, path) as server:
                 away, is_same = beside(server, model, tokens)
             print(f"{name:8s} {away:.1e}, likeliest {'the same' if is_same else 'ANOTHER'}")
+        for name in ENCODERS:
+            if arguments.only in (None, name):
+                path = Path(folder) / f"{name}.gguf"
+                print(f"{name:8s} {of_encoder(arguments.server, be, path, name):.1e}")
 
 
 if __name__ == "__main__":
