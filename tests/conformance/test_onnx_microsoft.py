@@ -16,7 +16,7 @@ from tilewright.models.onnx.operators.registry import MICROSOFT
 from . import onnx_graphs
 from .test_onnx_models import check
 
-#: shapes of inputs, "" for one that is left out, attributes, and how many outputs
+#: shapes of inputs or what they are, "" for one that is left out, attributes, how many outputs
 CASES: dict[str, tuple[str, list[Any], dict[str, Any], int]] = {
     "FusedMatMul": (
         "FusedMatMul", [(2, 5, 3), (4, 5)], {"transA": 1, "transB": 1, "alpha": 0.5}, 1
@@ -41,6 +41,26 @@ CASES: dict[str, tuple[str, list[Any], dict[str, Any], int]] = {
     "MultiHeadAttention": (
         "MultiHeadAttention", [(2, 5, 12), (2, 7, 12), (2, 7, 12)], {"num_heads": 3}, 1
     ),
+    "Attention": ("Attention", [(2, 5, 12), (12, 36), (36,)], {"num_heads": 3}, 1),
+    "Attention causal": (
+        "Attention", [(2, 5, 12), (12, 36), (36,)], {"num_heads": 2, "unidirectional": 1}, 1
+    ),
+    "Attention with lengths": (
+        "Attention", [(2, 5, 12), (12, 36), (36,), np.int32([5, 3])], {"num_heads": 3}, 1
+    ),
+    "Attention with a mask": (
+        "Attention",
+        [(2, 5, 12), (12, 36), (36,), np.int32([[1, 1, 1, 0, 1], [1, 0, 1, 1, 0]])],
+        {"num_heads": 3}, 1,
+    ),
+    "EmbedLayerNormalization": (
+        "EmbedLayerNormalization",
+        [
+            np.int32([[3, 1, 0], [2, 2, 9]]), np.int32([[0, 1, 0], [1, 1, 0]]), (10, 8), (4, 8),
+            (2, 8), (8,), (8,), np.int32([[1, 1, 0], [1, 1, 1]]),
+        ],
+        {"epsilon": 1e-3}, 2,
+    ),
     "MultiHeadAttention with a bias of scores": (
         "MultiHeadAttention", [(2, 5, 12), (2, 7, 12), (2, 7, 12), "", "", (1, 3, 5, 7)],
         {"num_heads": 3, "scale": 0.7}, 1,
@@ -58,21 +78,26 @@ def test_all_are_here() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_operators(be: Backend, rng: np.random.Generator, tmp_path: Path, name: str) -> None:
     op, shapes, attributes, count = CASES[name]
-    given = {
-        f"x{i}": rng.standard_normal(shape).astype(np.float32)
-        for i, shape in enumerate(shapes)
-        if shape
-    }
     value = helper.make_tensor_value_info
-    names = [f"x{i}" if shape else "" for i, shape in enumerate(shapes)]
-    outputs = ["y"] if count == 1 else ["y", "", "", "z"]
+    given, names = {}, []
+    for i, one in enumerate(shapes):
+        names.append("" if isinstance(one, str) else f"x{i}")
+        if isinstance(one, np.ndarray):
+            given[names[-1]] = one
+        elif not isinstance(one, str):
+            given[names[-1]] = rng.standard_normal(one).astype(np.float32) * np.float32(0.5)
+    outputs = {1: ["y"], 2: ["y", "z"], 4: ["y", "", "", "z"]}[count]
+    kinds = {"z": TensorProto.INT32 if op == "EmbedLayerNormalization" else TensorProto.FLOAT}
 
     def saved(domain: str) -> Path:
         node = helper.make_node(op, names, outputs, domain=domain, **attributes)
         graph = helper.make_graph(
             [node], "g",
-            [value(n, TensorProto.FLOAT, x.shape) for n, x in given.items()],
-            [value(n, TensorProto.FLOAT, None) for n in outputs if n],
+            [
+                value(n, TensorProto.INT32 if x.dtype.kind == "i" else TensorProto.FLOAT, x.shape)
+                for n, x in given.items()
+            ],
+            [value(n, kinds.get(n, TensorProto.FLOAT), None) for n in outputs if n],
         )  # fmt: skip
         imports = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=imports)
