@@ -72,7 +72,7 @@ STANDARD = {"LayerNormalization", "SimplifiedLayerNormalization"}
 
 def test_all_are_here() -> None:
     there = {name for domain, name in OPERATORS if domain == MICROSOFT}
-    assert there == {op for op, *_ in CASES.values()}
+    assert there == {op for op, *_ in CASES.values()} | {"MatMulNBits"}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -110,3 +110,41 @@ def test_operators(be: Backend, rng: np.random.Generator, tmp_path: Path, name: 
     check(own, saved("") if op in STANDARD else saved(MICROSOFT), given, 1e-5)
     if op in STANDARD:
         check(tilewright.models.load(saved(""), be), saved(""), given, 1e-5)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize(
+    ("inputs", "block", "zeros"), [(64, 32, False), (70, 32, True), (256, 128, True)]
+)
+def test_blocks_of_bits(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, inputs: int, block: int, zeros: bool,
+    fixed: bool,
+) -> None:  # fmt: skip
+    """Weights that are constants and such as come in at each call."""
+    outputs, count = 5, -(-inputs // block)
+    given: dict[str, Any] = {"x": rng.standard_normal((2, 3, inputs)).astype(np.float32)}
+    held = {
+        "q": rng.integers(0, 256, (outputs, count, block // 2)).astype(np.uint8),
+        "scales": rng.uniform(0.5, 1, outputs * count).astype(np.float16).astype(np.float32),
+    }
+    if zeros:
+        held["zeros"] = rng.integers(0, 256, outputs * ((count + 1) // 2)).astype(np.uint8)
+    node = helper.make_node(
+        "MatMulNBits", ["x", *held], ["y"], domain=MICROSOFT, K=inputs, N=outputs, bits=4,
+        block_size=block,
+    )  # fmt: skip
+    tensors = [onnx_graphs.numpy_helper.from_array(one, name) for name, one in held.items()]
+    if not fixed:
+        given, tensors = given | held, []
+    kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.uint8): TensorProto.UINT8}
+    graph = helper.make_graph(
+        [node], "g",
+        [helper.make_tensor_value_info(n, kinds[x.dtype], x.shape) for n, x in given.items()],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], tensors,
+    )  # fmt: skip
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
+    model = helper.make_model(graph, opset_imports=imports)
+    model.ir_version = 8
+    path = tmp_path / "m.onnx"
+    onnx_graphs.save(model, path)
+    check(tilewright.models.load(path, be), path, given, 2e-3)

@@ -12,6 +12,8 @@ from tilewright.models.onnx.uses import Uses, compacted
 
 #: what a convolution computes where its sums are
 PLAIN = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "HardSwish": "hardswish"}
+#: inputs of which operators make weights of their own
+WEIGHTS = {"LSTM": (1, 2, 3, 7), "GRU": (1, 2, 3), "RNN": (1, 2, 3), "MatMulNBits": (1, 2, 3, 4)}
 
 
 def fuse(graph: Graph) -> None:
@@ -31,8 +33,9 @@ def fuse(graph: Graph) -> None:
     compacted(uses)
     for node in graph.nodes:
         node.operator = operators.OPERATORS[node.domain, node.op]
-        if node.op in ("LSTM", "GRU", "RNN"):
-            weights = [name for i, name in enumerate(node.inputs) if i in (1, 2, 3, 7) and name]
+        places = WEIGHTS.get(node.op)
+        if places is not None:
+            weights = [name for i, name in enumerate(node.inputs) if i in places and name]
             node.fixed_weights = all(name in graph.constants for name in weights)
 
 

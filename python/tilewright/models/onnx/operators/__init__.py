@@ -2,6 +2,7 @@
 
 from tilewright.models.onnx.operators import (
     attention,
+    blocks,
     casts,
     control,
     convolutions,
@@ -33,6 +34,7 @@ __all__ = [
     "OPERATORS",
     "UNLISTED",
     "attention",
+    "blocks",
     "casts",
     "control",
     "convolutions",
