@@ -222,6 +222,34 @@ def test_loops(be: Backend, tmp_path: Path, device_decides: bool) -> None:
         check(model, path, {"x": np.float32(x), "step": np.float32([2, 3])})
 
 
+def test_sequences(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
+    m = Maker()
+    at = [m.tensor(np.array(one)) for one in (1, -1)]
+    every = m.op("SequenceConstruct", "a", "b", m.op("Neg", "a"))
+    two = m.op("SequenceErase", every, at[0])
+    added = m.op("SequenceInsert", m.op("SequenceEmpty"), m.op("SequenceAt", two, at[1]))
+    columns = m.op("SplitToSequence", "a", axis=1, keepdims=0)
+    parts = m.op("SplitToSequence", "b", m.tensor(np.array([1, 3])), axis=0)
+    outputs = {
+        "last": m.op("SequenceAt", added, m.tensor(np.array(0))),
+        "count": m.op("SequenceLength", two),
+        "rows": m.op("ConcatFromSequence", columns, axis=0, new_axis=1),
+        "long": m.op("ConcatFromSequence", every, axis=0),
+        "part": m.op("SequenceAt", m.op("SequenceErase", parts), at[1]),
+        "low": m.op("Not", m.op("Greater", "a", "a")),
+    }
+    for name, one in outputs.items():
+        renamed(m, one, name)
+    kinds = dict.fromkeys(outputs, TensorProto.FLOAT)
+    kinds |= {"count": TensorProto.INT64, "low": TensorProto.BOOL}
+    path = model_of(
+        tmp_path / "m.onnx", m, kinds, a=(TensorProto.FLOAT, [2, 3]), b=(TensorProto.FLOAT, [4, 3])
+    )
+    model = tw.models.load(path, be)
+    given = {"a": rng.standard_normal((2, 3)), "b": rng.standard_normal((4, 3))}
+    check(model, path, {name: one.astype(np.float32) for name, one in given.items()}, 0)
+
+
 def test_what_is_drawn(be: Backend, tmp_path: Path) -> None:
     """Other numbers at each call, the same of a seed, of the distributions that are asked for."""
     m = Maker()

@@ -72,6 +72,7 @@ CASES: dict[str, Case] = {
                       {"mode": "bicubic", "padding_mode": "border"}, 1),
     "Gelu 20": (20, [(3, 4)], [], {"approximate": "tanh"}, 1),
     "PRelu 7": (7, [(2, 3, 4), (3, 1)], [], {}, 1),
+    "GlobalLpPool 7": (7, [(2, 3, 4, 5)], [], {"p": 3}, 1),
     "DepthToSpace 7": (7, [(1, 8, 2, 3)], [], {"blocksize": 2}, 1),
     "QuantizeLinear 10": (10, [(3, 4)], [np.float32(0.02), np.array(7, np.uint8)], {}, 1),
     "ConvTranspose 7": (7, [(1, 2, 4, 3), (2, 3, 3, 2)], [],
