@@ -127,3 +127,39 @@ def test_deformed(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None
 
 def value(name: str, shape: Any) -> Any:
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+@pytest.mark.parametrize("op", ["ScatterElements", "ScatterND"])
+@pytest.mark.sampled(2)
+def test_scattered(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, op: str, reduction: str
+) -> None:
+    """Indices that the device computes, negative ones and, where they are joined, equal ones."""
+    m = Maker()
+    options: dict[str, Any] = {"reduction": reduction} | (
+        {"axis": 1} if op == "ScatterElements" else {}
+    )
+    renamed(m, m.op(op, "x", m.op("Sub", "at", "one"), "updates", **options), "y")
+    flat = op == "ScatterElements"
+    shape = (4, 3, 2) if flat else (6, 2)
+    path = model_of(
+        tmp_path / "m.onnx", m, {"y": TensorProto.FLOAT}, x=(TensorProto.FLOAT, [4, 5, 2]),
+        at=(TensorProto.INT64, shape), one=(TensorProto.INT64, [1]),
+        updates=(TensorProto.FLOAT, shape if flat else (6, 2)),
+    )  # fmt: skip
+    model = tw.models.load(path, be)
+    if flat:
+        at = rng.integers(-5, 5, shape)
+        if reduction == "none":
+            at = np.argsort(rng.standard_normal((4, 5, 2)), axis=1)[:, :3] - 5
+    else:
+        at = np.stack([rng.integers(-4, 4, 6), rng.integers(-5, 5, 6)], axis=1)
+        if reduction == "none":
+            at = np.stack([np.array([0, 1, 2, 3, -4, -1]), np.array([0, 1, 2, 3, 4, -5])], axis=1)
+    given = {
+        "x": rng.standard_normal((4, 5, 2)).astype(np.float32), "at": at + 1,
+        "one": np.array([1]),
+        "updates": rng.standard_normal(shape if flat else (6, 2)).astype(np.float32),
+    }  # fmt: skip
+    check(model, path, given, 1e-6)

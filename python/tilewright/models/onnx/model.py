@@ -93,8 +93,7 @@ class OnnxModel:
         missing = [name for name in slots if name not in given]
         if missing:
             invalid(self._call, f"the inputs {', '.join(map(shown, missing))} are missing")
-        sizes: dict[str, int] = {}
-        return {name: self._checked(slots[name], given[name], sizes) for name in slots}
+        return {name: self._checked(slots[name], given[name]) for name in slots}
 
     @property
     def _call(self) -> str:
@@ -104,13 +103,13 @@ class OnnxModel:
     def _names(self) -> str:
         return ", ".join(shown(one.name) for one in self.inputs)
 
-    def _checked(self, slot: Slot, value: Any, sizes: dict[str, int]) -> Any:
+    def _checked(self, slot: Slot, value: Any) -> Any:
         where = f"the input {shown(slot.name)}"
         if slot.kind != "tensor" and (value is None or isinstance(value, list)):
             if value is None and slot.kind != "optional":
                 invalid(self._call, f"{where} is None, expected a list")
             element = Slot(slot.name, slot.dtype, None)
-            return value and [self._checked(element, one, sizes) for one in value]
+            return value and [self._checked(element, one) for one in value]
         if not isinstance(value, Array):
             own = hasattr(value, "dtype")
             try:
@@ -126,20 +125,17 @@ class OnnxModel:
         if slot.dtype is not None and slot.dtype != value.dtype:
             invalid(self._call, f"{where} is {value.dtype}, expected {slot.dtype}")
         if slot.shape is not None:
-            self._check_shape(slot, where, tuple(value.shape), sizes)
+            self._check_shape(slot, where, tuple(value.shape))
         if slot.name in self._on_host:
             return value.numpy() if isinstance(value, Array) else value.copy()
         return value
 
-    def _check_shape(
-        self, slot: Slot, where: str, shape: tuple[int, ...], sizes: dict[str, int]
-    ) -> None:
+    def _check_shape(self, slot: Slot, where: str, shape: tuple[int, ...]) -> None:
         assert slot.shape is not None
         is_right = len(shape) == len(slot.shape)
         for size, wanted in zip(shape, slot.shape, strict=False):
-            if isinstance(wanted, str):
-                wanted = sizes.setdefault(wanted, size)
-            is_right = is_right and (wanted is None or wanted == size)
+            # Names are not held to be the same everywhere: exporters use one for several.
+            is_right = is_right and (not isinstance(wanted, int) or wanted == size)
         if not is_right:
             expected = ", ".join("?" if one is None else str(one) for one in slot.shape)
             invalid(self._call, f"{where} has shape {shape}, expected ({expected})")

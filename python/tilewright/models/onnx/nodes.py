@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -282,10 +281,6 @@ class Reader:
                 case _:
                     shape.append(None)
         return Slot(proto.name, dtype, tuple(shape))
-
-
-def size_of(shape: Sequence[int]) -> int:
-    return math.prod(shape)
 
 
 def versions_of(path: Any, model: Any) -> dict[str, int]:

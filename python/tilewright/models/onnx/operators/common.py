@@ -44,11 +44,8 @@ def check_room(shape: Sequence[int], itemsize: int = 8) -> None:
     nbytes = math.prod(shape) * itemsize
     if most is None:
         backend = default_backend()
-        most = backend.device.memory_bytes or (1 << 40)
-        limit = backend.memory_stats().limit_bytes if hasattr(
-            backend.memory_stats(), "limit_bytes"
-        ) else 0  # fmt: skip
-        most = min(most, limit) if limit else most
+        limits = (backend.device.memory_bytes, backend.memory_stats().limit_bytes)
+        most = min((one for one in limits if one), default=1 << 40)
     if nbytes > most:
         raise NoRoomError(
             f"the result would have the shape {tuple(shape)}, {nbytes} bytes, expected at most "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 import tilewright as tw
 from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
-from tilewright.models.onnx.operators.common import axis_in, check_room, ints, on_host, scalar
+from tilewright.models.onnx.operators.common import axis_in, check_room, on_host, scalar
 from tilewright.models.onnx.operators.registry import Run, operator
 
 
@@ -68,128 +67,6 @@ def _gather_nd(node: Node) -> Run:
             key.append(np.arange(shape[i]).reshape(sizes))
         key += [indices[..., i] for i in range(count)]
         return x[tuple(key)]
-
-    return run
-
-
-REDUCTIONS = ("none", "add", "mul", "max", "min")
-
-
-def _joined(old: Any, new: Any, reduction: str) -> Any:
-    match reduction:
-        case "add":
-            return old + new
-        case "mul":
-            return old * new
-        case "max":
-            return tw.maximum(old, new)
-        case _:
-            return tw.minimum(old, new)
-
-
-def _scattered(x: Any, places: np.ndarray[Any, Any], updates: Any, reduction: str) -> Any:
-    """x as one row with updates at places, some of which may be equal: those of one round are at
-    different places."""
-    flat = x.reshape(-1).copy()
-    size = flat.shape[0]
-    at = places.reshape(-1).astype(np.int64)
-    rows = updates.reshape(-1)
-    if at.size and not (0 <= at.min() <= at.max() < size):
-        raise ModelError(f"an index is out of range for the shape {tuple(x.shape)}")
-    if reduction == "none":
-        # The last of equal places counts.
-        _, first = np.unique(at[::-1], return_index=True)
-        order = np.sort(at.size - 1 - first)
-        if order.size == at.size:
-            flat[at] = rows
-        elif order.size:
-            flat[at[order]] = rows[order]
-        return flat.reshape(x.shape)
-    if reduction == "add" and x.dtype.kind in "iuf" and at.size:
-        np.add.at(flat, at, rows)
-        return flat.reshape(x.shape)
-    order = np.argsort(at, kind="stable")
-    sorted_at = at[order]
-    starts = np.searchsorted(sorted_at, sorted_at)
-    rounds = np.arange(at.size) - starts
-    for i in range(int(rounds.max(initial=-1)) + 1):
-        chosen = order[rounds == i]
-        flat[at[chosen]] = _joined(flat[at[chosen]], rows[chosen], reduction)
-    return flat.reshape(x.shape)
-
-
-@operator("ScatterElements", "Scatter", host=(1,))
-def _scatter_elements(node: Node) -> Run:
-    axis = node.integer("axis", 0)
-    reduction = node.string("reduction", "none", REDUCTIONS)
-
-    def run(x: Any, indices: Any, updates: Any) -> Any:
-        at = axis_in(axis, x.ndim)
-        if indices.shape != tuple(updates.shape) or indices.ndim != x.ndim:
-            raise ModelError(
-                f"indices have shape {indices.shape} and updates {tuple(updates.shape)}"
-            )
-        wrapped = np.where(indices < 0, indices + x.shape[at], indices)
-        if wrapped.size and not (0 <= wrapped.min() <= wrapped.max() < x.shape[at]):
-            raise ModelError(f"an index is out of range for {x.shape[at]} elements")
-        if any(
-            n > m for i, (n, m) in enumerate(zip(indices.shape, x.shape, strict=True)) if i != at
-        ):
-            raise ModelError(f"indices have shape {indices.shape}, of input {tuple(x.shape)}")
-        grid = list(np.indices(indices.shape, sparse=True))
-        grid[at] = wrapped
-        strides = [math.prod(x.shape[i + 1 :]) for i in range(x.ndim)]
-        places = sum(one * step for one, step in zip(grid, strides, strict=True))
-        return _scattered(x, np.broadcast_to(places, indices.shape), updates, reduction)
-
-    return run
-
-
-@operator("ScatterND", host=(1,))
-def _scatter_nd(node: Node) -> Run:
-    reduction = node.string("reduction", "none", REDUCTIONS)
-
-    def run(x: Any, indices: Any, updates: Any) -> Any:
-        count = indices.shape[-1] if indices.ndim else 0
-        if count > x.ndim:
-            raise ModelError(f"indices have shape {indices.shape}, of an input {tuple(x.shape)}")
-        tail = tuple(x.shape[count:])
-        if tuple(updates.shape) != (*indices.shape[:-1], *tail):
-            raise ModelError(
-                f"updates have shape {tuple(updates.shape)}, expected "
-                f"{(*indices.shape[:-1], *tail)}"
-            )
-        lengths = np.array(x.shape[:count], np.int64)
-        wrapped = np.where(indices < 0, indices + lengths, indices)
-        if wrapped.size and ((wrapped < 0) | (wrapped >= lengths)).any():
-            raise ModelError(f"an index is out of range for the shape {tuple(x.shape)}")
-        deep = math.prod(tail)
-        strides = [math.prod(x.shape[i + 1 : count]) for i in range(count)]
-        first = (wrapped * np.array(strides, np.int64)).sum(-1).reshape(-1, 1)
-        places = first * deep + np.arange(deep)
-        return _scattered(x, places, updates, reduction)
-
-    return run
-
-
-@operator("TensorScatter", host=(2,))
-def _tensor_scatter(node: Node) -> Run:
-    axis = node.integer("axis", -2)
-    mode = node.string("mode", "linear", ("linear", "circular"))
-
-    def run(x: Any, update: Any, starts: Any = None) -> Any:
-        at = axis_in(axis, x.ndim)
-        result = x.copy()
-        firsts = (0,) * x.shape[0] if starts is None else ints(starts)
-        count, size = update.shape[at], x.shape[at]
-        for row, first in enumerate(firsts):
-            places = np.arange(first, first + count)
-            if mode == "circular":
-                places = places % size
-            if places.size and not (0 <= places.min() <= places.max() < size):
-                raise ModelError(f"it writes from {first} on, {count} of {size} places")
-            result[row][(slice(None),) * (at - 1) + (places,)] = update[row]
-        return result
 
     return run
 

@@ -8,7 +8,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
-from tilewright.models.onnx.operators.common import check_room
+from tilewright.models.onnx.operators.common import check_room, ints
 from tilewright.models.onnx.operators.registry import Run, operator, plain
 from tilewright.models.onnx.operators.windows import Placed, Windows, spatial
 from tilewright.nn.windows import SizesOfAxes, pooled
@@ -149,12 +149,8 @@ def _global_lp(node: Node) -> Run:
     return lambda x: _root(tw.sum(_power(x, p), axis=_plane(x), keepdims=True), p)
 
 
-@operator("MaxUnpool", host=(1, 2), grows=True)
+@operator("MaxUnpool", host=(2,), grows=True)
 def _max_unpool(node: Node) -> Run:
-    import numpy as np
-
-    from tilewright.models.onnx.operators.common import check_room, ints
-
     windows = Windows.of(node, needs_kernel=True)
 
     def run(x: Any, places: Any, output_shape: Any = None) -> Any:
@@ -166,17 +162,18 @@ def _max_unpool(node: Node) -> Run:
             (n - 1) * s - pads[i] - pads[axes + i] + k
             for i, (n, s, k) in enumerate(zip(lengths, strides, windows.kernel, strict=True))
         )
-        # Places are those of the usual shape; a larger one has zeros behind.
         shape = (*x.shape[:2], *usual)
         wanted = shape if output_shape is None else ints(output_shape)
         check_room(wanted)
-        flat = tw.zeros(math.prod(wanted), dtype=x.dtype)
-        at = np.asarray(places).reshape(-1)
-        of = wanted if at.size and at.max() >= math.prod(shape) else shape
-        if at.size and not (0 <= at.min() <= at.max() < math.prod(of)):
-            raise ModelError(f"an index is out of range for the shape {tuple(wanted)}")
-        rows = np.ravel_multi_index(np.unravel_index(at, of), wanted)
-        flat[rows] = x.reshape(-1)
-        return flat.reshape(wanted)
+        if len(wanted) != x.ndim or places.shape != x.shape:
+            raise ModelError(f"its places have shape {tuple(places.shape)}, of {tuple(x.shape)}")
+        result = tw.zeros(wanted, dtype=x.dtype)
+        # Places are those of the usual shape; a larger one has zeros behind.
+        rest, key = places, []
+        for size in reversed(shape[1:]):
+            key.append(rest % size)
+            rest = rest // size
+        result[(rest, *reversed(key))] = x
+        return result
 
     return run
