@@ -106,6 +106,23 @@ def scores_that_others_read(m: Maker) -> str:
     return m.op("Add", m.op("MatMul", weights, v), m.op("ReduceMax", weights, keepdims=0))
 
 
+def products_with_rows(m: Maker) -> str:
+    parts = [m.op("Add", m.random((n,), 1), m.op("MatMul", "x", m.random((8, n), 1)))
+             for n in (4, 4)]  # fmt: skip
+    return m.op("Mul", *parts)
+
+
+def products_without(m: Maker) -> str:
+    """One has a row that is added, and one is read twice."""
+    a, b = (m.op("MatMul", "x", m.random((8, 4), 1)) for _ in range(2))
+    return m.op("Add", m.op("Mul", a, m.op("Add", b, m.random((4,), 1))), a)
+
+
+def products_of_others(m: Maker) -> str:
+    return m.op("Add", m.op("MatMul", "x", m.random((8, 4), 1)),
+                m.op("MatMul", m.op("Neg", "x"), m.random((8, 4), 1)))  # fmt: skip
+
+
 #: what is joined, and what is left of its parts
 CASES: dict[Callable[[Maker], str], tuple[str, str]] = {
     gelu_half_first: ("Gelu", "Erf"),
@@ -120,6 +137,9 @@ CASES: dict[Callable[[Maker], str], tuple[str, str]] = {
     attended_scaled_before: ("Attended", "Softmax"),
     attended_masked: ("Attended", "Softmax"),
     scores_that_others_read: ("Softmax", "Attended"),
+    products_with_rows: ("Split", "Neg"),
+    products_without: ("Split", "Neg"),
+    products_of_others: ("MatMul", "Split"),
 }
 
 

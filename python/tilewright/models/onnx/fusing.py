@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.models.onnx import operators, patterns, types
+from tilewright.models.onnx import operators, patterns, products, types
 from tilewright.models.onnx.nodes import Graph, Node
 from tilewright.models.onnx.uses import Uses, compacted
 
@@ -30,6 +30,7 @@ def fuse(graph: Graph) -> None:
         if node.op == "Conv" and not node.domain and node not in uses.gone:
             _bend(uses, node)
     patterns.match(uses)
+    products.join(uses)
     compacted(uses)
     for node in graph.nodes:
         node.operator = operators.OPERATORS[node.domain, node.op]

@@ -33,11 +33,16 @@ class Uses:
         found = self.constant(name)
         return float(found.reshape(-1)[0]) if found is not None and found.size == 1 else None
 
-    def add(self, values: Host) -> str:
+    def name(self) -> str:
+        """One that no value has."""
         self._made += 1
         name = f"tilewright:{self._made}"
         while name in self.graph.constants or name in self._giver:
             name += "'"
+        return name
+
+    def add(self, values: Host) -> str:
+        name = self.name()
         self.graph.constants[name] = values
         return name
 
@@ -83,8 +88,7 @@ class Uses:
         self, last: Node, op: str, inputs: list[str], attributes: dict[str, Any]
     ) -> Node:
         """A new node in front of another one."""
-        self._made += 1
-        name = f"tilewright:{self._made}"
+        name = self.name()
         made = Node(op, "", last.version, last.name, inputs, [name], attributes)
         self.graph.nodes.insert(self.graph.nodes.index(last), made)
         self._giver[name] = made
