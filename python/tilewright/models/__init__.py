@@ -1,6 +1,7 @@
 """Models of what people have: files of weights, their configurations and vocabularies.
 
-load() makes the model of a folder on a device; open_safetensors() and open_gguf() read files alone.
+load() makes the model of a folder or a file on a device; open_safetensors() and open_gguf() read
+files alone.
 """
 
 from tilewright.models.decoders.decoder import Decoder
