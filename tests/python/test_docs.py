@@ -40,8 +40,9 @@ def test_python(program: str, tmp_path: Path) -> None:
     file = tmp_path / "program.py"
     file.write_text(program)
     done = subprocess.run(
-        [sys.executable, "-W", "error", file], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-W", "error", file],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     expected = re.findall(r"^ *print\(.*\)  # (.*)$", program, re.MULTILINE)
     assert expected and done.stdout.splitlines() == expected
