@@ -206,7 +206,7 @@ def real_model() -> Path:
     return Path(spec.origin).parent / "model"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def real_rows() -> Any:
     """Of the sentences, in float64."""
     folder = real_model()

