@@ -22,7 +22,6 @@ from tilewright.models.files.fields import Fields
 from tilewright.models.files.gguf import open_gguf
 from tilewright.models.files.gguf_tokens import gguf_tokens
 from tilewright.models.files.guarded import Guarded
-from tilewright.models.files.mapped import to_path
 from tilewright.models.files.safetensors import open_safetensors
 from tilewright.models.progress import bar
 from tilewright.models.tokens import Tokenizer, library
@@ -63,13 +62,13 @@ def load(
     the files have them, GGUF's blocks as they are. A decoder's texts have at most `context` tokens,
     or as many as it was made for, and its cache has cache_tokens of all texts together, `context`
     unless given. progress shows a bar; unless given, where standard error is a terminal."""
-    if to_path(path).suffix.lower() == ".onnx":
+    if Path(path).suffix == ".onnx":
         from tilewright.models.onnx import open_onnx
 
         if weights is not None:
             invalid("load", f"weights is {weights!r}, expected None: an ONNX file says it itself")
         return open_onnx(path, device)
-    if to_path(path).suffix.lower() == ".gguf":
+    if Path(path).suffix == ".gguf":
         return _gguf(path, device, weights, context, cache_tokens, progress)
     folder = open_folder(path)
     kind = folder.model.model_type
