@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tilewright
 from tilewright import Backend
-from tilewright.models import load
+from tilewright.models import load, memory
 
 from . import model_folders
 from .model_ggufs import write_gguf
@@ -75,6 +75,16 @@ def test_what_others_hold_is_not_free(be: Backend, folder: Path) -> None:
         assert own.memory_stats().total_allocations == before
         del held
         load(folder, own, context=512)
+
+
+def test_a_device_that_does_not_say_what_it_has(
+    be: Backend, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "room", lambda _: None)
+    with tilewright.init_backend(be.device.id, memory_limit=2_000_000) as own:
+        with pytest.raises(tilewright.OutOfMemory, match=r"MB of weights.* and it has no more"):
+            load(folder, own, context=512)
+        assert own.memory_stats().active_bytes == 0
 
 
 def test_a_large_context_is_the_cause(be: Backend, folder: Path) -> None:

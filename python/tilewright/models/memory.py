@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright._core import OutOfMemory
+from tilewright.models.decoders.cache import PAGE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 # What stands for no limit.
 UNLIMITED = 1 << 62
-PAGE = 16
 
 
 def room(backend: Backend) -> tuple[int, int] | None:

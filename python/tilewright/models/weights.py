@@ -60,7 +60,7 @@ def table(name: str, rows: int, columns: int) -> Wanted:
 
 
 def words(name: str, rows: int, columns: int) -> Wanted:
-    """What tables.rows() takes."""
+    """What tables.look_up() takes rows of."""
     return Wanted((name,), (rows,), (columns,), is_words=True)
 
 
