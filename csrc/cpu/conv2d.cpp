@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "cpu/convert.hpp"
+#include "cpu/kernels/windows_table.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -32,6 +34,24 @@ double floats_of(const ConvAxis& row_axis, const ConvAxis& column_axis, Size cha
          static_cast<double>(columns + column_axis.span());
 }
 
+/// Every `step`th element.
+template <class T>
+void pack_steps(const T* from, Size step, float* to, Size count) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (step == 2) {
+      const RowWindows single{1, 2, 1};
+      return window_table().float32.sum_windows(from, single, to, static_cast<std::size_t>(count));
+    }
+  }
+  constexpr Size chunk = 64;
+  T gathered[chunk];
+  for (Size x = 0; x < count; x += chunk) {
+    const Size part = std::min(chunk, count - x);
+    for (Size i = 0; i < part; ++i) gathered[i] = from[(x + i) * step];
+    to_float32(gathered, to + x, static_cast<std::size_t>(part));
+  }
+}
+
 /// A row of the source from `first` in steps, zeros where the row has nothing.
 template <class T>
 void pack_row(const T* row, Size size, Size first, Size step, float* to, Size width) {
@@ -40,14 +60,8 @@ void pack_row(const T* row, Size size, Size first, Size step, float* to, Size wi
   std::fill_n(to, begin, 0.0f);
   if (step == 1 && begin < end) {
     to_float32(row + first + begin, to + begin, static_cast<std::size_t>(end - begin));
-  } else {
-    constexpr Size chunk = 64;
-    T gathered[chunk];
-    for (Size x = begin; x < end; x += chunk) {
-      const Size count = std::min(chunk, end - x);
-      for (Size i = 0; i < count; ++i) gathered[i] = row[first + (x + i) * step];
-      to_float32(gathered, to + x, static_cast<std::size_t>(count));
-    }
+  } else if (begin < end) {
+    pack_steps(row + first + begin * step, step, to + begin, end - begin);
   }
   std::fill_n(to + end, width - end, 0.0f);
 }

@@ -107,6 +107,11 @@ struct Correlation {
 template <class T>
 void correlate(Correlation<T> correlation);
 
+/// Convolutions of which each filter has one channel, by small planes; whether it is one.
+bool takes_planes(const Conv2dRequest& request);
+void convolve_planes(std::string_view op, const Conv2dRequest& request, const float* weights,
+                     const float* bias, MemoryPool& pool);
+
 /// An op of which few pairs of elements meet, each found by itself.
 void sum_meetings(std::string_view op, const ConvSums& sums, MemoryPool& pool);
 

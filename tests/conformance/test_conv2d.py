@@ -33,6 +33,14 @@ CONVS = [
     Conv((1, 6, 12, 7), (9, 2, 2, 3), stride=(1, 2), pad=(1, 0), dilation=(2, 1), groups=3),
     Conv((2, 17, 9, 9), (17, 1, 3, 3), pad=(1, 1), groups=17),
     Conv((1, 5, 13, 11), (10, 1, 5, 3), stride=(2, 1), pad=(2, 1), groups=5),
+    # Filters of one channel each: rows that are long and short, in each step and size.
+    Conv((1, 20, 14, 15), (20, 1, 3, 3), stride=(2, 2), pad=(1, 1), groups=20),
+    Conv((2, 9, 20, 71), (9, 1, 3, 3), stride=(2, 2), pad=(1, 1), groups=9),
+    Conv((1, 16, 9, 67), (32, 1, 5, 5), pad=(2, 2), groups=16),
+    Conv((1, 18, 11, 12), (18, 1, 5, 5), stride=(2, 2), pad=(4, 3), groups=18),
+    Conv((1, 16, 13, 12), (16, 1, 7, 7), pad=(3, 3), groups=16),
+    Conv((2, 16, 13, 40), (16, 1, 2, 4), stride=(3, 3), pad=(1, 3), dilation=(2, 2), groups=16),
+    Conv((1, 17, 1, 9), (17, 1, 1, 3), pad=(0, 1), groups=17),
     Conv((1, 3, 8, 8), (2, 3, 8, 8)),
     Conv((1, 2, 5, 5), (2, 2, 3, 3), pad=(4, 3)),  # windows that see padding only
     Conv((1, 2, 7, 7), (3, 2, 1, 1), stride=(3, 2), pad=(1, 2)),
