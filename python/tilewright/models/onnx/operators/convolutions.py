@@ -9,7 +9,7 @@ from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
 from tilewright.models.onnx.operators.common import check_room
 from tilewright.models.onnx.operators.registry import Run, operator
-from tilewright.models.onnx.operators.windows import Placed, Windows, spatial
+from tilewright.models.onnx.operators.windows import Windows, spatial
 
 CONVOLUTIONS = {1: tw.nn.conv1d, 2: tw.nn.conv2d, 3: tw.nn.conv3d}
 TRANSPOSED = {1: tw.nn.conv_transpose1d, 2: tw.nn.conv_transpose2d, 3: tw.nn.conv_transpose3d}
@@ -20,19 +20,6 @@ def _axes(x: Any) -> int:
     if axes > 3:
         raise ModelError(f"its input has shape {tuple(x.shape)}, expected at most three axes")
     return axes
-
-
-def _skips(x: Any, weight: Any, placed: Placed, groups: int) -> bool:
-    """Whether it is a depthwise one of stride 2 on the processor, whose kernel for stride 1 is
-    quicker, though three of four results are left out."""
-    return (
-        x.backend.name == "cpu"
-        and x.ndim == 4
-        and placed.strides == (2, 2)
-        and placed.kernel == (3, 3)
-        and placed.dilations == (1, 1)
-        and groups == x.shape[1] == weight.shape[0]
-    )
 
 
 @operator("Conv")
@@ -47,13 +34,10 @@ def _conv(node: Node) -> Run:
         placed = windows.at(spatial(x), weight.shape[2:])
         if windows.kernel and windows.kernel != tuple(weight.shape[2:]):
             raise ModelError(f"kernel_shape is {windows.kernel}, of {tuple(weight.shape)}")
-        skips = _skips(x, weight, placed, groups)
-        found = CONVOLUTIONS[axes](
-            x, weight, bias, (1, 1) if skips else placed.strides,
-            placed.front if placed.is_even else placed.pads, placed.dilations, groups,
-            activation=bent, negative_slope=slope,
+        return CONVOLUTIONS[axes](
+            x, weight, bias, placed.strides, placed.front if placed.is_even else placed.pads,
+            placed.dilations, groups, activation=bent, negative_slope=slope,
         )  # fmt: skip
-        return found[:, :, ::2, ::2] if skips else found
 
     return run
 
