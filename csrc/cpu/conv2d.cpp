@@ -1,6 +1,7 @@
 #include "cpu/conv2d.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -229,6 +230,8 @@ class Runner {
     product.filter_stride = static_cast<std::size_t>(c_.filter_stride);
     product.weight_stride = static_cast<std::size_t>(c_.channel_stride);
     product.positions = positions;
+    product.is_clamped = is_clamp(c_.activation);
+    product.high = c_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity();
     float* const results = stores_directly_ ? nullptr : scratch.take(run_filters * positions);
 
     const Size last = std::min(c_.filters, (part + 1) * part_filters_);
@@ -258,9 +261,13 @@ class Runner {
     }
   }
 
-  /// While the results are in the first-level cache.
+  static bool is_clamp(Activation activation) {
+    return activation == Activation::relu || activation == Activation::relu6;
+  }
+
+  /// While the results are in the first-level cache; clamps come before they are stored.
   void activate(const TapProduct& product) const {
-    if (c_.activation == Activation::none) return;
+    if (c_.activation == Activation::none || product.is_clamped) return;
     for (std::size_t f = 0; f < product.filters; ++f) {
       kernels().activate(c_.activation, c_.slope, product.output + f * product.output_stride,
                          product.positions);

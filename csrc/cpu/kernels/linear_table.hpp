@@ -32,6 +32,8 @@ struct TapProduct {
   std::size_t output_stride;
   std::size_t filters, positions;
   const float* kept;  ///< null, or what of each filter's output so far stays: output[f] * kept[f]
+  bool is_clamped;    ///< to [low, high], before it is stored
+  float low, high;
 };
 
 /// The loops of products; rows are stored as T.

@@ -16,7 +16,7 @@ constexpr std::size_t tile_vectors(std::size_t filters) {
   return filters == 1 ? 6 : filters == 6 ? 4 : 3;
 }
 
-/// Adds the sums of a tile to what stays of the output so far, and stores them.
+/// Adds the sums of a tile to what stays of the output so far, clamps and stores them.
 struct StoreSums {
   template <std::size_t filters, std::size_t vectors>
   __attribute__((always_inline)) void operator()(const TapProduct& p,
@@ -30,6 +30,10 @@ struct StoreSums {
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < vectors; ++v) {
         if (p.kept != nullptr) sums[f][v] += kept * load(row + v * lanes);
+        if (p.is_clamped) {
+          const Floats above = sums[f][v] < p.low ? splat(p.low) : sums[f][v];
+          sums[f][v] = above > p.high ? splat(p.high) : above;
+        }
         store(row + v * lanes, sums[f][v]);
       }
     }
