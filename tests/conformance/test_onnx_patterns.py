@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tilewright
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from tilewright import Backend
+from tilewright.models import ModelError
 
 from .onnx_graphs import Maker, convolution
 from .test_onnx_models import check, model_of, renamed
@@ -226,3 +227,41 @@ def test_what_is_wanted_on_both_sides(be: Backend, tmp_path: Path) -> None:
         check(model, path, {name: one.astype(np.float32) for name, one in given.items()})
     adds = [step.node for step in model._plan.steps if step.node.op == "Add"]
     assert len(adds) == 2 and all(node.on_host for node in adds)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4])
+@pytest.mark.parametrize("block", [0, 8, 32])
+def test_constants_of_4_bits(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, kind: int, block: int
+) -> None:
+    """They become floats at load, by a scale for each column or for blocks of rows."""
+    m = Maker()
+    low = -8 if kind == TensorProto.INT4 else 0
+    numbers = rng.integers(low, low + 16, (15, 3))
+    shape = (-(-15 // block), 3) if block else (3,)
+    m.tensors += [
+        helper.make_tensor("w", kind, (15, 3), numbers.reshape(-1)),
+        helper.make_tensor("zero", kind, shape, rng.integers(low, low + 16, shape).reshape(-1)),
+    ]
+    scale = m.tensor(rng.uniform(0.5, 1, shape).astype(np.float32))
+    options = {"axis": 0, "block_size": block} if block else {"axis": 1}
+    # Of a product behind it ONNX Runtime would make one of 8 bits.
+    renamed(m, m.op("Sub", "x", m.op("DequantizeLinear", "w", scale, "zero", **options)), "y")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [15, 3]) for name in "xy")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(m.model([x], [y], 21).SerializeToString())
+    model = tilewright.models.load(path, be)
+    assert [step.node.op for step in model._plan.steps] == ["Sub", "Identity"]
+    check(model, path, {"x": rng.standard_normal((15, 3)).astype(np.float32)}, 1e-5)
+
+
+def test_constants_of_4_bits_elsewhere(be: Backend, tmp_path: Path) -> None:
+    m = Maker()
+    m.tensors.append(helper.make_tensor("zero", TensorProto.INT4, (1,), [3]))
+    m.nodes.append(helper.make_node("QuantizeLinear", ["x", "s", "zero"], ["y"], name="q"))
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in ("x", "s")]
+    made = m.model(inputs, [helper.make_tensor_value_info("y", TensorProto.INT8, [1])], 21)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(made.SerializeToString())
+    with pytest.raises(ModelError, match=r"'q' .*reads 'zero', whose 4 bits are for Dequantize"):
+        tilewright.models.load(path, be)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tilewright.models.files.errors import ModelError, shown
 from tilewright.models.onnx import protocol
 from tilewright.models.onnx.dtypes import KNOWN, dtype_of, name_of
-from tilewright.models.onnx.tensors import Files, Host, read_tensor
+from tilewright.models.onnx.tensors import NIBBLES, Files, Host, read_tensor
 
 if TYPE_CHECKING:
     from tilewright.models.onnx.functions import Functions
@@ -50,6 +50,8 @@ class Graph:
     inputs: list[Slot] = field(default_factory=list)
     outputs: list[Slot] = field(default_factory=list)
     constants: dict[str, Host] = field(default_factory=dict)
+    #: constants of 4 bits, which are held in 8
+    narrow: set[str] = field(default_factory=set)
     #: names that come from the graphs around
     captured: set[str] = field(default_factory=set)
     #: names that are wanted on the host
@@ -197,6 +199,8 @@ class Reader:
             return proto.i
         if kind == STRING:
             return text(proto.s)
+        if kind == TENSOR and proto.t.data_type in NIBBLES:
+            raise NodeError(f"{where} is {name_of(proto.t.data_type)}, expected {KNOWN}")
         if kind == TENSOR:
             return read_tensor(self.files, where, proto.t)
         if kind == GRAPH:
@@ -243,6 +247,8 @@ class Reader:
             graph.constants[one.name] = read_tensor(
                 self.files, f"the tensor {shown(one.name)}", one
             )
+            if one.data_type in NIBBLES:
+                graph.narrow.add(one.name)
         for one in proto.sparse_initializer:
             self.problems.append(
                 f"the tensor {shown(one.values.name)} is sparse, expected a dense one"

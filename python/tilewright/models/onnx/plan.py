@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tilewright.backend import Backend
     from tilewright.models.onnx.operators.registry import Run
 
+#: what takes constants of 4 bits, since it makes others of them
+OF_NARROW = ("DequantizeLinear", "Cast")
 #: behind the name of a value on the host, its copy on the device
 THERE = "\0"
 
@@ -178,7 +180,9 @@ def _captured(node: Node) -> set[str]:
 # Checks ------------------------------------------------------------------------------------------
 
 
-def check(graph: Graph, around: set[str], problems: list[str]) -> None:
+def check(
+    graph: Graph, around: set[str], problems: list[str], narrow: frozenset[str] = frozenset()
+) -> None:
     """Looks operators up, and whether each name is there where it is read; finds what comes from
     the graphs around."""
     there = {*graph.constants, *(one.name for one in graph.inputs)}
@@ -196,8 +200,10 @@ def check(graph: Graph, around: set[str], problems: list[str]) -> None:
         for name in node.inputs:
             if name:
                 read(name, str(node))
+            if name in graph.narrow and node.op not in OF_NARROW:
+                problems.append(f"{node} reads {shown(name)}, whose 4 bits are for {OF_NARROW[0]}")
         for body in node.graphs():
-            check(body, there | around, problems)
+            check(body, there | around, problems, narrow | graph.narrow)
             for name in sorted(body.captured):
                 read(name, str(node))
         for name in node.outputs:
@@ -207,6 +213,10 @@ def check(graph: Graph, around: set[str], problems: list[str]) -> None:
                 there.add(name)
     for one in graph.outputs:
         read(one.name, "the graph")
+        if one.name in graph.narrow:
+            problems.append(f"the graph gives {shown(one.name)}, which has 4 bits")
+    for name in sorted(graph.captured & narrow):
+        problems.append(f"a graph within a node reads {shown(name)}, which has 4 bits")
 
 
 def _check_operator(node: Node, problems: list[str]) -> None:

@@ -20,6 +20,8 @@ FIELDS = {
     1: "float_data", 14: "float_data", 11: "double_data", 15: "double_data", 7: "int64_data",
     12: "uint64_data", 13: "uint64_data",
 }  # fmt: skip
+#: of 4 bits, two in a byte: what they are held as
+NIBBLES = {21: np.dtype(np.uint8), 22: np.dtype(np.int8)}
 MOST_DIMENSIONS = 64
 EXTERNAL = 1
 
@@ -72,6 +74,8 @@ def shape_of(files: Files, where: str, dims: Any) -> tuple[int, ...]:
 def read_tensor(files: Files, where: str, proto: Any) -> Host:
     """A TensorProto; `where` says which one in messages. What is raw is a view of the file."""
     shape = shape_of(files, where, proto.dims)
+    if proto.data_type in NIBBLES:
+        return _nibbles(files, where, proto, shape)
     dtype = dtype_of(proto.data_type)
     if dtype is None:
         fail(files.path, f"{where}: it is {name_of(proto.data_type)}, expected {KNOWN}")
@@ -95,6 +99,25 @@ def read_tensor(files: Files, where: str, proto: Any) -> Host:
     else:
         return _listed(files, where, proto, host, shape, count)
     return np.frombuffer(raw, little, count).reshape(shape).astype(host, copy=False)
+
+
+def _nibbles(files: Files, where: str, proto: Any, shape: tuple[int, ...]) -> Host:
+    """Numbers of 4 bits as such of 8, the lower half of a byte first."""
+    count = math.prod(shape)
+    nbytes = -(-count // 2)
+    if proto.data_location == EXTERNAL:
+        entries = {one.key: one.value for one in proto.external_data}
+        packed: Host = np.frombuffer(files.external(where, entries, nbytes), np.uint8)
+    elif proto.HasField("raw_data"):
+        packed = np.frombuffer(proto.raw_data, np.uint8)
+    else:
+        packed = np.array(proto.int32_data, np.int64).astype(np.uint8)
+    if packed.size != nbytes:
+        fail(files.path, f"{where}: it has {packed.size} bytes, expected {nbytes} of shape {shape}")
+    numbers = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1)[:count].reshape(shape)
+    if NIBBLES[proto.data_type].kind == "i":
+        return (numbers.astype(np.int8) ^ 8) - 8
+    return numbers
 
 
 def _listed(

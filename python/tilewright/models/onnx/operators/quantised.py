@@ -26,12 +26,11 @@ def _along(scale: Any, x: Any, axis: int, block: int) -> Any:
         return scale.reshape(())
     at = axis_in(axis, x.ndim)
     if block:
-        if (
-            not 0 < block <= max(x.shape[at], 1)
-            or scale.ndim != x.ndim
-            or -(-x.shape[at] // block) != scale.shape[at]
-        ):
+        is_right = block > 0 and scale.ndim == x.ndim
+        if not is_right or -(-x.shape[at] // block) != scale.shape[at]:
             raise ModelError(f"scales have shape {tuple(scale.shape)}, with blocks of {block}")
+        if block >= x.shape[at]:
+            return scale
         rows = tw.repeat(scale, block, axis=at)
         return rows[(slice(None),) * at + (slice(0, x.shape[at]),)]
     if scale.ndim != 1 or scale.shape[0] != x.shape[at]:
