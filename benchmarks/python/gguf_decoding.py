@@ -3,8 +3,9 @@
     python benchmarks/python/gguf_decoding.py [--device cpu] [--threads N] [--format q4_0]
         [--layers N] [--tokens N] [--turns N]
 
-The layers are those of Llama 3.2 1B, the words 32,000. The prompt has 32 tokens. llama.cpp is that
-of the package llama-cpp-python, on the processor. Above 1 we are the faster ones.
+The layers are those of Llama 3.2 1B, the words 32,000. The prompt has 32 tokens. Loading is beside
+reading the file and sending what is in it. llama.cpp is that of the package llama-cpp-python, on
+the processor. Above 1 we are the faster ones.
 """
 
 from __future__ import annotations
@@ -97,6 +98,15 @@ def main() -> None:
         make_file(path, arguments.format, arguments.layers)
         model = tilewright.models.load(path, be, context=256)
         model.ends = frozenset()
+        size = path.stat().st_size // 4 * 4
+
+        def read() -> None:
+            be.array(np.fromfile(path, np.uint8, size).view(np.float32))
+
+        def load() -> None:
+            tilewright.models.load(path, be, context=256, progress=False)
+
+        loads = [(seconds(read), seconds(load)) for _ in range(arguments.turns)]
         peer = Llama(
             str(path), n_gpu_layers=0, n_ctx=256, verbose=False,
             n_threads=arguments.threads, n_threads_batch=arguments.threads,
@@ -119,6 +129,10 @@ def main() -> None:
         turns = [(ours(), theirs()) for _ in range(arguments.turns)]
         name, nbytes = be.device.name, model.weights.nbytes
     print(f"{name}, {arguments.threads} threads; {arguments.layers} layers, {nbytes} bytes")
+    print(
+        f"loading: {np.median([mine for _, mine in loads]):.3f} s, reading and sending "
+        f"{np.median([other / mine for other, mine in loads]):.2f} of that"
+    )
     for part, place, amount in (("prompt", 0, PROMPT), ("tokens behind it", 1, 1)):
         own = np.median([mine[place] for mine, _ in turns])
         ratios = sorted(other[place] / mine[place] for mine, other in turns)

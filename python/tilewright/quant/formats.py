@@ -27,10 +27,11 @@ AT_ONCE = 1 << 15
 
 
 class Parts(NamedTuple):
-    """Of blocks: q of each element, and the scales and outer scales as planes have them."""
+    """Of blocks what the planes have, [blocks, bytes] each."""
 
-    q: Bytes
+    low: Bytes
     scales: Bytes
+    high: Bytes | None = None
     outer: Bytes | None = None
 
 
@@ -77,42 +78,9 @@ def _up(bytes: Bytes, bits: int) -> Bytes:
     return shifted
 
 
-def _down(bytes: Bytes, bits: int) -> Bytes:
-    shifted: Bytes = bytes >> np.uint8(bits)
-    return shifted
-
-
 def _halves(nibbles: Bytes) -> Bytes:
     """The lower halves of bytes, and behind them the upper ones."""
     return np.concatenate([nibbles & 15, nibbles >> 4], axis=-1)
-
-
-def _bits(bytes: Bytes) -> Bytes:
-    return np.unpackbits(bytes, axis=-1, bitorder="little")
-
-
-def _q8_0(blocks: Bytes) -> Parts:
-    return Parts(blocks[:, 2:] ^ np.uint8(128), blocks[:, :2])
-
-
-def _q4_0(blocks: Bytes) -> Parts:
-    return Parts(_halves(blocks[:, 2:]), blocks[:, :2])
-
-
-def _q4_1(blocks: Bytes) -> Parts:
-    return Parts(_halves(blocks[:, 4:]), blocks[:, :4])
-
-
-def _q5_0(blocks: Bytes) -> Parts:
-    return Parts(_halves(blocks[:, 6:]) | _up(_bits(blocks[:, 2:6]), 4), blocks[:, :2])
-
-
-def _q5_1(blocks: Bytes) -> Parts:
-    return Parts(_halves(blocks[:, 8:]) | _up(_bits(blocks[:, 4:8]), 4), blocks[:, :4])
-
-
-def _mxfp4(blocks: Bytes) -> Parts:
-    return Parts(_halves(blocks[:, 1:]), blocks[:, :1])
 
 
 def _cut(bytes: Bytes, run: int, bits: int) -> Bytes:
@@ -123,36 +91,164 @@ def _cut(bytes: Bytes, run: int, bits: int) -> Bytes:
     return parts.reshape(len(bytes), -1)
 
 
+# Below a column of an array of words is taken at once: NumPy takes long for many short rows.
+
+
+def _words(bytes: Bytes, columns: int, dtype: type[np.unsignedinteger[Any]]) -> Any:
+    return np.ascontiguousarray(bytes).view(dtype).reshape(-1, columns)
+
+
+def _of_blocks(words: Any, blocks: int) -> Bytes:
+    plane: Bytes = words.reshape(-1).view(np.uint8).reshape(blocks, -1)
+    return plane
+
+
+def _nibbles(bytes: Bytes, run: int) -> Bytes:
+    """The plane of nibbles: runs of bytes have elements in their lower halves, and behind those
+    as many in the upper ones."""
+    words = _words(bytes, run // 8, np.uint64)
+    plane = np.empty_like(words)
+    lower, upper, four = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0xF0F0F0F0F0F0F0F0), np.uint64(4)
+    for group in range(run // GROUP):
+        for i in range(2):
+            first, second = words[:, 4 * group + i], words[:, 4 * group + 2 + i]
+            to = 2 * group + i
+            plane[:, to] = (first & lower) | ((second & lower) << four)
+            plane[:, run // 16 + to] = ((first & upper) >> four) | (second & upper)
+    return _of_blocks(plane, len(bytes))
+
+
+def _exchange(words: Any, first: int, second: int, by: int, mask: int) -> None:
+    """Bits of one column for bits of another, which are `by` further down there."""
+    a, b = words[:, first], words[:, second]
+    differ = ((a >> np.uint32(by)) ^ b) & np.uint32(mask)
+    b ^= differ
+    a ^= differ << np.uint32(by)
+
+
+def _pairs(bytes: Bytes) -> Bytes:
+    """The plane of pairs of bits: of runs of 32 bytes the lowest two are a group, behind it those
+    above. Words are turned in squares of 4 x 4."""
+    words = _words(bytes, 4, np.uint32).copy()
+    for first in (0, 2):
+        _exchange(words, first, first + 1, 2, 0x33333333)
+    for first in (0, 1):
+        _exchange(words, first, first + 2, 4, 0x0F0F0F0F)
+    halves = words.reshape(-1, 2, 4)
+    plane = np.empty((len(halves), 4, 2), np.uint32)
+    for half in range(2):
+        for group in range(4):
+            plane[:, group, half] = halves[:, half, group]
+    return _of_blocks(plane, len(bytes))
+
+
+def _singles(bytes: Bytes) -> Bytes:
+    """The plane of single bits: of 32 bytes the lowest ones are a group, and so on. Words are
+    turned in squares of 8 x 8."""
+    words = _words(bytes, 8, np.uint32).copy()
+    for by, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F)):
+        for first in range(8):
+            if not first & by:
+                _exchange(words, first, first + by, by, mask)
+    return _of_blocks(words, len(bytes))
+
+
+def _spread() -> npt.NDArray[np.uint32]:
+    """Of a byte bit c of its lower half at 8 c, and of the upper one at 8 c + 1."""
+    bits = np.arange(256, dtype=np.uint32)[:, None] >> np.arange(8, dtype=np.uint32) & 1
+    places = np.array([0, 8, 16, 24, 1, 9, 17, 25], np.uint32)
+    spread: npt.NDArray[np.uint32] = (bits << places).sum(axis=1, dtype=np.uint32)
+    return spread
+
+
+SPREAD = _spread()
+
+
+def _single_bits(words: Bytes) -> Bytes:
+    """The plane of words with a bit for each element of a group."""
+    plane = SPREAD[words[:, 0]]
+    for i in (1, 2, 3):
+        plane |= SPREAD[words[:, i]] << np.uint32(2 * i)
+    return _of_blocks(plane, len(words))
+
+
+def _q8_0(blocks: Bytes) -> Parts:
+    return Parts(blocks[:, 2:] ^ np.uint8(128), blocks[:, :2])
+
+
+# Nibbles of 32 elements lie in these as they do in a plane.
+
+
+def _q4_0(blocks: Bytes) -> Parts:
+    return Parts(blocks[:, 2:], blocks[:, :2])
+
+
+def _q4_1(blocks: Bytes) -> Parts:
+    return Parts(blocks[:, 4:], blocks[:, :4])
+
+
+def _q5_0(blocks: Bytes) -> Parts:
+    return Parts(blocks[:, 6:], blocks[:, :2], _single_bits(blocks[:, 2:6]))
+
+
+def _q5_1(blocks: Bytes) -> Parts:
+    return Parts(blocks[:, 8:], blocks[:, :4], _single_bits(blocks[:, 4:8]))
+
+
+def _mxfp4(blocks: Bytes) -> Parts:
+    return Parts(blocks[:, 1:], blocks[:, :1])
+
+
+def _even_bytes(words: Any) -> Any:
+    """Bytes of words of 32 bits as every second byte of words of 64."""
+    wide = words.astype(np.uint64)
+    wide = (wide | wide << np.uint64(16)) & np.uint64(0x0000FFFF0000FFFF)
+    return (wide | wide << np.uint64(8)) & np.uint64(0x00FF00FF00FF00FF)
+
+
 def _scales_and_minima(packed: Bytes) -> Bytes:
     """Of 12 bytes the 8 scales and minima of 6 bits, a byte each, in turn."""
-    first, second, third = (packed[:, i : i + 4] for i in (0, 4, 8))
-    scales = np.concatenate([first & 63, (third & 15) | ((first >> 2) & 48)], axis=-1)
-    minima = np.concatenate([second & 63, (third >> 4) | ((second >> 2) & 48)], axis=-1)
-    return np.stack([scales, minima], axis=-1).reshape(len(packed), 16)
+    words = _words(packed, 3, np.uint32)
+    first, second, third = (words[:, i] for i in range(3))
+    six, four, upper = np.uint32(0x3F3F3F3F), np.uint32(0x0F0F0F0F), np.uint32(0x30303030)
+    two = np.uint32(2)
+    plane = np.empty((len(words), 2), np.uint64)
+    for i, (scales, minima) in enumerate(
+        (
+            (first & six, second & six),
+            (
+                (third & four) | ((first >> two) & upper),
+                ((third >> np.uint32(4)) & four) | ((second >> two) & upper),
+            ),
+        )
+    ):
+        plane[:, i] = _even_bytes(scales) | _even_bytes(minima) << np.uint64(8)
+    return _of_blocks(plane, len(packed))
 
 
 def _q2_k(blocks: Bytes) -> Parts:
-    return Parts(_cut(blocks[:, 16:80], 32, 2), blocks[:, :16], blocks[:, 80:])
+    return Parts(_pairs(blocks[:, 16:80]), blocks[:, :16], outer=blocks[:, 80:])
 
 
 def _q3_k(blocks: Bytes) -> Parts:
     high, low, scales = blocks[:, :32], blocks[:, 32:96], blocks[:, 96:108]
     six = _halves(scales[:, :8]) | _up(_cut(scales[:, 8:], 4, 2), 4)
-    return Parts(_cut(low, 32, 2) | _up(_cut(high, 32, 1), 2), six - np.uint8(32), blocks[:, 108:])
+    return Parts(_pairs(low), six - np.uint8(32), _singles(high), blocks[:, 108:])
 
 
 def _q4_k(blocks: Bytes) -> Parts:
-    return Parts(_cut(blocks[:, 16:], 32, 4), _scales_and_minima(blocks[:, 4:16]), blocks[:, :4])
+    scales = _scales_and_minima(blocks[:, 4:16])
+    return Parts(_nibbles(blocks[:, 16:], 32), scales, outer=blocks[:, :4])
 
 
 def _q5_k(blocks: Bytes) -> Parts:
-    q = _cut(blocks[:, 48:], 32, 4) | _up(_cut(blocks[:, 16:48], 32, 1), 4)
-    return Parts(q, _scales_and_minima(blocks[:, 4:16]), blocks[:, :4])
+    scales = _scales_and_minima(blocks[:, 4:16])
+    return Parts(_nibbles(blocks[:, 48:], 32), scales, _singles(blocks[:, 16:48]), blocks[:, :4])
 
 
 def _q6_k(blocks: Bytes) -> Parts:
-    q = _cut(blocks[:, :128], 64, 4) | _up(_cut(blocks[:, 128:192], 32, 2), 4)
-    return Parts(q, blocks[:, 192:208], blocks[:, 208:])
+    high = _pairs(blocks[:, 128:192])
+    return Parts(_nibbles(blocks[:, :128], 64), blocks[:, 192:208], high, blocks[:, 208:])
 
 
 FORMATS = {
@@ -181,41 +277,26 @@ def to_format(call: str, name: Any) -> Format:
     return found
 
 
-def _low_words(q: Bytes, bits: int) -> Bytes:
-    """`bits` of each element, of groups as [groups, 8, 4]."""
-    if bits == 8:
-        return q
-    if bits == 4:
-        return q[:, :4] | _up(q[:, 4:], 4)
-    if bits == 1:
-        return np.packbits(q, axis=1, bitorder="little")
-    fours = q.reshape(len(q), 2, 4, 4)
-    packed = fours[:, :, 0]
-    for i in (1, 2, 3):
-        packed = packed | _up(fours[:, :, i], 2 * i)
-    return packed
-
-
 def pack(format: Format, blocks: Bytes) -> Bytes:
     """The planes of blocks, [count, bytes of a block]."""
     groups_of_block = format.block // GROUP
     at = format.planes(len(blocks) * groups_of_block)
     planes = np.zeros(at.bytes, np.uint8)
 
-    def put(start: int, first: int, size: int, part: Bytes) -> None:
-        to = start + first * size
-        planes[to : to + part.size] = part.reshape(-1)
+    def put(start: int, first: int, part: Bytes) -> None:
+        width = part.shape[1]
+        to = start + first * width
+        # Of each block at once: NumPy takes long for many short runs of bytes.
+        of_block = np.dtype((np.void, width))
+        planes[to : to + part.size].view(of_block)[...] = part.view(of_block)[:, 0]
 
     step = max(1, AT_ONCE // groups_of_block)
     for first in range(0, len(blocks), step):
         parts = format.parts(blocks[first : first + step])
-        group = first * groups_of_block
-        q = parts.q.reshape(-1, 8, 4)
-        mask = np.uint8((1 << format.low) - 1)
-        put(at.low, group, format.low * 4, _low_words(q & mask, format.low))
-        if format.high:
-            put(at.high, group, format.high * 4, _low_words(_down(q, format.low), format.high))
-        put(at.scales, group, format.scale, parts.scales)
-        if parts.outer is not None:
-            put(at.outer, group // SUPER, format.outer, parts.outer)
+        for start, part in (
+            (at.low, parts.low), (at.high, parts.high), (at.scales, parts.scales),
+            (at.outer, parts.outer),
+        ):  # fmt: skip
+            if part is not None:
+                put(start, first, part)
     return planes
