@@ -17,7 +17,7 @@ from tilewright.models import Decoder
 from tilewright.models.decoders.cache import PAGE
 
 from .generate import load
-from .options import OK, WrongUse, write
+from .options import OK, WrongUse, add_numbers, write
 
 #: bytes that are summed to see how fast the device reads
 READ = 1 << 28
@@ -33,15 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--weights", choices=("float32", "float16", "int8", "int4"),
         help="of --model: what matrices are held as; default: as the files have them",
     )  # fmt: skip
-    for name, default, meaning in (
-        ("prompt-tokens", 512, "of each prompt"),
-        ("tokens", 64, "made behind each"),
-        ("together", 1, "texts at a time"),
-    ):
-        parser.add_argument(
-            f"--{name}", type=int, default=default, metavar="N",
-            help=f"of --model: {meaning}; default: %(default)s",
-        )  # fmt: skip
+    add_numbers(
+        parser,
+        (
+            ("prompt-tokens", 512, "of --model: of each prompt"),
+            ("tokens", 64, "of --model: made behind each"),
+            ("together", 1, "of --model: texts at a time"),
+        ),
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import tilewright
 
-from .options import OK, WrongUse
+from .options import OK, WrongUse, add_numbers
 
 HELP = "what a model says behind a prompt"
 
@@ -37,18 +37,17 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sampling(parser: argparse.ArgumentParser, max_tokens: int, temperature: float) -> None:
-    for name, kind, default, meaning in (
-        ("max-tokens", int, max_tokens, "at most so many"),
-        ("temperature", float, temperature, "0 takes the likeliest token"),
-        ("top-k", int, 0, "draw from so many of the likeliest; 0: from all"),
-        ("top-p", float, 1.0, "draw from the likeliest that have this share together"),
-        ("min-p", float, 0.0, "draw from those with this part of the likeliest's share"),
-        ("repetition-penalty", float, 1.0, "what came before is less likely by this"),
-    ):
-        parser.add_argument(
-            f"--{name}", type=kind, default=default, metavar="N",
-            help=f"{meaning}; default: %(default)s",
-        )  # fmt: skip
+    add_numbers(
+        parser,
+        (
+            ("max-tokens", max_tokens, "at most so many"),
+            ("temperature", temperature, "0 takes the likeliest token"),
+            ("top-k", 0, "draw from so many of the likeliest; 0: from all"),
+            ("top-p", 1.0, "draw from the likeliest that have this share together"),
+            ("min-p", 0.0, "draw from those with this part of the likeliest's share"),
+            ("repetition-penalty", 1.0, "what came before is less likely by this"),
+        ),
+    )
     parser.add_argument("--seed", type=int, metavar="N", help="draw the same tokens again")
 
 

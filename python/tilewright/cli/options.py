@@ -59,6 +59,17 @@ def matching(patterns: Sequence[str], cases: Sequence[Case]) -> list[Case]:
     return [case for case in cases if any(matches(case, pattern) for pattern in patterns)]
 
 
+def add_numbers(
+    parser: argparse.ArgumentParser, numbers: Iterable[tuple[str, int | float, str]]
+) -> None:
+    """Options of a number each: the name, what it is unless given, and its meaning."""
+    for name, default, meaning in numbers:
+        parser.add_argument(
+            f"--{name}", type=type(default), default=default, metavar="N",
+            help=f"{meaning}; default: %(default)s",
+        )  # fmt: skip
+
+
 def write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import tilewright
 
 from . import generate
-from .options import OK, WrongUse
+from .options import OK, WrongUse, add_numbers
 
 if TYPE_CHECKING:
     from tilewright.serving import App
@@ -34,16 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=int, default=8000, metavar="N", help="0 takes a free one; default: 8000"
     )
-    for name, default, meaning in (
-        ("texts", 32, "texts that go on together"),
-        ("queue", 256, "texts that wait; more are refused"),
-        ("body", 4, "megabytes that a request may have"),
-        ("grace", 5, "seconds that answers have to end after Ctrl-C"),
-    ):
-        parser.add_argument(
-            f"--{name}", type=int, default=default, metavar="N",
-            help=f"{meaning}; default: %(default)s",
-        )  # fmt: skip
+    add_numbers(
+        parser,
+        (
+            ("texts", 32, "texts that go on together"),
+            ("queue", 256, "texts that wait; more are refused"),
+            ("body", 4, "megabytes that a request may have"),
+            ("grace", 5, "seconds that answers have to end after Ctrl-C"),
+        ),
+    )
     parser.add_argument(
         "--api-key", metavar="KEY", help=f"what clients have to send; also the variable {KEY}"
     )
