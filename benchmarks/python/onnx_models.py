@@ -1,12 +1,14 @@
-"""ResNet-50 and MobileNetV2 from ONNX beside ONNX Runtime on the processor, one image of 224.
+"""ResNet-50 and MobileNetV2 from ONNX beside ONNX Runtime, one image of 224.
 
     python benchmarks/python/onnx_models.py [--device webgpu:0] [--threads N] [--turns N]
         [--batch N] [--bert] [--profile]
 
-Both sides read the same file with random weights, whose norms are nodes of their own, and take
-NumPy's array to NumPy's array. Their results are compared first. Shown are our milliseconds, the
-median of the turns, and the median ratio turn by turn; above 1 we are the faster ones. --bert times
-a BERT of 4 layers of 256 with 128 tokens as well, and --profile shows our kernels by their time.
+Beside a GPU the peer is ONNX Runtime's WebGPU where its package has it (onnxruntime-webgpu), else
+its processor. Both sides read the same file with random weights, whose norms are nodes of their
+own, and take NumPy's array to NumPy's array. Their results are compared first. Shown are our
+milliseconds, the median of the turns, and the median ratio turn by turn; above 1 we are the faster
+ones. --bert times a BERT of 4 layers of 256 with 128 tokens as well, and --profile shows our
+kernels by their time.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import harness
 from turns import in_turns, options
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
+GPU = "WebGpuExecutionProvider"
 
 
 def main() -> None:
@@ -50,13 +54,16 @@ def main() -> None:
         cases["BERT, 4 layers of 256"] = (lambda: onnx_graphs.bert(4, 256, 8, 1000, 128), words)
     peer = onnxruntime.SessionOptions()
     peer.intra_op_num_threads = arguments.threads
+    provider = "CPUExecutionProvider"
+    if arguments.device != "cpu" and GPU in onnxruntime.get_available_providers():
+        provider = GPU
     with tempfile.TemporaryDirectory() as folder, tilewright.init_backend(arguments.device) as be:
-        print(f"{be.device.name}, {arguments.threads} threads, {arguments.turns} turns")
+        print(f"{be.device.name}, {arguments.threads} threads, {arguments.turns} turns; {provider}")
         for name, (make, given) in cases.items():
             path = Path(folder) / "model.onnx"
             onnx_graphs.save(make(), path)
             model: Any = tilewright.models.load(path, be)
-            session = onnxruntime.InferenceSession(path, peer, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(path, peer, providers=[provider])
 
             def ours(model: Any = model, given: Any = given) -> Any:
                 found = model(given)
