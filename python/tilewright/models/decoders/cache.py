@@ -59,9 +59,10 @@ class Sequence:
         return [self.pages[place // PAGE] * PAGE + place % PAGE for place in places]
 
     def keep(self, tokens: Listed[int]) -> None:
-        """Lets others find the pages that are full by now; `tokens` are those of the sequence."""
-        first, past = len(self._names), self.length // PAGE
-        if first == past:
+        """Lets others find the pages that are full by now; `tokens` are those of the sequence. The
+        last one may have no keys yet, and others behind it may have some that nobody asks for."""
+        first, past = len(self._names), min(self.length, len(tokens)) // PAGE
+        if first >= past:
             return
         before = self._names[-1] if self._names else b""
         names = chain(tokens[first * PAGE : past * PAGE], PAGE, before)

@@ -17,7 +17,6 @@ from tilewright.models.decoders.cache import Sequence as Cached
 from tilewright.models.decoders.choice import Sampling, chosen
 from tilewright.models.decoders.layers import Step, numbers_of, step_of
 from tilewright.namespace.creation import asarray
-from tilewright.namespace.manipulation import concat
 from tilewright.namespace.selection import take
 from tilewright.operands import invalid
 
@@ -79,6 +78,20 @@ class Idle(Cached):
         return [self.pages[0] * PAGE + self.number % PAGE for _ in places]
 
 
+class Choice:
+    """The tokens of a step, which are on their way from the device."""
+
+    def __init__(self, requests: list[Request], picked: Array) -> None:
+        self.requests, self.picked = requests, picked
+        self._host = np.empty(len(requests), np.int32)
+        self._read = picked.backend.copy_dtoh_async(self._host, picked)
+
+    def tokens(self) -> list[int]:
+        self._read.wait()
+        tokens: list[int] = self._host.tolist()
+        return tokens
+
+
 class Engine:
     """Runs requests by steps. In a step texts that wait are let in as far as pages reach, some of
     the prompts go through the layers, and each text that is past its prompt gets a token. Any
@@ -106,6 +119,10 @@ class Engine:
         self.found = 0
         #: how often a text went back to those that wait, for want of pages
         self.returned = 0
+        #: the step behind the last one, where that is on its way already
+        self._ahead: Choice | None = None
+        # On the processor an op is done when it returns, and nothing is won.
+        self._looks_ahead = layers.weights.backend.name != "cpu"
         self._lock = threading.RLock()
         self._is_stepping = False
 
@@ -181,24 +198,49 @@ class Engine:
         self._admit()
         if not self.running:
             return False
-        behind = self._with_room()
-        rows, parts = self._prefill()
-        if behind:
-            rows += behind
-            parts.append(self._next(behind))
-        if not rows:
-            return True
-        logits = parts[0] if len(parts) == 1 else concat(parts, axis=0)
-        uniform = np.array([one.draws.random() for one in rows], np.float32)
-        seen = [one.text if one.how.repetition_penalty != 1 else [] for one in rows]
-        picked = chosen(logits, [one.how for one in rows], seen, uniform).numpy()
-        for request, token in zip(rows, picked.tolist(), strict=True):
-            self._said(request, token)
+        step, self._ahead = self._ahead, None
+        if step is None and (behind := self._with_room()):
+            step = self._chosen(behind, self._next(behind))
+        steps = [] if step is None else [step]
+        if prefilled := self._prefill():
+            steps += [self._chosen(*prefilled)] if prefilled[0] else []
+        elif step is not None:
+            self._look_ahead(step)
+        for one in steps:
+            for request, token in zip(one.requests, one.tokens(), strict=True):
+                self._said(request, token)
+                if request.sequence is not None:
+                    request.sequence.keep(request.text)
         self._sweep()
         return True
 
+    def _chosen(self, requests: list[Request], logits: Array) -> Choice:
+        uniform = np.array([one.draws.random() for one in requests], np.float32)
+        seen = [one.text if one.how.repetition_penalty != 1 else [] for one in requests]
+        return Choice(requests, chosen(logits, [one.how for one in requests], seen, uniform))
+
+    def _look_ahead(self, step: Choice) -> None:
+        """Queues the next step before the host knows the tokens of this one, so that the device
+        need not wait for it: where all go on, but for tokens that end a text, whose next ones are
+        then made for nothing."""
+        requests = step.requests
+        goes_on = all(
+            one.sequence is not None
+            and one.how.repetition_penalty == 1
+            and len(one.text) + 1 < self._most(one)
+            for one in requests
+        )
+        if not self._looks_ahead or not goes_on or len(requests) != len(self.running):
+            return
+        if sum(one.sequence.missing(1) for one in requests if one.sequence) > self.cache.available:
+            return
+        self._ahead = self._chosen(requests, self._next(requests, step.picked))
+        self.backend.flush()
+
     def _sweep(self) -> None:
         """Lets go of those that have ended."""
+        if self._ahead is not None and all(one.is_done for one in self._ahead.requests):
+            self._ahead = None
         for one in self.running:
             if one.is_done:
                 self._leave(one)
@@ -266,8 +308,9 @@ class Engine:
                 found.append(request)
         return found
 
-    def _prefill(self) -> tuple[list[Request], list[Array]]:
-        """Some of the prompts through the layers; those that are through, and their logits."""
+    def _prefill(self) -> tuple[list[Request], Array] | None:
+        """Some of the prompts through the layers; those that are through, and their logits. None
+        where there are no prompts."""
         requests, tokens, left = [], [], CHUNK
         for one in self.running:
             if one.sequence is not None and one.pending > 1 and left:
@@ -276,7 +319,7 @@ class Engine:
                 requests.append(one)
                 left -= len(tokens[-1])
         if not requests:
-            return [], []
+            return None
         sequences = [one.sequence for one in requests if one.sequence is not None]
         states = self._layers(step_of(self.backend, sequences, tokens))
         self.prefilled += CHUNK - left
@@ -285,14 +328,14 @@ class Engine:
         ends = np.cumsum([len(one) for one in tokens]) - 1
         through = [i for i, one in enumerate(requests) if not one.pending]
         if not through:
-            return [], []
+            return [], states
         last = asarray(ends[through].astype(np.int32), device=self.backend)
         logits = self._layers.logits(take(states, last, axis=0))
-        return [requests[i] for i in through], [logits]
+        return [requests[i] for i in through], logits
 
-    def _next(self, requests: list[Request]) -> Array:
+    def _next(self, requests: list[Request], last: Array | None = None) -> Array:
         """The logits behind one token more of each, by a recording for about as many texts, whose
-        pages are up to a power of two."""
+        pages are up to a power of two. `last` has the last tokens where only the device does."""
         every = [one.sequence for one in requests if one.sequence is not None]
         tokens = [[one.text[-1]] for one in requests]
         for number in range(rounded(len(every)) - len(every)):
@@ -302,10 +345,9 @@ class Engine:
         pages = 1 << (-(-longest // PAGE) - 1).bit_length()
         numbers, width = numbers_of(every, tokens, pages)
         on_device = asarray(numbers, device=self.backend)
+        if last is not None:
+            on_device[: len(requests)] = last
         logits: Array = self._recorded(on_device, len(every), width)
-        for one in requests:
-            if one.sequence is not None:
-                one.sequence.keep(one.text)
         return logits[: len(requests)]
 
     def _said(self, request: Request, token: int) -> None:
@@ -325,7 +367,7 @@ class Engine:
             if not one.is_done:
                 one.error = kind or Error("the step that went on with this text was interrupted")
             self._leave(one)
-        self.running = []
+        self.running, self._ahead = [], None
         self.cache.forget()
 
 
