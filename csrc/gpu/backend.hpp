@@ -320,18 +320,24 @@ class GpuBackend final : public Backend {
   GemmForm gemm_form(const GemmRequest& request, bool vectors, Size lda, const GemmRequest& asked,
                      std::size_t rule) const;
   GemmPlan plan_gemm(const GemmRequest& request) const;
+  void multiply_planned(const GemmRequest& request, const Binding& a, const Binding& b,
+                        const Binding& c, const GemmEnd* end);
   void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,
-                     const GemmOperand& b, const Binding& c);
+                     const GemmOperand& b, const Binding& c, const GemmEnd* end);
   void multiply_bytes(const GemmRequest& request, const Binding& a, const Binding& b,
                       const Binding& c);
   void multiply_doubles(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c);
   void multiply(const GemmRequest& request, std::optional<std::size_t> tile, Size pieces,
-                const GemmOperand& a, const GemmOperand& b, const Binding& c);
+                const GemmOperand& a, const GemmOperand& b, const Binding& c, const GemmEnd* end);
   void multiply_tiles(const GemmRequest& request, std::size_t tile, const GemmOperand& a,
                       const GemmOperand& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,
                      const GemmTarget& target);
+  /// Whether multiply_rows() takes a product: few rows by a matrix whose rows are whole 16 bytes.
+  bool is_by_rows(const GemmRequest& request) const;
+  void multiply_rows(const GemmRequest& request, const Binding& a, const Binding& b,
+                     const Binding& c, const GemmEnd* end);
   /// Makes a and b what the scratch memory returned then holds of them.
   AllocationRef pack(const GemmPackings& packings, const GemmRequest& request, GemmOperand& a,
                      GemmOperand& b);

@@ -55,8 +55,9 @@ struct RowPlan {
   bool fits() const { return vectors <= 16; }
 };
 
-inline RowPlan plan_rows(Size length) {
-  constexpr std::size_t comfortable_vectors = 8;
+/// Of few rows each is walked by more work-items, so that each has less to wait for.
+inline RowPlan plan_rows(Size length, bool are_few = false) {
+  const std::size_t comfortable_vectors = are_few ? 2 : 8;
   constexpr std::size_t least_group = 128;
   const std::size_t vectors = (static_cast<std::size_t>(length) + 3) / 4;
   const std::size_t walkers = std::min<std::size_t>(

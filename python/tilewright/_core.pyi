@@ -1115,6 +1115,24 @@ class Backend:
         clip: float | None = None,
         dtype: str = "float32",
     ) -> None: ...
+    def linear(
+        self,
+        trans_weights: str,
+        m: int,
+        n: int,
+        k: int,
+        x: _Buffer,
+        ldx: int,
+        weights: _Buffer,
+        ldw: int,
+        out: _Buffer,
+        ldo: int,
+        bias: _Buffer | None = None,
+        activation: str = "none",
+        slope: float = 0.01,
+        gated: bool = False,
+        dtype: str = "float32",
+    ) -> None: ...
     def map(
         self,
         program: ProgramBase,

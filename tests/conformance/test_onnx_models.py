@@ -84,10 +84,10 @@ def test_bert(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
         check(model, path, given)
     ops = [step.node.op for step in model._plan.steps]
     # What the exporter took apart is one operator, and shapes stay on the host.
-    assert ops.count("LayerNormalization") == 5 and ops.count("Gelu") == 2
-    assert ops.count("Attended") == 2 and "Erf" not in ops and "Softmax" not in ops
-    # Of each layer queries, keys and values, and three more products.
-    assert ops.count("MatMul") == 2 * 4 and ops.count("Split") == 2
+    assert ops.count("LayerNormalization") == 5
+    assert ops.count("Attended") == 2 and not {"Erf", "Gelu", "Softmax", "MatMul"} & set(ops)
+    # Of each layer queries, keys and values, and three more products, with what follows each.
+    assert ops.count("Dense") == 2 * 4 and ops.count("Split") == 2
     shapes = [step.node for step in model._plan.steps if step.node.op == "Concat"]
     assert len(shapes) == 8 and all(node.on_host for node in shapes)
 

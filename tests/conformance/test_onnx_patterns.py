@@ -124,6 +124,30 @@ def products_of_others(m: Maker) -> str:
                 m.op("MatMul", m.op("Neg", "x"), m.random((8, 4), 1)))  # fmt: skip
 
 
+def layer_in_half(m: Maker) -> str:
+    """The row that is added, and Gelu by its parts."""
+    inner = m.op("Add", m.op("MatMul", "x", m.random((8, 5), 1)), m.random((5,), 1))
+    erf = m.op("Erf", m.op("Mul", inner, number(m, 0.5**0.5)))
+    outer = m.op("Mul", m.op("Mul", inner, number(m, 0.5)), m.op("Add", erf, number(m, 1)))
+    return m.op("MatMul", outer, m.random((5, 3), 1))
+
+
+def gemm_with_a_row(m: Maker) -> str:
+    flat = m.op("Reshape", "x", m.integers(12, 8))
+    inner = m.op("Relu", m.op("Gemm", flat, m.random((6, 8), 1), m.random((6,), 1), transB=1))
+    return m.op("Gemm", inner, m.random((6, 4), 1))
+
+
+def gemm_with_a_factor(m: Maker) -> str:
+    flat = m.op("Reshape", "x", m.integers(12, 8))
+    by_two = m.op("Gemm", flat, m.random((8, 6), 1), m.random((6,), 1), alpha=0.5)
+    return m.op("Gemm", by_two, m.random((6, 3), 1), m.random((12, 3), 1))
+
+
+def product_of_results(m: Maker) -> str:
+    return m.op("MatMul", "x", m.op("Transpose", "x", perm=[0, 2, 1]))
+
+
 #: what is joined, and what is left of its parts
 CASES: dict[Callable[[Maker], str], tuple[str, str]] = {
     gelu_half_first: ("Gelu", "Erf"),
@@ -140,7 +164,11 @@ CASES: dict[Callable[[Maker], str], tuple[str, str]] = {
     scores_that_others_read: ("Softmax", "Attended"),
     products_with_rows: ("Split", "Neg"),
     products_without: ("Split", "Neg"),
-    products_of_others: ("MatMul", "Split"),
+    products_of_others: ("Dense", "Split"),
+    layer_in_half: ("Dense", "Gelu"),
+    gemm_with_a_row: ("Dense", "Relu"),
+    gemm_with_a_factor: ("Gemm", "Dense"),
+    product_of_results: ("MatMul", "Dense"),
 }
 
 

@@ -278,6 +278,15 @@ void GpuBackend::launch_gemm(const GemmRequest& r) {
       bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype));
   if (r.dtype == DType::float64) return multiply_doubles(r, a, b, c);
   if (r.output_dtype == DType::int32) return multiply_bytes(r, a, b, c);
+  // Intel's GPUs have a kernel of their own, which reads by blocks.
+  if (device_->limits().product_subgroup == 0 && is_by_rows(r)) {
+    return multiply_rows(r, a, b, c, nullptr);
+  }
+  multiply_planned(r, a, b, c, nullptr);
+}
+
+void GpuBackend::multiply_planned(const GemmRequest& r, const Binding& a, const Binding& b,
+                                  const Binding& c, const GemmEnd* end) {
   GemmOperand left{a, r.lda, r.stride_a, vectors_of_a(r), false};
   GemmOperand right{b, r.ldb, r.stride_b, vectors_of_b(r), false};
   const GemmPlan plan = plan_gemm(r);
@@ -291,10 +300,10 @@ void GpuBackend::launch_gemm(const GemmRequest& r) {
     if (packed) {
       GemmRequest request = r;
       request.k = plan.packings->k;
-      return multiply_form(request, plan.packed, left, right, c);
+      return multiply_form(request, plan.packed, left, right, c, end);
     }
   }
-  multiply_form(r, plan.loose, left, right, c);
+  multiply_form(r, plan.loose, left, right, c, end);
 }
 
 void GpuBackend::multiply_doubles(const GemmRequest& r, const Binding& a, const Binding& b,
@@ -339,24 +348,24 @@ void GpuBackend::multiply_doubles(const GemmRequest& r, const Binding& a, const 
 }
 
 void GpuBackend::multiply_form(const GemmRequest& r, const GemmForm& form, const GemmOperand& a,
-                               const GemmOperand& b, const Binding& c) {
-  if (form.ahead == 0) return multiply(r, form.tile, form.pieces, a, b, c);
+                               const GemmOperand& b, const Binding& c, const GemmEnd* end) {
+  if (form.ahead == 0) return multiply(r, form.tile, form.pieces, a, b, c, end);
   const auto after = [](const Binding& binding, std::uint64_t bytes) {
     return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
   };
   GemmRequest part = r;
   part.m = form.ahead;
-  multiply(part, form.tile, form.pieces_ahead, a, b, c);
+  multiply(part, form.tile, form.pieces_ahead, a, b, c, end);
   part.m = r.m - form.ahead;
   GemmOperand rest = a;
   rest.binding = after(a.binding, bytes_of(r.trans_a ? form.ahead : form.ahead * a.ld, r.dtype));
   multiply(part, form.tile, form.pieces, rest, b,
-           after(c, bytes_of(form.ahead * r.ldc, r.output_dtype)));
+           after(c, bytes_of(form.ahead * r.ldc, r.output_dtype)), end);
 }
 
 void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
                           Size pieces_to_fill_gpu, const GemmOperand& a, const GemmOperand& b,
-                          const Binding& c) {
+                          const Binding& c, const GemmEnd* end) {
   const Size k = r.alpha == 0 ? 0 : r.k;
   const std::uint64_t products_bytes = bytes_of(r.m * r.n * r.batch_count, DType::float32);
   const Size wanted = affordable(pieces_to_fill_gpu, products_bytes);
@@ -373,24 +382,48 @@ void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
     }
   };
   const std::uint64_t scratch_bytes = products_bytes * static_cast<std::uint64_t>(pieces);
+  const bool ends_apart =
+      end != nullptr && (!tile || end->gap != 0 || !device_->limits().compiles_templates);
   AllocationRef scratch;
-  if (pieces > 1) scratch = memory_->try_scratch(r.op, scratch_bytes);
+  if (ends_apart) {
+    scratch = memory_->scratch(r.op, scratch_bytes);
+  } else if (pieces > 1) {
+    scratch = memory_->try_scratch(r.op, scratch_bytes);
+  }
   if (!scratch) {
-    return multiply_into({c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece_of(1)});
+    return multiply_into(
+        {c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece_of(1), end});
   }
   const Binding products = bind(r.op, scratch, scratch_bytes);
   multiply_into({products, DType::float32, r.n, r.m * r.n, 1.0f, 0.0f, pieces, piece});
+  const GemmEnd last = end ? *end : GemmEnd{products, false, Activation::none, 0, 0};
   const struct {
-    std::uint32_t batches, m, n, ldc, stride_c, pieces;
+    std::uint32_t batches, m, n, gap, ldc, stride_c, pieces;
     float alpha, beta;
-  } params{u32(r.batch_count), u32(r.m),    u32(r.n), u32(r.ldc),
-           u32(r.stride_c),    u32(pieces), r.alpha,  r.beta};
-  const std::array<Binding, 2> bindings{products, c};
-  run(KernelId::gemm_join, half_bit(r.output_dtype), params, bindings,
-      cover(static_cast<std::uint64_t>(r.m * r.n * r.batch_count), group_size),
+    std::uint32_t is_biased;
+    float slope;
+    std::uint32_t zero;
+  } params{u32(r.batch_count),
+           u32(r.m),
+           u32(r.n),
+           u32(last.gap),
+           u32(r.ldc),
+           u32(r.stride_c),
+           u32(pieces),
+           r.alpha,
+           r.beta,
+           last.is_biased ? 1u : 0u,
+           last.slope,
+           0};
+  const std::array<Binding, 3> bindings{products, c, last.bias};
+  const std::uint32_t variant = static_cast<std::uint32_t>(last.activation) * 4 +
+                                bits({last.gap != 0, half_bit(r.output_dtype) != 0});
+  run(KernelId::gemm_join, variant, params, bindings,
+      cover(static_cast<std::uint64_t>(r.m * (r.n - last.gap) * r.batch_count), group_size),
       [&](TemplateVariables& v) {
-        set_common(v, r.dtype);
-        v["TC"] = type_name(r.output_dtype);
+        set_common(v, r.output_dtype);
+        v["GATED"] = std::int64_t{last.gap != 0};
+        v["ACTIVATION"] = std::string(to_string(last.activation));
       });
 }
 
@@ -402,8 +435,10 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
   const bool vector_c = whole_vectors(r.n, target.ld, target.stride);
   const bool small = r.m < tile.bm || r.n < tile.bn;
   const bool blocks = !small && (r.dtype == DType::float32 || r.trans_b || b.vectors);
+  const GemmEnd* const end = target.end;
+  const std::uint32_t ending = end ? 1 + static_cast<std::uint32_t>(end->activation) : 0;
   const std::uint32_t variant =
-      (static_cast<std::uint32_t>(tile_index) * 4 + rounding_of(r)) * 256 +
+      ((static_cast<std::uint32_t>(tile_index) * 16 + ending) * 4 + rounding_of(r)) * 256 +
       bits({r.trans_a, r.trans_b, a.vectors, b.vectors, vector_c, small, r.dtype == DType::float16,
             target.dtype == DType::float16});
   const auto fill = [&](TemplateVariables& v) {
@@ -424,9 +459,11 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
          {"SLICES", tile.slices},
          {"PAD", std::int64_t{pad}},
          {"ROUND", std::int64_t{rounding_of(r)}},
+         {"END", std::int64_t{end != nullptr}},
+         {"ACTIVATION", std::string(to_string(end ? end->activation : Activation::none))},
          {"SUBGROUP", std::int64_t{blocks ? device_->limits().product_subgroup : 0}}};
   };
-  struct {
+  struct Params {
     std::uint32_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, tiles_m, tiles_n, pieces,
         piece, first, whole_tiles;
     float alpha, beta;
@@ -447,14 +484,26 @@ void GpuBackend::multiply_tiles(const GemmRequest& r, std::size_t tile_index, co
            bits({b.whole_tiles, a.whole_tiles}),
            target.alpha,
            target.beta};
-  const std::array<Binding, 3> bindings{a.binding, b.binding, target.binding};
+  const std::array<Binding, 4> bindings{a.binding, b.binding, target.binding,
+                                        end ? end->bias : a.binding};
   const auto tiles = cover(static_cast<std::uint64_t>(tiles_m * tiles_n), 1);
   const Size products = r.batch_count * target.pieces;
   const Size most = device_->limits().max_groups;
   for (Size first = 0; first < products; first += most) {
     params.first = u32(first);
-    run(KernelId::gemm, variant, params, bindings,
-        {tiles[0], u32(std::min(most, products - first)), tiles[1]}, fill);
+    const std::array<std::uint32_t, 3> grid{tiles[0], u32(std::min(most, products - first)),
+                                            tiles[1]};
+    if (end == nullptr) {
+      run(KernelId::gemm, variant, params, std::span(bindings).first(3), grid, fill);
+      continue;
+    }
+    const struct {
+      Params of_products;
+      std::uint32_t is_biased;
+      float slope;
+      std::uint32_t zero;
+    } with_end{params, end->is_biased ? 1u : 0u, end->slope, 0};
+    run(KernelId::gemm, variant, with_end, bindings, grid, fill);
   }
 }
 

@@ -95,6 +95,15 @@ struct GemmPlan {
   GemmForm packed;
 };
 
+/// What `linear` makes of products before they are written.
+struct GemmEnd {
+  Binding bias;  ///< where there is none, something that may be bound for reading
+  bool is_biased;
+  Activation activation;
+  float slope;
+  Size gap;  ///< between the columns that belong together; 0: each stands for itself
+};
+
 /// Where the products of the pieces go: into C, or side by side to be joined.
 struct GemmTarget {
   Binding binding;
@@ -102,6 +111,7 @@ struct GemmTarget {
   Size ld, stride;
   float alpha, beta;
   Size pieces, piece;
+  const GemmEnd* end = nullptr;  ///< where the kernel of the products makes it
 };
 
 }  // namespace tilewright::gpu

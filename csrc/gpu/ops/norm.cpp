@@ -33,7 +33,10 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   if (residual == 1) bindings.push_back(bind(op, r.residual, bytes));
   if (residual != 0) bindings.push_back(bound(r.sum, bytes));
   bindings.push_back(bind(op, r.out, bytes));
-  const RowPlan plan = plan_rows(r.cols);
+  const DeviceLimits& limits = device_->limits();
+  // Those that are compiled ahead have workgroups of one size for subgroups.
+  const RowPlan plan =
+      plan_rows(r.cols, limits.compiles_templates && r.rows <= limits.planned_units);
   const bool vector = r.cols % 4 == 0 && plan.fits();
   std::uint32_t variant = plan.fits() ? plan.vectors * 2048 + plan.walkers : 0;
   for (const bool bit : {vector, r.dtype == DType::float16, centred, in_place, weight, bias, sum}) {

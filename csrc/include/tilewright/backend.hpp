@@ -74,7 +74,8 @@
   X(sparse_matmul, SparseMatmulRequest)             \
   X(dequantize, DequantizeRequest)                  \
   X(quantized_matmul, QuantizedMatmulRequest)       \
-  X(recurrent, RecurrentRequest)
+  X(recurrent, RecurrentRequest)                    \
+  X(linear, LinearRequest)
 // clang-format on
 
 namespace tilewright {
@@ -704,6 +705,15 @@ class TILEWRIGHT_API Backend {
                  std::optional<Buffer> projection = std::nullopt,
                  std::optional<Size> projected = std::nullopt, bool reverse = false,
                  std::optional<double> clip = std::nullopt, DType dtype = DType::float32);
+
+  /// A layer: out[m, n] = activation(x[m, k] * weights^T + bias[n]), weights being [n, k], or where
+  /// trans_weights is none x * weights of [k, n]. With `gated` weights and bias have twice as many
+  /// results, and out is the activation of the first n times the others. Sums are float32 and
+  /// rounded once. ldx, ldw and ldo are leading dimensions; slope is leaky_relu's alone.
+  void linear(Transpose trans_weights, Size m, Size n, Size k, Buffer x, Size ldx, Buffer weights,
+              Size ldw, Buffer out, Size ldo, std::optional<Buffer> bias = std::nullopt,
+              Activation activation = Activation::none, double slope = 0.01, bool gated = false,
+              DType dtype = DType::float32);
 
   // Kernels of one's own ------------------------------------------------------------------------
 

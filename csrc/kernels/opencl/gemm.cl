@@ -21,7 +21,7 @@
 //! TA: constant
 //! SMALL: constant
 //! ROUND: constant
-//! ignored: TM TN SLICES VECTOR_A VECTOR_B VECTOR_C PAD
+//! ignored: TM TN SLICES VECTOR_A VECTOR_B VECTOR_C PAD END ACTIVATION
 #include "rounded.h"
 #include "subgroups.h"
 

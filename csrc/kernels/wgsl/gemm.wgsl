@@ -1,7 +1,8 @@
-// C = alpha * op(A) * op(B) + beta * C for row-major matrices, batched: one BM x BN tile of C a
+// C = alpha * op(A) * op(B) + beta * C, with END activation(alpha * op(A) * op(B) + bias) in place of
+// the product, for row-major matrices, batched: one BM x BN tile of C a
 // workgroup, TM x TN of it a work-item; SLICES work-items, 1 or 2, share that, each with BK of k
 // a step.
-// 0 a, 1 b, 2 c.
+// 0 a, 1 b, 2 c, with END 3 bias.
 // Tiles of A and B lie in workgroup memory k by k, so that a work-item reads vectors of rows of A
 // and of columns of B; the next tile is read from memory while this one is used. No load of the
 // loop looks for an end: where k is no multiple of a step the first tile is the short one, and the
@@ -11,7 +12,7 @@
 // Variables: BM BN BK TM TN SLICES; TA TB (1: stored transposed); T, TC (f32 or f16); VECTOR_A,
 // VECTOR_B, VECTOR_C (1: rows start and end on whole vec4); SMALL (1: C is smaller than a tile,
 // whose loads then stay inside by reading the last row or column again); ROUND (of a and b, see
-// rounded.wgsl); PAD (0 or 1, against bank conflicts).
+// rounded.wgsl); PAD (0 or 1, against bank conflicts); END, ACTIVATION.
 #if T == "f16" || TC == "f16"
 enable f16;
 #end
@@ -49,8 +50,25 @@ struct Params {
   stride_a: u32, stride_b: u32, stride_c: u32,
   tiles_m: u32, tiles_n: u32, pieces: u32, piece: u32, first: u32, whole_tiles: u32,
   alpha: f32, beta: f32,
+#if END
+  is_biased: u32,
+  slope: f32, zero: u32,  // of activation.wgsl
+#end
 }
 var<immediate> params: Params;
+#if END
+@group(0) @binding(3) var<storage, read> bias: array<${TC}>;
+#include "activation.wgsl"
+fn ended(product: vec4<f32>, column: u32) -> vec4<f32> {
+  var result = product;
+  if (params.is_biased != 0u) {
+#for e in 0..4
+    result[${e}] += f32(bias[min(column + ${e}u, params.n - 1u)]);
+#end
+  }
+  return activated(result);
+}
+#end
 // What is read at once: four elements or one. Four halves stay in their 8 bytes until they are used.
 #if T == "f16"
 #let FOUR = "vec2<u32>"
@@ -371,6 +389,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (row >= first_row && row < params.m) {
       let at = base_c + row * params.ldc + col;
       var result = params.alpha * ${TILE}[taken + ${LINE * BN / 4}u][t % 4u];
+#if END
+      result = ended(vec4<f32>(result), col).x;
+#end
       if (adds_c()) { result += params.beta * f32(c[at]); }
       c[at] = ${TC}(result);
     }
@@ -386,6 +407,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let col${j} = left + ${j * NX * 4}u + tx * 4u;
       let at${j} = base_c + row * params.ldc + col${j};
       var result${j} = params.alpha * sum${i}_${j};
+#if END
+      result${j} = ended(result${j}, col${j});
+#end
 #if VECTOR_C
       if (col${j} >= first_col && col${j} < params.n) {
         if (adds_c()) { result${j} += params.beta * vec4<f32>(c[at${j} / 4u]); }

@@ -110,6 +110,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
 #end
+  // What few have is read before they wait for each other.
+#let AHEAD = VECTOR == 1 && VECTORS < 5
+#if AHEAD
+#for v in 0..VECTORS
+#if WEIGHT
+  var weight${v} = ${ITEM}();
+  if (walker + ${v * WALKERS}u < length) { weight${v} = weight[walker + ${v * WALKERS}u]; }
+#end
+#if BIAS
+  var bias${v} = ${ITEM}();
+  if (walker + ${v * WALKERS}u < length) { bias${v} = bias[walker + ${v * WALKERS}u]; }
+#end
+#end
+#end
 #if CENTRED
   var sums = x0;
 #for v in 1..VECTORS
@@ -149,12 +163,22 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
     var result = x${v} * factor;
 #end
-#if WEIGHT && BIAS
-    result = fma(result, vec4<f32>(weight[at]), vec4<f32>(bias[at]));
+#if WEIGHT && AHEAD
+    let weighed = vec4<f32>(weight${v});
 #elif WEIGHT
-    result *= vec4<f32>(weight[at]);
+    let weighed = vec4<f32>(weight[at]);
+#end
+#if BIAS && AHEAD
+    let biased = vec4<f32>(bias${v});
 #elif BIAS
-    result += vec4<f32>(bias[at]);
+    let biased = vec4<f32>(bias[at]);
+#end
+#if WEIGHT && BIAS
+    result = fma(result, weighed, biased);
+#elif WEIGHT
+    result *= weighed;
+#elif BIAS
+    result += biased;
 #end
     output[base + at] = ${ITEM}(result);
   }

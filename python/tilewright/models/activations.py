@@ -1,16 +1,18 @@
-"""What stands between the two products of a layer, in one launch."""
+"""The products of a layer with what follows each of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tilewright.array import Array
 from tilewright.namespace.manipulation import broadcast_to
+from tilewright.nn.linears import linear
 from tilewright.nn.running import mapped
 
 if TYPE_CHECKING:
-    from tilewright.array import Array
     from tilewright.program import Value
+    from tilewright.quant.tensor import QuantizedTensor
 
 ACTIVATIONS: dict[str, Callable[[Value], Value]] = {
     "gelu": lambda x: x.gelu(),
@@ -19,6 +21,8 @@ ACTIVATIONS: dict[str, Callable[[Value], Value]] = {
     "relu": lambda x: x.max(0.0),
     "silu": lambda x: x.silu(),
 }
+#: how the op `linear` calls them
+OF_OP = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}
 
 
 def _biased(of: Callable[[Value], Value]) -> Callable[..., Value]:
@@ -33,13 +37,26 @@ BIASED = {name: _biased(of) for name, of in ACTIVATIONS.items()}
 GATED = {name: _gated(of) for name, of in ACTIVATIONS.items()}
 
 
-def biased(name: str, x: Array, bias: Array) -> Array:
-    """The activation of x + bias."""
-    return mapped("models", BIASED[name], x, [x, broadcast_to(bias, x.shape)])
-
-
-def gated(name: str, both: Array) -> Array:
-    """The activation of the first half of each row, times the second half."""
-    half = both.shape[-1] // 2
-    gate, x = both[..., :half], both[..., half:]
-    return mapped("models", GATED[name], gate, [gate, x])
+def dense(
+    x: Array, weight: Array | QuantizedTensor, bias: Array | None = None,
+    activation: str | None = None, gated: bool = False,
+) -> Array:  # fmt: skip
+    """activation(x times weight transposed, and bias); with `gated` that of the first half of each
+    row, times the second half."""
+    if isinstance(weight, Array):
+        bent = None if activation is None else OF_OP.get(activation, activation)
+        return linear(x, weight, bias, activation=bent, gated=gated)
+    product: Array = x @ weight.T
+    if bias is not None and (gated or activation is None):
+        product = product + bias
+    if activation is None:
+        return product
+    if gated:
+        half = product.shape[-1] // 2
+        gate, other = product[..., :half], product[..., half:]
+        return mapped("models", GATED[activation], gate, [gate, other])
+    if bias is None:
+        return mapped("models", ACTIVATIONS[activation], product, [product])
+    return mapped(
+        "models", BIASED[activation], product, [product, broadcast_to(bias, product.shape)]
+    )

@@ -91,8 +91,6 @@ from tilewright.nn.convolutions import (
     conv_transpose2d_backward,
     conv_transpose3d,
     conv_transpose3d_backward,
-    linear,
-    linear_backward,
 )
 from tilewright.nn.dropouts import (
     dropout,
@@ -108,6 +106,10 @@ from tilewright.nn.grids import (
     affine_grid_backward,
     grid_sample,
     grid_sample_backward,
+)
+from tilewright.nn.linears import (
+    linear,
+    linear_backward,
 )
 from tilewright.nn.losses import (
     binary_cross_entropy,

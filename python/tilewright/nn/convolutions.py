@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING
 
 from tilewright.nn.convolving import (
     ConvGradients,
-    by_bias,
     conv,
     conv_backward,
     conv_transpose,
     conv_transpose_backward,
-    to_wanted,
 )
-from tilewright.nn.running import floats
-from tilewright.operands import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,46 +169,3 @@ def conv_transpose3d_backward(
         "conv_transpose3d_backward", 3, grad, x, weight, stride, padding, output_padding, groups,
         dilation, wanted,
     )  # fmt: skip
-
-
-def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """x [..., features] times weight [results, features] transposed, and bias [results]."""
-    call = "linear"
-    given = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
-    x, weight, *others = floats(call, **given)
-    _check_linear(call, x, weight)
-    if others and others[0].shape != weight.shape[:1]:
-        invalid(call, f"bias has shape {others[0].shape}, expected {weight.shape[:1]}")
-    result = x @ weight.T
-    return result + others[0] if others else result
-
-
-def _check_linear(call: str, x: Array, weight: Array) -> None:
-    if weight.ndim != 2:
-        invalid(call, f"weight has shape {weight.shape}, expected two dimensions")
-    if x.ndim < 1 or x.shape[-1] != weight.shape[1]:
-        invalid(
-            call,
-            f"x has shape {x.shape}, expected {weight.shape[1]} elements along its last axis, as "
-            f"weight has, whose shape is {weight.shape}",
-        )
-
-
-def linear_backward(
-    grad: Array, x: Array, weight: Array, *, wanted: Sequence[bool] = ALL
-) -> ConvGradients:
-    """The gradients of linear() by x, weight and bias, those of the three that are `wanted`."""
-    call = "linear_backward"
-    grad, x, weight = floats(call, grad=grad, x=x, weight=weight)
-    _check_linear(call, x, weight)
-    expected = (*x.shape[:-1], weight.shape[0])
-    if grad.shape != expected:
-        invalid(call, f"grad has shape {grad.shape}, expected {expected}")
-    of_x, of_weight, of_bias = to_wanted(call, wanted)
-    lines = grad.reshape((-1, weight.shape[0])) if grad.size else grad.reshape((0, expected[-1]))
-    rows = x.reshape((lines.shape[0], x.shape[-1]))
-    return ConvGradients(
-        grad @ weight if of_x else None,
-        lines.T @ rows if of_weight else None,
-        by_bias(lines) if of_bias else None,
-    )

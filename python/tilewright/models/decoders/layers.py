@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from tilewright.models.activations import gated
+from tilewright.models.activations import dense
 from tilewright.models.decoders.cache import Cache, Sequence
 from tilewright.models.rotations import tables
 from tilewright.models.tables import look_up
@@ -152,13 +152,13 @@ class Layers:
             self.norms[name] = (held + self.shape.norm_bias).copy()
         return self.norms[name]
 
-    def _linear(self, x: Array, names: tuple[str, ...], bias: bool) -> Array:
+    def _linear(
+        self, x: Array, names: tuple[str, ...], bias: bool, activation: str | None = None
+    ) -> Array:
+        """With an activation the first half of the results is the gate of the other half."""
         weight = self.weights.joined(*(f"{one}.weight" for one in names))
-        product: Array = x @ weight.T
-        if bias:
-            biased: Array = product + self.weights.joined(*(f"{one}.bias" for one in names))
-            return biased
-        return product
+        offsets = self.weights.joined(*(f"{one}.bias" for one in names)) if bias else None
+        return dense(x, weight, offsets, activation, gated=activation is not None)
 
     def __call__(self, step: Step) -> Array:
         """The normed states of all rows, [rows, hidden]."""
@@ -175,8 +175,8 @@ class Layers:
             if shape.residual_scale != 1:
                 mixed = mixed * shape.residual_scale
             normed, x = add_rms_norm(mixed, x, shape.hidden, self._weight(inner_norm), shape.eps)
-            both = self._linear(normed, n.gates, shape.inner_bias)
-            outer = self._linear(gated(shape.activation, both), (n.outer,), shape.inner_bias)
+            inner = self._linear(normed, n.gates, shape.inner_bias, shape.activation)
+            outer = self._linear(inner, (n.outer,), shape.inner_bias)
             if shape.norms_halves:
                 outer = rms_norm(outer, shape.hidden, self._weight(n.norms[3]), shape.eps)
             if shape.residual_scale != 1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.models.activations import ACTIVATIONS, biased
+from tilewright.models.activations import ACTIVATIONS, dense
 from tilewright.models.tables import look_up
 from tilewright.models.weights import Wanted, matrix, table, vector, words
 from tilewright.namespace.creation import asarray
@@ -154,9 +154,7 @@ class Layers:
 
     def _linear(self, x: Array, *names: str) -> Array:
         weight = self.weights.joined(*(f"{one}.weight" for one in names))
-        product: Array = x @ weight.T
-        biased: Array = product + self.weights.joined(*(f"{one}.bias" for one in names))
-        return biased
+        return dense(x, weight, self.weights.joined(*(f"{one}.bias" for one in names)))
 
     def __call__(self, batch: Batch) -> Array:
         """The last hidden states, [rows, hidden]."""
@@ -179,7 +177,7 @@ class Layers:
             )  # fmt: skip
             inner_weight: Any = self.weights[f"{n.inner}.weight"]
             inner_bias: Any = self.weights[f"{n.inner}.bias"]
-            inner = biased(shape.activation, x @ inner_weight.T, inner_bias)
+            inner = dense(x, inner_weight, inner_bias, shape.activation)
             x = add_layer_norm(
                 self._linear(inner, n.outer), x, shape.hidden, *self._norm(n.outer_norm),
                 shape.eps, return_sum=False,

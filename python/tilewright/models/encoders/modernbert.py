@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.models.activations import ACTIVATIONS, gated
+from tilewright.models.activations import ACTIVATIONS, dense
 from tilewright.models.encoders.rotary import attend, on_device
 from tilewright.models.files.rope import FULL, SLIDING, has_kinds, kinds_of_layers, rope_of
 from tilewright.models.rotations import Turns
@@ -127,11 +127,12 @@ class Layers:
         bias = self.weights[f"{name}.bias"] if self.shape.norm_bias else None
         return self.weights[f"{name}.weight"], bias
 
-    def _linear(self, x: Array, name: str, bias: bool) -> Array:
+    def _linear(self, x: Array, name: str, bias: bool, activation: str | None = None) -> Array:
+        """With an activation the first half of the results is the gate of the other half."""
         name = f"{self.prefix}{name}"
         weight: Any = self.weights[f"{name}.weight"]
-        product: Array = x @ weight.T
-        return product + self.weights[f"{name}.bias"] if bias else product
+        offsets: Any = self.weights[f"{name}.bias"] if bias else None
+        return dense(x, weight, offsets, activation, gated=activation is not None)
 
     def __call__(self, batch: Batch) -> Array:
         """The last hidden states, [rows, hidden]."""
@@ -149,8 +150,7 @@ class Layers:
             normed, x = add_layer_norm(
                 mixed, x, shape.hidden, *self._norm(f"{of}.mlp_norm"), shape.eps
             )
-            both = self._linear(normed, f"{of}.mlp.Wi", shape.inner_bias)
-            inner = gated(shape.activation, both)
+            inner = self._linear(normed, f"{of}.mlp.Wi", shape.inner_bias, shape.activation)
             outer = self._linear(inner, f"{of}.mlp.Wo", shape.inner_bias)
             following = f"layers.{layer + 1}.attn_norm"
             if layer + 1 == shape.layers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilewright.models.activations import gated
+from tilewright.models.activations import dense
 from tilewright.models.encoders.rotary import attend, on_device
 from tilewright.models.tables import look_up
 from tilewright.models.weights import Wanted, matrix, table, vector, words
@@ -81,13 +81,14 @@ class Layers:
             of = f"{self.prefix}encoder.layers.{layer}"
             inputs: Any = weights[f"{of}.attn.Wqkv.weight"]
             output: Any = weights[f"{of}.attn.out_proj.weight"]
-            mixed = attend(x @ inputs.T, batch, shape.heads, self.turns) @ output.T
+            mixed = dense(attend(dense(x, inputs), batch, shape.heads, self.turns), output)
             x = add_layer_norm(mixed, x, shape.hidden, *self._norm(f"{of}.norm1"), shape.eps,
                                return_sum=False)  # fmt: skip
             both = weights.joined(f"{of}.mlp.fc12.weight", f"{of}.mlp.fc11.weight")
             outer: Any = weights[f"{of}.mlp.fc2.weight"]
+            inner = dense(x, both, activation="silu", gated=True)
             x = add_layer_norm(
-                gated("silu", x @ both.T) @ outer.T, x, shape.hidden, *self._norm(f"{of}.norm2"),
-                shape.eps, return_sum=False,
+                dense(inner, outer), x, shape.hidden, *self._norm(f"{of}.norm2"), shape.eps,
+                return_sum=False,
             )  # fmt: skip
         return x

@@ -10,7 +10,7 @@ from tilewright.models.onnx import operators, patterns, products, types
 from tilewright.models.onnx.nodes import Graph, Node
 from tilewright.models.onnx.uses import Uses, compacted
 
-#: what a convolution computes where its sums are
+#: what a convolution or layer computes where its sums are
 PLAIN = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "HardSwish": "hardswish"}
 #: inputs of which operators make weights of their own
 WEIGHTS = {"LSTM": (1, 2, 3, 7), "GRU": (1, 2, 3), "RNN": (1, 2, 3), "MatMulNBits": (1, 2, 3, 4)}
@@ -31,6 +31,10 @@ def fuse(graph: Graph) -> None:
             _bend(uses, node)
     patterns.match(uses)
     products.join(uses)
+    compacted(uses)
+    uses = Uses(graph)
+    for layer in products.layers(uses):
+        _bend(uses, layer)
     compacted(uses)
     for node in graph.nodes:
         node.operator = operators.OPERATORS[node.domain, node.op]
@@ -103,7 +107,7 @@ def _clip_bounds(uses: Uses, node: Node) -> tuple[float, float] | None:
 
 
 def _bend(uses: Uses, conv: Node) -> None:
-    """An activation behind a convolution that nothing else reads."""
+    """An activation behind a convolution or layer that nothing else reads."""
     after = uses.alone_after(conv)
     if after is None:
         # x * sigmoid(x)

@@ -1,10 +1,12 @@
-"""Products of one value by several matrices, such as queries, keys and values, as one."""
+"""Products by constant matrices: of one value by several, such as queries, keys and values, as one,
+and each with the row that is added to it."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tilewright.models.onnx.nodes import INT, INTS, Node
+from tilewright.models.onnx.operators.registry import OWN
 from tilewright.models.onnx.uses import Uses
 
 
@@ -20,6 +22,44 @@ def join(uses: Uses) -> None:
         kinds = {(one.shape[0], one.dtype) for one in weights}
         if len(nodes) > 1 and len(kinds) == 1:
             _joined(uses, nodes)
+
+
+def layers(uses: Uses) -> list[Node]:
+    """Makes layers of products by matrices of float16 and float32, with their biases."""
+    made = []
+    for node in list(uses.graph.nodes):
+        if node.domain or node.op not in ("MatMul", "Gemm"):
+            continue
+        weight = uses.constant(node.inputs[1])
+        if weight is None or weight.ndim != 2 or weight.dtype not in (np.float16, np.float32):
+            continue
+        layer = _of_gemm(uses, node) if node.op == "Gemm" else _of_matmul(uses, node)
+        if layer is not None:
+            made.append(layer)
+    return made
+
+
+def _of_matmul(uses: Uses, product: Node) -> Node | None:
+    bias = _bias(uses, product)
+    last, added = (product, []) if bias is None else (bias[0], [bias[1]])
+    if bias is not None:
+        uses.remove(product)
+    return uses.put(last, "Dense", [*product.inputs, *added], {"transB": (INT, 0)}, OWN)
+
+
+def _of_gemm(uses: Uses, gemm: Node) -> Node | None:
+    if gemm.flag("transA") or gemm.number("alpha", 1.0) != 1:
+        return None
+    turned = gemm.flag("transB")
+    weight = uses.graph.constants[gemm.inputs[1]]
+    inputs = gemm.inputs[:2]
+    if gemm.has(2) and gemm.number("beta", 1.0) != 0:
+        row = uses.constant(gemm.inputs[2])
+        results = weight.shape[0 if turned else 1]
+        if row is None or row.shape != (results,) or gemm.number("beta", 1.0) != 1:
+            return None
+        inputs = gemm.inputs
+    return uses.put(gemm, "Dense", inputs, {"transB": (INT, int(turned))}, OWN)
 
 
 def _joined(uses: Uses, nodes: list[Node]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import tilewright as tw
 from tilewright.models.files.errors import ModelError
 from tilewright.models.onnx.nodes import Node
-from tilewright.models.onnx.operators.registry import Run, operator, plain
+from tilewright.models.onnx.operators.registry import OWN, Run, operator, plain
 
 
 def _matmul(a: Any, b: Any) -> Any:
@@ -17,6 +17,25 @@ def _matmul(a: Any, b: Any) -> Any:
 
 
 plain("MatMul", _matmul)
+
+
+@operator("Dense", domain=OWN)
+def _dense(node: Node) -> Run:
+    """A product by a constant matrix with its bias and activation."""
+    turned = node.flag("transB")
+    bent, slope = node.activation
+
+    def run(x: Any, weight: Any, bias: Any = None) -> Any:
+        if x.dtype != weight.dtype:
+            raise ModelError(f"its inputs are {x.dtype} and {weight.dtype}, expected one dtype")
+        rows = weight if turned else weight.T
+        if x.ndim == 0 or x.shape[-1] != rows.shape[1]:
+            raise ModelError(
+                f"its inputs have shapes {x.shape} and {weight.shape}, which do not go together"
+            )
+        return tw.nn.linear(x, rows, bias, activation=bent, negative_slope=slope)
+
+    return run
 
 
 @operator("Gemm")

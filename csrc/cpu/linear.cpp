@@ -1,0 +1,105 @@
+#include "core/ops/linear.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "cpu/backend.hpp"
+#include "cpu/convert.hpp"
+#include "cpu/elements.hpp"
+#include "cpu/kernels/table.hpp"
+#include "cpu/scratch.hpp"
+#include "cpu/thread_pool.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+/// Sums that are kept until they are written, which stay in the cache, and the rows that a product
+/// has at least.
+constexpr Size most_kept = 1 << 19, least_rows = 256;
+
+/// Bias and activation of the sums of a row, in place; with is_gated times its second half.
+void end_row(const LinearRequest& r, const float* bias, float* sums) {
+  const auto n = static_cast<std::size_t>(r.n);
+  const auto products = static_cast<std::size_t>(r.products());
+  if (bias != nullptr) {
+    for (std::size_t i = 0; i < products; ++i) sums[i] += bias[i];
+  }
+  if (r.activation != Activation::none) kernels().activate(r.activation, r.slope, sums, n);
+  if (!r.is_gated) return;
+  for (std::size_t i = 0; i < n; ++i) sums[i] *= sums[n + i];
+}
+
+}  // namespace
+
+void CpuBackend::do_linear(const LinearRequest& r) {
+  const Size products = r.products();
+  const bool is_half = r.dtype == DType::float16;
+  // float32 sums that are not gated are written where the result is.
+  const bool in_place = !is_half && !r.is_gated;
+  const Size rows = std::clamp<Size>(most_kept / products, std::min(least_rows, r.m), r.m);
+  const auto part = [&](const BufferRange& whole, Size row, Size ld) {
+    const std::uint64_t skipped = static_cast<std::uint64_t>(row * ld) * size_of(r.dtype);
+    return BufferRange(whole.allocation, whole.offset + skipped, whole.bytes - skipped);
+  };
+  BufferRange kept;
+  if (!in_place) {
+    kept = memory_->scratch("linear", static_cast<std::uint64_t>(rows * products) * sizeof(float));
+  }
+  const auto biases = static_cast<std::size_t>(r.bias && is_half ? products : 0);
+  OpScratch all(*memory_, "linear", Scratch::rounded(biases));
+  Scratch scratch(all);
+  const float* bias = nullptr;
+  if (r.bias && is_half) {
+    float* const wide = scratch.take(biases);
+    to_float32(data<Half>(r.bias), wide, biases);
+    bias = wide;
+  } else if (r.bias) {
+    bias = data<float>(r.bias);
+  }
+  const Size ld = in_place ? r.ldo : products;
+  for (Size row = 0; row < r.m; row += rows) {
+    const Size count = std::min(rows, r.m - row);
+    const BufferRange c = in_place ? part(r.out, row, r.ldo) : kept;
+    do_gemm({"linear",
+             false,
+             r.trans_weights,
+             count,
+             products,
+             r.k,
+             1,
+             part(r.x, row, r.ldx),
+             r.ldx,
+             r.weights,
+             r.ldw,
+             0,
+             c,
+             ld,
+             0,
+             0,
+             0,
+             1,
+             r.dtype,
+             DType::float32,
+             std::nullopt});
+    if (in_place && bias == nullptr && r.activation == Activation::none) continue;
+    const auto grain = element_grain / static_cast<std::size_t>(products) + 1;
+    parallel_for(static_cast<std::size_t>(count), grain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        float* const sums = data<float>(c) + static_cast<Size>(i) * ld;
+        end_row(r, bias, sums);
+        if (in_place) continue;
+        const Size at = (row + static_cast<Size>(i)) * r.ldo;
+        const auto n = static_cast<std::size_t>(r.n);
+        if (is_half) {
+          from_float32(sums, data<Half>(r.out) + at, n);
+        } else {
+          std::copy_n(sums, n, data<float>(r.out) + at);
+        }
+      }
+    });
+  }
+}
+
+}  // namespace tilewright::cpu
