@@ -86,8 +86,9 @@ def test_bert(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     # What the exporter took apart is one operator, and shapes stay on the host.
     assert ops.count("LayerNormalization") == 5
     assert ops.count("Attended") == 2 and not {"Erf", "Gelu", "Softmax", "MatMul"} & set(ops)
-    # Of each layer queries, keys and values, and three more products, with what follows each.
-    assert ops.count("Dense") == 2 * 4 and ops.count("Split") == 2
+    # Of each layer queries, keys and values, and three more products, with what follows each; the
+    # last is of the pooled word.
+    assert ops.count("Dense") == 2 * 4 + 1 and ops.count("Split") == 2
     shapes = [step.node for step in model._plan.steps if step.node.op == "Concat"]
     assert len(shapes) == 8 and all(node.on_host for node in shapes)
 

@@ -20,7 +20,7 @@ std::size_t power(Size size) { return std::bit_ceil(static_cast<std::size_t>(siz
 /// Work-items for each of so many walks of `steps` reads: those that fill the GPU, if each has a
 /// few to do.
 std::uint32_t lanes_for(Size walks, Size steps, Size units) {
-  constexpr Size enough_items = 1 << 17;
+  constexpr Size enough_items = 1 << 16;
   constexpr std::size_t least = 8;
   const auto enough = static_cast<std::size_t>(filling(enough_items, units));
   const std::size_t most = std::clamp<std::size_t>(power(steps / 4), least, group_size);
@@ -48,10 +48,7 @@ void GpuBackend::multiply_rows(const GemmRequest& r, const Binding& a, const Bin
   const Size few = few_rows ? r.m : r.n, many = (few_rows ? r.n : r.m) - gap;
   const Size each = static_cast<Size>(power(few));
   const bool is_compiled = !device_->limits().compiles_templates;
-  // Enough rows for the GPU are walked by fours.
-  constexpr Size many_rows = 16384;
-  const bool by_fours = !is_compiled && each < most_thin && many + gap >= many_rows;
-  const Size rows = by_fours ? 4 : 2;
+  const Size rows = is_compiled || each == most_thin ? 2 : 4;
   const Size results = gap ? rows / 2 : rows;
   const std::uint32_t lanes = lanes_for((many + results - 1) / results * r.batch_count,
                                         r.k / width_of(r.dtype), device_->limits().planned_units);

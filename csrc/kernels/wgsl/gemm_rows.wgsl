@@ -44,7 +44,10 @@ fn high(x: vec4<u32>) -> vec4<f32> {
 }
 #end
 #let SUMS = FEW * ROWS
+#let TURNS = 4
+#if FEW == 4
 #let TURNS = 2
+#end
 #if LEAN
 #let TURNS = 1
 #let SUM = "f32"
