@@ -357,6 +357,11 @@ class GpuBackend final : public Backend {
   };
   void multiply_rows(std::string_view op, const RowsByVector& request);
   void attention_general(const AttentionRequest& request);
+  /// The same of few queries; false, with nothing done, where it is for others.
+  bool attention_decode(const AttentionRequest& request);
+  /// o of the sums and of the maxima of pieces of its keys.
+  void join_pieces(const AttentionRequest& request, const Binding& sums, const Binding& tops,
+                   const Binding& o, Size pieces, Size rows);
   void attention_rows(const AttentionRequest& request, std::span<const Binding> inputs,
                       const Binding& output);
   /// False, with nothing done, where its scratch finds no room.

@@ -45,6 +45,7 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
     throw Unsupported(text(op, ": ", r.seq_q, " queries and ", r.seq_kv, " keys are more than ",
                            most, "; split the work into several calls"));
   }
+  if (attention_decode(r)) return;
   const Size share = r.heads / r.kv_heads;
   const Size most_rows = share * r.seq_q;
   const bool few = ragged ? most_rows <= few_rows * r.batch : most_rows <= few_rows;
@@ -183,12 +184,16 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
       v["AT_END"] = std::int64_t{options.at_end};
     });
   }
-  if (!cut) return;
+  if (cut) join_pieces(r, sums, tops, o, pieces.number, rows);
+}
+
+void GpuBackend::join_pieces(const AttentionRequest& r, const Binding& sums, const Binding& tops,
+                             const Binding& o, Size pieces, Size rows) {
   const Size n = rows * r.value_dim;
   const struct {
     std::uint32_t n, rows, dim, pieces, zero, heads, seq_q;
     RowPlaces o;
-  } join{u32(n), u32(rows),    u32(r.value_dim), u32(pieces.number),
+  } join{u32(n), u32(rows),    u32(r.value_dim), u32(pieces),
          0,      u32(r.heads), u32(r.seq_q),     RowPlaces(r.o_rows)};
   const std::array<Binding, 3> join_bindings{sums, tops, o};
   run(KernelId::attention_join, 6 + half_bit(r.dtype), join, join_bindings,

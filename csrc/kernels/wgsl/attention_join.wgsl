@@ -1,7 +1,7 @@
-// The pieces of attention_rows.wgsl joined, four work-items an element of o.
+// The pieces of attention_rows.wgsl and others joined, four work-items an element of o.
 // 0 sums by piece, 1 the maximum and the sum of each piece, 2 o.
 // Variables: GROUP, STRIDED (1: rows of o lie by strides, in elements), EMPTY (1: what no key
-// weighs anything in is 0), T.
+// weighs anything in is 0, sums of such pieces are not read, and rows of a sum below 0 stay), T.
 //! T: f32 f16
 //! STRIDED: 0 1
 //! EMPTY: 0 1
@@ -47,8 +47,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let of_piece = tops_and_sums[(piece + ${e * WALKERS}u) * params.rows + row];
       top${e} = of_piece.x;
       sum${e} = of_piece.y;
+#if EMPTY == 0
+      result${e} = sums_of_pieces[(piece + ${e * WALKERS}u) * params.n + i];
+#end
+    }
+#end
+#if EMPTY
+#for e in 0..AT_ONCE
+    if ((bitcast<u32>(sum${e}) & 0x7fffffffu) != 0u) {
       result${e} = sums_of_pieces[(piece + ${e * WALKERS}u) * params.n + i];
     }
+#end
 #end
     var higher = top;
 #for e in 0..AT_ONCE
@@ -84,6 +93,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
 #end
 #if EMPTY
+  if (tops_and_sums[row].y < 0.0) { return; }
   if ((bitcast<u32>(sum) & 0x7fffffffu) == 0u) { sum = 1.0; }
 #end
 #if STRIDED

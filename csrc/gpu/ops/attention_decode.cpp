@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "gpu/backend.hpp"
+#include "gpu/ops/attention.hpp"
+
+// Attention of few queries with options: a kernel that reads each key and value once for all heads
+// that share them, the keys of long sequences piece by piece.
+namespace tilewright::gpu {
+
+namespace {
+
+/// Up to so many queries a sequence go one by one.
+constexpr Size most_queries = 4;
+/// The longest rows of k and v, and how much of k at least makes a piece.
+constexpr Size most_columns = 256;
+constexpr Size least_piece_bytes = 32768;
+/// Groups of work-items that a sequence of the longest may be cut into, of those that fill the GPU.
+constexpr Size times_enough = 4;
+
+Size count(Size size, Size part) { return (size + part - 1) / part; }
+
+bool in_whole(const HeadRows& rows, Size elements) {
+  return ((rows.start | rows.batch | rows.head | rows.seq) & (elements - 1)) == 0;
+}
+
+}  // namespace
+
+bool GpuBackend::attention_decode(const AttentionRequest& r) {
+  constexpr std::string_view op = "attention";
+  const AttentionOptions& options = r.options;
+  const DeviceLimits& limits = device_->limits();
+  const bool ragged = static_cast<bool>(options.q_starts);
+  const bool paged = static_cast<bool>(options.page_table);
+  const Size queries = ragged ? r.seq_q : r.batch * r.seq_q;
+  const Size columns = r.dtype == DType::float16 ? 8 : 4;  // of 16 bytes
+  const Size longest = std::max(r.head_dim, r.value_dim);
+  if (options.mask || queries > most_queries * r.batch || longest > most_columns ||
+      (r.head_dim | r.value_dim) % columns != 0 || (paged && options.pages == 0) ||
+      !in_whole(r.q_rows, 4) || !in_whole(r.k_rows, columns) || !in_whole(r.v_rows, columns)) {
+    return false;
+  }
+  const Size lanes = std::max<Size>(
+      static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(count(longest, columns)))),
+      32 / columns);
+  const Size share = r.heads / r.kv_heads;
+  // What is compiled for Intel's GPUs has not the registers for more.
+  const Size rows_of_group = std::min<Size>(
+      static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(share))),
+      limits.compiles_templates ? 8 : 4);
+  const Size chunks = count(share, rows_of_group);
+  const Size groups = queries * r.kv_heads * chunks;
+  const Size all_rows = (ragged ? 1 : r.batch) * r.heads * r.seq_q;
+
+  const auto sums_bytes = [&](Size number) {
+    return bytes_of(number * all_rows * r.value_dim, DType::float32);
+  };
+  const auto tops_bytes = [&](Size number) {
+    return bytes_of(2 * number * all_rows, DType::float32);
+  };
+  const Size least =
+      std::max<Size>(least_piece_bytes / (r.head_dim * static_cast<Size>(size_of(r.dtype))), 64);
+  const Size seen = std::min(r.seq_kv, options.high - options.low + 1);
+  const Size wanted = times_enough * filling(enough_groups, limits.planned_units) / groups;
+  Size pieces = std::clamp<Size>(wanted, 1, std::max<Size>(seen / least, 1));
+  AllocationRef sums, tops;
+  if (pieces > 1) {
+    const std::uint64_t room = budget()->room();
+    const std::uint64_t each = sums_bytes(1) + tops_bytes(1);
+    if (each * static_cast<std::uint64_t>(pieces) > room) {
+      plans_by_room();
+      pieces = std::max<Size>(static_cast<Size>(room / each), 1);
+    }
+  }
+  if (pieces > 1) {
+    sums = memory_->try_scratch(op, sums_bytes(pieces));
+    if (sums) tops = memory_->try_scratch(op, tops_bytes(pieces));
+    if (!tops) {
+      plans_by_room();
+      pieces = 1;
+    }
+  }
+  const bool cut = pieces > 1;
+
+  const auto bind_rows = [&](const BufferRange& range, const HeadRows& places, Size batch,
+                             Size heads, Size seq, Size dim) {
+    return bind(op, range, bytes_of(extent(places, batch, heads, seq, dim), r.dtype));
+  };
+  const Size q_batch = ragged ? 1 : r.batch;
+  const Size kv_batch = paged ? options.pages : options.kv_starts ? 1 : r.batch;
+  const Size kv_rows = paged ? options.page_size : r.seq_kv;
+  const Binding q = bind_rows(r.q, r.q_rows, q_batch, r.heads, r.seq_q, r.head_dim);
+  const Binding o = bind_rows(r.o, r.o_rows, q_batch, r.heads, r.seq_q, r.value_dim);
+  const auto given = [&](const BufferRange& range) {
+    return range ? bind(op, range, range.bytes) : q;
+  };
+  const Binding sums_of_pieces = cut ? bind(op, sums, sums_bytes(pieces)) : o;
+  std::array<Binding, 8> bindings{
+      q,
+      bind_rows(r.k, r.k_rows, kv_batch, r.kv_heads, kv_rows, r.head_dim),
+      bind_rows(r.v, r.v_rows, kv_batch, r.kv_heads, kv_rows, r.value_dim),
+      sums_of_pieces,
+      given(options.kv_starts ? options.kv_starts : options.kv_lengths),
+      given(options.q_starts),
+      given(options.page_table),
+      q};
+  if (cut) bindings[7] = bind(op, tops, tops_bytes(pieces));
+
+  const std::uint32_t page_size = u32(std::max<Size>(options.page_size, 1));
+  const struct {
+    std::uint32_t share, chunks, kv_heads, heads, batch, queries, seq_q;
+    std::int32_t seq_kv;
+    std::uint32_t head_dim, value_dim;
+    std::int32_t low, high;
+    std::uint32_t pieces;
+    std::int32_t least;
+    std::uint32_t rows, groups, slots, page_size, page_shift, pages;
+    float scale, cap, below_cap;
+    std::uint32_t zero;
+    RowsOfAll places;
+  } params{u32(share),
+           u32(chunks),
+           u32(r.kv_heads),
+           u32(r.heads),
+           u32(r.batch),
+           u32(queries),
+           u32(r.seq_q),
+           static_cast<std::int32_t>(r.seq_kv),
+           u32(r.head_dim),
+           u32(r.value_dim),
+           static_cast<std::int32_t>(options.low),
+           static_cast<std::int32_t>(options.high),
+           u32(pieces),
+           static_cast<std::int32_t>(least),
+           u32(all_rows),
+           u32(groups * pieces),
+           paged ? u32(r.seq_kv / options.page_size) : 0,
+           page_size,
+           std::has_single_bit(page_size) ? static_cast<std::uint32_t>(std::countr_zero(page_size))
+                                          : 32,
+           u32(options.pages),
+           r.scale,
+           options.soft_cap,
+           options.soft_cap == 0 ? 0 : 1 / options.soft_cap,
+           0,
+           RowsOfAll(r)};
+  const std::uint32_t lengths = options.kv_starts ? 2 : options.kv_lengths ? 1 : 0;
+  std::uint32_t variant = u32(lanes * 16 + rows_of_group);
+  const auto add = [&](std::uint32_t value, std::uint32_t values) {
+    variant = variant * values + value;
+  };
+  add(cut, 2);
+  add(half_bit(r.dtype), 2);
+  add(options.soft_cap != 0, 2);
+  add(lengths, 3);
+  add(ragged, 2);
+  add(paged, 2);
+  add(options.at_end, 2);
+  run(KernelId::attention_decode, variant, params, std::span(bindings).first(cut ? 8 : 7),
+      cover(static_cast<std::uint64_t>(groups * pieces), 1), [&](TemplateVariables& v) {
+        v["LANES"] = std::int64_t{lanes};
+        v["ROWS"] = std::int64_t{rows_of_group};
+        v["PIECES"] = std::int64_t{cut};
+        v["T"] = type_name(r.dtype);
+        v["CAP"] = std::int64_t{options.soft_cap != 0};
+        v["LENGTHS"] = std::int64_t{lengths};
+        v["RAGGED"] = std::int64_t{ragged};
+        v["PAGED"] = std::int64_t{paged};
+        v["AT_END"] = std::int64_t{options.at_end};
+      });
+  if (cut) join_pieces(r, sums_of_pieces, bindings[7], o, pieces, all_rows);
+  return true;
+}
+
+}  // namespace tilewright::gpu
