@@ -359,6 +359,8 @@ class GpuBackend final : public Backend {
   void attention_general(const AttentionRequest& request);
   /// The same of few queries; false, with nothing done, where it is for others.
   bool attention_decode(const AttentionRequest& request);
+  /// The same of many.
+  bool attention_many(const AttentionRequest& request);
   /// o of the sums and of the maxima of pieces of its keys.
   void join_pieces(const AttentionRequest& request, const Binding& sums, const Binding& tops,
                    const Binding& o, Size pieces, Size rows);
