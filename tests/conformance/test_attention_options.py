@@ -76,6 +76,28 @@ SEQUENCES = [
     Options((20, 1, 1, 45), (20, 77, 1, 60), layout="paged packed", heads=4, kv_heads=2, dim=32,
             page_size=8, causal=True, at_end=True),
     Options((20, 0, 3), (20, 7, 9), layout="paged packed", value_dim=7, page_size=3, left=4),
+    # Few queries of heads that share keys by 1 to 12, in rows of every width, whole and in pieces.
+    Options((1, 1, 1, 1), (2100, 5, 0, 900), layout="paged packed", heads=8, dim=128, page_size=16,
+            causal=True, at_end=True),
+    Options((1, 1), (1500, 70), layout="paged packed", heads=6, kv_heads=2, dim=96, value_dim=64,
+            page_size=24, causal=True, at_end=True, left=300),
+    Options((2, 0, 5, 1), (800, 9, 1300, 1), layout="paged packed", heads=4, kv_heads=2, dim=64,
+            page_size=16, causal=True, at_end=True, soft_cap=20.0),
+    Options((1, 1, 1), (333, 40, 1700), layout="paged packed", heads=12, kv_heads=1, dim=32,
+            value_dim=24, page_size=8, causal=True, at_end=True),
+    Options((1, 3), (700, 650), layout="packed", heads=4, kv_heads=4, dim=256, right=0, at_end=True),
+    Options((4, 4), (999, 1024), layout="lengths", heads=10, kv_heads=2, dim=40, causal=True,
+            at_end=True, room=1100),
+    Options((3,), (1200,), heads=3, kv_heads=3, dim=248, value_dim=256, left=700, right=90,
+            q_offset=600),
+    # Many, in tiles.
+    Options((300,), (700,), layout="paged packed", heads=8, kv_heads=2, dim=128, page_size=16,
+            causal=True, at_end=True),
+    Options((150, 1, 90), (150, 40, 200), layout="paged packed", heads=12, kv_heads=4, dim=80,
+            page_size=24, causal=True, at_end=True, left=60, soft_cap=10.0),
+    Options((130, 130), (260, 131), layout="paged", heads=2, kv_heads=2, dim=36, value_dim=160,
+            page_size=16, right=3, at_end=True),
+    Options((200, 100), (250, 90), layout="packed", heads=6, kv_heads=1, dim=64, causal=True),
 ]  # fmt: skip
 
 
@@ -314,6 +336,39 @@ def test_rows_in_no_sequence_stay(ws: Workspace, rng: np.random.Generator, dtype
     )  # fmt: skip
     got = ws.read(out)
     assert (got[:3] == 7).all() and (got[11:] == 7).all() and (got[3:11] != 7).all()
+
+
+def test_one_query_in_no_sequence_stays(
+    ws: Workspace, rng: np.random.Generator, dtype: str
+) -> None:
+    """Among few queries over many keys, which may be joined from pieces."""
+    keys, dim = 1500, 32
+    q = normal(rng, (4, 2, dim), dtype)
+    k, v = (normal(rng, (keys, 2, dim), dtype) for _ in range(2))
+    strides = (0, dim, 2 * dim, 1)
+    out = ws.output(np.full(q.shape, 7, dtype))
+    ws.be.attention(
+        (ws.input(q), strides), (ws.input(k), strides), (ws.input(v), strides), (out, strides),
+        2, 2, 4, keys, dim, 0.5, True, 0, 2, dtype, at_end=True,
+        q_starts=ws.input(np.array([1, 2, 3], np.int32)),
+        kv_starts=ws.input(np.array([0, 20, keys], np.int32)),
+    )  # fmt: skip
+    got = ws.read(out)
+    assert (got[[0, 3]] == 7).all() and (got[1:3] != 7).all()
+
+
+@pytest.mark.parametrize("queries", [1, 100])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_values_stay_infinite(
+    ws: Workspace, rng: np.random.Generator, queries: int, value: float, dtype: str
+) -> None:
+    """The last key's too, which tiles reach past."""
+    case = Options((queries,), (333,), heads=4, dim=64, causal=True, at_end=True, layout="lengths")
+    operands = draw(rng, case, dtype)
+    operands.v[0][:, -1] = value
+    got = run(ws, rng, case, operands, dtype)[0]
+    assert (got[:, -1] == value).all()
+    assert np.isfinite(got[:, :-1]).all()
 
 
 def test_options_that_say_nothing_are_the_plain_call(
