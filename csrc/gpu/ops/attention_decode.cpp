@@ -17,11 +17,14 @@ namespace {
 
 /// Up to so many queries a sequence go one by one.
 constexpr Size most_queries = 4;
-/// The longest rows of k and v, and how much of k at least makes a piece.
+/// The longest rows of k and v.
 constexpr Size most_columns = 256;
+/// How much of k makes a piece: so little where there are few groups, and at most so much, since
+/// one sequence may be far longer than the others.
 constexpr Size least_piece_bytes = 32768;
-/// Groups of work-items that a sequence of the longest may be cut into, of those that fill the GPU.
-constexpr Size times_enough = 4;
+constexpr Size most_piece_bytes = 131072;
+/// Groups at most, of those that fill the GPU.
+constexpr Size times_enough = 16;
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
@@ -50,9 +53,11 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
       32 / columns);
   const Size share = r.heads / r.kv_heads;
   // What is compiled for Intel's GPUs has not the registers for more.
-  const Size rows_of_group = std::min<Size>(
-      static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(share))),
-      limits.compiles_templates ? 8 : 4);
+  const bool roomy = limits.compiles_templates;
+  const Size rows_of_group =
+      std::min<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(share))),
+                     roomy ? 4 : 16 / columns);
+  const Size keys_of_walker = !roomy ? 2 : rows_of_group == 1 ? 8 : 4;
   const Size chunks = count(share, rows_of_group);
   const Size groups = queries * r.kv_heads * chunks;
   const Size all_rows = (ragged ? 1 : r.batch) * r.heads * r.seq_q;
@@ -63,11 +68,13 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   const auto tops_bytes = [&](Size number) {
     return bytes_of(2 * number * all_rows, DType::float32);
   };
-  const Size least =
-      std::max<Size>(least_piece_bytes / (r.head_dim * static_cast<Size>(size_of(r.dtype))), 64);
   const Size seen = std::min(r.seq_kv, options.high - options.low + 1);
-  const Size wanted = times_enough * filling(enough_groups, limits.planned_units) / groups;
-  Size pieces = std::clamp<Size>(wanted, 1, std::max<Size>(seen / least, 1));
+  const Size row_bytes = r.head_dim * static_cast<Size>(size_of(r.dtype));
+  const Size enough = filling(enough_groups, limits.planned_units);
+  const Size least = std::clamp<Size>(seen * groups / enough,
+                                      std::max<Size>(least_piece_bytes / row_bytes, 64),
+                                      std::max<Size>(most_piece_bytes / row_bytes, 64));
+  Size pieces = std::clamp<Size>(seen / least, 1, std::max<Size>(times_enough * enough / groups, 1));
   AllocationRef sums, tops;
   if (pieces > 1) {
     const std::uint64_t room = budget()->room();
@@ -165,6 +172,7 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
       cover(static_cast<std::uint64_t>(groups * pieces), 1), [&](TemplateVariables& v) {
         v["LANES"] = std::int64_t{lanes};
         v["ROWS"] = std::int64_t{rows_of_group};
+        v["KEYS"] = std::int64_t{keys_of_walker};
         v["PIECES"] = std::int64_t{cut};
         v["T"] = type_name(r.dtype);
         v["CAP"] = std::int64_t{options.soft_cap != 0};

@@ -8,11 +8,12 @@
 // What a call has not got may be any buffer. Rows are whole vectors of 16 bytes.
 // LANES work-items have a vector each of a row of k and of v, WALKERS of these rows lie beside each
 // other. Every walker has a maximum and a sum of its own, and they are joined in the end.
-// Variables: LANES (a power of two, with 16 bytes each at least a row), ROWS, PIECES, T; CAP, LENGTHS
-// (1: how many keys, 2: where they start), RAGGED (queries lie behind each other), PAGED, AT_END
-// (places are counted from the last key).
+// Variables: LANES (a power of two, with 16 bytes each at least a row), ROWS, KEYS (of a walker at a
+// time), PIECES, T; CAP, LENGTHS (1: how many keys, 2: where they start), RAGGED (queries lie behind
+// each other), PAGED, AT_END (places are counted from the last key).
 //! LANES: 4 8 16 32 64
 //! ROWS: 1 2 4
+//! KEYS: 2
 //! PIECES: 0 1
 //! T: f32 f16
 //! CAP: constant
@@ -20,7 +21,7 @@
 //! RAGGED: constant
 //! PAGED: constant
 //! AT_END: constant
-//! only: T == "f16" and LANES < 64 or T == "f32" and LANES > 4
+//! only: T == "f16" and LANES < 64 and ROWS < 4 or T == "f32" and LANES > 4
 #if T == "f16"
 enable f16;
 #end
@@ -50,14 +51,6 @@ var<immediate> params: Params;
 #let NAN = "0x7fc00000u"
 #end
 #let COLUMNS = FOURS * 4
-// Keys of a walker at a time.
-#if ROWS == 1
-#let KEYS = 8
-#elif ROWS == 8
-#let KEYS = 2
-#else
-#let KEYS = 4
-#end
 #let BLOCK = WALKERS * KEYS
 #let SCORES = BLOCK * ROWS
 // A gap, so that neighbours write to other banks.
@@ -68,6 +61,10 @@ var<immediate> params: Params;
 #let JOINED = ROWS
 #end
 #let OF_ROW = COLUMNS * (LANES + 1)
+#let AT_ONCE = 4
+#if WALKERS < 4
+#let AT_ONCE = 2
+#end
 #let PARTS = LANES * PITCH
 #if JOINED * WALKERS * OF_ROW > PARTS
 #let PARTS = JOINED * WALKERS * OF_ROW
@@ -90,7 +87,6 @@ var<immediate> params: Params;
 var<workgroup> parts: array<f32, ${PARTS}>;
 var<workgroup> scores: array<f32, ${SCORES}>;
 var<workgroup> tops: array<f32, ${WALKERS * ROWS}>;
-var<workgroup> sums: array<f32, ${WALKERS * ROWS}>;
 
 fn lowest() -> f32 { return bitcast<f32>(0xff800000u ^ params.zero); }
 /// e^x for x <= 0; what would be subnormal is 0, NaN stays.
@@ -213,12 +209,40 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
 #end
 
+  // In vectors from here on, but for q and o.
   let column = lane * ${COLUMNS}u;
   let has_k = column < params.head_dim;
   let has_v = column < params.value_dim;
   let base_q = params.q_start + of_batch * params.q_batch + of_seq * params.q_seq;
-  let base_k = params.k_start + kv_head * params.k_head + column;
-  let base_v = params.v_start + kv_head * params.v_head + column;
+  let base_k = (params.k_start + kv_head * params.k_head) / ${COLUMNS}u + lane;
+  let base_v = (params.v_start + kv_head * params.v_head) / ${COLUMNS}u + lane;
+  let k_batch = params.k_batch / ${COLUMNS}u;
+  let v_batch = params.v_batch / ${COLUMNS}u;
+  let k_seq = params.k_seq / ${COLUMNS}u;
+  let v_seq = params.v_seq / ${COLUMNS}u;
+#for u in 0..KEYS
+  var place${u} = vec2<u32>();
+  var next_place${u} = vec2<u32>();
+  var bad${u} = false;
+  var k${u} = vec4<u32>();
+  var v${u} = vec4<u32>();
+#end
+  if (first < end) {
+#for u in 0..KEYS
+    place${u} = place_of(sequence, first_key, u32(min(first + i32(walker) + ${u * WALKERS}, end - 1)));
+#end
+#for u in 0..KEYS
+    next_place${u} = place_of(sequence, first_key,
+                              u32(min(first + i32(walker) + ${BLOCK + u * WALKERS}, end - 1)));
+#end
+#for u in 0..KEYS
+#if PAGED
+    bad${u} = place${u}.x >= params.pages;
+    if (bad${u}) { place${u} = vec2<u32>(); }
+#end
+    if (has_k) { k${u} = k[base_k + place${u}.x * k_batch + place${u}.y * k_seq]; }
+#end
+  }
   // Rows past the last one are as it is, and not stored.
 #for r in 0..ROWS
 #for f in 0..FOURS
@@ -234,38 +258,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var top${r} = lowest();
   var sum${r} = 0.0;
 #end
-#for u in 0..KEYS
-  var place${u} = vec2<u32>();
-  if (first < end) {
-    place${u} = place_of(sequence, first_key, u32(min(first + i32(walker) + ${u * WALKERS}, end - 1)));
-  }
-#end
 
   for (var key0 = first; key0 < end; key0 += ${BLOCK}) {
-#for u in 0..KEYS
-    var k${u} = vec4<u32>();
-    var v${u} = vec4<u32>();
-    var bad${u} = false;
-#if PAGED
-    bad${u} = place${u}.x >= params.pages;
-    if (bad${u}) { place${u} = vec2<u32>(); }
-#end
-#end
-    if (has_k) {
-#for u in 0..KEYS
-      k${u} = k[(base_k + place${u}.x * params.k_batch + place${u}.y * params.k_seq) / ${COLUMNS}u];
-#end
-    }
     if (has_v) {
 #for u in 0..KEYS
-      v${u} = v[(base_v + place${u}.x * params.v_batch + place${u}.y * params.v_seq) / ${COLUMNS}u];
+      v${u} = v[base_v + place${u}.x * v_batch + place${u}.y * v_seq];
 #end
     }
-    // Those of the next keys are there when they are asked for.
-#for u in 0..KEYS
-    place${u} = place_of(sequence, first_key,
-                         u32(min(key0 + i32(walker) + ${BLOCK + u * WALKERS}, end - 1)));
-#end
 #for u in 0..KEYS
     {
       if (bad${u}) { k${u}.x = ${NAN}; }
@@ -284,6 +283,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
     }
+#end
+    // The next keys are on their way while these are weighed.
+#for u in 0..KEYS
+    place${u} = next_place${u};
+#if PAGED
+    bad${u} = place${u}.x >= params.pages;
+    if (bad${u}) { place${u} = vec2<u32>(); }
+#end
+#end
+    if (has_k) {
+#for u in 0..KEYS
+      k${u} = k[base_k + place${u}.x * k_batch + place${u}.y * k_seq];
+#end
+    }
+#for u in 0..KEYS
+    next_place${u} = place_of(sequence, first_key,
+                              u32(min(key0 + i32(walker) + ${2 * BLOCK + u * WALKERS}, end - 1)));
 #end
     workgroupBarrier();
     for (var i = t; i < ${SCORES}u; i += ${GROUP}u) {
@@ -312,15 +328,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     // A maximum that leaves out NaN does no harm: the powers and their sum keep it.
     higher${r} = max(higher${r}, power${r}_${u});
 #end
-    {
+    if (higher${r} != top${r}) {
       let factor = select(power_of(top${r} - higher${r}), 0.0, top${r} == lowest());
       top${r} = higher${r};
       sum${r} *= factor;
 #for f in 0..FOURS
       o${r}_${f} *= factor;
 #end
+    }
+    {
       // There is no maximum to take away while every score is -infinity.
-      let reference = select(higher${r}, 0.0, higher${r} == lowest());
+      let reference = select(top${r}, 0.0, top${r} == lowest());
 #for u in 0..KEYS
       power${r}_${u} = power_of(power${r}_${u} - reference);
       sum${r} += power${r}_${u};
@@ -353,12 +371,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   workgroupBarrier();
 #for r in 0..ROWS
   var higher${r} = lowest();
-  for (var w = 0u; w < ${WALKERS}u; w++) { higher${r} = max(higher${r}, tops[w * ${ROWS}u + ${r}u]); }
+#end
+  for (var w = 0u; w < ${WALKERS}u; w += ${AT_ONCE}u) {
+#for r in 0..ROWS
+#for e in 0..AT_ONCE
+    higher${r} = max(higher${r}, tops[(w + ${e}u) * ${ROWS}u + ${r}u]);
+#end
+#end
+  }
+#for r in 0..ROWS
   {
+    // A walker that has only -infinity has no maximum, but may have a NaN.
     let factor = select(power_of(top${r} - higher${r}), 0.0, top${r} == lowest());
-    // A walker of keys that are -infinity all has no maximum, but may have a NaN.
     sum${r} *= factor;
-    if (lane == 0u) { sums[walker * ${ROWS}u + ${r}u] = sum${r}; }
 #for f in 0..FOURS
     o${r}_${f} *= factor;
 #end
@@ -369,40 +394,46 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   workgroupBarrier();
 #end
 #for j in 0..JOINED
+#let R = r0 * JOINED + j
 #for f in 0..FOURS
 #for e in 0..4
-  parts[(${j * WALKERS}u + walker) * ${OF_ROW}u + ${(f * 4 + e) * (LANES + 1)}u + lane] =
-      o${r0 * JOINED + j}_${f}[${e}u];
+  parts[(${j * WALKERS}u + walker) * ${OF_ROW}u + ${(f * 4 + e) * (LANES + 1)}u + lane] = o${R}_${f}[${e}u];
 #end
 #end
+  // In the gap.
+  if (lane == 0u) { parts[(${j * WALKERS}u + walker) * ${OF_ROW}u + ${LANES}u] = sum${R}; }
 #end
   workgroupBarrier();
+  for (var d = t; d < params.value_dim; d += ${GROUP}u) {
+    let at = d % ${COLUMNS}u * ${LANES + 1}u + d / ${COLUMNS}u;
 #for j in 0..JOINED
-#let R = r0 * JOINED + j
-  if (first_row + ${R}u < params.share) {
-    var sum = 0.0;
-    for (var w = 0u; w < ${WALKERS}u; w++) { sum += sums[w * ${ROWS}u + ${R}u]; }
-#if PIECES
-    let row = piece * params.rows +
-              (of_batch * params.heads + head0 + ${R}u) * params.seq_q + of_seq;
-    if (t == 0u) { tops_and_sums[row] = vec2<f32>(higher${R}, sum); }
-#else
-    let base_o = params.o_start + of_batch * params.o_batch + (head0 + ${R}u) * params.o_head +
-                 of_seq * params.o_seq;
-    // A row that sees nothing is 0.
-    let divisor = select(sum, 1.0, (bitcast<u32>(sum) & 0x7fffffffu) == 0u);
+    var sum_of${j} = 0.0;
+    var result${j} = 0.0;
 #end
-    for (var d = t; d < params.value_dim; d += ${GROUP}u) {
-      let at = ${j * WALKERS * OF_ROW}u + d % ${COLUMNS}u * ${LANES + 1}u + d / ${COLUMNS}u;
-      var result = 0.0;
-      for (var w = 0u; w < ${WALKERS}u; w++) { result += parts[at + w * ${OF_ROW}u]; }
-#if PIECES
-      o[row * params.value_dim + d] = result;
-#else
-      o[base_o + d] = ${T}(result / divisor);
+    for (var w = 0u; w < ${WALKERS}u; w += ${AT_ONCE}u) {
+#for j in 0..JOINED
+#for e in 0..AT_ONCE
+      sum_of${j} += parts[(w + ${j * WALKERS + e}u) * ${OF_ROW}u + ${LANES}u];
+      result${j} += parts[(w + ${j * WALKERS + e}u) * ${OF_ROW}u + at];
+#end
 #end
     }
-  }
+#for j in 0..JOINED
+#let R = r0 * JOINED + j
+    if (first_row + ${R}u < params.share) {
+#if PIECES
+      let row = piece * params.rows +
+                (of_batch * params.heads + head0 + ${R}u) * params.seq_q + of_seq;
+      if (d == 0u) { tops_and_sums[row] = vec2<f32>(higher${R}, sum_of${j}); }
+      o[row * params.value_dim + d] = result${j};
+#else
+      // A row that sees nothing is 0.
+      let divisor = select(sum_of${j}, 1.0, (bitcast<u32>(sum_of${j}) & 0x7fffffffu) == 0u);
+      o[params.o_start + of_batch * params.o_batch + (head0 + ${R}u) * params.o_head +
+        of_seq * params.o_seq + d] = ${T}(result${j} / divisor);
 #end
+    }
+#end
+  }
 #end
 }
