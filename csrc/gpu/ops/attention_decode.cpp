@@ -54,9 +54,8 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   const Size share = r.heads / r.kv_heads;
   // What is compiled for Intel's GPUs has not the registers for more.
   const bool roomy = limits.compiles_templates;
-  const Size rows_of_group =
-      std::min<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(share))),
-                     roomy ? 4 : 16 / columns);
+  const Size rows_of_group = std::min<Size>(
+      static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(share))), roomy ? 4 : 16 / columns);
   const Size keys_of_walker = !roomy ? 2 : rows_of_group == 1 ? 8 : 4;
   const Size chunks = count(share, rows_of_group);
   const Size groups = queries * r.kv_heads * chunks;
@@ -71,10 +70,11 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   const Size seen = std::min(r.seq_kv, options.high - options.low + 1);
   const Size row_bytes = r.head_dim * static_cast<Size>(size_of(r.dtype));
   const Size enough = filling(enough_groups, limits.planned_units);
-  const Size least = std::clamp<Size>(seen * groups / enough,
-                                      std::max<Size>(least_piece_bytes / row_bytes, 64),
-                                      std::max<Size>(most_piece_bytes / row_bytes, 64));
-  Size pieces = std::clamp<Size>(seen / least, 1, std::max<Size>(times_enough * enough / groups, 1));
+  const Size least =
+      std::clamp<Size>(seen * groups / enough, std::max<Size>(least_piece_bytes / row_bytes, 64),
+                       std::max<Size>(most_piece_bytes / row_bytes, 64));
+  Size pieces =
+      std::clamp<Size>(seen / least, 1, std::max<Size>(times_enough * enough / groups, 1));
   AllocationRef sums, tops;
   if (pieces > 1) {
     const std::uint64_t room = budget()->room();
@@ -130,32 +130,32 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
     float scale, cap, below_cap;
     std::uint32_t zero;
     RowsOfAll places;
-  } params{u32(share),
-           u32(chunks),
-           u32(r.kv_heads),
-           u32(r.heads),
-           u32(r.batch),
-           u32(queries),
-           u32(r.seq_q),
-           static_cast<std::int32_t>(r.seq_kv),
-           u32(r.head_dim),
-           u32(r.value_dim),
-           static_cast<std::int32_t>(options.low),
-           static_cast<std::int32_t>(options.high),
-           u32(pieces),
-           static_cast<std::int32_t>(least),
-           u32(all_rows),
-           u32(groups * pieces),
-           paged ? u32(r.seq_kv / options.page_size) : 0,
-           page_size,
-           std::has_single_bit(page_size) ? static_cast<std::uint32_t>(std::countr_zero(page_size))
-                                          : 32,
-           u32(options.pages),
-           r.scale,
-           options.soft_cap,
-           options.soft_cap == 0 ? 0 : 1 / options.soft_cap,
-           0,
-           RowsOfAll(r)};
+  } params{
+      u32(share),
+      u32(chunks),
+      u32(r.kv_heads),
+      u32(r.heads),
+      u32(r.batch),
+      u32(queries),
+      u32(r.seq_q),
+      static_cast<std::int32_t>(r.seq_kv),
+      u32(r.head_dim),
+      u32(r.value_dim),
+      static_cast<std::int32_t>(options.low),
+      static_cast<std::int32_t>(options.high),
+      u32(pieces),
+      static_cast<std::int32_t>(least),
+      u32(all_rows),
+      u32(groups * pieces),
+      paged ? u32(r.seq_kv / options.page_size) : 0,
+      page_size,
+      std::has_single_bit(page_size) ? static_cast<std::uint32_t>(std::countr_zero(page_size)) : 32,
+      u32(options.pages),
+      r.scale,
+      options.soft_cap,
+      options.soft_cap == 0 ? 0 : 1 / options.soft_cap,
+      0,
+      RowsOfAll(r)};
   const std::uint32_t lengths = options.kv_starts ? 2 : options.kv_lengths ? 1 : 0;
   std::uint32_t variant = u32(lanes * 16 + rows_of_group);
   const auto add = [&](std::uint32_t value, std::uint32_t values) {

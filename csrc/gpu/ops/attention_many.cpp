@@ -39,9 +39,9 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
   const bool paged = static_cast<bool>(options.page_table);
   const Size share = r.heads / r.kv_heads;
   const Size most_rows = share * r.seq_q;
-  const Size columns = std::clamp<Size>(
-      static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.value_dim))), 4 * many_nx,
-      most_columns);
+  const Size columns =
+      std::clamp<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.value_dim))),
+                       4 * many_nx, most_columns);
   if (!limits.compiles_templates || options.mask || (paged && options.pages == 0) ||
       (r.head_dim | r.value_dim) % 4 != 0 || !all_in_fours(r) ||
       most_rows < least_rows * (ragged ? r.batch : 1)) {
@@ -58,8 +58,7 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
   };
   // The larger one where its groups fill the GPU.
   const Size work = ragged ? count(most_rows, many_tiles[0].rows()) : tiles_of(many_tiles[0]);
-  const bool large =
-      can_run(many_tiles[0]) && work * matrices * slices >= limits.planned_units;
+  const bool large = can_run(many_tiles[0]) && work * matrices * slices >= limits.planned_units;
   const ManyTile& tile = many_tiles[large ? 0 : 1];
   if (!can_run(tile)) return false;
   const Size tiles = tiles_of(tile);
@@ -95,26 +94,26 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
     float scale, cap, below_cap;
     std::uint32_t zero;
     RowsOfAll places;
-  } params{u32(share),
-           u32(r.kv_heads),
-           u32(r.batch),
-           0,
-           static_cast<std::int32_t>(r.seq_q),
-           static_cast<std::int32_t>(r.seq_kv),
-           u32(r.head_dim),
-           u32(r.value_dim),
-           static_cast<std::int32_t>(options.low),
-           static_cast<std::int32_t>(options.high),
-           paged ? u32(r.seq_kv / options.page_size) : 0,
-           page_size,
-           std::has_single_bit(page_size) ? static_cast<std::uint32_t>(std::countr_zero(page_size))
-                                          : 32,
-           u32(options.pages),
-           r.scale,
-           options.soft_cap,
-           options.soft_cap == 0 ? 0 : 1 / options.soft_cap,
-           0,
-           RowsOfAll(r)};
+  } params{
+      u32(share),
+      u32(r.kv_heads),
+      u32(r.batch),
+      0,
+      static_cast<std::int32_t>(r.seq_q),
+      static_cast<std::int32_t>(r.seq_kv),
+      u32(r.head_dim),
+      u32(r.value_dim),
+      static_cast<std::int32_t>(options.low),
+      static_cast<std::int32_t>(options.high),
+      paged ? u32(r.seq_kv / options.page_size) : 0,
+      page_size,
+      std::has_single_bit(page_size) ? static_cast<std::uint32_t>(std::countr_zero(page_size)) : 32,
+      u32(options.pages),
+      r.scale,
+      options.soft_cap,
+      options.soft_cap == 0 ? 0 : 1 / options.soft_cap,
+      0,
+      RowsOfAll(r)};
   const std::uint32_t lengths = options.kv_starts ? 2 : options.kv_lengths ? 1 : 0;
   std::uint32_t variant = u32(columns) * 2 + (large ? 1 : 0);
   const auto add = [&](std::uint32_t value, std::uint32_t values) {

@@ -1,16 +1,16 @@
 // attention of few queries over many keys: up to ROWS heads of one query that share a kv head, and
 // one piece of the keys that it sees, a workgroup, so that each key and value is read once for all.
-// Pieces are joined by attention_join.wgsl; one without keys has the sum 0 and writes nothing else,
-// and queries that are in no sequence have the sum -1.
+// Pieces are joined by attention_join.wgsl; one without keys has the sum 0 and writes nothing
+// else, and queries that are in no sequence have the sum -1.
 // 0 q, 1 k, 2 v, 3 o, rows by strides in elements, or with PIECES the sums over each piece's keys
 // not yet divided, piece by piece in float32; 4 the keys of each sequence or where they start, 5
-// where the queries of each start; 6 the page table; 7 with PIECES: the maximum and the sum of each.
-// What a call has not got may be any buffer. Rows are whole vectors of 16 bytes.
+// where the queries of each start; 6 the page table; 7 with PIECES: the maximum and the sum of
+// each. What a call has not got may be any buffer. Rows are whole vectors of 16 bytes.
 // LANES work-items have a vector each of a row of k and of v, WALKERS of these rows lie beside each
 // other. Every walker has a maximum and a sum of its own, and they are joined in the end.
-// Variables: LANES (a power of two, with 16 bytes each at least a row), ROWS, KEYS (of a walker at a
-// time), PIECES, T; CAP, LENGTHS (1: how many keys, 2: where they start), RAGGED (queries lie behind
-// each other), PAGED, AT_END (places are counted from the last key).
+// Variables: LANES (a power of two, with 16 bytes each at least a row), ROWS, KEYS (of a walker at
+// a time), PIECES, T; CAP, LENGTHS (1: how many keys, 2: where they start), RAGGED (queries lie
+// behind each other), PAGED, AT_END (places are counted from the last key).
 //! LANES: 4 8 16 32 64
 //! ROWS: 1 2 4
 //! KEYS: 2
@@ -229,7 +229,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
   if (first < end) {
 #for u in 0..KEYS
-    place${u} = place_of(sequence, first_key, u32(min(first + i32(walker) + ${u * WALKERS}, end - 1)));
+    place${u} = place_of(sequence, first_key,
+                         u32(min(first + i32(walker) + ${u * WALKERS}, end - 1)));
 #end
 #for u in 0..KEYS
     next_place${u} = place_of(sequence, first_key,
@@ -250,7 +251,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var o${r}_${f} = vec4<f32>();
 #end
   if (has_k) {
-    let at = base_q + (kv_head * params.share + min(first_row + ${r}u, params.share - 1u)) * params.q_head;
+    let row = kv_head * params.share + min(first_row + ${r}u, params.share - 1u);
+    let at = base_q + row * params.q_head;
 #for f in 0..FOURS
     q${r}_${f} = vec4<f32>(q[(at + column) / 4u + ${f}u]) * params.scale;
 #end
@@ -397,7 +399,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #let R = r0 * JOINED + j
 #for f in 0..FOURS
 #for e in 0..4
-  parts[(${j * WALKERS}u + walker) * ${OF_ROW}u + ${(f * 4 + e) * (LANES + 1)}u + lane] = o${R}_${f}[${e}u];
+  parts[(${j * WALKERS}u + walker) * ${OF_ROW}u + ${(f * 4 + e) * (LANES + 1)}u + lane] =
+      o${R}_${f}[${e}u];
 #end
 #end
   // In the gap.

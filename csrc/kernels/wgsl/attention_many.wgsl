@@ -1,11 +1,11 @@
 // attention of many queries with any of its options but a mask: attention.wgsl's tiles over
 // attention_general.wgsl's rows, which are those of all heads that share a kv head, of each query
 // behind each other. Tiles of keys that no row of a workgroup sees are left out.
-// 0 q, 1 k, 2 v, 3 o, rows of whole vec4 by strides in elements; 4 the keys of each sequence or where
-// they start, 5 where the queries of each start; 6 the page table. What a call has not got may be any
-// buffer.
-// Variables: NX, NY, TQ, TK, STEP, KEYS, COLUMNS, T as of attention.wgsl; CAP, LENGTHS, RAGGED, PAGED,
-// AT_END as of attention_general.wgsl.
+// 0 q, 1 k, 2 v, 3 o, rows of whole vec4 by strides in elements; 4 the keys of each sequence or
+// where they start, 5 where the queries of each start; 6 the page table. What a call has not got
+// may be any buffer.
+// Variables: NX, NY, TQ, TK, STEP, KEYS, COLUMNS, T as of attention.wgsl; CAP, LENGTHS, RAGGED,
+// PAGED, AT_END as of attention_general.wgsl.
 #if T == "f16"
 enable f16;
 #end
@@ -201,7 +201,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var next_v${i} = vec4<f32>();
 #end
   var next_place = vec2<u32>();
-  if (t < ${BK}u && first < end) { next_place = place_of(sequence, first_key, u32(min(first + i32(t), end - 1))); }
+  if (t < ${BK}u && first < end) {
+    next_place = place_of(sequence, first_key, u32(min(first + i32(t), end - 1)));
+  }
 
   for (var key0 = first; key0 < end; key0 += ${BK}) {
 #for g in 0..FOURS
