@@ -56,7 +56,6 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   const bool roomy = limits.compiles_templates;
   const Size rows_of_group = std::min<Size>(
       static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(share))), roomy ? 4 : 16 / columns);
-  const Size keys_of_walker = !roomy ? 2 : rows_of_group == 1 ? 8 : 4;
   const Size chunks = count(share, rows_of_group);
   const Size groups = queries * r.kv_heads * chunks;
   const Size all_rows = (ragged ? 1 : r.batch) * r.heads * r.seq_q;
@@ -75,6 +74,12 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
                        std::max<Size>(most_piece_bytes / row_bytes, 64));
   Size pieces =
       std::clamp<Size>(seen / least, 1, std::max<Size>(times_enough * enough / groups, 1));
+  // Short code where there is little to do, more reads under way where there is much.
+  const bool shortly = count(seen, pieces) * row_bytes <= 2 * least_piece_bytes;
+  const Size keys_of_walker = !roomy || (shortly && rows_of_group > 1) ? 2 : 4;
+  const Size most_groups = limits.max_groups;
+  if (r.kv_heads * chunks > most_groups || queries > most_groups) return false;
+  pieces = std::min(pieces, most_groups);
   AllocationRef sums, tops;
   if (pieces > 1) {
     const std::uint64_t room = budget()->room();
@@ -120,33 +125,28 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
 
   const std::uint32_t page_size = u32(std::max<Size>(options.page_size, 1));
   const struct {
-    std::uint32_t share, chunks, kv_heads, heads, batch, queries, seq_q;
+    std::uint32_t share, kv_heads, heads, batch, seq_q;
     std::int32_t seq_kv;
     std::uint32_t head_dim, value_dim;
-    std::int32_t low, high;
-    std::uint32_t pieces;
-    std::int32_t least;
-    std::uint32_t rows, groups, slots, page_size, page_shift, pages;
+    std::int32_t low, high, pieces, least;
+    std::uint32_t rows, slots, page_size, page_shift, pages;
     float scale, cap, below_cap;
     std::uint32_t zero;
     RowsOfAll places;
   } params{
       u32(share),
-      u32(chunks),
       u32(r.kv_heads),
       u32(r.heads),
       u32(r.batch),
-      u32(queries),
       u32(r.seq_q),
       static_cast<std::int32_t>(r.seq_kv),
       u32(r.head_dim),
       u32(r.value_dim),
       static_cast<std::int32_t>(options.low),
       static_cast<std::int32_t>(options.high),
-      u32(pieces),
+      static_cast<std::int32_t>(pieces),
       static_cast<std::int32_t>(least),
       u32(all_rows),
-      u32(groups * pieces),
       paged ? u32(r.seq_kv / options.page_size) : 0,
       page_size,
       std::has_single_bit(page_size) ? static_cast<std::uint32_t>(std::countr_zero(page_size)) : 32,
@@ -157,7 +157,7 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
       0,
       RowsOfAll(r)};
   const std::uint32_t lengths = options.kv_starts ? 2 : options.kv_lengths ? 1 : 0;
-  std::uint32_t variant = u32(lanes * 16 + rows_of_group);
+  std::uint32_t variant = u32((lanes * 8 + rows_of_group) * 2 + keys_of_walker / 4);
   const auto add = [&](std::uint32_t value, std::uint32_t values) {
     variant = variant * values + value;
   };
@@ -168,8 +168,9 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   add(ragged, 2);
   add(paged, 2);
   add(options.at_end, 2);
-  run(KernelId::attention_decode, variant, params, std::span(bindings).first(cut ? 8 : 7),
-      cover(static_cast<std::uint64_t>(groups * pieces), 1), [&](TemplateVariables& v) {
+  const std::array<std::uint32_t, 3> grid{u32(r.kv_heads * chunks), u32(queries), u32(pieces)};
+  run(KernelId::attention_decode, variant, params, std::span(bindings).first(cut ? 8 : 7), grid,
+      [&](TemplateVariables& v) {
         v["LANES"] = std::int64_t{lanes};
         v["ROWS"] = std::int64_t{rows_of_group};
         v["KEYS"] = std::int64_t{keys_of_walker};
