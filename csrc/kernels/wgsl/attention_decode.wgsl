@@ -302,8 +302,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 #for l in 0..4
       var part${l} = parts[${l}u * ${PITCH}u + i];
 #end
+#if LANES > 16
+      for (var l = 4u; l < ${LANES}u; l += 4u) {
+#for e in 0..4
+        part${e} += parts[(l + ${e}u) * ${PITCH}u + i];
+#end
+      }
+#else
 #for l in 4..LANES
       part${l % 4} += parts[${l * PITCH}u + i];
+#end
 #end
       var score = ((part0 + part1) + (part2 + part3)) * params.scale;
 #if CAP
