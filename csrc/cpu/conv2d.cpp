@@ -22,6 +22,8 @@ constexpr Size most_floats = Size{1} << 22;
 constexpr double parallel_threshold = 1 << 18;
 /// Filters that one run computes before its results leave the first-level cache.
 constexpr Size run_filters = 8;
+/// The same where they go to the target at once and all meet the same inputs.
+constexpr Size direct_run_filters = 32;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
@@ -234,9 +236,11 @@ class Runner {
     product.high = c_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity();
     float* const results = stores_directly_ ? nullptr : scratch.take(run_filters * positions);
 
+    const bool is_single = stores_directly_ && phases_.size() == 1 && phases_[0].taps.size() == 1;
+    const Size run = is_single ? direct_run_filters : run_filters;
     const Size last = std::min(c_.filters, (part + 1) * part_filters_);
-    for (Size filter = part * part_filters_; filter < last; filter += run_filters) {
-      product.filters = static_cast<std::size_t>(std::min(run_filters, last - filter));
+    for (Size filter = part * part_filters_; filter < last; filter += run) {
+      product.filters = static_cast<std::size_t>(std::min(run, last - filter));
       product.weights = c_.weights + group * c_.group_stride + filter * c_.filter_stride;
       product.start = c_.start != nullptr ? c_.start + group * c_.filters + filter : nullptr;
       T* const planes_of_target = target + filter * target_plane;

@@ -55,6 +55,11 @@ CONVS = [
     Conv((3, 48, 9, 10), (96, 16, 2, 3), stride=(1, 3), pad=(2, 0), groups=3),
     Conv((2, 80, 7, 7), (16, 80, 1, 1), stride=(2, 2)),
     Conv((6, 16, 52, 52), (128, 16, 3, 3), pad=(1, 1)),
+    # Single taps: one or two positions beyond whole vectors, odd numbers of filters and channels.
+    Conv((2, 520, 7, 7), (37, 520, 1, 1)),
+    Conv((1, 33, 10, 5), (12, 33, 1, 1)),
+    Conv((1, 24, 13, 13), (71, 24, 1, 1)),
+    Conv((1, 70, 15, 15), (46, 35, 1, 1), groups=2),
     # Gradients of filters as products of what is laid out: odd sizes, strides, and many positions.
     Conv((3, 17, 39, 37), (33, 17, 3, 2), stride=(2, 1), pad=(1, 2), dilation=(1, 2)),
     Conv((2, 3, 67, 65), (40, 3, 7, 7), stride=(2, 2), pad=(3, 3)),

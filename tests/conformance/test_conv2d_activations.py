@@ -20,6 +20,7 @@ CONVS = {
     "few outputs": (Conv((1, 64, 4, 3), (3, 64, 3, 3), pad=(1, 1)), "conv2d_forward"),
     "tiles": (Conv((2, 5, 11, 13), (33, 5, 3, 2), stride=(2, 1)), "conv2d_forward"),
     "one by one": (Conv((1, 17, 9, 11), (12, 17, 1, 1)), "conv2d_forward"),
+    "places beyond vectors": (Conv((1, 33, 7, 7), (11, 33, 1, 1)), "conv2d_forward"),
     "depthwise": (Conv((2, 17, 9, 9), (17, 1, 3, 3), pad=(1, 1), groups=17), "conv2d_forward"),
     "taps": (Conv((2, 32, 13, 11), (24, 32, 3, 2), stride=(2, 1), pad=(1, 2)), "conv2d_taps"),
     "taps of groups": (Conv((1, 48, 6, 6), (96, 16, 2, 3), groups=3), "conv2d_taps"),

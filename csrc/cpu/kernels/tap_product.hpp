@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cpu/kernels/linear_table.hpp"
+#include "cpu/kernels/rows.hpp"
 #include "cpu/kernels/simd.hpp"
 
 namespace tilewright::cpu::TILEWRIGHT_ISA {
@@ -40,11 +41,28 @@ struct StoreSums {
   }
 };
 
+/// Weights of up to eight filters, a stride in bytes apart, by two addresses and two strides: with
+/// more the compiler moves addresses through vector registers.
+struct WeightRows {
+  std::size_t stride, three;
+
+  explicit WeightRows(std::size_t floats)
+      : stride(floats * sizeof(float)), three(3 * floats * sizeof(float)) {
+    asm("" : "+r"(three));
+  }
+  template <std::size_t row>
+  __attribute__((always_inline)) float at(const char* first, const char* fifth) const {
+    const char* const four = row < 4 ? first : fifth;
+    constexpr std::size_t left = row % 4;
+    return *reinterpret_cast<const float*>(left == 3 ? four + three : four + left * stride);
+  }
+};
+
 /// One tap has a loop of its own: the loop over taps takes registers and time from a short tile.
 /// The sums go to finish(p, sums, filter, position), which must be inlined: they are in registers.
 template <std::size_t filters, std::size_t vectors, bool one_tap, class Finish>
-static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_t position,
-                             Finish finish) {
+__attribute__((noinline)) static void tap_product_tile(const TapProduct& p, std::size_t filter,
+                                                       std::size_t position, Finish finish) {
   const float* const weights = p.weights + filter * p.filter_stride;
   Floats sums[filters][vectors];
 #pragma GCC unroll 8
@@ -53,26 +71,56 @@ static void tap_product_tile(const TapProduct& p, std::size_t filter, std::size_
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < vectors; ++v) sums[f][v] = splat(start);
   }
+  const WeightRows rows(p.filter_stride);
   const auto add = [&](const float* input, const float* weight) __attribute__((always_inline)) {
     Floats inputs[vectors];
     for (std::size_t v = 0; v < vectors; ++v) inputs[v] = load(input + v * lanes);
-    for (std::size_t f = 0; f < filters; ++f) {
-      const Floats w = splat(weight[f * p.filter_stride]);
-      for (std::size_t v = 0; v < vectors; ++v) sums[f][v] += w * inputs[v];
-    }
+    const char* const first = reinterpret_cast<const char*>(weight);
+    const char* fifth = first + 4 * rows.stride;
+    if constexpr (filters > 4) asm("" : "+r"(fifth));
+    const auto row = [&]<std::size_t f>() __attribute__((always_inline)) {
+      if constexpr (f < filters) {
+        const Floats w = splat(rows.at<f>(first, fifth));
+        for (std::size_t v = 0; v < vectors; ++v) sums[f][v] += w * inputs[v];
+      }
+    };
+    row.template operator()<0>();
+    row.template operator()<1>();
+    row.template operator()<2>();
+    row.template operator()<3>();
+    row.template operator()<4>();
+    row.template operator()<5>();
+    row.template operator()<6>();
+    row.template operator()<7>();
   };
   const float* input = p.input + position + (one_tap ? p.taps[0].input : 0);
   const float* weight = weights + (one_tap ? p.taps[0].weight : 0);
-  const Tap* const end = p.taps + p.tap_count;
-  for (std::size_t c = 0; c < p.channels; ++c) {
-    if constexpr (one_tap) {
-      add(input, weight);
-    } else {
-      for (const Tap* tap = p.taps; tap != end; ++tap)
-        add(input + tap->input, weight + tap->weight);
+  const std::size_t channels = p.channels, input_stride = p.input_stride;
+  const std::size_t weight_stride = p.weight_stride;
+  if constexpr (one_tap) {
+    // Weights come from far away: those of the next filters are asked for meanwhile, once.
+    constexpr std::size_t line = 16;
+    for (std::size_t c = 0; c < channels;) {
+      if (position == 0) {
+        for (std::size_t f = filters; f < 2 * filters; ++f) {
+          __builtin_prefetch(weight + f * p.filter_stride);
+        }
+      }
+      const std::size_t stop = c + line < channels ? c + line : channels;
+      for (; c < stop; ++c) {
+        add(input, weight);
+        input += input_stride;
+        weight += weight_stride;
+      }
     }
-    input += p.input_stride;
-    weight += p.weight_stride;
+  } else {
+    const Tap* const taps = p.taps;
+    const Tap* const end = taps + p.tap_count;
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (const Tap* tap = taps; tap != end; ++tap) add(input + tap->input, weight + tap->weight);
+      input += input_stride;
+      weight += weight_stride;
+    }
   }
   finish(p, sums, filter, position);
 }
@@ -104,8 +152,46 @@ static void tap_product_filters(const TapProduct& p, std::size_t filter, Finish 
   }
 }
 
+/// A step of vectors of positions for all filters from `filter` on.
+template <std::size_t vectors, bool one_tap, class Finish>
+static void tap_product_step(const TapProduct& p, std::size_t position, Finish finish) {
+  std::size_t filter = 0;
+  for (; filter + tile_filters <= p.filters; filter += tile_filters) {
+    tap_product_tile<tile_filters, vectors, one_tap>(p, filter, position, finish);
+  }
+  if (tile_filters > 4 && filter + 4 <= p.filters) {
+    tap_product_tile<4, vectors, one_tap>(p, filter, position, finish);
+    filter += 4;
+  }
+  if (filter + 2 <= p.filters) {
+    tap_product_tile<2, vectors, one_tap>(p, filter, position, finish);
+    filter += 2;
+  }
+  if (filter < p.filters) tap_product_tile<1, vectors, one_tap>(p, filter, position, finish);
+}
+
 template <bool one_tap, class Finish>
 static void tap_product_all(const TapProduct& p, Finish finish) {
+  if (one_tap && p.filters > tile_filters && p.positions != 4 * lanes) {
+    // Inputs of some positions stay in the first-level cache for all filters.
+    constexpr std::size_t most = tile_vectors(tile_filters);
+    const std::size_t whole = p.positions / lanes;
+    for (std::size_t position = 0; position < p.positions;) {
+      const std::size_t left = (p.positions - position + lanes - 1) / lanes;
+      std::size_t vectors = left == most + 1 ? (most + 1) / 2 : (left < most ? left : most);
+      if (vectors > whole) vectors = whole;
+      const std::size_t last = p.positions - vectors * lanes;
+      if (position > last) position = last;
+      if (vectors == 3)
+        tap_product_step<3, one_tap>(p, position, finish);
+      else if (vectors == 2)
+        tap_product_step<2, one_tap>(p, position, finish);
+      else
+        tap_product_step<1, one_tap>(p, position, finish);
+      position += vectors * lanes;
+    }
+    return;
+  }
   std::size_t filter = 0;
   if (tile_filters == 8 && p.positions == 4 * lanes) {
     for (; filter + 6 <= p.filters; filter += 6) tap_product_filters<6, one_tap>(p, filter, finish);
@@ -124,8 +210,66 @@ static void tap_product_all(const TapProduct& p, Finish finish) {
   if (filter < p.filters) tap_product_filters<1, one_tap>(p, filter, finish);
 }
 
+/// Few positions that fill no vector, of one tap with weights side by side: sums along these.
+static void tap_product_columns(const TapProduct& p, std::size_t first) {
+  constexpr std::size_t most_channels = 512, most_filters = 32, together = 4;
+  float column[most_channels], totals[most_filters];
+  for (std::size_t position = first; position < p.positions; ++position) {
+    const float* const input = p.input + p.taps[0].input + position;
+    for (std::size_t filter = 0; filter < p.filters; filter += most_filters) {
+      const std::size_t left = p.filters - filter;
+      const std::size_t filters = left < most_filters ? left : most_filters;
+      for (std::size_t f = 0; f < filters; ++f) {
+        totals[f] = p.start != nullptr ? p.start[filter + f] : 0;
+      }
+      for (std::size_t c = 0; c < p.channels; c += most_channels) {
+        const std::size_t rest = p.channels - c;
+        const std::size_t channels = rest < most_channels ? rest : most_channels;
+        const std::size_t whole = channels / lanes * lanes;
+        for (std::size_t i = 0; i < channels; ++i) column[i] = input[(c + i) * p.input_stride];
+        const float* const weights = p.weights + p.taps[0].weight + filter * p.filter_stride + c;
+        for (std::size_t f = 0; f < filters; f += together) {
+          const float* rows[together];
+          for (std::size_t i = 0; i < together; ++i) {
+            rows[i] = weights + (f + i < filters ? f + i : f) * p.filter_stride;
+          }
+          Floats sums[together] = {};
+          for (std::size_t i = 0; i < whole; i += lanes) {
+            const Floats inputs = load(column + i);
+#pragma GCC unroll 4
+            for (std::size_t r = 0; r < together; ++r) sums[r] += load(rows[r] + i) * inputs;
+          }
+          for (std::size_t r = 0; r < together && f + r < filters; ++r) {
+            float total = sum_of_lanes(sums[r]);
+            for (std::size_t i = whole; i < channels; ++i) total += rows[r][i] * column[i];
+            totals[f + r] += total;
+          }
+        }
+      }
+      for (std::size_t f = 0; f < filters; ++f) {
+        float total = totals[f];
+        if (p.is_clamped) {
+          total = total < p.low ? p.low : total;
+          total = total > p.high ? p.high : total;
+        }
+        p.output[(filter + f) * p.output_stride + position] = total;
+      }
+    }
+  }
+}
+
 static void tap_product(const TapProduct& p) {
-  p.tap_count == 1 ? tap_product_all<true>(p, StoreSums{}) : tap_product_all<false>(p, StoreSums{});
+  if (p.tap_count != 1) return tap_product_all<false>(p, StoreSums{});
+  // A vector for one or two positions takes longer than these alone.
+  const std::size_t rest = p.positions % lanes;
+  if (rest == 0 || rest > 2 || p.weight_stride != 1 || p.kept != nullptr ||
+      p.filters < tile_filters || p.channels < 2 * lanes) {
+    return tap_product_all<true>(p, StoreSums{});
+  }
+  TapProduct whole = p;
+  whole.positions -= rest;
+  tap_product_all<true>(whole, StoreSums{});
+  tap_product_columns(p, whole.positions);
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA
