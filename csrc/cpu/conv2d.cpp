@@ -24,6 +24,8 @@ constexpr double parallel_threshold = 1 << 18;
 constexpr Size run_filters = 8;
 /// The same where they go to the target at once and all meet the same inputs.
 constexpr Size direct_run_filters = 32;
+/// Positions of a grid that is not worth a cut where there are filters to share.
+constexpr Size few_positions = 256;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
@@ -171,8 +173,14 @@ class Runner {
     return axis.target_step == 1 && axis.begin == axis.target_origin &&
            axis.size() == axis.target_size;
   }
+  /// Whether threads better share the filters than a grid of few positions, whose parts would fill
+  /// vectors less and each read all weights.
+  static bool shares_filters(const Correlation<T>& c) {
+    return c.rows.size() * c.columns.size() <= few_positions &&
+           c.filters >= 2 * run_filters * static_cast<Size>(thread_count());
+  }
   static ConvBlock cut(Correlation<T>& c) {
-    const Size threads = is_small(c) ? 1 : static_cast<Size>(thread_count());
+    const Size threads = is_small(c) || shares_filters(c) ? 1 : static_cast<Size>(thread_count());
     const Size tasks = threads == 1 ? 1 : ceil_div(2 * threads, c.batch * c.groups);
     const ConvBlock block = block_size(c.rows, c.columns, c.channels, tasks);
     if (reads_directly(c, block)) return block;

@@ -139,6 +139,24 @@ void multiply_direct(const GemmRequest& r) {
                  });
 }
 
+void store(const float* sums, float beta, float* c, Size n);
+
+/// A row by a matrix whose columns lie side by side, which OpenBLAS would pack first.
+void multiply_row(const GemmRequest& r) {
+  const auto grain = static_cast<std::size_t>(parallel_threshold / 8 / r.k + 1);
+  parallel_for(static_cast<std::size_t>(r.n), grain, [&](std::size_t begin, std::size_t end) {
+    constexpr std::size_t step = 256;
+    float sums[step];
+    for (std::size_t j = begin; j < end; j += step) {
+      const std::size_t count = std::min(step, end - j);
+      row_kernels<float>().dot_rows(data<float>(r.b) + static_cast<Size>(j) * r.ldb, count,
+                                    static_cast<std::size_t>(r.ldb), data<float>(r.a),
+                                    static_cast<std::size_t>(r.k), r.alpha, sums);
+      store(sums, r.beta, data<float>(r.c) + j, static_cast<Size>(count));
+    }
+  });
+}
+
 /// Float64 straight from the buffers.
 void multiply_float64(GemmRequest r) {
   // Of a single row it says nothing.
@@ -331,6 +349,7 @@ void CpuBackend::do_gemm(const GemmRequest& r) {
   if (std::max({r.lda, r.ldb, r.ldc}) > blas_max) {
     return multiply_converted<float, float>(r, *memory_, widen);
   }
+  if (r.m == 1 && r.batch_count == 1 && !r.trans_a && r.trans_b) return multiply_row(r);
   multiply_direct(r);
 }
 
