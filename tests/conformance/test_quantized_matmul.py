@@ -98,6 +98,17 @@ def test_large_by_vector(ws: Workspace, rng: np.random.Generator, format: str) -
     check(ws, format, normal(rng, (1, k), "float32"), blocks.draw(rng, format, n, k), n)
 
 
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("m", [2, 4, 7, 16, 33, 70])
+@pytest.mark.parametrize("format", FORMATS)
+def test_large_by_rows(
+    ws: Workspace, rng: np.random.Generator, format: str, m: int, dtype: str
+) -> None:
+    """Of each tile, with k in pieces."""
+    n, k = 259, 9 * 256
+    check(ws, format, normal(rng, (m, k), dtype), blocks.draw(rng, format, n, k), n, m % 2, m % 3)
+
+
 @pytest.mark.parametrize("m", [1, 2, 9])
 @pytest.mark.parametrize("format", FORMATS)
 def test_each_column_meets_its_weight(ws: Workspace, format: str, m: int) -> None:

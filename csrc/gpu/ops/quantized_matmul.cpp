@@ -1,7 +1,8 @@
 #include "core/ops/quantized_matmul.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <array>
+#include <limits>
 
 #include "gpu/backend.hpp"
 #include "gpu/ops/quantized.hpp"
@@ -12,22 +13,65 @@ namespace {
 
 /// Rows of x that are multiplied while weights are read, not by tiles.
 constexpr Size few = 8;
-constexpr Size few_at_once = 4;
 constexpr std::uint32_t by_vector_group = 128;
-constexpr Size tile = 64;
 
-/// Work-items for each block of rows, four a group: as many as fill the GPU, if each has two to do.
-std::uint32_t lanes_for(Size blocks, Size groups, Size units) {
-  constexpr Size enough_items = 1 << 17;
-  const auto power = [](Size size) {
-    return std::clamp<std::size_t>(std::bit_ceil(static_cast<std::size_t>(size)), 8,
-                                   by_vector_group);
-  };
-  const auto enough = static_cast<std::size_t>(filling(enough_items, units));
-  std::size_t lanes = power(groups / 2);
-  const std::size_t most = power(groups * 2);
-  while (lanes < most && static_cast<std::size_t>(blocks) * lanes < enough) lanes *= 2;
-  return static_cast<std::uint32_t>(lanes);
+Size count(Size size, Size part) { return (size + part - 1) / part; }
+
+/// How few rows are multiplied: `vectors` of x at a time by `own` rows of weights a work-item.
+struct FewPlan {
+  Size vectors, row_lanes, own, span;
+
+  Size rows() const { return row_lanes * own; }
+};
+
+FewPlan few_plan(Size m, bool is_compiled) {
+  // What is compiled for Intel's GPUs takes fewer, for their registers.
+  if (is_compiled) return {m == 1 ? 1 : 2, 4, 2, 32};
+  if (m == 1) return {1, 4, 4, 64};
+  if (m == 2) return {2, 4, 4, 32};
+  return m <= 4 ? FewPlan{4, 8, 2, 32} : FewPlan{8, 8, 2, 16};
+}
+
+struct Tile {
+  Size bm, bn, tm, tn;
+  Size resident;  ///< workgroups that a processor of the GPU runs at a time
+};
+
+Tile tile_of(Size m, bool is_compiled) {
+  if (is_compiled) return {32, 64, 4, 8, 4};
+  if (m <= 16) return {16, 128, 4, 8, 6};
+  if (m <= 32 || (m > 64 && m <= 96)) return {32, 128, 8, 8, 6};
+  return {64, 128, 8, 8, 4};
+}
+
+/// Pieces of k that take the least time: whole waves of workgroups, of which the last takes less
+/// where fewer share a processor, and the sums of what they leave.
+Size pieces_of(const Tile& tile, Size tiles, Size groups, std::uint64_t bytes, Size units) {
+  constexpr Size least_groups = 8;
+  constexpr double products_per_microsecond = 160e3, bytes_per_microsecond = 3e6, join = 3.5;
+  const Size fill = tile.resident * units;
+  const double step = static_cast<double>(tile.resident * tile.bm * tile.bn * quant_group) /
+                      products_per_microsecond;
+  Size best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (Size pieces = 1; pieces <= std::max<Size>(groups / least_groups, 1); ++pieces) {
+    const Size all = tiles * pieces;
+    if (pieces > 1 && all > 2 * fill) break;
+    const double left = static_cast<double>(count(all % fill, units));
+    const double last = left == 0 ? 0 : 0.1 + 0.9 * left / static_cast<double>(tile.resident);
+    double time = (static_cast<double>(all / fill) + last) * step *
+                  static_cast<double>(count(groups, pieces));
+    if (pieces > 1) {
+      time += join + 2 * static_cast<double>(bytes) * static_cast<double>(pieces) /
+                         (bytes_per_microsecond * static_cast<double>(units) /
+                          static_cast<double>(measured_units));
+    }
+    if (time < least) {
+      least = time;
+      best = pieces;
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -40,36 +84,77 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
       bind_planes(r.packed, r.format, r.n * groups,
                   [&](const BufferRange& plane) { return bind(op, plane, plane.bytes); });
   bindings.push_back(bind(op, r.x, r.x.bytes));
-  bindings.push_back(bind(op, r.y, r.y.bytes));
+  const Binding y = bind(op, r.y, r.y.bytes);
+  bindings.push_back(y);
   const std::uint32_t variant = static_cast<std::uint32_t>(r.format) * 2 + half_bit(r.dtype);
   const Size ldx = r.m == 1 ? r.k : r.ldx, ldy = r.m == 1 ? r.n : r.ldy;
-  if (r.m > few || ldx % 4 != 0) {
-    const Size across = (r.n + tile - 1) / tile;
-    const struct {
-      std::uint32_t m, n, groups, x_stride, y_stride, across, zero;
-    } params{u32(r.m), u32(r.n), u32(groups), u32(ldx), u32(ldy), u32(across), 0};
-    return run(KernelId::quantized_tiles, variant, params, bindings,
-               cover(static_cast<std::uint64_t>((r.m + tile - 1) / tile * across), 1),
-               [&](TemplateVariables& v) { set_quantized(v, r.dtype, r.format); });
-  }
+  const Size units = device_->limits().planned_units;
   const bool is_compiled = !device_->limits().compiles_templates;
-  // What is compiled for Intel's GPUs takes half as many, for their registers.
-  const Size vectors = r.m == 1 ? 1 : few_at_once / (is_compiled ? 2 : 1);
-  const Size rows = (vectors == 1 ? 4 : 2) / (is_compiled ? 2 : 1);
-  const Size blocks = (r.n + rows - 1) / rows * ((r.m + vectors - 1) / vectors);
-  const std::uint32_t lanes = lanes_for(blocks, groups, device_->limits().planned_units);
+  if (r.m <= few && ldx % 4 == 0) {
+    const FewPlan plan = few_plan(r.m, is_compiled);
+    const struct {
+      std::uint32_t m, n, groups, x_stride, y_stride;
+    } params{u32(r.m), u32(r.n), u32(groups), u32(ldx / 4), u32(ldy)};
+    return run(
+        KernelId::quantized_matmul, variant * 16 + static_cast<std::uint32_t>(plan.vectors), params,
+        bindings,
+        cover(static_cast<std::uint64_t>(count(r.n, plan.rows()) * count(r.m, plan.vectors)), 1),
+        [&](TemplateVariables& v) {
+          set_quantized(v, r.dtype, r.format);
+          v["GROUP"] = std::int64_t{by_vector_group};
+          v["VECTORS"] = std::int64_t{plan.vectors};
+          v["ROW_LANES"] = std::int64_t{plan.row_lanes};
+          v["OWN"] = std::int64_t{plan.own};
+          v["SPAN"] = std::int64_t{plan.span};
+        });
+  }
+  const Tile tile = tile_of(r.m, is_compiled);
+  const Size across = count(r.n, tile.bn), tiles = across * count(r.m, tile.bm);
+  const std::uint64_t bytes = bytes_of(r.m * r.n, DType::float32);
+  Size pieces = affordable(pieces_of(tile, tiles, groups, bytes, units), bytes);
+  const Size piece = count(groups, pieces);
+  pieces = count(groups, piece);
+  AllocationRef scratch;
+  if (pieces > 1) scratch = memory_->try_scratch(op, bytes * static_cast<std::uint64_t>(pieces));
+  if (!scratch) pieces = 1;
+  const DType target = scratch ? DType::float32 : r.dtype;
+  if (scratch) bindings.back() = bind(op, scratch, bytes * static_cast<std::uint64_t>(pieces));
+  const Binding products = bindings.back();
+  const bool vectors = ldx % 4 == 0;
   const struct {
-    std::uint32_t m, n, groups, x_stride, y_stride;
-  } params{u32(r.m), u32(r.n), u32(groups), u32(ldx / 4), u32(ldy)};
-  run(KernelId::quantized_matmul, (variant * 2 + (vectors == 1 ? 0 : 1)) * 256 + lanes, params,
-      bindings, cover(static_cast<std::uint64_t>(blocks), by_vector_group / lanes),
+    std::uint32_t m, n, groups, x_stride, y_stride, across, tiles, piece, piece_stride;
+  } params{u32(r.m),
+           u32(r.n),
+           u32(groups),
+           u32(ldx),
+           u32(scratch ? r.n : ldy),
+           u32(across),
+           u32(tiles),
+           u32(scratch ? piece : groups),
+           u32(r.m * r.n)};
+  run(KernelId::quantized_tiles,
+      ((variant * 2 + half_bit(target)) * 2 + (vectors ? 1 : 0)) * 128 +
+          static_cast<std::uint32_t>(tile.bm),
+      params, bindings, cover(static_cast<std::uint64_t>(tiles * pieces), 1),
       [&](TemplateVariables& v) {
         set_quantized(v, r.dtype, r.format);
-        v["GROUP"] = std::int64_t{by_vector_group};
-        v["LANES"] = std::int64_t{lanes};
+        v["TC"] = type_name(target);
         v["VECTORS"] = std::int64_t{vectors};
-        v["ROWS"] = std::int64_t{rows};
-        v["TWICE"] = std::int64_t{!is_compiled};
+        v["BM"] = std::int64_t{tile.bm};
+        v["BN"] = std::int64_t{tile.bn};
+        v["TM"] = std::int64_t{tile.tm};
+        v["TN"] = std::int64_t{tile.tn};
+      });
+  if (!scratch) return;
+  const struct {
+    std::uint32_t batches, m, n, ldc, stride_c, pieces;
+    float alpha, beta;
+  } joined{1, u32(r.m), u32(r.n), u32(ldy), 0, u32(pieces), 1.0f, 0.0f};
+  const std::array<Binding, 2> ends{products, y};
+  run(KernelId::gemm_join, half_bit(r.dtype), joined, ends,
+      cover(static_cast<std::uint64_t>(r.m * r.n), group_size), [&](TemplateVariables& v) {
+        set_common(v, r.dtype);
+        v["TC"] = type_name(r.dtype);
       });
 }
 

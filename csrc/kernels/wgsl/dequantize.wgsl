@@ -6,6 +6,7 @@
 //! GROUP: 256
 #include "floats.wgsl"
 #include "range.wgsl"
+#let WHOLE = 0
 #include "quantized_planes.wgsl"
 
 struct Params { vectors: u32 }

@@ -1,7 +1,7 @@
 // Planes of quantised weights, which tilewright/quantized.hpp lays out, from binding 0 on; NEXT is the
 // binding behind them. q of a group's elements is read as its vector j of four, 0 to 7.
 // HALVES is 1 where each half of a group has a scale of its own.
-// Variables: FORMAT.
+// Variables: FORMAT, WHOLE (1: the words of a group are read at once).
 #let LOW = 4
 #let HIGH = 0
 #let BIAS = 0
@@ -54,9 +54,20 @@
 #let PLACE = 3
 #end
 #let NEXT = 1
-@group(0) @binding(0) var<storage, read> low_plane: array<u32>;
+#let LOWS = "u32"
+#let HIGHS = "u32"
+#if WHOLE
+#let LOWS = "vec4<u32>"
+#if LOW == 2
+#let LOWS = "vec2<u32>"
+#end
+#if HIGH == 2
+#let HIGHS = "vec2<u32>"
+#end
+#end
+@group(0) @binding(0) var<storage, read> low_plane: array<${LOWS}>;
 #if HIGH > 0
-@group(0) @binding(${NEXT}) var<storage, read> high_plane: array<u32>;
+@group(0) @binding(${NEXT}) var<storage, read> high_plane: array<${HIGHS}>;
 #let NEXT = NEXT + 1
 #end
 @group(0) @binding(${NEXT}) var<storage, read> scale_plane: array<u32>;
@@ -138,6 +149,7 @@ fn scaled_numbers_of(places: u32) -> vec4<f32> {
 }
 const unscaled = vec4<f32>(1.0, 0.00390625, 1.0, 0.00390625);
 
+#if !WHOLE
 /// The words that vector j of a group is in.
 fn low_word(g: u32, j: u32) -> u32 {
 #if LOW == 8
@@ -157,6 +169,7 @@ fn high_word(g: u32, j: u32) -> u32 {
   return 0u;
 #end
 }
+#end
 /// q of vector j, a byte each, of its words; above it there may be other bits where PLACE is less
 /// than a byte.
 fn places_of(low: u32, high: u32, j: u32) -> u32 {
@@ -190,6 +203,7 @@ fn bytes_of(low: u32, high: u32, j: u32) -> u32 {
 #end
 }
 
+#if !WHOLE
 /// The values of vector j of a group.
 fn values_of(g: u32, j: u32) -> vec4<f32> {
   let q = numbers_of(bytes_of(low_word(g, j), high_word(g, j), j));
@@ -202,3 +216,4 @@ fn values_of(g: u32, j: u32) -> vec4<f32> {
   return q * scale.x;
 #end
 }
+#end

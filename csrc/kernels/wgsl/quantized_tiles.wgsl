@@ -1,73 +1,209 @@
-// y = x * weights^T, by tiles of 64 x 64: of a tile each work-item has 4 x 4. The values of a group of
-// each of its rows of weights are in workgroup memory, with as much of x.
+// y = x * weights^T for many rows of x: one BM x BN tile of y a workgroup, TM x TN of it a work-item.
+// The values of a group of each row of weights lie in workgroup memory, k by k, with as much of x;
+// the next ones are read from memory while these are used. k may be cut in `pieces`: the product of
+// each is a matrix of its own in y.
 // Bindings: the planes of quantized_planes.wgsl, then x and y.
-// Variables: GROUP (256), T, FORMAT.
+// Variables: BM, BN (a multiple of the work-items), TM (4 or 8), TN; T, TC (f32 or f16); VECTORS (1: rows of
+// x are whole vec4); FORMAT.
+//! BM: 32
+//! BN: 64
+//! TM: 4
+//! TN: 8
 //! T: f32 f16
+//! TC: f32 f16
+//! VECTORS: 0 1
 //! FORMAT: q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k mxfp4
-//! GROUP: 256
-#include "floats.wgsl"
+//! ignored: GROUP
+//! only: TC == T or TC == "f32"
+#let HALF = 0
+#if T == "f16" || TC == "f16"
+enable f16;
+#let HALF = 1
+#end
+#let WHOLE = 1
 #include "quantized_planes.wgsl"
-#let TILE = 64
-#let PITCH = 65
+#let NX = BN / TN
+#let NY = BM / TM
+#let THREADS = NX * NY
+#let LANES_X = 4
+#if NY < 8
+#let LANES_X = 32 / NY
+#end
+#let LANES_Y = 32 / LANES_X
+#let ACROSS = BM / 4
+#let MOST = 8
+#if BM < 32
+#let MOST = ACROSS
+#end
+#let ROWS = BN / THREADS
+#let LOADS = 8 * BM / THREADS
 
-struct Params { m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32, across: u32, zero: u32 }
+struct Params {
+  m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32, across: u32, tiles: u32, piece: u32, piece_stride: u32,
+}
 var<immediate> params: Params;
-@group(0) @binding(${NEXT}) var<storage, read> x: array<${T}>;
-@group(0) @binding(${NEXT + 1}) var<storage, read_write> y: array<${T}>;
-var<workgroup> x_tile: array<f32, ${32 * PITCH}>;
-var<workgroup> w_tile: array<f32, ${32 * PITCH}>;
+#if VECTORS
+#let ITEM = "vec4<f32>"
+#if T == "f16"
+#let ITEM = "vec4<f16>"
+#end
+#else
+#let ITEM = T
+#end
+@group(0) @binding(${NEXT}) var<storage, read> x: array<${ITEM}>;
+@group(0) @binding(${NEXT + 1}) var<storage, read_write> y: array<${TC}>;
+var<workgroup> x_tile: array<vec4<f32>, ${32 * ACROSS}>;
+var<workgroup> w_tile: array<vec4<f32>, ${8 * BN}>;
 
-@compute @workgroup_size(${GROUP})
+fn four(at: u32) -> vec4<f32> {
+#if VECTORS
+  return vec4<f32>(x[at / 4u]);
+#else
+  return vec4<f32>(f32(x[at]), f32(x[at + 1u]), f32(x[at + 2u]), f32(x[at + 3u]));
+#end
+}
+
+@compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  let tile = group.x + group.y * groups.x;
-  let top = tile / params.across * ${TILE}u;
-  let left = tile % params.across * ${TILE}u;
-  let column = local % 16u;
-  let row = local / 16u;
-#for i in 0..4
-  var sum${i} = vec4<f32>();
+  let part = group.x + group.y * groups.x;
+  let tile = part % params.tiles;
+  let start = part / params.tiles * params.piece;
+  if (start >= params.groups) { return; }
+  let end = min(start + params.piece, params.groups);
+  let top = tile / params.across * ${BM}u;
+  let left = tile % params.across * ${BN}u;
+  let tx = (local & 1u) | ((local / ${LANES_Y}u) & ${NX - 2}u);
+  let ty = ((local / 2u) & ${LANES_Y - 1}u) | ((local / ${NX}u) & ${NY - LANES_Y}u);
+#for i in 0..TM
+#for j in 0..TN
+  var c${i}_${j} = 0.0;
 #end
-  for (var g = 0u; g < params.groups; g += 1u) {
-    // No compiler may take these loops apart, and the registers that would take.
-    for (var i = local; i < ${32 * TILE}u + params.zero; i += ${GROUP}u) {
-      let at = top + i / 32u;
-      var value = 0.0;
-      if (at < params.m) { value = f32(x[at * params.x_stride + g * 32u + i % 32u]); }
-      x_tile[i % 32u * ${PITCH}u + i / 32u] = value;
-    }
-    for (var i = local; i < ${8 * TILE}u + params.zero; i += ${GROUP}u) {
-      let at = left + i / 8u;
-      var values = vec4<f32>();
-      if (at < params.n) { values = values_of(at * params.groups + g, i % 8u); }
-      let to = i % 8u * ${4 * PITCH}u + i / 8u;
+#end
+#for r in 0..ROWS
+  let row${r} = min(left + local + ${r * THREADS}u, params.n - 1u) * params.groups;
+#end
+  let deep = local % 8u;
+#for i in 0..LOADS
+  let line${i} = local / 8u + ${i * THREADS / 8}u;
+  let origin${i} = min(top + line${i}, params.m - 1u) * params.x_stride + deep * 4u;
+  var next${i} = four(origin${i} + start * 32u);
+#end
+#for r in 0..ROWS
+#if LOW == 8
+  var low0_${r} = low_plane[2u * (row${r} + start)];
+  var low1_${r} = low_plane[2u * (row${r} + start) + 1u];
+#else
+  var low0_${r} = low_plane[row${r} + start];
+#end
+#if HIGH > 0
+  var high_${r} = high_plane[row${r} + start];
+#end
+  var scale0_${r} = scale_of(row${r} + start, 0u);
+#if HALVES
+  var scale1_${r} = scale_of(row${r} + start, 1u);
+#end
+#end
+  for (var g = start; g < end; g += 1u) {
+#for i in 0..LOADS
+    {
+      let into = deep * ${4 * ACROSS}u + ((line${i} / 4u) ^ (deep % ${MOST}u));
 #for e in 0..4
-      w_tile[to + ${e * PITCH}u] = values[${e}u];
+      x_tile[into + ${e * ACROSS}u][line${i} % 4u] = next${i}[${e}];
+#end
+    }
+#end
+#for r in 0..ROWS
+    {
+      let into = (local + ${r * THREADS}u) / 4u;
+#for j in 0..8
+#let H = j / 4
+#if LOW == 8
+      let l${j} = low${H}_${r}[${j % 4}];
+#elif LOW == 4
+      let l${j} = low0_${r}[${j % 4}];
+#else
+      let l${j} = low0_${r}[${H}];
+#end
+#if HIGH == 2
+      let h${j} = high_${r}[${H}];
+#elif HIGH == 1
+      let h${j} = high_${r};
+#else
+      let h${j} = 0u;
+#end
+#let S = 0
+#if HALVES
+#let S = H
+#end
+      let q${j} = scaled_numbers_of(places_of(l${j}, h${j}, ${j}u)) * unscaled;
+#if FORMAT == "mxfp4"
+      let w${j} = (q${j} * scale${S}_${r}.x) * scale${S}_${r}.y;
+#elif MINIMA
+      let w${j} = fma(q${j}, vec4<f32>(scale${S}_${r}.x), vec4<f32>(scale${S}_${r}.y));
+#else
+      let w${j} = q${j} * scale${S}_${r}.x;
+#end
+#for e in 0..4
+      w_tile[into + ${(4 * j + e) * BN / 4}u][local % 4u] = w${j}[${e}];
+#end
+#end
+    }
+#end
+    workgroupBarrier();
+    let after = min(g + 1u, end - 1u);
+#for i in 0..LOADS
+    next${i} = four(origin${i} + after * 32u);
+#end
+#for r in 0..ROWS
+#if LOW == 8
+    low0_${r} = low_plane[2u * (row${r} + after)];
+    low1_${r} = low_plane[2u * (row${r} + after) + 1u];
+#else
+    low0_${r} = low_plane[row${r} + after];
+#end
+#if HIGH > 0
+    high_${r} = high_plane[row${r} + after];
+#end
+    scale0_${r} = scale_of(row${r} + after, 0u);
+#if HALVES
+    scale1_${r} = scale_of(row${r} + after, 1u);
+#end
+#end
+    for (var j = 0u; j < 8u; j += 1u) {
+      let at_x = j * ${4 * ACROSS}u + (ty ^ (j % ${MOST}u));
+      let other_x = j * ${4 * ACROSS}u + ((ty + ${NY}u) ^ (j % ${MOST}u));
+      let at_w = j * ${BN}u + tx;
+#for e in 0..4
+      {
+        let x0 = x_tile[at_x + ${e * ACROSS}u];
+#if TM == 8
+        let x1 = x_tile[other_x + ${e * ACROSS}u];
+#end
+#for b in 0..TN/4
+        let w${b} = w_tile[at_w + ${e * BN / 4 + b * NX}u];
+#end
+#for b in 0..TN
+#for n in 0..TM
+#let a = n + b % 2 * (TM - 1 - 2 * n)
+        c${a}_${b} = fma(x${a / 4}[${a % 4}], w${b / 4}[${b % 4}], c${a}_${b});
+#end
+#end
+      }
 #end
     }
     workgroupBarrier();
-    // A group's own sums, which round less than those of all groups so far.
-#for i in 0..4
-    var part${i} = vec4<f32>();
-#end
-    for (var k = 0u; k < ${32 * PITCH}u; k += ${PITCH}u) {
-      let w = vec4<f32>(w_tile[k + column], w_tile[k + column + 16u], w_tile[k + column + 32u],
-                        w_tile[k + column + 48u]);
-#for i in 0..4
-      part${i} = fma(vec4<f32>(x_tile[k + row + ${16 * i}u]), w, part${i});
+  }
+  let base = part / params.tiles * params.piece_stride;
+#for a in 0..TM
+  {
+    let row = top + ${a / 4 * NY * 4 + a % 4}u + ty * 4u;
+    if (row < params.m) {
+#for b in 0..TN
+      let column${b} = left + ${b / 4 * NX * 4 + b % 4}u + tx * 4u;
+      if (column${b} < params.n) { y[base + row * params.y_stride + column${b}] = ${TC}(c${a}_${b}); }
 #end
     }
-#for i in 0..4
-    sum${i} += part${i};
-#end
-    workgroupBarrier();
   }
-#for i in 0..4
-#for e in 0..4
-  if (top + row + ${16 * i}u < params.m && left + column + ${16 * e}u < params.n) {
-    y[(top + row + ${16 * i}u) * params.y_stride + left + column + ${16 * e}u] =
-        ${T}(sum${i}[${e}u]);
-  }
-#end
 #end
 }
