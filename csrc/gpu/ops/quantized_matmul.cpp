@@ -13,7 +13,7 @@ namespace {
 
 /// Rows of x that are multiplied while weights are read, not by tiles.
 constexpr Size few = 8;
-constexpr std::uint32_t by_vector_group = 128;
+constexpr std::uint32_t few_group = 128;
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
@@ -26,8 +26,7 @@ struct FewPlan {
 
 FewPlan few_plan(Size m, bool is_compiled) {
   // What is compiled for Intel's GPUs takes fewer, for their registers.
-  if (is_compiled) return {m == 1 ? 1 : 2, 4, 2, 32};
-  if (m == 1) return {1, 4, 4, 64};
+  if (is_compiled) return {2, 4, 2, 32};
   if (m == 2) return {2, 4, 4, 32};
   return m <= 4 ? FewPlan{4, 8, 2, 32} : FewPlan{8, 8, 2, 16};
 }
@@ -38,7 +37,7 @@ struct Tile {
 };
 
 Tile tile_of(Size m, bool is_compiled) {
-  if (is_compiled) return {32, 64, 4, 8, 4};
+  if (is_compiled) return {16, 64, 4, 4, 4};
   if (m <= 16) return {16, 128, 4, 8, 6};
   if (m <= 32 || (m > 64 && m <= 96)) return {32, 128, 8, 8, 6};
   return {64, 128, 8, 8, 4};
@@ -90,18 +89,35 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
   const Size ldx = r.m == 1 ? r.k : r.ldx, ldy = r.m == 1 ? r.n : r.ldy;
   const Size units = device_->limits().planned_units;
   const bool is_compiled = !device_->limits().compiles_templates;
+  if (r.m == 1) {
+    constexpr Size row_lanes = 4;
+    const Size own = is_compiled ? 1 : 4;
+    const std::uint32_t group = groups >= 64 && !is_compiled ? 256 : 128;
+    const struct {
+      std::uint32_t n, groups;
+    } params{u32(r.n), u32(groups)};
+    return run(KernelId::quantized_matmul, variant * 512 + group, params, bindings,
+               cover(static_cast<std::uint64_t>(count(r.n, row_lanes * own)), 1),
+               [&](TemplateVariables& v) {
+                 set_quantized(v, r.dtype, r.format);
+                 v["GROUP"] = std::int64_t{group};
+                 v["ROW_LANES"] = std::int64_t{row_lanes};
+                 v["OWN"] = std::int64_t{own};
+                 v["TWICE"] = std::int64_t{!is_compiled};
+               });
+  }
   if (r.m <= few && ldx % 4 == 0) {
     const FewPlan plan = few_plan(r.m, is_compiled);
     const struct {
       std::uint32_t m, n, groups, x_stride, y_stride;
     } params{u32(r.m), u32(r.n), u32(groups), u32(ldx / 4), u32(ldy)};
     return run(
-        KernelId::quantized_matmul, variant * 16 + static_cast<std::uint32_t>(plan.vectors), params,
+        KernelId::quantized_few, variant * 16 + static_cast<std::uint32_t>(plan.vectors), params,
         bindings,
         cover(static_cast<std::uint64_t>(count(r.n, plan.rows()) * count(r.m, plan.vectors)), 1),
         [&](TemplateVariables& v) {
           set_quantized(v, r.dtype, r.format);
-          v["GROUP"] = std::int64_t{by_vector_group};
+          v["GROUP"] = std::int64_t{few_group};
           v["VECTORS"] = std::int64_t{plan.vectors};
           v["ROW_LANES"] = std::int64_t{plan.row_lanes};
           v["OWN"] = std::int64_t{plan.own};

@@ -5,10 +5,10 @@
 // Bindings: the planes of quantized_planes.wgsl, then x and y.
 // Variables: BM, BN (a multiple of the work-items), TM (4 or 8), TN; T, TC (f32 or f16); VECTORS (1: rows of
 // x are whole vec4); FORMAT.
-//! BM: 32
+//! BM: 16
 //! BN: 64
 //! TM: 4
-//! TN: 8
+//! TN: 4
 //! T: f32 f16
 //! TC: f32 f16
 //! VECTORS: 0 1
