@@ -330,6 +330,9 @@ class GpuBackend final : public Backend {
                         const Binding& c);
   void multiply(const GemmRequest& request, std::optional<std::size_t> tile, Size pieces,
                 const GemmOperand& a, const GemmOperand& b, const Binding& c, const GemmEnd* end);
+  /// C of the products of pieces of k, tight matrices of float32 one behind the other.
+  void join_products(const GemmRequest& request, Size pieces, const Binding& products,
+                     const Binding& c, const GemmEnd* end);
   void multiply_tiles(const GemmRequest& request, std::size_t tile, const GemmOperand& a,
                       const GemmOperand& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,

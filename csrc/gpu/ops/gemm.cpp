@@ -396,6 +396,11 @@ void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
   }
   const Binding products = bind(r.op, scratch, scratch_bytes);
   multiply_into({products, DType::float32, r.n, r.m * r.n, 1.0f, 0.0f, pieces, piece});
+  join_products(r, pieces, products, c, end);
+}
+
+void GpuBackend::join_products(const GemmRequest& r, Size pieces, const Binding& products,
+                               const Binding& c, const GemmEnd* end) {
   const GemmEnd last = end ? *end : GemmEnd{products, false, Activation::none, 0, 0};
   const struct {
     std::uint32_t batches, m, n, gap, ldc, stride_c, pieces;

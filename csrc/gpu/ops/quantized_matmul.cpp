@@ -162,16 +162,14 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
         v["TN"] = std::int64_t{tile.tn};
       });
   if (!scratch) return;
-  const struct {
-    std::uint32_t batches, m, n, ldc, stride_c, pieces;
-    float alpha, beta;
-  } joined{1, u32(r.m), u32(r.n), u32(ldy), 0, u32(pieces), 1.0f, 0.0f};
-  const std::array<Binding, 2> ends{products, y};
-  run(KernelId::gemm_join, half_bit(r.dtype), joined, ends,
-      cover(static_cast<std::uint64_t>(r.m * r.n), group_size), [&](TemplateVariables& v) {
-        set_common(v, r.dtype);
-        v["TC"] = type_name(r.dtype);
-      });
+  GemmRequest joined{};
+  joined.m = r.m;
+  joined.n = r.n;
+  joined.alpha = 1;
+  joined.ldc = ldy;
+  joined.batch_count = 1;
+  joined.output_dtype = r.dtype;
+  join_products(joined, pieces, products, y, nullptr);
 }
 
 }  // namespace tilewright::gpu
