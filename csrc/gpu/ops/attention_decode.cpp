@@ -77,9 +77,6 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   // Short code where there is little to do, more reads under way where there is much.
   const bool shortly = count(seen, pieces) * row_bytes <= 2 * least_piece_bytes;
   const Size keys_of_walker = !roomy || (shortly && rows_of_group > 1) ? 2 : 4;
-  const Size most_groups = limits.max_groups;
-  if (r.kv_heads * chunks > most_groups || queries > most_groups) return false;
-  pieces = std::min(pieces, most_groups);
   AllocationRef sums, tops;
   if (pieces > 1) {
     const std::uint64_t room = budget()->room();
@@ -125,28 +122,33 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
 
   const std::uint32_t page_size = u32(std::max<Size>(options.page_size, 1));
   const struct {
-    std::uint32_t share, kv_heads, heads, batch, seq_q;
+    std::uint32_t share, chunks, kv_heads, heads, batch, queries, seq_q;
     std::int32_t seq_kv;
     std::uint32_t head_dim, value_dim;
-    std::int32_t low, high, pieces, least;
-    std::uint32_t rows, slots, page_size, page_shift, pages;
+    std::int32_t low, high;
+    std::uint32_t pieces;
+    std::int32_t least;
+    std::uint32_t rows, groups, slots, page_size, page_shift, pages;
     float scale, cap, below_cap;
     std::uint32_t zero;
     RowsOfAll places;
   } params{
       u32(share),
+      u32(chunks),
       u32(r.kv_heads),
       u32(r.heads),
       u32(r.batch),
+      u32(queries),
       u32(r.seq_q),
       static_cast<std::int32_t>(r.seq_kv),
       u32(r.head_dim),
       u32(r.value_dim),
       static_cast<std::int32_t>(options.low),
       static_cast<std::int32_t>(options.high),
-      static_cast<std::int32_t>(pieces),
+      u32(pieces),
       static_cast<std::int32_t>(least),
       u32(all_rows),
+      u32(groups * pieces),
       paged ? u32(r.seq_kv / options.page_size) : 0,
       page_size,
       std::has_single_bit(page_size) ? static_cast<std::uint32_t>(std::countr_zero(page_size)) : 32,
@@ -168,9 +170,8 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   add(ragged, 2);
   add(paged, 2);
   add(options.at_end, 2);
-  const std::array<std::uint32_t, 3> grid{u32(r.kv_heads * chunks), u32(queries), u32(pieces)};
-  run(KernelId::attention_decode, variant, params, std::span(bindings).first(cut ? 8 : 7), grid,
-      [&](TemplateVariables& v) {
+  run(KernelId::attention_decode, variant, params, std::span(bindings).first(cut ? 8 : 7),
+      cover(static_cast<std::uint64_t>(groups * pieces), 1), [&](TemplateVariables& v) {
         v["LANES"] = std::int64_t{lanes};
         v["ROWS"] = std::int64_t{rows_of_group};
         v["KEYS"] = std::int64_t{keys_of_walker};

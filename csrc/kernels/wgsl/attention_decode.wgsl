@@ -26,8 +26,9 @@
 enable f16;
 #end
 struct Params {
-  share: u32, kv_heads: u32, heads: u32, batch: u32, seq_q: u32, seq_kv: i32,
-  head_dim: u32, value_dim: u32, low: i32, high: i32, pieces: i32, least: i32, rows: u32,
+  share: u32, chunks: u32, kv_heads: u32, heads: u32, batch: u32, queries: u32, seq_q: u32,
+  seq_kv: i32, head_dim: u32, value_dim: u32, low: i32, high: i32,
+  pieces: u32, least: i32, rows: u32, groups: u32,
   slots: u32, page_size: u32, page_shift: u32, pages: u32,
   scale: f32, cap: f32, below_cap: f32,
   zero: u32,
@@ -111,32 +112,28 @@ fn place_of(sequence: u32, first_key: i32, key: u32) -> vec2<u32> {
 }
 
 @compute @workgroup_size(${GROUP})
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) t: u32) {
-  // A short call takes as long as its code takes to come from memory: what few calls need, as
-  // divisions, lies in branches.
-  let query = group.y;
-  let piece = group.z;
-  var kv_head = group.x;
-  var first_row = 0u;
-  while (kv_head >= params.kv_heads) {
-    kv_head -= params.kv_heads;
-    first_row += ${ROWS}u;
-  }
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let index = group.x + group.y * groups.x;
+  if (index >= params.groups) { return; }
+  let matrices = params.kv_heads * params.chunks;
+  let matrix = index % matrices;
+  let row0 = index / matrices;
+  let query = row0 % params.queries;
+#if PIECES
+  let piece = row0 / params.queries;
+#end
+  let kv_head = matrix / params.chunks;
+  let first_row = matrix % params.chunks * ${ROWS}u;
   let head0 = kv_head * params.share + first_row;
   let lane = t % ${LANES}u;
   let walker = t / ${LANES}u;
 
-  var sequence = query;
-  var own_query = 0;
-#if RAGGED == 0
-  if (params.seq_q > 1u) {
-    sequence = query / params.seq_q;
-    own_query = i32(query - sequence * params.seq_q);
-  }
-#end
+  var sequence = query / params.seq_q;
+  var own_query = i32(query % params.seq_q);
   var queries = i32(params.seq_q);
   var of_batch = sequence;
-  var of_seq = u32(own_query);
+  var of_seq = query % params.seq_q;
 #if RAGGED
   // Nearly always every sequence has one query.
   sequence = min(query, params.batch - 1u);
@@ -197,11 +194,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var end = min(high + 1, keys);
 #if PIECES
   {
-    var whole = params.least;
-    if (end - first > whole * params.pieces) {
-      whole = (end - first + params.pieces - 1) / params.pieces;
-      whole = (whole + ${BLOCK - 1}) / ${BLOCK} * ${BLOCK};
-    }
+    let part = (max(end - first, 0) + i32(params.pieces) - 1) / i32(params.pieces);
+    let whole = max((part + ${BLOCK - 1}) / ${BLOCK} * ${BLOCK}, params.least);
     first += whole * i32(piece);
     end = min(end, first + whole);
     if (first >= end) {
@@ -233,6 +227,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
   var k${u} = vec4<u32>();
   var v${u} = vec4<u32>();
 #end
+  if (first < end) {
+#for u in 0..KEYS
+    place${u} = place_of(sequence, first_key,
+                         u32(min(first + i32(walker) + ${u * WALKERS}, end - 1)));
+#end
+#for u in 0..KEYS
+    next_place${u} = place_of(sequence, first_key,
+                              u32(min(first + i32(walker) + ${BLOCK + u * WALKERS}, end - 1)));
+#end
+#for u in 0..KEYS
+#if PAGED
+    bad${u} = place${u}.x >= params.pages;
+    if (bad${u}) { place${u} = vec2<u32>(); }
+#end
+    if (has_k) { k${u} = k[base_k + place${u}.x * k_batch + place${u}.y * k_seq]; }
+#end
+  }
   // Rows past the last one are as it is, and not stored.
 #for r in 0..ROWS
 #for f in 0..FOURS
@@ -243,77 +254,64 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let row = kv_head * params.share + min(first_row + ${r}u, params.share - 1u);
     let at = base_q + row * params.q_head;
 #for f in 0..FOURS
-    q${r}_${f} = vec4<f32>(q[(at + column) / 4u + ${f}u]);
+    q${r}_${f} = vec4<f32>(q[(at + column) / 4u + ${f}u]) * params.scale;
 #end
   }
   var top${r} = lowest();
   var sum${r} = 0.0;
 #end
 
-  // Before the first keys are weighed their places come, and then they themselves.
-  for (var key0 = select(end, first - ${2 * BLOCK}, first < end); key0 < end; key0 += ${BLOCK}) {
-    if (key0 >= first) {
-      if (has_v) {
+  for (var key0 = first; key0 < end; key0 += ${BLOCK}) {
+    if (has_v) {
 #for u in 0..KEYS
-        v${u} = v[base_v + place${u}.x * v_batch + place${u}.y * v_seq];
-#end
-      }
-#for u in 0..KEYS
-      {
-        if (bad${u}) { k${u}.x = ${NAN}; }
-#if T == "f16"
-        let x0 = vec4<f32>(unpack2x16float(k${u}.x), unpack2x16float(k${u}.y));
-        let x1 = vec4<f32>(unpack2x16float(k${u}.z), unpack2x16float(k${u}.w));
-#else
-        let x0 = bitcast<vec4<f32>>(k${u});
-#end
-        let to = lane * ${PITCH}u + (walker + ${u * WALKERS}u) * ${ROWS}u;
-#for r in 0..ROWS
-#if T == "f16"
-        parts[to + ${r}u] = dot(q${r}_0, x0) + dot(q${r}_1, x1);
-#else
-        parts[to + ${r}u] = dot(q${r}_0, x0);
-#end
-#end
-      }
+      v${u} = v[base_v + place${u}.x * v_batch + place${u}.y * v_seq];
 #end
     }
-    if (key0 >= first - ${BLOCK}) {
 #for u in 0..KEYS
-      place${u} = next_place${u};
+    {
+      if (bad${u}) { k${u}.x = ${NAN}; }
+#if T == "f16"
+      let x0 = vec4<f32>(unpack2x16float(k${u}.x), unpack2x16float(k${u}.y));
+      let x1 = vec4<f32>(unpack2x16float(k${u}.z), unpack2x16float(k${u}.w));
+#else
+      let x0 = bitcast<vec4<f32>>(k${u});
+#end
+      let to = lane * ${PITCH}u + (walker + ${u * WALKERS}u) * ${ROWS}u;
+#for r in 0..ROWS
+#if T == "f16"
+      parts[to + ${r}u] = dot(q${r}_0, x0) + dot(q${r}_1, x1);
+#else
+      parts[to + ${r}u] = dot(q${r}_0, x0);
+#end
+#end
+    }
+#end
+    // The next keys are on their way while these are weighed.
+#for u in 0..KEYS
+    place${u} = next_place${u};
 #if PAGED
-      bad${u} = place${u}.x >= params.pages;
-      if (bad${u}) { place${u} = vec2<u32>(); }
+    bad${u} = place${u}.x >= params.pages;
+    if (bad${u}) { place${u} = vec2<u32>(); }
 #end
 #end
-      if (has_k) {
+    if (has_k) {
 #for u in 0..KEYS
-        k${u} = k[base_k + place${u}.x * k_batch + place${u}.y * k_seq];
+      k${u} = k[base_k + place${u}.x * k_batch + place${u}.y * k_seq];
 #end
-      }
     }
 #for u in 0..KEYS
     next_place${u} = place_of(sequence, first_key,
                               u32(min(key0 + i32(walker) + ${2 * BLOCK + u * WALKERS}, end - 1)));
 #end
-    if (key0 < first) { continue; }
     workgroupBarrier();
     for (var i = t; i < ${SCORES}u; i += ${GROUP}u) {
 #for l in 0..4
       var part${l} = parts[${l}u * ${PITCH}u + i];
 #end
-#if LANES > 16
-      for (var l = 4u; l < ${LANES}u; l += 4u) {
-#for e in 0..4
-        part${e} += parts[(l + ${e}u) * ${PITCH}u + i];
-#end
-      }
-#else
 #for l in 4..LANES
       part${l % 4} += parts[${l * PITCH}u + i];
 #end
-#end
-      var score = ((part0 + part1) + (part2 + part3)) * params.scale;
+      var score = (part0 + part1) + (part2 + part3);
 #if CAP
       score = op_tanh(splat(score * params.below_cap)).x * params.cap;
 #end
