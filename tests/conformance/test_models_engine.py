@@ -10,6 +10,7 @@ import pytest
 import tilewright
 from tilewright import Backend
 from tilewright.models import Decoder
+from tilewright.models.decoders import choice
 from tilewright.models.decoders import engine as engines
 from tilewright.models.decoders.choice import Sampling, draws_of
 from tilewright.models.decoders.engine import Request, rounded
@@ -77,6 +78,38 @@ def test_each_as_alone(
         is_full = len(request.tokens) == one[1]
         assert request.reason == ("length" if is_full else "stop")
     assert {one.reason for one in requests} == {"length", "stop"}
+
+
+def test_drawn_from_the_likeliest(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few of the likeliest tokens are looked at first, and all where these do not tell; what is
+    drawn is the same."""
+    model = model_of(be, tmp_path, context=90, cache_tokens=16 * 30)
+    model.ends = frozenset()
+    hows = (
+        Sampling(0.3, top_p=0.5), Sampling(0.7, top_p=0.8), Sampling(0.6, min_p=0.3),
+        Sampling(1.0, top_p=0.95, min_p=0.01),
+    )  # fmt: skip
+    asked = [(prompt_of(rng, 5 + 3 * i), 40, hows[i % 4], i) for i in range(5)]
+    every = [alone(model, *one) for one in asked]
+    counts = {False: 0, True: 0}
+
+    def counted(logits: Any, *rest: Any, whole: bool = False) -> Any:
+        counts[whole] += logits.shape[0]
+        return choice.chosen(logits, *rest, whole=whole)
+
+    monkeypatch.setattr(choice, "LOOKED_AT", 3)
+    monkeypatch.setattr(engines, "chosen", counted)
+    for one, wanted in zip(asked, every, strict=True):
+        model.engine.forget()
+        assert alone(model, *one) == wanted
+    assert 0 < counts[True] < counts[False]
+    model.engine.forget()
+    requests = [submit(model, *one) for one in asked]
+    run(model)
+    assert [one.tokens for one in requests] == every
+    assert model.engine.cache.available == 30
 
 
 def test_where_pages_run_out(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
     from tilewright.array import Array
 
-Way: TypeAlias = "Callable[[Array, Sequence[Sampling], npt.NDArray[np.float32]], Array]"
+Way: TypeAlias = "Callable[[Array, Sequence[Sampling], npt.NDArray[np.float32], bool], Array]"
+
+# Of the likeliest tokens, those that are looked at first where top_k does not say how many.
+LOOKED_AT = 1024
+# In the place of a token that may not be among them.
+UNSURE = -1
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,11 @@ def chosen(
     hows: Sequence[Sampling],
     seen: Sequence[Sequence[int]],
     uniform: npt.NDArray[np.float32],
+    whole: bool = False,
 ) -> Array:
     """A token of each row, int32, chosen as `hows` says of the row; `uniform` are numbers in
-    [0, 1), one for each."""
+    [0, 1), one for each. UNSURE where too many tokens are likely for LOOKED_AT of them to tell;
+    with `whole` all are put in order."""
     if any(how.repetition_penalty != 1 for how in hows):
         logits = penalised(logits, [how.repetition_penalty for how in hows], seen)
     vocabulary = logits.shape[-1]
@@ -83,9 +90,9 @@ def chosen(
         groups.setdefault(how.way(vocabulary), []).append(row)
     if len(groups) == 1:
         (way,) = groups
-        return way(logits, hows, uniform)
+        return way(logits, hows, uniform, whole)
     parts = [
-        way(_rows(logits, rows), [hows[row] for row in rows], uniform[rows])
+        way(_rows(logits, rows), [hows[row] for row in rows], uniform[rows], whole)
         for way, rows in groups.items()
     ]
     order = np.argsort([row for rows in groups.values() for row in rows])
@@ -97,7 +104,9 @@ def likeliest(logits: Array, *_: Any) -> Array:
     return found.astype(INT32)
 
 
-def of_all(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32]) -> Array:
+def of_all(
+    logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32], *_: Any
+) -> Array:
     """Drawn from the whole vocabulary, which needs no order."""
     # Below 1 also as a part of a sum of float32.
     below = np.minimum(uniform, np.float32(1 - 2**-23))
@@ -111,28 +120,49 @@ def of_all(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.floa
     return found.astype(INT32)
 
 
-def of_few(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32]) -> Array:
+def of_few(
+    logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32], *_: Any
+) -> Array:
     """Drawn from as many of the likeliest as top_k says."""
-    return of_best(logits, hows, uniform)
+    counts = [how.top_k for how in hows]
+    return _drawn(logits, hows, uniform, counts, builtins.max(counts))[0]
 
 
-def of_best(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32]) -> Array:
-    """Drawn from the likeliest, which are put in order."""
+def of_best(
+    logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.float32], whole: bool
+) -> Array:
+    """Drawn from the likeliest that top_p and min_p leave."""
     vocabulary = logits.shape[-1]
-    counts = [builtins.min(how.top_k, vocabulary) or vocabulary for how in hows]
-    best, places = topk(logits, builtins.max(counts), axis=-1)
+    looked = vocabulary if whole else builtins.min(vocabulary, LOOKED_AT)
+    found, is_last_kept = _drawn(logits, hows, uniform, [vocabulary] * len(hows), looked)
+    return found if looked == vocabulary else where(is_last_kept, UNSURE, found)
+
+
+def _drawn(
+    logits: Array,
+    hows: Sequence[Sampling],
+    uniform: npt.NDArray[np.float32],
+    counts: Sequence[int],
+    looked: int,
+) -> tuple[Array, Array]:
+    """Drawn from so many of the likeliest, which are put in order, and whether the last of them is
+    one that may be drawn: then others behind it may be so too."""
+    best, places = topk(logits, looked, axis=-1)
     # One upload for all that rows have of their own.
     options = [
         [how.temperature, how.top_p, how.min_p, count, number]
         for how, count, number in zip(hows, counts, uniform, strict=True)
     ]
-    whole = asarray(np.array(options, np.float32).T.copy(), device=logits.backend)
-    temperature, top_p, min_p, top_k, numbers = (whole[i][:, None] for i in range(5))
+    held = asarray(np.array(options, np.float32).T.copy(), device=logits.backend)
+    temperature, top_p, min_p, top_k, numbers = (held[i][:, None] for i in range(5))
     powers = exp((best - best[:, :1]) / temperature)
-    if len(set(counts)) > 1:
+    if builtins.min(counts) < looked:
         ranks = arange(best.shape[-1], dtype=np.float32, device=logits.backend)
         powers = where(ranks[None] < top_k, powers, 0)
-    shares = powers / sum(powers, axis=-1, keepdims=True)
+    every = powers if builtins.max(counts) <= looked else (
+        exp((logits - best[:, :1]) / temperature)
+    )  # fmt: skip
+    shares = powers / sum(every, axis=-1, keepdims=True)
     before = cumulative_sum(shares, axis=-1) - shares
     # What has no share is behind all others.
     kept = (before < top_p) & (shares >= shares[:, :1] * min_p) & (shares > 0)
@@ -146,7 +176,7 @@ def of_best(logits: Array, hows: Sequence[Sampling], uniform: npt.NDArray[np.flo
     last = sum(kept, axis=-1, keepdims=True, dtype=INT32) - 1
     place = where(passed < last, passed, last)
     found: Array = take_along_axis(places, place, axis=-1)[:, 0]
-    return found.astype(INT32)
+    return found.astype(INT32), kept[:, -1]
 
 
 def penalised(logits: Array, penalties: Sequence[float], seen: Sequence[Sequence[int]]) -> Array:

@@ -14,9 +14,10 @@ from tilewright._core import Error
 from tilewright.compiled import compile
 from tilewright.models.decoders.cache import PAGE, Cache
 from tilewright.models.decoders.cache import Sequence as Cached
-from tilewright.models.decoders.choice import Sampling, chosen
+from tilewright.models.decoders.choice import UNSURE, Sampling, chosen
 from tilewright.models.decoders.layers import Step, numbers_of, step_of
 from tilewright.namespace.creation import asarray
+from tilewright.namespace.elementwise import maximum
 from tilewright.namespace.selection import take
 from tilewright.operands import invalid
 
@@ -50,6 +51,13 @@ class Request:
     found: int = 0
     """Tokens of the prompt that were in the cache already."""
     sequence: Cached | None = field(default=None, repr=False)
+    saved: float | None = field(default=None, repr=False)
+    """A number that was drawn for a token which was made of another one than the text has."""
+
+    def number(self) -> float:
+        """What the next token is drawn by."""
+        saved, self.saved = self.saved, None
+        return self.draws.random() if saved is None else saved
 
     @property
     def is_done(self) -> bool:
@@ -81,15 +89,33 @@ class Idle(Cached):
 class Choice:
     """The tokens of a step, which are on their way from the device."""
 
-    def __init__(self, requests: list[Request], picked: Array) -> None:
-        self.requests, self.picked = requests, picked
+    def __init__(self, requests: list[Request], logits: Array) -> None:
+        self.requests, self._logits = requests, logits
+        self._hows = [one.how for one in requests]
+        self._seen = [one.text if one.how.repetition_penalty != 1 else [] for one in requests]
+        self._uniform = np.array([one.number() for one in requests], np.float32)
+        self.picked = chosen(logits, self._hows, self._seen, self._uniform)
         self._host = np.empty(len(requests), np.int32)
-        self._read = picked.backend.copy_dtoh_async(self._host, picked)
+        self._read = logits.backend.copy_dtoh_async(self._host, self.picked)
+        #: texts whose row was made of another token than they had
+        self.spoilt: set[Request] = set()
 
-    def tokens(self) -> list[int]:
+    def spoil(self, request: Request) -> None:
+        self.spoilt.add(request)
+        request.saved = float(self._uniform[self.requests.index(request)])
+
+    def tokens(self) -> tuple[list[int], list[Request]]:
+        """With the texts whose token only the whole vocabulary could tell."""
         self._read.wait()
-        tokens: list[int] = self._host.tolist()
-        return tokens
+        rows = np.flatnonzero(self._host == UNSURE)
+        if rows.size:
+            some = rows.tolist()
+            self._host[rows] = chosen(
+                self._logits[asarray(rows.astype(np.int32), device=self._logits.backend)],
+                [self._hows[row] for row in some], [self._seen[row] for row in some],
+                self._uniform[rows], whole=True,
+            ).numpy()  # fmt: skip
+        return self._host.tolist(), [self.requests[row] for row in rows]
 
 
 class Engine:
@@ -200,24 +226,33 @@ class Engine:
             return False
         step, self._ahead = self._ahead, None
         if step is None and (behind := self._with_room()):
-            step = self._chosen(behind, self._next(behind))
+            step = Choice(behind, self._next(behind))
         steps = [] if step is None else [step]
         if prefilled := self._prefill():
-            steps += [self._chosen(*prefilled)] if prefilled[0] else []
-        elif step is not None:
+            steps += [Choice(*prefilled)] if prefilled[0] else []
+        elif step is not None and not step.spoilt:
             self._look_ahead(step)
         for one in steps:
-            for request, token in zip(one.requests, one.tokens(), strict=True):
+            tokens, unsure = one.tokens()
+            if one is step:
+                self._spoil(unsure)
+            for request, token in zip(one.requests, tokens, strict=True):
+                if request in one.spoilt:
+                    continue
                 self._said(request, token)
                 if request.sequence is not None:
                     request.sequence.keep(request.text)
         self._sweep()
         return True
 
-    def _chosen(self, requests: list[Request], logits: Array) -> Choice:
-        uniform = np.array([one.draws.random() for one in requests], np.float32)
-        seen = [one.text if one.how.repetition_penalty != 1 else [] for one in requests]
-        return Choice(requests, chosen(logits, [one.how for one in requests], seen, uniform))
+    def _spoil(self, unsure: list[Request]) -> None:
+        """Of the step that is on its way, the rows of texts whose token was not known in it."""
+        if self._ahead is None:
+            return
+        for one in unsure:
+            self._ahead.spoil(one)
+            if one.sequence is not None:
+                one.sequence.length -= 1
 
     def _look_ahead(self, step: Choice) -> None:
         """Queues the next step before the host knows the tokens of this one, so that the device
@@ -234,7 +269,7 @@ class Engine:
             return
         if sum(one.sequence.missing(1) for one in requests if one.sequence) > self.cache.available:
             return
-        self._ahead = self._chosen(requests, self._next(requests, step.picked))
+        self._ahead = Choice(requests, self._next(requests, maximum(step.picked, 0)))
         self.backend.flush()
 
     def _sweep(self) -> None:
