@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
@@ -139,24 +140,6 @@ void multiply_direct(const GemmRequest& r) {
                  });
 }
 
-void store(const float* sums, float beta, float* c, Size n);
-
-/// A row by a matrix whose columns lie side by side, which OpenBLAS would pack first.
-void multiply_row(const GemmRequest& r) {
-  const auto grain = static_cast<std::size_t>(parallel_threshold / 8 / r.k + 1);
-  parallel_for(static_cast<std::size_t>(r.n), grain, [&](std::size_t begin, std::size_t end) {
-    constexpr std::size_t step = 256;
-    float sums[step];
-    for (std::size_t j = begin; j < end; j += step) {
-      const std::size_t count = std::min(step, end - j);
-      row_kernels<float>().dot_rows(data<float>(r.b) + static_cast<Size>(j) * r.ldb, count,
-                                    static_cast<std::size_t>(r.ldb), data<float>(r.a),
-                                    static_cast<std::size_t>(r.k), r.alpha, sums);
-      store(sums, r.beta, data<float>(r.c) + j, static_cast<Size>(count));
-    }
-  });
-}
-
 /// Float64 straight from the buffers.
 void multiply_float64(GemmRequest r) {
   // Of a single row it says nothing.
@@ -226,6 +209,51 @@ void store(const float* sums, float beta, Half* c, Size n) {
       wide[x] = sums[j + static_cast<Size>(x)] + beta * wide[x];
     from_float32(wide, c + j, count);
   }
+}
+
+/// Rows that are multiplied by each few columns while these are in the nearest cache.
+constexpr Size most_few = 8;
+
+/// Whether rows are few and columns lie side by side, which OpenBLAS would pack first.
+bool is_by_columns(const GemmRequest& r) {
+  return r.m <= most_few && r.batch_count == 1 && !r.trans_a && r.trans_b;
+}
+
+template <class Input, class Output>
+void multiply_by_columns(const GemmRequest& r, MemoryPool& pool) {
+  constexpr bool is_half = std::is_same_v<Input, Half>;
+  const auto m = static_cast<std::size_t>(r.m), k = static_cast<std::size_t>(r.k);
+  const auto ldb = static_cast<std::size_t>(r.ldb);
+  OpScratch all(pool, r.op, is_half ? Scratch::rounded(m * k) : 0);
+  Scratch scratch(all);
+  const float* rows;
+  std::size_t apart = k;
+  if constexpr (is_half) {
+    float* const wide = scratch.take(m * k);
+    for (std::size_t i = 0; i < m; ++i) {
+      to_float32(data<Half>(r.a) + static_cast<Size>(i) * r.lda, wide + i * k, k);
+    }
+    rows = wide;
+  } else {
+    rows = data<float>(r.a);
+    apart = static_cast<std::size_t>(r.lda);
+  }
+  const auto grain = static_cast<std::size_t>(parallel_threshold / 8 / (r.m * r.k) + 1);
+  parallel_for(static_cast<std::size_t>(r.n), grain, [&](std::size_t begin, std::size_t end) {
+    // Of one row each column is met once, and none need stay.
+    constexpr std::size_t step = 256, near = 4;
+    float sums[step];
+    const std::size_t columns = m == 1 ? step : near;
+    for (std::size_t j = begin; j < end; j += columns) {
+      const std::size_t count = std::min(columns, end - j);
+      for (std::size_t i = 0; i < m; ++i) {
+        row_kernels<Input>().dot_rows(data<Input>(r.b) + j * ldb, count, ldb, rows + i * apart, k,
+                                      r.alpha, sums);
+        store(sums, r.beta, data<Output>(r.c) + static_cast<Size>(i) * r.ldc + static_cast<Size>(j),
+              static_cast<Size>(count));
+      }
+    }
+  });
 }
 
 /// A block of a product, and where it begins in C.
@@ -336,6 +364,10 @@ void CpuBackend::do_gemm(const GemmRequest& r) {
   if (r.k == 0 || r.alpha == 0) {
     return half_output ? scale_output<Half>(r) : scale_output<float>(r);
   }
+  if (half && is_by_columns(r)) {
+    return half_output ? multiply_by_columns<Half, Half>(r, *memory_)
+                       : multiply_by_columns<Half, float>(r, *memory_);
+  }
   const auto widen = [](const auto* from, float* to, std::size_t n) { to_float32(from, to, n); };
   if (half_output) return multiply_converted<Half, Half>(r, *memory_, widen);
   if (half) return multiply_converted<Half, float>(r, *memory_, widen);
@@ -349,7 +381,7 @@ void CpuBackend::do_gemm(const GemmRequest& r) {
   if (std::max({r.lda, r.ldb, r.ldc}) > blas_max) {
     return multiply_converted<float, float>(r, *memory_, widen);
   }
-  if (r.m == 1 && r.batch_count == 1 && !r.trans_a && r.trans_b) return multiply_row(r);
+  if (is_by_columns(r)) return multiply_by_columns<float, float>(r, *memory_);
   multiply_direct(r);
 }
 
