@@ -23,25 +23,7 @@ struct Params {
 var<immediate> params: Params;
 #include "functions.wgsl"
 #include "power_below_one.wgsl"
-#let THREADS = NX * NY
-#let BQ = NY * TQ
-#let BK = NX * TK
-#let FOURS = TQ / 4
-#let VECTORS = COLUMNS / 4 / NX
-#let ROW = STEP / 4
-#let WIDTH = COLUMNS / 4
-// Gaps between rows, so that neighbours read other banks.
-#let PITCH = ROW + 1
-#let QUERIES = BQ / 4 + 1
-#let HALF_STAGE = (BQ + BK) * PITCH
-#let Q_LOADS = (BQ * ROW + THREADS - 1) / THREADS
-#let K_LOADS = (BK * ROW + THREADS - 1) / THREADS
-#let V_LOADS = (KEYS * WIDTH + THREADS - 1) / THREADS
-#let VKEYS = V_LOADS * THREADS / WIDTH
-#if VKEYS > BK
-#let VKEYS = BK
-#let V_LOADS = VKEYS * WIDTH / THREADS
-#end
+#include "attention_tile.wgsl"
 
 #let ITEM = "vec4<f32>"
 #if T == "f16"
@@ -55,23 +37,9 @@ var<immediate> params: Params;
 @group(0) @binding(5) var<storage, read> q_starts: array<i32>;
 @group(0) @binding(6) var<storage, read> page_table: array<u32>;
 
-// Rows of q and of k while scores are made, then powers by key and four queries.
-#let TILE = 2 * HALF_STAGE
-#if BK * QUERIES > TILE
-#let TILE = BK * QUERIES
-#end
-var<workgroup> tile: array<vec4<f32>, ${TILE}>;
-// Rows of v; before and after that what work-items tell the others of their queries.
-#let VALUES = 2 * VKEYS * WIDTH
-#if NX * QUERIES > VALUES
-#let VALUES = NX * QUERIES
-#end
-var<workgroup> values: array<vec4<f32>, ${VALUES}>;
-
 /// Where the rows of k and v of the tile's keys start, k's 0xffffffff of pages that are none.
 var<workgroup> starts: array<vec2<u32>, ${BK}>;
 
-fn lowest_of_all() -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(0xff800000u ^ params.zero)); }
 fn start_of(sequence: u32) -> i32 { return clamp(q_starts[sequence], 0, params.seq_q); }
 /// Tiles of the sequences before one, and a few that have no rows.
 fn tiles_before(sequence: u32) -> u32 {
@@ -252,52 +220,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         }
 #end
       }
-      if (step > 0u) {
-        let of_q = (step - 1u) % 2u * ${HALF_STAGE}u + ty * ${PITCH}u;
-        let of_k = (step - 1u) % 2u * ${HALF_STAGE}u + ${BQ * PITCH}u + tx * ${PITCH}u;
-#for d in 0..ROW
-        {
-#for j in 0..TK
-          let y${j} = tile[of_k + ${j * NX * PITCH + d}u];
-#end
-#for g in 0..FOURS
-          {
-#for i in 0..4
-            let x${i} = tile[of_q + ${(g * 4 + i) * NY * PITCH + d}u];
-#end
-#for e in 0..4
-            let x_${e} = vec4<f32>(x0[${e}], x1[${e}], x2[${e}], x3[${e}]);
-#for j in 0..TK
-            s${g}_${j} = fma(x_${e}, vec4<f32>(y${j}[${e}]), s${g}_${j});
-#end
-#end
-          }
-#end
-        }
-#end
-      }
-      if (step < steps) {
-        let to = step % 2u * ${HALF_STAGE}u;
-#for i in 0..Q_LOADS
-        {
-          let at = t + ${i * THREADS}u;
-#if (i + 1) * THREADS > BQ * ROW
-          if (at < ${BQ * ROW}u)
-#end
-          { tile[to + at / ${ROW}u * ${PITCH}u + at % ${ROW}u] = next_q${i}; }
-        }
-#end
-#for i in 0..K_LOADS
-        {
-          let at = t + ${i * THREADS}u;
-#if (i + 1) * THREADS > BK * ROW
-          if (at < ${BK * ROW}u)
-#end
-          { tile[to + ${BQ * PITCH}u + at / ${ROW}u * ${PITCH}u + at % ${ROW}u] = next_k${i}; }
-        }
-#end
-        workgroupBarrier();
-      }
+#include "attention_tile_scores.wgsl"
     }
 
 #if CAP
@@ -322,43 +245,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       }
 #end
     }
-    // A maximum that leaves out NaN does no harm: the powers and their sum keep it.
-#for g in 0..FOURS
-    var higher${g} = s${g}_0;
-#for j in 1..TK
-    higher${g} = max(higher${g}, s${g}_${j});
-#end
-    values[tx * ${QUERIES}u + ${g * NY}u + ty] = higher${g};
-#end
-    workgroupBarrier();
-#for g in 0..FOURS
-    {
-      var higher = top${g};
-#for x in 0..NX
-      higher = max(higher, values[${x * QUERIES + g * NY}u + ty]);
-#end
-      if (any(higher != top${g})) {
-        let factor = select(power_below_one(top${g} - higher), vec4<f32>(), top${g} == lowest_of_all());
-        top${g} = higher;
-        sum${g} *= factor;
-#for i in 0..4
-#for c in 0..VECTORS
-        o${g * 4 + i}_${c} *= factor[${i}];
-#end
-#end
-      }
-      // There is no maximum to take away while every score is -infinity.
-      let reference = select(higher, vec4<f32>(), higher == lowest_of_all());
-#for j in 0..TK
-      {
-        let power = power_below_one(s${g}_${j} - reference);
-        sum${g} += power;
-        tile[(tx + ${j * NX}u) * ${QUERIES}u + ${g * NY}u + ty] = power;
-      }
-#end
-    }
-#end
-    workgroupBarrier();
+#include "attention_tile_powers.wgsl"
 
     for (var part = 0u; part < ${BK}u; part += ${VKEYS}u) {
       let of_v = part / ${VKEYS}u % 2u * ${VKEYS * WIDTH}u;
@@ -411,18 +298,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
   }
 
-  // The sums of each query's work-items.
-  workgroupBarrier();
-#for g in 0..FOURS
-  values[tx * ${QUERIES}u + ${g * NY}u + ty] = sum${g};
-#end
-  workgroupBarrier();
-#for g in 0..FOURS
-  var sums${g} = vec4<f32>();
-#for x in 0..NX
-  sums${g} += values[${x * QUERIES + g * NY}u + ty];
-#end
-#end
+#include "attention_tile_sums.wgsl"
 #for i in 0..TQ
   if (block + ty + ${i * NY}u < rows) {
     let row = block + ty + ${i * NY}u;
