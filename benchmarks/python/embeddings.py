@@ -1,12 +1,14 @@
 """Sentences to embeddings by tilewright.models beside transformers, end to end.
 
     python benchmarks/python/embeddings.py [--device webgpu:0] [--threads N] [--model FOLDER]
-        [--batch N] [--weights W]
+        [--batch N] [--words N] [--weights W] [--onnx]
 
 Without --model both sides have random weights of all-MiniLM-L6-v2's sizes, and words of a made-up
-vocabulary. Texts have from 3 to 60 words, most of them few. torch pads each batch to its longest,
-in float32 without TF32, or in float16. Shown are texts a second, the median of the turns, and the
-median ratio turn by turn; above 1 we are the faster ones.
+vocabulary. Texts have from 3 to 60 words, most of them few, or with --words all so many. torch pads
+each batch to its longest, in float32 without TF32, or in float16. --onnx is a turn of ONNX Runtime
+on the processor as well, of the same weights in float32, padded to the longest too. Shown are texts
+a second, the median of the turns, and the median ratio turn by turn; above 1 we are the faster
+ones.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from turns import in_turns, options, torch_beside
+from embeddings_onnx import FORMS, OnnxRuntime
+from turns import Call, in_turns, options, torch_beside
 
 WORDS = 30000
 
@@ -36,6 +39,13 @@ def make_folder(folder: Path) -> None:
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     made.save(str(folder / "tokenizer.json"))
+
+
+def quiet() -> None:
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
 
 
 class Torch:
@@ -66,7 +76,9 @@ def main() -> None:
     parser = options(__doc__, turns=7)
     parser.add_argument("--model", type=Path, help="a Hugging Face folder")
     parser.add_argument("--batch", type=int, default=32, help="texts; default: %(default)s")
+    parser.add_argument("--words", type=int, help="of each text; default: of any number")
     parser.add_argument("--weights", default="float32", help="default: %(default)s")
+    parser.add_argument("--onnx", action="store_true", help="ONNX Runtime too")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
     import numpy as np
@@ -74,8 +86,11 @@ def main() -> None:
 
     random = np.random.default_rng(0)
     counts = np.clip(random.lognormal(2.6, 0.6, arguments.batch), 3, 60).astype(int)
+    if arguments.words is not None:
+        counts[:] = arguments.words
     texts = [" ".join(f"w{i}" for i in random.integers(0, WORDS, count)) for count in counts]
     with tempfile.TemporaryDirectory() as made, tilewright.init_backend(arguments.device) as be:
+        quiet()
         folder = arguments.model or Path(made)
         if arguments.model is None:
             make_folder(folder)
@@ -85,11 +100,18 @@ def main() -> None:
         ours = model.embed(texts, normalize=True).numpy()
         away = np.abs(ours - peer.embed(texts).cpu().numpy()).max()
         print(f"{be.device.name}; {torch}; {arguments.batch} texts of {counts.mean():.1f} words")
+        print(f"the longest has {counts.max()} words")
         print(f"largest difference: {away:.1e}")
-        sides = {
+        sides: dict[str, tuple[Call, Call]] = {
             "tilewright": (lambda: model.embed(texts, normalize=True).numpy(), lambda: None),
             "torch": (lambda: peer.embed(texts).cpu(), lambda: None),
         }
+        for name, joined in FORMS.items() if arguments.onnx else ():
+            path = Path(made) / "bert.onnx"
+            runtime = OnnxRuntime(folder, path, arguments.threads, joined)
+            away = np.abs(ours - runtime.embed(texts)).max()
+            print(f"{name}: largest difference {away:.1e}")
+            sides[name] = (lambda runtime=runtime: runtime.embed(texts), lambda: None)
         own, ratios = in_turns(sides, arguments.turns, 10 if be.name == "cpu" else 50)
         print(f"{arguments.weights}: {arguments.batch / own:.0f} texts/s  {ratios}")
         with be.profile() as profile:
