@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,26 @@ def name_of(family: str, name: str) -> str:
     return f"blk.{layer}.{names[rest]}.{kind}"
 
 
+def word_pieces(writer: Any, listed: list[str]) -> None:
+    special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    writer.add_tokenizer_model("bert")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([
+        word if word in special else word[2:] if word.startswith("##") else "\u2581" + word
+        for word in listed
+    ])  # fmt: skip
+    writer.add_token_types([3 if word in special else 1 for word in listed])
+    for name, add in (
+        ("[CLS]", writer.add_bos_token_id), ("[SEP]", writer.add_sep_token_id),
+        ("[UNK]", writer.add_unk_token_id), ("[PAD]", writer.add_pad_token_id),
+    ):  # fmt: skip
+        add(listed.index(name))
+
+
 def write_bert(
     path: Path, config: Mapping[str, Any], tensors: Mapping[str, Any], kind: Kind,
     words: list[str] | None = None, keys: Mapping[str, int] | None = None,
+    vocabulary: Callable[[Any], None] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Writes it as the converter does, and gives what it stands for in float64."""
     family = config.get("model_type", "bert")
@@ -90,20 +107,7 @@ def write_bert(
     writer.add_token_type_count(config["type_vocab_size"])
     for key, value in (keys or {}).items():
         writer.add_uint32(key, value)
-    special = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
-    listed = WORDS if words is None else words
-    writer.add_tokenizer_model("bert")
-    writer.add_tokenizer_pre("default")
-    writer.add_token_list([
-        word if word in special else word[2:] if word.startswith("##") else "\u2581" + word
-        for word in listed
-    ])  # fmt: skip
-    writer.add_token_types([3 if word in special else 1 for word in listed])
-    for name, add in (
-        ("[CLS]", writer.add_bos_token_id), ("[SEP]", writer.add_sep_token_id),
-        ("[UNK]", writer.add_unk_token_id), ("[PAD]", writer.add_pad_token_id),
-    ):  # fmt: skip
-        add(listed.index(name))
+    (vocabulary or (lambda to: word_pieces(to, WORDS if words is None else words)))(writer)
     stands_for = {}
     for name, tensor in tensors.items():
         # The converter leaves positions and types in float32.
@@ -118,3 +122,29 @@ def write_bert(
     writer.write_tensors_to_file()
     writer.close()
     return stands_for
+
+
+def unigram_words() -> tuple[list[str], list[float]]:
+    """As XLM-RoBERTa's begin and end."""
+    words = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *"abcdeoruwn", "\u2581un", "\u2581word"]
+    words += [f"\u2581a{i}" for i in range(VOCABULARY - len(words) - 1)] + ["<mask>"]
+    return words, [0.0] * 4 + [-3.0 - i / 16 for i in range(len(words) - 5)] + [0.0]
+
+
+def unigram(writer: Any) -> None:
+    words, scores = unigram_words()
+    writer.add_tokenizer_model("t5")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(words)
+    writer.add_token_scores(scores)
+    writer.add_token_types([3, 3, 3, 2, *[1] * (len(words) - 5), 3])
+    for i, add in enumerate(
+        (writer.add_bos_token_id, writer.add_pad_token_id, writer.add_eos_token_id,
+         writer.add_unk_token_id)
+    ):  # fmt: skip
+        add(i)
+    writer.add_sep_token_id(2)
+    writer.add_add_bos_token(True)
+    writer.add_add_eos_token(True)
+    writer.add_add_space_prefix(True)
+    writer.add_remove_extra_whitespaces(True)

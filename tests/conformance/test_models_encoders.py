@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tilewright
+import tokenizers
 from tilewright import Backend
 
 from . import encoder_references as reference
+from .model_bert_ggufs import unigram_words
 from .model_folders import (
     FAMILIES,
     VOCABULARY,
@@ -54,6 +56,33 @@ def test_states(be: Backend, rng: np.random.Generator, tmp_path: Path, family: s
         np.testing.assert_allclose(
             model.states([one])[0].numpy(), states.numpy(), rtol=0, atol=1e-5
         )
+
+
+def test_xlm_roberta(be: Backend, tmp_path: Path) -> None:
+    """RoBERTa's layers, and a tokenizer.json with a Unigram model."""
+    config = {**FAMILIES["roberta"], "model_type": "xlm-roberta"}
+    tensors = random_tensors(np.random.default_rng(7), shapes(config))
+    write_encoder(tmp_path, config, tensors, "cls")
+    words, scores = unigram_words()
+    theirs = tokenizers.Tokenizer(
+        tokenizers.models.Unigram(list(zip(words, scores, strict=True))[:VOCABULARY], 3)
+    )
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace()
+    theirs.post_processor = tokenizers.processors.TemplateProcessing(
+        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
+    )  # fmt: skip
+    theirs.save(str(tmp_path / "tokenizer.json"))
+    model: Any = tilewright.models.load(tmp_path, be)
+    texts = ["undo word\u00e9 a3", "", "\U0001f9ff \u0301"]
+    tokens = model.tokenizer.encode(texts, 20)
+    assert tokens == [theirs.encode(one).ids for one in texts]
+    listed = [words.index(one) for one in ("\u2581un", "d", "o", "\u2581word")]
+    assert tokens[0] == [0, *listed, 3, words.index("\u2581a3"), 2]
+    w = {name: one.astype(np.float64) for name, one in tensors.items()}
+    for row, one in zip(model.embed(texts).numpy(), tokens, strict=True):
+        expected = reference.bert(w, config, one)[0]
+        np.testing.assert_allclose(row, expected, rtol=0, atol=2e-5)
 
 
 def test_newer_keys(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:

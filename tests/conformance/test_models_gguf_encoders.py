@@ -15,7 +15,16 @@ from tilewright.models import ModelError, load
 from tilewright.models.files import open_safetensors
 
 from . import encoder_references as reference
-from .model_bert_ggufs import CONFIG, NOMIC, WORDS, Kind, nomic_shapes, write_bert
+from .model_bert_ggufs import (
+    CONFIG,
+    NOMIC,
+    WORDS,
+    Kind,
+    nomic_shapes,
+    unigram,
+    unigram_words,
+    write_bert,
+)
 from .model_folders import VOCABULARY, random_tensors, shapes
 
 
@@ -64,6 +73,25 @@ def test_texts(be: Backend, tmp_path: Path, number: int, pooling: str) -> None:
     row = row / np.linalg.norm(row)
     found = model.embed("Word1 words undo, a3", normalize=True).numpy()
     np.testing.assert_allclose(found, row, atol=1e-4)
+
+
+def test_a_unigram_vocabulary(be: Backend, tmp_path: Path) -> None:
+    """XLM-RoBERTa, whose positions converters have begin at 0, with one kind of segment."""
+    path, config = tmp_path / "xlmr.gguf", {**CONFIG, "type_vocab_size": 1}
+    tensors = random_tensors(np.random.default_rng(7), shapes(config))
+    w = write_bert(
+        path, config, tensors, Kind.F32, keys={"bert.pooling_type": 2}, vocabulary=unigram
+    )
+    model: Any = load(path, be)
+    listed, _ = unigram_words()
+    words = ["<s>", "\u2581un", "d", "o", "\u2581word", "<unk>", "\u2581a3", "</s>"]
+    texts = ["  undo   word\U0001f9ff\u00e9 a3 ", "", "<mask>"]
+    tokens = [[listed.index(one) for one in words], [0, 2], [0, len(listed) - 1, 2]]
+    assert model.tokenizer.encode(texts, 20) == tokens
+    found = model.embed(texts).numpy()
+    for row, one in zip(found, tokens, strict=True):
+        expected = reference.bert(w, config, one)[0]
+        np.testing.assert_allclose(row, expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(

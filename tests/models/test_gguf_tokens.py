@@ -303,7 +303,7 @@ def wrong(folder: Path, model: str = "gpt2", **given: Any) -> Path:
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
     ({"model": None}, r"tokenizer\.ggml\.model is not there, expected one of llama, gpt2, bert"),
-    ({"model": "t5"}, r"model is 't5', expected one of llama, gpt2, bert"),
+    ({"model": "rwkv"}, r"model is 'rwkv', expected one of llama, gpt2, bert, t5"),
     ({"model": "gpt2", "pre": "nobody"}, r"pre is 'nobody', expected one of default, llama-bpe,"),
     ({"tokens": None}, r"tokens is not there, expected a list of strings"),
     ({"tokens": [1, 2]}, r"tokens is an array of 2 int32, expected a list of strings"),

@@ -13,6 +13,7 @@ from tilewright.models.files.fields import Fields
 from tilewright.models.files.guarded import is_panic
 from tilewright.models.files.merges import check_merges, merges_of_scores
 from tilewright.models.files.pretokenizers import CUTS
+from tilewright.models.files.unigram import unigram, unknown_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tilewright.models.files.gguf_metadata import GgufMetadata
 
 GGML = "tokenizer.ggml."
-MODELS = ("llama", "gpt2", "bert")
+MODELS = ("llama", "gpt2", "bert", "t5")
 MOST_TOKENS = 1 << 24
 MOST_CHARACTERS = 1024
 MOST_TEMPLATE = 1 << 20
@@ -38,7 +39,7 @@ class GgufTokens:
     tokenizer: Any = field(repr=False)
     """A tokenizers.Tokenizer."""
     model: str
-    """"llama", "gpt2" or "bert"."""
+    """"llama", "gpt2", "bert" or "t5"."""
     bos_id: int | None
     eos_id: int | None
     unknown_id: int | None
@@ -53,7 +54,7 @@ class GgufTokens:
 
 
 class _Vocabulary:
-    """What the metadata say of all three kinds, checked."""
+    """What the metadata say of all kinds, checked."""
 
     def __init__(self, metadata: GgufMetadata) -> None:
         self.file = metadata.file
@@ -124,7 +125,7 @@ class _Vocabulary:
 
 
 def gguf_tokens(metadata: GgufMetadata) -> GgufTokens:
-    """The tokenizer of a file, of the kinds "llama", "gpt2" and "bert"."""
+    """The tokenizer of a file, of the kinds "llama", "gpt2", "bert" and "t5"."""
     try:
         library: Any = importlib.import_module("tokenizers")
     except ImportError:
@@ -132,7 +133,7 @@ def gguf_tokens(metadata: GgufMetadata) -> GgufTokens:
             "tokenizers are made by the package tokenizers: pip install tilewright[models]"
         ) from None
     vocabulary = _Vocabulary(metadata)
-    make = {"llama": _llama, "gpt2": _gpt2, "bert": _bert}[vocabulary.model]
+    make = {"llama": _llama, "gpt2": _gpt2, "bert": _bert, "t5": _t5}[vocabulary.model]
     try:
         return make(vocabulary, library)
     except ModelError:
@@ -231,16 +232,26 @@ def _bert(of: _Vocabulary, library: Any) -> GgufTokens:
     return _tokens(of, tokenizer, first, last, unknown, last, (True, True))
 
 
+def _t5(of: _Vocabulary, library: Any) -> GgufTokens:
+    """SentencePiece's Unigram."""
+    unknown = unknown_of(of)
+    of.bos = of.classifier if of.bos is None else of.bos
+    of.eos = of.separator if of.eos is None else of.eos
+    tokenizer = unigram(of, library, unknown)
+    return _made(of, library, tokenizer, unknown=unknown, add_bos=False, add_eos=True)
+
+
 def _made(
-    of: _Vocabulary, library: Any, tokenizer: Any, *, unknown: int | None, add_bos: bool
-) -> GgufTokens:
+    of: _Vocabulary, library: Any, tokenizer: Any, *, unknown: int | None, add_bos: bool,
+    add_eos: bool = False,
+) -> GgufTokens:  # fmt: skip
     """With the tokens that are found before text is cut, and those that are put around it."""
     names = dict(enumerate(of.tokens))
     given = (of.bos, of.eos, unknown, of.padding, of.separator, of.mask, *of.ends)
     special = [one for one in given if one is not None]
     _add(library, tokenizer, names, [*special, *of.of_type(UNKNOWN, CONTROL)])
     _add(library, tokenizer, names, of.of_type(USER), special=False)
-    is_first, is_last = of.flag("add_bos_token", add_bos), of.flag("add_eos_token", False)
+    is_first, is_last = of.flag("add_bos_token", add_bos), of.flag("add_eos_token", add_eos)
     before = [("first", of.bos)] if is_first and of.bos is not None else []
     after = [("last", of.eos)] if is_last and of.eos is not None else []
     around = [_named(name, i, names) for name, i in [*before, *after] if i is not None]
