@@ -30,7 +30,7 @@ from tilewright.models.files import (
 )
 from tilewright.models.files.dtypes import KINDS
 
-from . import made
+from . import made, unigrams
 
 INTEGERS = (
     0, 1, 2, 3, 4, 7, 8, 9, 13, 24, 31, 32, 33, 64, 127, 128, 255, 256, 1 << 16, (1 << 31) - 1,
@@ -195,6 +195,9 @@ def kinds(folder: Path) -> Iterator[Kind]:
     for make in (made.byte_level_file, made.scores_file, made.word_piece_file):
         file = make(path(f"{make.__name__}.gguf"))
         yield Kind(make.__name__, file, file.read_bytes(), damaged, read_tokens)
+    table = unigrams.charsmap({"\u00e9": "e", "\u3000": " "})
+    file = unigrams.unigram_file(path("unigram.gguf"), unigrams.small(table=table), table)
+    yield Kind("unigram", file, file.read_bytes(), damaged, read_tokens)
 
 
 def attempt(kind: Kind, number: int, *, measured: bool = False) -> bool:

@@ -17,7 +17,7 @@ COUNT = 2500
 
 def test_damaged_files(tmp_path: Path) -> None:
     found = damage.run(tmp_path, COUNT)
-    assert len(found) == 7 + len(made.FOLDER)
+    assert len(found) == 8 + len(made.FOLDER)
     for name, (tried, read) in found.items():
         # Both happen, or it is not looked at what is damaged.
         assert 0 < read < tried, name

@@ -14,7 +14,7 @@ from tilewright.models.files import ModelError
 
 from . import made
 from .test_gguf_tokens import drawn, tokens_of, wrong
-from .unigrams import AWKWARD, BECOMES, SPACES, charsmap, trained, unigram_file, words_of
+from .unigrams import AWKWARD, BECOMES, SPACES, charsmap, small, unigram_file, words_of
 
 
 def texts() -> list[str]:
@@ -26,7 +26,7 @@ def texts() -> list[str]:
 
 @pytest.fixture(scope="module")
 def theirs() -> tokenizers.Tokenizer:
-    return trained()
+    return small()
 
 
 def test_as_tokenizer_json_has_it(theirs: Any, tmp_path: Path) -> None:
@@ -126,6 +126,8 @@ def test_a_word_of_the_user_is_found_first(tmp_path: Path) -> None:
 
 
 def damaged(kind: str) -> bytes:
+    if kind == "deep":
+        return charsmap({"a" * 1100: "b"})
     whole = charsmap({"a": "b", "\u00e9": "\u4e2d"})
     size = struct.unpack("<I", whole[:4])[0]
     units = list(struct.unpack(f"<{size // 4}I", whole[4 : 4 + size]))
@@ -169,6 +171,7 @@ def damaged(kind: str) -> bytes:
         ("outside", r"has unit 451 point beyond the \d+ units"),
         ("root", r"has unit 0 point beyond the \d+ units"),
         ("value", "has a value of 6, where there are 6 bytes of texts"),
+        ("deep", "has a trie more than 1024 bytes deep"),
         ("within", "has a value of 3, which lies within a character"),
     ],
 )

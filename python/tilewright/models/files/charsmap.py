@@ -12,7 +12,9 @@ SIZE_BYTES, UNIT_BYTES = 4, 4
 LABELS = np.arange(1, 256, dtype=np.int64)
 # Of a unit: its label has this bit where it is a value, and so has no children.
 IS_VALUE = 1 << 31
-MOST_AT_ONCE = 1 << 12
+MOST_AT_ONCE = 1 << 10
+# Of the characters that become something together, in bytes.
+MOST_DEEP = 1 << 10
 
 
 def check_charsmap(file: object, key: str, data: bytes) -> None:
@@ -40,14 +42,19 @@ def check_charsmap(file: object, key: str, data: bytes) -> None:
     raw = np.frombuffer(texts, np.uint8)
     seen = np.zeros(len(units), np.bool_)
     seen[0] = True
-    todo = np.zeros(1, np.int64)
-    while todo.size:
+    level = np.zeros(1, np.int64)
+    for _ in range(MOST_DEEP):
+        below = []
         # Some at a time, for a level may be as wide as the file is long.
-        here, todo = todo[:MOST_AT_ONCE], todo[MOST_AT_ONCE:]
-        found = _children(units, raw, here, wrong)
-        new = np.unique(found[~seen[found]])
-        seen[new] = True
-        todo = np.concatenate([new, todo])
+        for first in range(0, len(level), MOST_AT_ONCE):
+            found = _children(units, raw, level[first : first + MOST_AT_ONCE], wrong)
+            new = np.unique(found[~seen[found]])
+            seen[new] = True
+            below.append(new)
+        level = np.concatenate(below)
+        if not level.size:
+            return
+    wrong(f"has a trie more than {MOST_DEEP} bytes deep")
 
 
 def _children(units: Any, texts: Any, here: Any, wrong: Any) -> Any:
