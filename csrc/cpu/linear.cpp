@@ -62,27 +62,27 @@ void CpuBackend::do_linear(const LinearRequest& r) {
   for (Size row = 0; row < r.m; row += rows) {
     const Size count = std::min(rows, r.m - row);
     const BufferRange c = in_place ? part(r.out, row, r.ldo) : kept;
-    do_gemm({"linear",
-             false,
-             r.trans_weights,
-             count,
-             products,
-             r.k,
-             1,
-             part(r.x, row, r.ldx),
-             r.ldx,
-             r.weights,
-             r.ldw,
-             0,
-             c,
-             ld,
-             0,
-             0,
-             0,
-             1,
-             r.dtype,
-             DType::float32,
-             std::nullopt});
+    CpuBackend::do_gemm({"linear",
+                         false,
+                         r.trans_weights,
+                         count,
+                         products,
+                         r.k,
+                         1,
+                         part(r.x, row, r.ldx),
+                         r.ldx,
+                         r.weights,
+                         r.ldw,
+                         0,
+                         c,
+                         ld,
+                         0,
+                         0,
+                         0,
+                         1,
+                         r.dtype,
+                         DType::float32,
+                         std::nullopt});
     if (in_place && bias == nullptr && r.activation == Activation::none) continue;
     const auto grain = element_grain / static_cast<std::size_t>(products) + 1;
     parallel_for(static_cast<std::size_t>(count), grain, [&](std::size_t begin, std::size_t end) {
