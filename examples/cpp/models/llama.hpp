@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,14 +34,10 @@ class Llama {
     for (tw::OwnedBuffer* each : {&x_, &normed_, &change_}) *each = floats(rows * c_.hidden);
     fused_ = floats(rows * fused());
     mixed_ = floats(rows * query);
-    both_ = floats(rows * 2 * c_.inner);
     gated_ = floats(rows * c_.inner);
     logits_ = floats(c_.vocabulary);
     for (Layer& layer : layers_) layer.cache = floats(context * 2 * kv());
 
-    // silu(gate) * up.
-    const auto gate = gate_.input(dtype_), up = gate_.input(dtype_);
-    gate_.output(gate_.apply("mul", {gate_.apply("silu", {gate}), up}));
     // Which logit is the largest.
     logit_.output(logit_.input(dtype_));
     index_.output(index_.input(tw::DType::int32));
@@ -103,10 +100,8 @@ class Llama {
       attend(layer, rows);
       multiply(mixed_, layer.out, change_, rows, hidden, c_.heads * c_.head);
       add_and_norm(layer.inner_norm, rows);
-      multiply(normed_, layer.gates, both_, rows, 2 * c_.inner, hidden);
-      const tw::Size shape[] = {rows, c_.inner}, strides[] = {2 * c_.inner, 1};
-      const tw::MapOperand halves[] = {{both_, strides}, {both_, strides, c_.inner}};
-      be_->map(gate_, shape, halves, {}, std::vector<tw::MapOperand>{gated_});
+      // silu of the first half of the results, times the other half.
+      multiply(normed_, layer.gates, gated_, rows, c_.inner, hidden, tw::Activation::silu, true);
       multiply(gated_, layer.outer, change_, rows, hidden, c_.inner);
       add_and_norm(i + 1 < layers_.size() ? layers_[i + 1].norm : norm_, rows);
     }
@@ -149,11 +144,11 @@ class Llama {
              std::vector<tw::MapOperand>{places_, length_});
   }
 
-  /// y[rows, to] = x[rows, from] * w[to, from]^T.
-  void multiply(tw::Buffer x, tw::Buffer w, tw::Buffer y, tw::Size rows, tw::Size to,
-                tw::Size from) {
-    be_->gemm(tw::Transpose::none, tw::Transpose::transpose, rows, to, from, 1, x, from, w, from, 0,
-              y, to, dtype_);
+  /// y[rows, to] = x[rows, from] * w[to, from]^T, or with a gate of twice as many rows of w.
+  void multiply(tw::Buffer x, tw::Buffer w, tw::Buffer y, tw::Size rows, tw::Size to, tw::Size from,
+                tw::Activation activation = tw::Activation::none, bool gated = false) {
+    be_->linear(tw::Transpose::transpose, rows, to, from, x, from, w, from, y, to, std::nullopt,
+                activation, 0.01, gated, dtype_);
   }
   /// x_ += change_, and normed_ of it.
   void add_and_norm(tw::Buffer weight, tw::Size rows) {
@@ -226,7 +221,7 @@ class Llama {
   tw::OwnedBuffer words_, norm_, last_, cos_, sin_;
   std::vector<Layer> layers_;
   tw::OwnedBuffer tokens_, places_, length_;  // int32
-  tw::OwnedBuffer x_, normed_, change_, fused_, mixed_, both_, gated_, logits_;
-  tw::Program gate_, logit_, index_, next_;
+  tw::OwnedBuffer x_, normed_, change_, fused_, mixed_, gated_, logits_;
+  tw::Program logit_, index_, next_;
   tw::Recording step_;
 };
