@@ -195,8 +195,8 @@ def test_each_kernel_is_translated_or_written_twice() -> None:
     shipped = wgsl.keys() - parts - {"program_functions"}  # what programs are made of
     translated = {name for name, text in wgsl.items() if re.search(r"^//! ", text, re.M)}
     assert translated & twins().keys() == set()
-    # One is made for one length at a time, as kernels that are compiled beforehand cannot be; in the
-    # place of the other Level Zero has attention_general.
+    # One is made for one length at a time, as kernels that are compiled beforehand cannot be; in
+    # the place of the other Level Zero has attention_general.
     assert translated | twins().keys() | {"fft_convolved", "attention_many"} == shipped
 
 
