@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/call.hpp"
+#include "core/checked_rows.hpp"
 #include "core/requests.hpp"
 #include "core/text.hpp"
 
@@ -64,11 +65,7 @@ inline std::optional<LinearRequest> checked_linear(const Call& call, Transpose t
   LinearRequest r;
   const auto matrix = [&](std::string_view name, Buffer handle, Size rows, Size cols,
                           std::string_view ld_name, Size ld, std::string_view least) {
-    const bool empty = rows == 0 || cols == 0;
-    if (ld < cols && !(empty && ld == 0)) {
-      call.invalid(text(ld_name, " is ", ld, ", expected at least ", least, ", which is ", cols));
-    }
-    return call.buffer(name, handle, empty ? 0 : call.spanned(ld_name, rows, ld, cols), dtype);
+    return checked_rows(call, name, handle, rows, cols, ld_name, ld, least, dtype);
   };
   const Size products = gated ? call.mul(n, 2) : n;
   r.x = matrix("x", x, m, k, "ldx", ldx, "k");

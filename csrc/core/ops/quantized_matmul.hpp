@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/call.hpp"
+#include "core/checked_rows.hpp"
 #include "core/quantized.hpp"
 #include "core/requests.hpp"
 
@@ -40,11 +41,7 @@ inline std::optional<QuantizedMatmulRequest> checked_quantized_matmul(const Call
   QuantizedMatmulRequest r;
   const auto matrix = [&](std::string_view name, Buffer handle, Size rows, Size cols,
                           std::string_view ld_name, Size ld, std::string_view least) {
-    const bool empty = rows == 0 || cols == 0;
-    if (ld < cols && !(empty && ld == 0)) {
-      call.invalid(text(ld_name, " is ", ld, ", expected at least ", least, ", which is ", cols));
-    }
-    return call.buffer(name, handle, empty ? 0 : call.spanned(ld_name, rows, ld, cols), dtype);
+    return checked_rows(call, name, handle, rows, cols, ld_name, ld, least, dtype);
   };
   r.x = matrix("x", x, m, k, "ldx", ldx, "k");
   r.packed = checked_planes(call, packed, format, n, "k", k);

@@ -5,14 +5,12 @@ is taken in front of it: what a filter's depth meets becomes channels, by one co
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tilewright._core import Activation
 from tilewright.nn.edges import MODES, pad_axes, pad_axes_backward
-from tilewright.nn.running import floats, to_number, wide_of
+from tilewright.nn.running import floats, to_activation, wide_of
 from tilewright.nn.windows import to_sizes
 from tilewright.operands import invalid, shown, to_integer
 from tilewright.program import Program
@@ -345,15 +343,7 @@ def conv(
     x, weight, *others = floats(call, **given)
     x, is_batched = _operands(call, axes, x, weight, "x")
     plan = _plan(call, axes, x, weight, stride, padding, dilation, groups, padding_mode)
-    bent = "none" if activation is None else activation
-    names = [one.value for one in Activation]
-    if bent not in names:
-        invalid(
-            call, f"activation is {shown(activation)}, expected None or one of {', '.join(names)}"
-        )
-    slope = to_number(call, "negative_slope", negative_slope)
-    if not math.isfinite(slope):
-        invalid(call, f"negative_slope is {slope}, expected a finite number")
+    bent, slope = to_activation(call, activation, negative_slope)
     offsets = others[0] if others else None
     _bias(call, offsets, plan.filters)
     padded = pad_axes(x, 2, plan.around, plan.mode)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from tilewright._core import Activation
 from tilewright.nn import activations
 from tilewright.nn.convolving import ConvGradients, by_bias, to_wanted
-from tilewright.nn.running import floats, to_number, to_truth
-from tilewright.operands import FLOAT16, FLOAT32, invalid, shown
+from tilewright.nn.running import floats, to_activation, to_truth
+from tilewright.operands import FLOAT16, FLOAT32, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,15 +32,7 @@ def linear(
     offsets = others[0] if others else None
     if offsets is not None and offsets.shape != weight.shape[:1]:
         invalid(call, f"bias has shape {offsets.shape}, expected {weight.shape[:1]}")
-    bent = "none" if activation is None else activation
-    names = [one.value for one in Activation]
-    if bent not in names:
-        invalid(
-            call, f"activation is {shown(activation)}, expected None or one of {', '.join(names)}"
-        )
-    slope = to_number(call, "negative_slope", negative_slope)
-    if not math.isfinite(slope):
-        invalid(call, f"negative_slope is {slope}, expected a finite number")
+    bent, slope = to_activation(call, activation, negative_slope)
     results, features = weight.shape
     if to_truth(call, "gated", gated):
         if results % 2:

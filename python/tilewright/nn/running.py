@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,20 @@ def to_number(call: str, name: str, value: Any) -> float:
     if not is_number or isinstance(value, bool):
         invalid(call, f"{name} is {shown(value)}, expected a number")
     return float(value)
+
+
+def to_activation(call: str, activation: Any, negative_slope: Any) -> tuple[str, float]:
+    """The name of what an op makes of its sums, and leaky_relu's slope."""
+    bent = "none" if activation is None else activation
+    names = [one.value for one in _core.Activation]
+    if bent not in names:
+        invalid(
+            call, f"activation is {shown(activation)}, expected None or one of {', '.join(names)}"
+        )
+    slope = to_number(call, "negative_slope", negative_slope)
+    if not math.isfinite(slope):
+        invalid(call, f"negative_slope is {slope}, expected a finite number")
+    return bent, slope
 
 
 def to_truth(call: str, name: str, value: Any) -> bool:
