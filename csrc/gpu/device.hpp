@@ -17,6 +17,7 @@
 #include "tilewright/device.hpp"
 #include "tilewright/kernel.hpp"
 #include "tilewright/profile.hpp"
+#include "tilewright/types.hpp"
 
 namespace tilewright {
 class Allocation;
@@ -119,6 +120,13 @@ constexpr Size filling(Size on_measured, Size units) {
   return std::max<Size>((on_measured * units + measured_units / 2) / measured_units, 1);
 }
 
+/// Products that a device's matrix units take: m x k times k x n.
+struct MatrixShape {
+  DType in, out;  ///< of the operands; of the product and of what it is added to
+  std::uint32_t m, n, k;
+  bool operator==(const MatrixShape&) const = default;
+};
+
 /// What planning needs to know.
 struct DeviceLimits {
   std::uint64_t max_buffer_bytes = 0;
@@ -145,6 +153,11 @@ struct DeviceLimits {
                                        ///< quicker at what it has copied to workgroup memory
   /// Products of matrices whose rows are no whole vec4 are so slow that it can pay to pack them.
   bool packs_float32 = false, packs_float16 = false;
+  /// What a subgroup multiplies at once; empty where there are no matrix units, or no kernel
+  /// reaches them.
+  std::vector<MatrixShape> matrix_shapes;
+  /// Between these a kernel's subgroups have their size; 0 where the device does not say.
+  std::uint32_t least_subgroup = 0, most_subgroup = 0;
   bool float16 = false;
   bool int64 = false, float64 = false;  ///< kernels compute with them
   bool stores_bytes = false;  ///< kernels write single bytes; elsewhere whole words of four
