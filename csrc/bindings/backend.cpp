@@ -21,7 +21,7 @@ namespace tilewright::bindings {
 namespace {
 
 constexpr const char* config_keys =
-    "adapter_index (or device_id), power_preference, debug_mode, max_buffer_size, "
+    "adapter_index (or device_id), power_preference, implementation, debug_mode, max_buffer_size, "
     "enable_pipeline_cache, preferred_workgroup_size, compute_units, memory_limit, cache_limit";
 
 /// Of the ops of the trait, those that take complex numbers too.
@@ -54,6 +54,8 @@ Config to_config(const char* call, const py::kwargs& given) {
       config.adapter_index = Convert<std::optional<Size>>::from(value, argument);
     } else if (name == "power_preference") {
       if (!value.is_none()) config.power_preference = to_string(value, argument);
+    } else if (name == "implementation") {
+      config.implementation = to_string(value, argument);
     } else if (name == "debug_mode") {
       config.debug_mode = to_bool(value, argument);
     } else if (name == "compute_units") {
@@ -81,6 +83,7 @@ py::dict to_dict(const Config& config) {
   all["adapter_index"] = config.adapter_index;
   all["power_preference"] =
       config.power_preference.empty() ? py::object(py::none()) : to_str(config.power_preference);
+  all["implementation"] = to_str(config.implementation);
   all["debug_mode"] = config.debug_mode;
   all["max_buffer_size"] = config.max_buffer_size;
   all["compute_units"] = config.compute_units;
@@ -91,12 +94,19 @@ py::dict to_dict(const Config& config) {
   return all;
 }
 
+/// Looks for Dawn when webgpu may be used, and no sooner.
+void find_dawn(std::string_view preference, const Config& config = {}) {
+  if (lacks_dawn(preference, config)) py::module_::import("tilewright.dawn").attr("find")();
+}
+
 void bind_lifecycle(py::module_& m, BackendClass& cls) {
   cls.def(py::init([](const std::shared_ptr<Backend>& backend) { return backend; }),
           py::arg("backend").none(false), py::pos_only());
   cls.def(py::init([](Given<std::string> name, const py::kwargs& config) {
-            return make_backend(to_string(name.object, {"Backend", "name"}),
-                                to_config("Backend", config));
+            const std::string wanted = to_string(name.object, {"Backend", "name"});
+            const Config read = to_config("Backend", config);
+            find_dawn(wanted, read);
+            return make_backend(wanted, read);
           }),
           py::arg("name"), py::pos_only());
   cls.def_property_readonly("name", [](Self<Backend> self) { return to_str(self->name()); });
@@ -167,18 +177,32 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
       [](Given<std::string> preference, const py::kwargs& given) {
         const std::string wanted = to_string(preference.object, {"init_backend", "preference"});
         const Config config = to_config("init_backend", given);
+        find_dawn(wanted, config);
         return without_gil([&] { return init_backend(wanted, config); });
       },
       py::arg("preference") = "auto", py::pos_only());
-  m.def("devices", [] { return without_gil([] { return devices(); }); });
+  m.def("devices", [] {
+    find_dawn("auto");
+    return without_gil([] { return devices(); });
+  });
   m.def("backend_names", &backend_names);
   m.def(
       "is_available",
       [](Given<std::string> name) {
         const std::string wanted = to_string(name.object, {"is_available", "name"});
+        find_dawn(wanted);
         return without_gil([&] { return is_available(wanted); });
       },
       py::arg("name"));
+  m.def(
+      "_set_dawn",
+      [](const std::string& name, std::uintptr_t get_proc_address, std::uintptr_t enumerate_adapters,
+         const std::string& reason) {
+        set_dawn({name, reinterpret_cast<void*>(get_proc_address),
+                  reinterpret_cast<void*>(enumerate_adapters), reason});
+      },
+      py::arg("name"), py::arg("get_proc_address"), py::arg("enumerate_adapters"),
+      py::arg("reason"), "Says where Dawn is, or why it is not.");
   m.def(
       "_shown", [](const py::object& value) { return to_str(shown(value)); }, py::arg("value"),
       "The value as in the messages of the trait's calls.");

@@ -86,6 +86,9 @@ void bind_structs(py::module_& m) {
       .with("memory_bytes", &DeviceInfo::memory_bytes)
       .with("limits", &DeviceInfo::limits)
       .with("features", &DeviceInfo::features)
+      .with("matrix_shapes", &DeviceInfo::matrix_shapes)
+      .with("implementation", &DeviceInfo::implementation)
+      .with("implementation_why", &DeviceInfo::implementation_why)
       .with("available", &DeviceInfo::available)
       .with("reason", &DeviceInfo::reason)
       .printed();

@@ -7,6 +7,7 @@
 
 #include "core/call.hpp"
 #include "core/choices.hpp"
+#include "core/dawn_library.hpp"
 #include "core/fork.hpp"
 #include "core/host_read.hpp"
 #include "core/log.hpp"
@@ -36,6 +37,10 @@ void check_config(std::string_view name, const Config& config) {
   }
   check("memory_limit", config.memory_limit, 1);
   check("cache_limit", config.cache_limit, 0);
+  if (!is_webgpu_implementation(config.implementation)) {
+    throw InvalidArgument(text(name, ": implementation is \"", config.implementation,
+                               "\", expected \"auto\", \"wgpu\" or \"dawn\""));
+  }
   const std::string& power = config.power_preference;
   if (!power.empty() && power != "low" && power != "high") {
     throw InvalidArgument(

@@ -13,7 +13,7 @@ namespace tilewright {
 struct BackendEntry {
   std::string_view name;
   /// Its devices; never throws, and gives one that is not available where it has none.
-  std::vector<DeviceInfo> (*devices)();
+  std::vector<DeviceInfo> (*devices)(const Config& config);
   std::shared_ptr<Backend> (*make)(const Config& config);
 };
 

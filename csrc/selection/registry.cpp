@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "core/dawn_library.hpp"
 #include "core/environment.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -25,12 +26,12 @@ const BackendEntry& entry_of(std::string_view name) {
 }
 
 /// Every device that a preference can mean: a named backend opens no other one's library.
-std::vector<DeviceInfo> devices_of(std::string_view preference) {
+std::vector<DeviceInfo> devices_of(std::string_view preference, const Config& config = {}) {
   const std::string backend = plain_name(preference.substr(0, preference.find(':')));
   std::vector<DeviceInfo> all;
   for (const BackendEntry& entry : backend_entries()) {
     if (backend != "auto" && backend != entry.name) continue;
-    for (DeviceInfo& device : entry.devices()) all.push_back(std::move(device));
+    for (DeviceInfo& device : entry.devices(config)) all.push_back(std::move(device));
   }
   return all;
 }
@@ -49,11 +50,22 @@ std::vector<std::string> backend_names() {
   return names;
 }
 
+bool lacks_dawn(std::string_view preference, const Config& config) {
+  std::string wanted = plain_name(preference);
+  if (wanted == "auto") wanted = plain_name(environment("TILEWRIGHT_DEVICE").value_or(wanted));
+  wanted = wanted.substr(0, wanted.find(':'));
+  if (wanted != "auto" && wanted != "webgpu") return false;
+  const std::string implementation = config.implementation != "auto"
+                                         ? config.implementation
+                                         : environment("TILEWRIGHT_WEBGPU").value_or("auto");
+  return implementation != "wgpu" && !environment("TILEWRIGHT_DAWN_LIBRARY") && !given_dawn();
+}
+
 std::vector<DeviceInfo> devices() { return devices_of("auto"); }
 
 bool is_available(std::string_view name) {
   const BackendEntry& entry = entry_of(name);
-  for (const DeviceInfo& device : entry.devices()) {
+  for (const DeviceInfo& device : entry.devices({})) {
     if (!device.available) continue;
     Config config;
     config.adapter_index = index_of(device);
@@ -81,6 +93,7 @@ std::shared_ptr<Backend> init_backend(std::string_view preference, const Config&
       log(LogLevel::info, text(asked_by, " asks for ", wanted));
     }
   }
+  if (!is_webgpu_implementation(config.implementation)) (void)make_backend("webgpu", config);
   if (config.adapter_index) {
     // An index counts a backend's devices, so it needs one, and says nothing beside a device's id.
     if (plain_name(wanted) == "auto" || wanted.find(':') != std::string::npos) {
@@ -91,7 +104,7 @@ std::shared_ptr<Backend> init_backend(std::string_view preference, const Config&
     make_backend(wanted, config);  // refuses what is wrong in config before a device is looked for
     wanted += text(":", *config.adapter_index);
   }
-  const std::vector<DeviceInfo> all = devices_of(wanted);
+  const std::vector<DeviceInfo> all = devices_of(wanted, config);
   const DeviceInfo* const chosen = &choose_device(
       all, backend_names(), wanted, environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false),
       config.power_preference, asked_by);

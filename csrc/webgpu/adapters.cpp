@@ -5,8 +5,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <utility>
 
+#include "core/dawn_library.hpp"
 #include "core/driver_start.hpp"
+#include "core/environment.hpp"
 #include "core/fork.hpp"
 #include "core/log.hpp"
 #include "core/text.hpp"
@@ -34,73 +38,51 @@ std::string_view api_name(WGPUBackendType type) {
 constexpr std::array<std::uint32_t, 8> gpu_makers{0x1002, 0x106b, 0x13b5, 0x14e4,
                                                   0x1010, 0x8086, 0x10de, 0x5143};
 
-constexpr std::array<std::pair<std::uint32_t, const char*>, 7> features{{
-    {WGPUFeatureName_ShaderF16, "float16"},
-    {WGPUNativeFeature_ShaderInt64, "int64"},
-    {WGPUNativeFeature_ShaderF64, "float64"},
-    {WGPUNativeFeature_Subgroup, "subgroups"},
-    {WGPUNativeFeature_Immediates, "immediates"},
-    {WGPUFeatureName_TimestampQuery, "timestamps"},
-    {WGPUNativeFeature_TimestampQueryInsidePasses, "timestamps_inside_passes"},
-}};
+constexpr std::string_view automatic = "auto";
 
-Adapter describe(WGPUInstance instance, WGPUAdapter handle, const WGPUAdapterInfo& info,
-                 std::size_t index) {
-  Adapter adapter{instance, handle, {}, {}};
-  api().AdapterGetLimits(handle, &adapter.limits);
-  DeviceInfo& d = adapter.info;
-  d.id = text("webgpu:", index);
-  d.backend = "webgpu";
-  d.name = view(info.device);
-  d.kind = kind_of(info.adapterType, info.vendorID);
-  d.driver = text(view(info.vendor), " ", view(info.description), " (", api_name(info.backendType),
-                  ", wgpu-native ", api().version, ")");
-  d.memory_bytes = video_memory(info.vendorID, info.deviceID);
-  const WGPULimits& l = adapter.limits;
-  d.limits["max_buffer_bytes"] = l.maxBufferSize;
-  d.limits["max_binding_bytes"] = gpu::counted_binding_bytes(l.maxStorageBufferBindingSize);
-  d.limits["min_binding_alignment"] = binding_alignment(l);
-  d.limits["max_workgroups_per_dimension"] = l.maxComputeWorkgroupsPerDimension;
-  d.limits["max_workgroup_size"] = l.maxComputeInvocationsPerWorkgroup;
-  d.limits["max_workgroup_memory_bytes"] = l.maxComputeWorkgroupStorageSize;
-  d.limits["max_immediate_bytes"] = l.maxImmediateSize;
-  for (const auto& [feature, name] : features) {
-    if (api().AdapterHasFeature(handle, static_cast<WGPUFeatureName>(feature)) != 0) {
-      d.features.emplace_back(name);
-    }
+std::string asked_implementation(std::string_view config) {
+  if (config != automatic) return std::string(config);
+  const auto set = environment("TILEWRIGHT_WEBGPU");
+  if (!set) return std::string(automatic);
+  if (!is_webgpu_implementation(*set)) {
+    throw BackendUnavailable(text("webgpu: TILEWRIGHT_WEBGPU is \"", *set,
+                                  "\", expected auto, wgpu or dawn; correct or unset it"));
   }
-  d.available = true;
-  return adapter;
+  return *set;
 }
 
-std::vector<Adapter> enumerate(bool debug) {
-  // The primary APIs only: a GPU that Vulkan and OpenGL both reach would be listed twice.
-  WGPUInstanceExtras extras{};
-  extras.chain.sType = static_cast<WGPUSType>(WGPUSType_InstanceExtras);
-  extras.backends = WGPUInstanceBackend_Primary;
-  extras.flags = debug ? WGPUInstanceFlag_Debugging : WGPUInstanceFlag_Empty;
-  WGPUInstanceDescriptor descriptor{};
-  descriptor.nextInChain = &extras.chain;
-  WGPUInstance instance = api().CreateInstance(&descriptor);
-  if (instance == nullptr) throw BackendUnavailable("webgpu: wgpu-native gave no instance");
-  WGPUInstanceEnumerateAdapterOptions options{};
-  options.backends = WGPUInstanceBackend_Primary;
-  std::vector<WGPUAdapter> handles(api().InstanceEnumerateAdapters(instance, &options, nullptr));
-  handles.resize(api().InstanceEnumerateAdapters(instance, &options, handles.data()));
-  std::vector<WGPUAdapterInfo> infos(handles.size());
-  for (std::size_t i = 0; i < handles.size(); ++i) api().AdapterGetInfo(handles[i], &infos[i]);
-  const std::vector<bool> keep = without_doubles(infos);
-  std::vector<Adapter> found;
-  for (std::size_t i = 0; i < handles.size(); ++i) {
-    if (keep[i]) found.push_back(describe(instance, handles[i], infos[i], found.size()));
-    api().AdapterInfoFreeMembers(infos[i]);
-  }
+void explain(std::vector<Adapter>& adapters, const std::string& why) {
+  for (Adapter& adapter : adapters) adapter.info.implementation_why = why;
+}
+
+std::vector<Adapter> found_by(const std::string& implementation, const std::string& why,
+                              bool debug) {
+  auto found = implementation == "dawn" ? dawn_adapters(dawn_api())
+                                        : wgpu_adapters(wgpu_native(), debug);
+  explain(found, why);
   return found;
+}
+
+std::vector<Adapter> found_automatically(bool debug) {
+  std::vector<Adapter> dawn;
+  std::string no_dawn;
+  try {
+    dawn = dawn_adapters(dawn_api());
+  } catch (const Error& error) {
+    no_dawn = error.what();
+  }
+  try {
+    return with_matrix_units(wgpu_adapters(wgpu_native(), debug), std::move(dawn), no_dawn);
+  } catch (const Error& error) {
+    if (dawn.empty()) throw;
+    explain(dawn, text("the other library fails: ", error.what()));
+    return dawn;
+  }
 }
 
 }  // namespace
 
-std::span<const Adapter> adapters(bool debug) {
+std::span<const Adapter> adapters(std::string_view implementation, bool debug) {
   const InCore in_core;
   // Asked first: a look-up that was under way in the parent would never end here.
   constexpr unsigned nobody = ~0u;
@@ -113,13 +95,65 @@ std::span<const Adapter> adapters(bool debug) {
         "(multiprocessing: spawn), or fork before the first use of webgpu");
   }
   const std::lock_guard starts(driver_start());
+  const std::string asked = asked_implementation(implementation);
   // Kept to the end of the process: no call of the library is made at exit.
-  if (debug) {
-    static const auto* found = new std::vector<Adapter>(enumerate(true));
-    return *found;
+  static auto* kept = new std::map<std::pair<std::string, bool>, std::vector<Adapter>>;
+  const std::pair key(asked, debug);
+  if (const auto found = kept->find(key); found != kept->end()) return found->second;
+  const std::string why = text(implementation == automatic ? "TILEWRIGHT_WEBGPU" : "implementation",
+                               " is ", asked);
+  return (*kept)[key] =
+             asked == automatic ? found_automatically(debug) : found_by(asked, why, debug);
+}
+
+std::vector<Adapter> with_matrix_units(std::vector<Adapter> wgpu, std::vector<Adapter> dawn,
+                                       std::string_view no_dawn) {
+  for (Adapter& adapter : wgpu) {
+    const auto same = std::ranges::find_if(dawn, [&](const Adapter& other) {
+      return other.vendor == adapter.vendor && other.device == adapter.device;
+    });
+    std::string& why = adapter.info.implementation_why;
+    if (!no_dawn.empty()) {
+      why = text("there is no Dawn (", no_dawn, ")");
+    } else if (same == dawn.end()) {
+      why = "Dawn does not list this GPU";
+    } else if (same->matrix_shapes.empty()) {
+      why = "Dawn reports no matrix units of this GPU";
+    } else {
+      const std::string id = adapter.info.id;
+      adapter = *same;
+      adapter.info.id = id;
+      why = "it reaches this GPU's matrix units";
+    }
+    // Of two equal GPUs each has its own.
+    if (same != dawn.end()) dawn.erase(same);
   }
-  static const auto* found = new std::vector<Adapter>(enumerate(false));
-  return *found;
+  return wgpu;
+}
+
+Adapter describe(const Api& api, WGPUInstance instance, WGPUAdapter handle,
+                 const WGPUAdapterInfo& info, std::size_t index) {
+  Adapter adapter{&api, instance, handle, 0, {}, {}, info.vendorID, info.deviceID, {}, 0, 0};
+  api.AdapterGetLimits(handle, &adapter.limits);
+  DeviceInfo& d = adapter.info;
+  d.id = text("webgpu:", index);
+  d.backend = "webgpu";
+  d.implementation = api.is_dawn() ? "dawn" : "wgpu";
+  d.name = view(info.device);
+  d.kind = kind_of(info.adapterType, info.vendorID);
+  d.driver = text(view(info.vendor), " ", view(info.description), " (", api_name(info.backendType),
+                  ", ", api.name, ")");
+  d.memory_bytes = video_memory(info.vendorID, info.deviceID);
+  const WGPULimits& l = adapter.limits;
+  d.limits["max_buffer_bytes"] = l.maxBufferSize;
+  d.limits["max_binding_bytes"] = gpu::counted_binding_bytes(l.maxStorageBufferBindingSize);
+  d.limits["min_binding_alignment"] = binding_alignment(l);
+  d.limits["max_workgroups_per_dimension"] = l.maxComputeWorkgroupsPerDimension;
+  d.limits["max_workgroup_size"] = l.maxComputeInvocationsPerWorkgroup;
+  d.limits["max_workgroup_memory_bytes"] = l.maxComputeWorkgroupStorageSize;
+  d.limits["max_immediate_bytes"] = l.maxImmediateSize;
+  d.available = true;
+  return adapter;
 }
 
 DeviceKind kind_of(WGPUAdapterType type, std::uint32_t vendor) {

@@ -24,7 +24,7 @@ std::size_t BindGroups::Hash::operator()(const Key& key) const {
 }
 
 BindGroups::~BindGroups() {
-  for (const Entry& entry : order_) api().BindGroupRelease(entry.group.handle);
+  for (const Entry& entry : order_) api_.BindGroupRelease(entry.group.handle);
 }
 
 const BindGroup* BindGroups::find_kept(const Layout& layout,
@@ -52,7 +52,7 @@ const BindGroup& BindGroups::make(const Layout& layout, std::span<const gpu::Bin
   descriptor.entries = entries.data();
   make_room();
   const Key key(layout, bindings);
-  order_.push_front({key, {api().DeviceCreateBindGroup(device_, &descriptor), ++last_number}});
+  order_.push_front({key, {api_.DeviceCreateBindGroup(device_, &descriptor), ++last_number}});
   groups_.emplace(key, order_.begin());
   recent(layout, bindings) = &order_.front();
   return order_.front().group;
@@ -76,7 +76,7 @@ void BindGroups::forget(const gpu::DeviceBuffer& buffer) {
 }
 
 void BindGroups::drop(Order::iterator entry) {
-  api().BindGroupRelease(entry->group.handle);
+  api_.BindGroupRelease(entry->group.handle);
   std::ranges::replace(recent_, &*entry, nullptr);
   groups_.erase(entry->key);
   order_.erase(entry);

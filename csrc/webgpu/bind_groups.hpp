@@ -28,7 +28,8 @@ class BindGroups {
   /// Of those that a device has, which may be a million.
   static constexpr std::size_t max_bindings = 64;
 
-  BindGroups(WGPUDevice device, std::size_t capacity) : device_(device), capacity_(capacity) {}
+  BindGroups(const Api& api, WGPUDevice device, std::size_t capacity)
+      : api_(api), device_(device), capacity_(capacity) {}
   ~BindGroups();
   BindGroups(const BindGroups&) = delete;
   BindGroups& operator=(const BindGroups&) = delete;
@@ -104,6 +105,7 @@ class BindGroups {
   void drop(Order::iterator entry);
   void make_room();
 
+  const Api& api_;
   WGPUDevice device_;
   std::size_t capacity_;
   Order order_;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
 
 #include "core/environment.hpp"
 #include "core/fork.hpp"
+#include "core/log.hpp"
 #include "core/text.hpp"
 #include "webgpu/objects.hpp"
 
@@ -18,17 +20,33 @@ namespace {
 constexpr std::size_t kept_bind_groups = 4096;
 constexpr std::size_t kept_layouts = 64;
 
+/// Errors come from inside the call that has them; workgroup memory is left as it is, as
+/// wgpu-native leaves it.
+constexpr std::array dawn_enabled{"enable_immediate_error_handling", "disable_workgroup_init"};
+/// Times of launches are as the GPU has them, not rounded to tenths of a millisecond.
+constexpr std::array dawn_disabled{"timestamp_quantization"};
+
+void log_message(dawn::LoggingType type, WGPUStringView message, void*, void*) {
+  if (!log_enabled()) return;
+  const bool is_warning = type == dawn::LoggingType::warning;
+  const LogLevel level = type == dawn::LoggingType::error ? LogLevel::error
+                         : is_warning                     ? LogLevel::warning
+                                                          : LogLevel::debug;
+  log(level, text("Dawn: ", view(message)));
+}
+
 }  // namespace
 
 Device::Device(const Adapter& adapter, const Config& config, gpu::DeviceUse use)
-    : info_(adapter.info),
+    : api_(*adapter.api),
+      info_(adapter.info),
       raw_limits_(adapter.limits),
       fork_generation_(fork_generation()),
       instance_(adapter.instance),
       debug_(config.debug_mode) {
-  open(adapter.handle, use);
-  bind_groups_ = std::make_unique<BindGroups>(device_, kept_bind_groups);
-  layouts_ = std::make_unique<Layouts>(device_, kept_layouts);
+  open(adapter, use);
+  bind_groups_ = std::make_unique<BindGroups>(api_, device_, kept_bind_groups);
+  layouts_ = std::make_unique<Layouts>(api_, device_, kept_layouts);
   queue_is_empty();
 }
 
@@ -44,7 +62,7 @@ Device::~Device() {
   }
   if (device_ == nullptr) return;
   encoding_.drop();
-  for (WGPUCommandBuffer closed : closed_) api().CommandBufferRelease(closed);
+  for (WGPUCommandBuffer closed : closed_) api_.CommandBufferRelease(closed);
   await_submissions();
   for (Staging& staging : uploads_) staging.release();
   for (Staging& staging : downloads_) staging.release();
@@ -59,25 +77,39 @@ Device::~Device() {
     (void)progress_.release();
     return;
   }
-  api().QueueRelease(queue_);
-  api().DeviceRelease(device_);
+  api_.QueueRelease(queue_);
+  api_.DeviceRelease(device_);
 }
 
-void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
-  const bool may_use_immediates = environment_flag("TILEWRIGHT_WEBGPU_IMMEDIATES", true);
+WGPUDevice Device::request(WGPUAdapter adapter, gpu::DeviceUse use) {
   std::vector<WGPUFeatureName> wanted;
-  std::vector<std::uint32_t> features{WGPUFeatureName_ShaderF16, WGPUFeatureName_TimestampQuery,
-                                      WGPUNativeFeature_Subgroup, WGPUNativeFeature_Immediates,
-                                      WGPUNativeFeature_TimestampQueryInsidePasses};
-  // The compiler ends the process over some functions of 64-bit types, as countLeadingZeros.
-  if (use == gpu::DeviceUse::work) {
-    features.insert(features.end(), {WGPUNativeFeature_ShaderInt64, WGPUNativeFeature_ShaderF64});
-  }
-  for (const std::uint32_t feature : features) {
+  const auto want = [&](auto feature) {
     const auto name = static_cast<WGPUFeatureName>(feature);
-    if (api().AdapterHasFeature(adapter, name) != 0) wanted.push_back(name);
-  }
+    if (api_.AdapterHasFeature(adapter, name) != 0) wanted.push_back(name);
+  };
+  want(WGPUFeatureName_ShaderF16);
+  want(WGPUFeatureName_TimestampQuery);
+  dawn::Toggles toggles{{nullptr, dawn::type_toggles},
+                        dawn_enabled.size(),
+                        dawn_enabled.data(),
+                        dawn_disabled.size(),
+                        dawn_disabled.data()};
   WGPUDeviceDescriptor descriptor{};
+  if (api_.is_dawn()) {
+    descriptor.nextInChain = &toggles.chain;
+    want(dawn::feature_subgroups);
+    want(dawn::feature_synchronization);
+    if (!info_.matrix_shapes.empty()) want(dawn::feature_subgroup_matrix);
+  } else {
+    want(WGPUNativeFeature_Subgroup);
+    want(WGPUNativeFeature_Immediates);
+    want(WGPUNativeFeature_TimestampQueryInsidePasses);
+    // The compiler ends the process over some functions of 64-bit types, as countLeadingZeros.
+    if (use == gpu::DeviceUse::work) {
+      want(WGPUNativeFeature_ShaderInt64);
+      want(WGPUNativeFeature_ShaderF64);
+    }
+  }
   descriptor.requiredFeatureCount = wanted.size();
   descriptor.requiredFeatures = wanted.data();
   descriptor.requiredLimits = &raw_limits_;
@@ -85,23 +117,33 @@ void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
   struct Answer {
     WGPUDevice device = nullptr;
     std::string message;
+    std::atomic<bool> is_there = false;
   } answer;
   WGPURequestDeviceCallbackInfo callback{};
   callback.mode = WGPUCallbackMode_AllowSpontaneous;
   callback.userdata1 = &answer;
   callback.callback = [](WGPURequestDeviceStatus, WGPUDevice device, WGPUStringView message,
                          void* out, void*) {
-    static_cast<Answer*>(out)->device = device;
-    static_cast<Answer*>(out)->message = view(message);
+    auto& given = *static_cast<Answer*>(out);
+    given.device = device;
+    given.message = view(message);
+    given.is_there = true;
   };
-  api().AdapterRequestDevice(adapter, &descriptor, callback);
+  api_.AdapterRequestDevice(adapter, &descriptor, callback);
+  while (!answer.is_there) api_.InstanceProcessEvents(instance_);
+  if (api_.is_dawn()) api_.AdapterRelease(adapter);
   if (answer.device == nullptr) {
     throw BackendUnavailable(text(info_.id, ": ", info_.name, " gave no device: ", answer.message));
   }
-  device_ = answer.device;
-  encoding_ = Encoding(device_);
-  queue_ = api().DeviceGetQueue(device_);
-  api().DeviceGetLimits(device_, &raw_limits_);
+  return answer.device;
+}
+
+void Device::open(const Adapter& adapter, gpu::DeviceUse use) {
+  const bool may_use_immediates = environment_flag("TILEWRIGHT_WEBGPU_IMMEDIATES", true);
+  device_ = request(handle_for_device(adapter), use);
+  encoding_ = Encoding(api_, device_);
+  queue_ = api_.DeviceGetQueue(device_);
+  api_.DeviceGetLimits(device_, &raw_limits_);
   limits_.max_buffer_bytes = raw_limits_.maxBufferSize / 4 * 4;
   limits_.max_binding_bytes = gpu::counted_binding_bytes(raw_limits_.maxStorageBufferBindingSize);
   limits_.binding_alignment = binding_alignment(raw_limits_);
@@ -117,22 +159,36 @@ void Device::open(WGPUAdapter adapter, gpu::DeviceUse use) {
                                                  BindGroups::max_bindings);
   info_.limits["max_bindings"] = limits_.max_bindings;
   limits_.max_params_bytes = Uniforms::slot_bytes;
-  if (may_use_immediates &&
-      api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates)) !=
-          0) {
+  const auto has = [&](auto feature) {
+    return api_.DeviceHasFeature(device_, static_cast<WGPUFeatureName>(feature)) != 0;
+  };
+  if (may_use_immediates && (api_.is_dawn() || has(WGPUNativeFeature_Immediates))) {
     immediate_bytes_ = raw_limits_.maxImmediateSize;
   }
   info_.limits["max_immediate_bytes"] = immediate_bytes_;
   if (immediate_bytes_ == 0) std::erase(info_.features, "immediates");
-  const auto has_native = [&](WGPUNativeFeature feature) {
-    return api().DeviceHasFeature(device_, static_cast<WGPUFeatureName>(feature)) != 0;
-  };
-  has_subgroups_ = has_native(WGPUNativeFeature_Subgroup);
-  limits_.int64 = has_native(WGPUNativeFeature_ShaderInt64);
-  limits_.float64 = limits_.int64 && has_native(WGPUNativeFeature_ShaderF64);
+  limits_.float16 = has(WGPUFeatureName_ShaderF16);
+  if (api_.is_dawn()) {
+    open_dawn(adapter);
+  } else {
+    has_subgroups_ = has(WGPUNativeFeature_Subgroup);
+    limits_.int64 = has(WGPUNativeFeature_ShaderInt64);
+    limits_.float64 = limits_.int64 && has(WGPUNativeFeature_ShaderF64);
+  }
   limits_.memory_bytes = info_.memory_bytes;
   limits_.packs_float32 = limits_.packs_float16 = true;
-  limits_.float16 = api().DeviceHasFeature(device_, WGPUFeatureName_ShaderF16) != 0;
+}
+
+void Device::open_dawn(const Adapter& adapter) {
+  api_.DeviceSetLoggingCallback(device_, {nullptr, log_message, nullptr, nullptr});
+  has_subgroups_ = api_.DeviceHasFeature(device_, dawn::feature_subgroups) != 0;
+  limits_.least_subgroup = adapter.least_subgroup;
+  limits_.most_subgroup = adapter.most_subgroup;
+  if (has_subgroups_) prelude_ += "enable subgroups; diagnostic(off, subgroup_uniformity); ";
+  if (api_.DeviceHasFeature(device_, dawn::feature_subgroup_matrix) != 0) {
+    limits_.matrix_shapes = adapter.matrix_shapes;
+  }
+  if (immediate_bytes_ > 0) prelude_ += "requires immediate_address_space; ";
 }
 
 // Failures --------------------------------------------------------------------------------------
@@ -167,9 +223,9 @@ WGPUBuffer Device::raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const 
   descriptor.label = view(std::string_view(label));
   descriptor.usage = usage;
   descriptor.size = bytes;
-  WGPUBuffer buffer = api().DeviceCreateBuffer(device_, &descriptor);
+  WGPUBuffer buffer = api_.DeviceCreateBuffer(device_, &descriptor);
   if (const auto failure = failures_->take()) {
-    if (buffer != nullptr) api().BufferRelease(buffer);
+    if (buffer != nullptr) api_.BufferRelease(buffer);
     check_usable();
     if (!failure->out_of_memory) {
       throw DeviceError(text("webgpu: a buffer of ", bytes, " bytes: ", failure->message));

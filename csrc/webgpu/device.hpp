@@ -35,7 +35,7 @@ namespace tilewright::webgpu {
 class ComputePipeline;
 class PreparedPass;
 
-/// One GPU through wgpu-native. Launches gather in one encoder with one compute pass, which goes
+/// One GPU through one library. Launches gather in one encoder with one compute pass, which goes
 /// out at a read, at wait(), or when enough has gathered: early when the GPU is idle.
 class Device final : public gpu::Device {
  public:
@@ -79,7 +79,9 @@ class Device final : public gpu::Device {
     std::string message;
   };
 
-  void open(WGPUAdapter adapter, gpu::DeviceUse use);
+  void open(const Adapter& adapter, gpu::DeviceUse use);
+  void open_dawn(const Adapter& adapter);
+  WGPUDevice request(WGPUAdapter adapter, gpu::DeviceUse use);
   WGPUBuffer raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const char* label);
   std::shared_ptr<const Layout> layout_for(const KernelInfo& info);
   WGPUShaderModule shader_module(const gpu::KernelDescription& kernel, bool in_uniforms);
@@ -136,6 +138,7 @@ class Device final : public gpu::Device {
   Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
   void start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset, std::uint64_t bytes);
 
+  const Api& api_;
   DeviceInfo info_;
   gpu::DeviceLimits limits_;
   WGPULimits raw_limits_{};
@@ -145,6 +148,7 @@ class Device final : public gpu::Device {
   WGPUQueue queue_ = nullptr;
 
   bool has_subgroups_ = false;
+  std::string prelude_;  // what the library wants in front of a kernel's text
   const bool debug_;
   std::uint32_t immediate_bytes_ = 0;  // what kernels may take their parameters in
 
@@ -166,7 +170,7 @@ class Device final : public gpu::Device {
   std::uint32_t looks_after_ = 0;  // so many launches more it is looked how long work has gathered
   Clock::time_point looked_;
   Clock::time_point quiet_since_;  // when work last went out, or a wait for everything ended
-  WGPUSubmissionIndex last_submission_ = 0;
+  std::uint64_t last_submission_ = 0;
   std::uint64_t submissions_ = 0;  // those refused too: their numbers are the places in the queue
   std::uint64_t marked_ = 0;       // up to here places are asked for
   std::deque<Refusal> refusals_;

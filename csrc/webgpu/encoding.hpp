@@ -22,11 +22,12 @@ class Encoding {
   /// A few launches, or one with many workgroups.
   static constexpr std::uint32_t enough_for_idle_gpu = 128;
 
-  explicit Encoding(WGPUDevice device = nullptr) : device_(device) {}
+  Encoding() = default;
+  Encoding(const Api& api, WGPUDevice device) : api_(&api), device_(device) {}
 
   bool is_open() const { return encoder_ != nullptr; }
   WGPUCommandEncoder encoder() {
-    if (encoder_ == nullptr) encoder_ = api().DeviceCreateCommandEncoder(device_, nullptr);
+    if (encoder_ == nullptr) encoder_ = api_->DeviceCreateCommandEncoder(device_, nullptr);
     return encoder_;
   }
   /// Goes on in this pass of the encoder.
@@ -36,22 +37,22 @@ class Encoding {
   }
   void end_pass() {
     if (pass_ == nullptr) return;
-    api().ComputePassEncoderEnd(pass_);
-    api().ComputePassEncoderRelease(pass_);
+    api_->ComputePassEncoderEnd(pass_);
+    api_->ComputePassEncoderRelease(pass_);
     pass_ = nullptr;
   }
 
   /// In the pass that is open, or a new one. What it has set already is not set again.
   void use(const void* pipeline, WGPUComputePipeline handle, const BindGroup& group) {
-    if (pass_ == nullptr) begin(api().CommandEncoderBeginComputePass(encoder(), nullptr));
+    if (pass_ == nullptr) begin(api_->CommandEncoderBeginComputePass(encoder(), nullptr));
     if (pipeline_ != pipeline) {
-      api().ComputePassEncoderSetPipeline(pass_, handle);
+      api_->ComputePassEncoderSetPipeline(pass_, handle);
       pipeline_ = pipeline;
       group_ = 0;
       params_bytes_ = 0;
     }
     if (group_ != group.number) {
-      api().ComputePassEncoderSetBindGroup(pass_, 0, group.handle, 0, nullptr);
+      api_->ComputePassEncoderSetBindGroup(pass_, 0, group.handle, 0, nullptr);
       group_ = group.number;
     }
   }
@@ -61,16 +62,16 @@ class Encoding {
         std::memcmp(params.data(), params_.data(), params.size()) == 0) {
       return;
     }
-    api().ComputePassEncoderSetImmediates(pass_, 0, params.data(), params.size());
+    api_->ComputePassEncoderSetImmediates(pass_, 0, params.data(), params.size());
     std::memcpy(params_.data(), params.data(), params.size());
     params_bytes_ = params.size();
   }
   void set_params(const Uniforms& uniforms, std::uint32_t offset) {
-    api().ComputePassEncoderSetBindGroup(pass_, 1, uniforms.group(), 1, &offset);
+    api_->ComputePassEncoderSetBindGroup(pass_, 1, uniforms.group(), 1, &offset);
   }
   /// What the launch may keep the GPU busy with.
   std::uint32_t dispatch(const std::array<std::uint32_t, 3>& grid) {
-    api().ComputePassEncoderDispatchWorkgroups(pass_, grid[0], grid[1], grid[2]);
+    api_->ComputePassEncoderDispatchWorkgroups(pass_, grid[0], grid[1], grid[2]);
     const std::uint64_t groups = std::uint64_t{grid[0]} * grid[1] * grid[2];
     return work_of_a_launch +
            static_cast<std::uint32_t>(std::min<std::uint64_t>(groups, enough_for_idle_gpu));
@@ -79,7 +80,7 @@ class Encoding {
   std::uint32_t copy(WGPUBuffer src, std::uint64_t src_offset, WGPUBuffer dst,
                      std::uint64_t dst_offset, std::uint64_t bytes) {
     end_pass();
-    api().CommandEncoderCopyBufferToBuffer(encoder(), src, src_offset, dst, dst_offset, bytes);
+    api_->CommandEncoderCopyBufferToBuffer(encoder(), src, src_offset, dst, dst_offset, bytes);
     return work_of_a_copy;
   }
 
@@ -90,17 +91,18 @@ class Encoding {
   WGPUCommandBuffer finish() {
     end_pass();
     WGPUCommandEncoder finished = std::exchange(encoder_, nullptr);
-    WGPUCommandBuffer commands = api().CommandEncoderFinish(finished, nullptr);
-    api().CommandEncoderRelease(finished);
+    WGPUCommandBuffer commands = api_->CommandEncoderFinish(finished, nullptr);
+    api_->CommandEncoderRelease(finished);
     return commands;
   }
   void drop() {
     end_pass();
-    if (encoder_ != nullptr) api().CommandEncoderRelease(std::exchange(encoder_, nullptr));
+    if (encoder_ != nullptr) api_->CommandEncoderRelease(std::exchange(encoder_, nullptr));
   }
 
  private:
-  WGPUDevice device_;
+  const Api* api_ = nullptr;
+  WGPUDevice device_ = nullptr;
   WGPUCommandEncoder encoder_ = nullptr;
   WGPUComputePassEncoder pass_ = nullptr;
   const void* pipeline_ = nullptr;

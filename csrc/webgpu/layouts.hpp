@@ -29,7 +29,7 @@ struct LayoutKey {
 /// The library's objects for one key. Those who use it share it: it may no longer be kept.
 class Layout {
  public:
-  Layout(WGPUDevice device, const LayoutKey& key, std::uint64_t number);
+  Layout(const Api& api, WGPUDevice device, const LayoutKey& key, std::uint64_t number);
   ~Layout();
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
@@ -40,6 +40,7 @@ class Layout {
   std::uint64_t number() const { return number_; }
 
  private:
+  const Api& api_;
   const unsigned fork_generation_;
   const std::uint64_t number_;
   WGPUBindGroupLayout group_ = nullptr;
@@ -50,7 +51,8 @@ class Layout {
 /// synchronised: the device holds its lock.
 class Layouts {
  public:
-  Layouts(WGPUDevice device, std::size_t capacity) : device_(device), capacity_(capacity) {}
+  Layouts(const Api& api, WGPUDevice device, std::size_t capacity)
+      : api_(api), device_(device), capacity_(capacity) {}
 
   std::shared_ptr<const Layout> get(const LayoutKey& key);
   /// Lets go of the layout that was just got.
@@ -65,6 +67,7 @@ class Layouts {
 
   void drop(Order::iterator entry);
 
+  const Api& api_;
   WGPUDevice device_;
   std::size_t capacity_;
   Order order_;

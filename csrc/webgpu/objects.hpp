@@ -20,7 +20,7 @@ class Buffer final : public gpu::DeviceBuffer {
     std::lock_guard lock(device_.mutex_);
     if (was_bound) device_.bind_groups_->forget(*this);
     // Released, not destroyed: queued work that uses it keeps it alive.
-    api().BufferRelease(handle);
+    device_.api_.BufferRelease(handle);
   }
 
  private:
@@ -44,7 +44,7 @@ class ComputePipeline final : public gpu::Pipeline {
     if (device_.fork_generation_ != fork_generation()) return;
     std::lock_guard lock(device_.mutex_);
     device_.encoding_.forget(this);
-    api().ComputePipelineRelease(handle);
+    device_.api_.ComputePipelineRelease(handle);
   }
 
  private:

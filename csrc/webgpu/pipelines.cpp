@@ -19,8 +19,29 @@ namespace tilewright::webgpu {
 
 namespace {
 
+/// What Dawn's compiler itself says, whose places lack the label.
+std::string labelled(std::string_view message) {
+  constexpr std::string_view start = "WGSL: ", end = "\n - While ";
+  if (const auto at = message.find(start); at != std::string_view::npos) {
+    message.remove_prefix(at + start.size());
+  }
+  message = message.substr(0, message.find(end));
+  std::string all;
+  bool begins_line = true;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    const bool is_place = begins_line && message[i] == ':' && i + 1 < message.size() &&
+                          message[i + 1] >= '0' && message[i + 1] <= '9';
+    if (is_place) all += "wgsl";
+    all += message[i];
+    begins_line = message[i] == '\n';
+  }
+  return all;
+}
+
 /// What the compiler itself says, with the places in the sources.
-std::string compiler_log(std::string_view message, const gpu::ExpandedText& code) {
+std::string compiler_log(const Api& api, std::string_view message, const gpu::ExpandedText& code) {
+  const std::string own = api.is_dawn() ? labelled(message) : std::string();
+  if (api.is_dawn()) message = own;
   constexpr std::string_view blank = " \n";
   const std::size_t start = message.find("Shader ");
   if (start != std::string_view::npos) message.remove_prefix(start);
@@ -73,7 +94,9 @@ std::shared_ptr<const Layout> Device::layout_for(const KernelInfo& info) {
 
 /// Throws KernelError with the compiler's log.
 WGPUShaderModule Device::shader_module(const gpu::KernelDescription& kernel, bool in_uniforms) {
-  const std::string code = in_uniforms ? Uniforms::in_uniforms(kernel.code.text) : kernel.code.text;
+  // On the first line, so that the compiler's log has the lines of the text.
+  const std::string code =
+      prelude_ + (in_uniforms ? Uniforms::in_uniforms(kernel.code.text) : kernel.code.text);
   WGPUShaderSourceWGSL source{};
   source.chain.sType = WGPUSType_ShaderSourceWGSL;
   source.code = view(std::string_view(code));
@@ -81,18 +104,18 @@ WGPUShaderModule Device::shader_module(const gpu::KernelDescription& kernel, boo
   WGPUShaderModuleDescriptor descriptor{};
   descriptor.nextInChain = &source.chain;
   descriptor.label = view(std::string_view("wgsl"));
-  WGPUShaderModule module = kernel.trusted && !debug_
-                                ? api().DeviceCreateShaderModuleTrusted(
+  WGPUShaderModule module = kernel.trusted && !debug_ && !api_.is_dawn()
+                                ? api_.DeviceCreateShaderModuleTrusted(
                                       device_, &descriptor, WGPUShaderRuntimeChecks_None)
-                                : api().DeviceCreateShaderModule(device_, &descriptor);
+                                : api_.DeviceCreateShaderModule(device_, &descriptor);
   if (const auto failure = failures_->take()) {
-    if (module != nullptr) api().ShaderModuleRelease(module);
+    if (module != nullptr) api_.ShaderModuleRelease(module);
     check_usable();
     if (failure->message.find("address space Uniform") != std::string::npos) {
       refuse_in_uniforms(kernel, interface_of(kernel, tokens_of(kernel.code.text)));
     }
     throw KernelError(
-        text(kernel.name, " does not compile:\n", compiler_log(failure->message, kernel.code)));
+        text(kernel.name, " does not compile:\n", compiler_log(api_, failure->message, kernel.code)));
   }
   return module;
 }
@@ -136,7 +159,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
   const Clock::time_point start = Clock::now();
   bool in_uniforms = immediate_bytes_ == 0;
   WGPUShaderModule module = shader_module(kernel, in_uniforms);
-  const auto release = [&] { api().ShaderModuleRelease(std::exchange(module, nullptr)); };
+  const auto release = [&] { api_.ShaderModuleRelease(std::exchange(module, nullptr)); };
   WGPUComputePipeline pipeline = nullptr;
   try {
     WgslInterface read = interface_of(kernel, tokens);
@@ -147,7 +170,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
       {
         std::lock_guard lock(mutex_);
         if (!uniforms_) {
-          auto made = std::make_unique<Uniforms>(device_);
+          auto made = std::make_unique<Uniforms>(api_, device_);
           throw_failure("a buffer of parameters");
           uniforms_ = std::move(made);
         }
@@ -163,11 +186,11 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
     descriptor.layout = layout->pipeline();
     descriptor.compute.module = module;
     descriptor.compute.entryPoint = view(std::string_view(kernel.entry));
-    pipeline = api().DeviceCreateComputePipeline(device_, &descriptor);
+    pipeline = api_.DeviceCreateComputePipeline(device_, &descriptor);
     if (const auto failure = failures_->take()) {
       check_usable();
       throw KernelError(
-          text(kernel.name, " gives no pipeline:\n", compiler_log(failure->message, kernel.code)));
+          text(kernel.name, " gives no pipeline:\n", compiler_log(api_, failure->message, kernel.code)));
     }
     release();
     read.info.compile_seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -176,7 +199,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
                                              has_uniforms);
   } catch (...) {
     if (module != nullptr) release();
-    if (pipeline != nullptr) api().ComputePipelineRelease(pipeline);
+    if (pipeline != nullptr) api_.ComputePipelineRelease(pipeline);
     throw;
   }
 }

@@ -24,7 +24,7 @@ std::uint64_t Device::mark() {
 
 std::uint64_t Device::mark_here() {
   const std::uint64_t place = submissions_ + (gathers() ? 1 : 0);
-  if (place > marked_ && !gathers()) progress_->follow(queue_, place);
+  if (place > marked_ && !gathers()) progress_->follow(api_, queue_, place);
   marked_ = std::max(marked_, place);
   return place;
 }
@@ -82,7 +82,7 @@ Device::DownloadBlocks::Block& Device::download_room(std::unique_lock<std::mutex
   for (;;) {
     const auto make = [&](std::uint64_t size) {
       auto staging = std::make_unique<Staging>(WGPUMapMode_Read);
-      staging->create(device_, size);
+      staging->create(api_, device_, size);
       try {
         throw_failure("a download");
       } catch (...) {
@@ -140,7 +140,7 @@ std::uint64_t Device::start_download(HostRead read, gpu::DeviceBuffer& src, std:
 void Device::map_downloads() {
   for (DownloadBlocks::Block* block : gathering_)
     block->staging->map(block->used, last_submission_);
-  if (!gathering_.empty() || marked_ >= submissions_) progress_->follow(queue_, submissions_);
+  if (!gathering_.empty() || marked_ >= submissions_) progress_->follow(api_, queue_, submissions_);
   gathering_.clear();
   reads_.stop_sharing();
 }

@@ -12,7 +12,7 @@ namespace tilewright::webgpu {
 class Progress {
  public:
   /// Has the library say, at a look, when all that was submitted is done: up to `submission`.
-  void follow(WGPUQueue queue, std::uint64_t submission) {
+  void follow(const Api& api, WGPUQueue queue, std::uint64_t submission) {
     WGPUQueueWorkDoneCallbackInfo callback{};
     callback.mode = WGPUCallbackMode_AllowSpontaneous;
     callback.userdata1 = this;
@@ -27,7 +27,7 @@ class Progress {
                                                          std::memory_order_relaxed)) {
       }
     };
-    api().QueueOnSubmittedWorkDone(queue, callback);
+    api.QueueOnSubmittedWorkDone(queue, callback);
   }
   bool reached(std::uint64_t submission) const {
     return done_.load(std::memory_order_acquire) >= submission;

@@ -51,7 +51,7 @@ class PreparedPass final : public gpu::PreparedCommands {
     }
     std::lock_guard lock(device_.mutex_);
     std::erase(device_.replayed_, this);
-    for (WGPUCommandBuffer one : ready) api().CommandBufferRelease(one);
+    for (WGPUCommandBuffer one : ready) device_.api_.CommandBufferRelease(one);
     groups.reset();
     uniforms.reset();
   }
@@ -91,8 +91,8 @@ std::unique_ptr<gpu::PreparedCommands> Device::prepare(const gpu::CommandList& l
   }
   std::lock_guard lock(mutex_);  // goes before `prepared` does, which takes it
   check_usable();
-  prepared->groups = std::make_unique<BindGroups>(device_, list.size());
-  if (in_uniforms > 0) prepared->uniforms = std::make_unique<Uniforms>(device_, in_uniforms);
+  prepared->groups = std::make_unique<BindGroups>(api_, device_, list.size());
+  if (in_uniforms > 0) prepared->uniforms = std::make_unique<Uniforms>(api_, device_, in_uniforms);
   list.for_each(
       [&](const gpu::Launch& launch) {
         const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
@@ -137,11 +137,11 @@ std::uint32_t PreparedPass::encode(std::size_t first, std::size_t last, Encoding
 
 void PreparedPass::encode_part(Part& part, std::size_t first, std::size_t last) const noexcept {
   const Failures::OfThisThread failures(*device_.failures_);
-  Encoding encoding(device_.device_);
+  Encoding encoding(device_.api_, device_.device_);
   part.work = encode(first, last, encoding);
   part.commands = encoding.finish();
   part.is_refused = device_.failures_->take().has_value();
-  if (part.is_refused) api().CommandBufferRelease(part.commands);
+  if (part.is_refused) device_.api_.CommandBufferRelease(part.commands);
   part.is_ready.store(true, std::memory_order_release);
 }
 
@@ -207,6 +207,7 @@ void Device::replay_shared(PreparedPass& pass, std::size_t first) {
     }
   };
   struct Sharing {
+    const Api& api;
     Helper& helper;
     std::atomic<std::size_t>& next;
     std::span<Part> parts;
@@ -217,11 +218,11 @@ void Device::replay_shared(PreparedPass& pass, std::size_t first) {
       // Those behind a submission that failed.
       for (Part& part : parts.subspan(queued)) {
         if (part.is_ready.exchange(false) && !part.is_refused) {
-          api().CommandBufferRelease(part.commands);
+          api.CommandBufferRelease(part.commands);
         }
       }
     }
-  } sharing{*helper_, next, parts};
+  } sharing{api_, *helper_, next, parts};
   helper_->begin(help);
   while (sharing.queued < parts.size()) {
     if (!encode_next()) helper_->end();
@@ -249,12 +250,12 @@ bool Device::encode_ahead() {
   const std::size_t end = std::min(pass.commands.size(), PreparedPass::most_ahead);
   const std::size_t last = std::min(pass.encoded + PreparedPass::at_a_time, end);
   const Failures::OfThisThread failures(*failures_);
-  Encoding encoding(device_);
+  Encoding encoding(api_, device_);
   (void)pass.encode(pass.encoded, last, encoding);
   WGPUCommandBuffer encoded = encoding.finish();
   if (failures_->take()) {
     // The replay meets it again, and says so.
-    api().CommandBufferRelease(encoded);
+    api_.CommandBufferRelease(encoded);
     replayed_.erase(replayed_.begin());
     return false;
   }

@@ -4,8 +4,9 @@
 
 namespace tilewright::webgpu {
 
-void Staging::create(WGPUDevice device, std::uint64_t bytes) {
+void Staging::create(const Api& api, WGPUDevice device, std::uint64_t bytes) {
   release();
+  api_ = &api;
   const bool writes = mode_ == WGPUMapMode_Write;
   WGPUBufferDescriptor descriptor{};
   descriptor.label = view(std::string_view(writes ? "upload" : "download"));
@@ -13,15 +14,15 @@ void Staging::create(WGPUDevice device, std::uint64_t bytes) {
                             : WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst;
   descriptor.size = bytes;
   descriptor.mappedAtCreation = writes ? 1 : 0;
-  buffer_ = api().DeviceCreateBuffer(device, &descriptor);
+  buffer_ = api_->DeviceCreateBuffer(device, &descriptor);
   bytes_ = mapped_bytes_ = bytes;
   state_ = writes ? State::mapped : State::unmapped;
 }
 
 void Staging::release() {
   if (buffer_ == nullptr) return;
-  if (pending()) api().BufferUnmap(buffer_);  // calls back, which must not come later
-  api().BufferRelease(buffer_);
+  if (pending()) api_->BufferUnmap(buffer_);  // calls back, which must not come later
+  api_->BufferRelease(buffer_);
   buffer_ = nullptr;
   bytes_ = 0;
   data_ = nullptr;
@@ -32,13 +33,13 @@ std::byte* Staging::data() {
   if (!mapped()) return nullptr;
   if (data_ == nullptr) {
     data_ = const_cast<std::byte*>(static_cast<const std::byte*>(
-        mode_ == WGPUMapMode_Write ? api().BufferGetMappedRange(buffer_, 0, mapped_bytes_)
-                                   : api().BufferGetConstMappedRange(buffer_, 0, mapped_bytes_)));
+        mode_ == WGPUMapMode_Write ? api_->BufferGetMappedRange(buffer_, 0, mapped_bytes_)
+                                   : api_->BufferGetConstMappedRange(buffer_, 0, mapped_bytes_)));
   }
   return data_;
 }
 
-void Staging::map(std::uint64_t bytes, WGPUSubmissionIndex submission) {
+void Staging::map(std::uint64_t bytes, std::uint64_t submission) {
   submission_ = submission;
   mapped_bytes_ = bytes;
   state_ = State::pending;
@@ -50,13 +51,13 @@ void Staging::map(std::uint64_t bytes, WGPUSubmissionIndex submission) {
         status == WGPUMapAsyncStatus_Success ? State::mapped : State::unmapped,
         std::memory_order_release);
   };
-  api().BufferMapAsync(buffer_, mode_, 0, bytes, callback);
+  api_->BufferMapAsync(buffer_, mode_, 0, bytes, callback);
 }
 
 void Staging::unmap() {
   data_ = nullptr;
   state_ = State::unmapped;
-  api().BufferUnmap(buffer_);
+  api_->BufferUnmap(buffer_);
 }
 
 }  // namespace tilewright::webgpu

@@ -18,7 +18,7 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
 
   /// A buffer of this size in place of the one before. One to write to starts out mapped.
-  void create(WGPUDevice device, std::uint64_t bytes);
+  void create(const Api& api, WGPUDevice device, std::uint64_t bytes);
   void release();
 
   WGPUBuffer buffer() const { return buffer_; }
@@ -28,8 +28,8 @@ class Staging {
 
   /// Asks for it back from the GPU, which uses it last in `submission`. `bytes` of it will be read
   /// or written.
-  void map(std::uint64_t bytes, WGPUSubmissionIndex submission);
-  WGPUSubmissionIndex submission() const { return submission_; }
+  void map(std::uint64_t bytes, std::uint64_t submission);
+  std::uint64_t submission() const { return submission_; }
   bool pending() const { return state_.load(std::memory_order_acquire) == State::pending; }
   bool mapped() const { return state_.load(std::memory_order_acquire) == State::mapped; }
   /// Hands it to the GPU.
@@ -39,11 +39,12 @@ class Staging {
   enum class State : std::uint8_t { unmapped, pending, mapped };
 
   const WGPUMapMode mode_;
+  const Api* api_ = nullptr;
   WGPUBuffer buffer_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::uint64_t mapped_bytes_ = 0;
   std::byte* data_ = nullptr;
-  WGPUSubmissionIndex submission_ = 0;
+  std::uint64_t submission_ = 0;
   std::atomic<State> state_{State::unmapped};
 };
 

@@ -64,13 +64,13 @@ void Device::submit() {
   // To submit to a lost device, or what failed to finish, ends the process. A look is what tells
   // the library of a loss, and what is asked of the device then tells us.
   std::unique_lock alone(look_or_submit());
-  api().InstanceProcessEvents(instance_);
+  api_.InstanceProcessEvents(instance_);
   (void)encoding_.encoder();
   close_encoder();
   const std::vector<WGPUCommandBuffer> commands = std::exchange(closed_, {});
   if (const auto refusal = std::exchange(refused_, std::nullopt)) {
     // The library keeps a command buffer that is never submitted, and the device with it.
-    for (WGPUCommandBuffer one : commands) api().CommandBufferRelease(one);
+    for (WGPUCommandBuffer one : commands) api_.CommandBufferRelease(one);
     if (uniforms_) uniforms_->forget();
     if (timestamps_) timestamps_->forget();
     // No submission that callbacks could tell of: what it would have filled is let go of.
@@ -80,19 +80,19 @@ void Device::submit() {
     gathering_.clear();
     reads_.stop_sharing();
     check_usable();
-    progress_->follow(queue_, submissions_);
+    progress_->follow(api_, queue_, submissions_);
     throw DeviceError(message);
   }
   if (uniforms_) uniforms_->write(queue_);
   Staging& upload = uploads_[upload_turn_];
   if (uploaded > 0) upload.unmap();
-  last_submission_ = api().QueueSubmitForIndex(queue_, commands.size(), commands.data());
+  api_.QueueSubmit(queue_, commands.size(), commands.data());
   alone.unlock();
-  ++submissions_;
+  last_submission_ = ++submissions_;
   enough_work_ = std::min(2 * enough_work_, most_gathered_work);
   quiet_since_ = Clock::now();
   looks_after_ = 0;
-  for (WGPUCommandBuffer one : commands) api().CommandBufferRelease(one);
+  for (WGPUCommandBuffer one : commands) api_.CommandBufferRelease(one);
   if (uploaded > 0) {
     upload.map(upload.bytes(), last_submission_);
     upload_turn_ = (upload_turn_ + 1) % uploads_.size();
@@ -126,7 +126,7 @@ void Device::look_until(const std::function<bool()>& done, Clock::time_point dea
   for (;;) {
     {
       std::lock_guard alone(look_or_submit());
-      api().InstanceProcessEvents(instance_);
+      api_.InstanceProcessEvents(instance_);
     }
     if (done() || failures_->lost()) return;
     const Clock::time_point now = Clock::now();
@@ -146,7 +146,7 @@ void Device::look_until(const std::function<bool()>& done, Clock::time_point dea
 /// A loss that a look has met is reported once something is asked of the device.
 void Device::look_for_loss() {
   std::lock_guard lock(mutex_);
-  api().CommandEncoderRelease(api().DeviceCreateCommandEncoder(device_, nullptr));
+  api_.CommandEncoderRelease(api_.DeviceCreateCommandEncoder(device_, nullptr));
 }
 
 void Device::await_submissions() {
@@ -157,7 +157,7 @@ void Device::await_submissions() {
   callback.callback = [](WGPUQueueWorkDoneStatus, WGPUStringView, void* flag, void*) {
     static_cast<std::atomic<bool>*>(flag)->store(true);
   };
-  api().QueueOnSubmittedWorkDone(queue_, callback);
+  api_.QueueOnSubmittedWorkDone(queue_, callback);
   look_until([&] { return done->load(); });
   // The callback of a lost device may still come.
   if (!done->load()) (void)done.release();
@@ -241,7 +241,7 @@ void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceB
 }
 
 void Device::wait() {
-  WGPUSubmissionIndex last;
+  std::uint64_t last;
   std::uint64_t place = 0;
   bool reads = false;
   {
@@ -252,7 +252,7 @@ void Device::wait() {
     last = last_submission_;
     place = submissions_;
     reads = reads_.holds(place);
-    if (reads) progress_->follow(queue_, place);
+    if (reads) progress_->follow(api_, queue_, place);
   }
   await_submissions();
   if (reads) look_for(place, Clock::time_point::max());
@@ -265,12 +265,12 @@ void Device::wait() {
 void Device::begin_timing() {
   std::lock_guard lock(mutex_);
   check_usable();
-  if (api().DeviceHasFeature(device_, WGPUFeatureName_TimestampQuery) == 0) {
+  if (api_.DeviceHasFeature(device_, WGPUFeatureName_TimestampQuery) == 0) {
     throw Unsupported(text("begin_profile: ", info_.name,
                            " cannot time its kernels: it lacks the feature timestamps"));
   }
   submit();
-  timestamps_ = std::make_unique<Timestamps>(device_, queue_);
+  timestamps_ = std::make_unique<Timestamps>(api_, device_, queue_);
   try {
     throw_failure("a set of timestamps");
   } catch (...) {

@@ -14,16 +14,17 @@ constexpr std::uint64_t alignment = 256;
 
 }  // namespace
 
-Timestamps::Timestamps(WGPUDevice device, WGPUQueue queue)
-    : nanoseconds_(api().QueueGetTimestampPeriod(queue)) {
+Timestamps::Timestamps(const Api& api, WGPUDevice device, WGPUQueue queue)
+    // Dawn gives nanoseconds.
+    : api_(api), nanoseconds_(api.is_dawn() ? 1 : api.QueueGetTimestampPeriod(queue)) {
   WGPUQuerySetDescriptor descriptor{};
   descriptor.label = view(std::string_view("launch times"));
   descriptor.type = WGPUQueryType_Timestamp;
   descriptor.count = 2 * most_launches;
-  queries_ = api().DeviceCreateQuerySet(device, &descriptor);
+  queries_ = api_.DeviceCreateQuerySet(device, &descriptor);
 }
 
-Timestamps::~Timestamps() { api().QuerySetRelease(queries_); }
+Timestamps::~Timestamps() { api_.QuerySetRelease(queries_); }
 
 bool Timestamps::needs_buffer() const {
   return open_ == 0 && (results_.empty() || buffer_bytes - results_.back().used < submission_bytes);
@@ -45,13 +46,13 @@ WGPUComputePassEncoder Timestamps::begin_pass(WGPUCommandEncoder encoder, std::s
   ++open_;
   WGPUComputePassDescriptor pass{};
   pass.timestampWrites = &writes;
-  return api().CommandEncoderBeginComputePass(encoder, &pass);
+  return api_.CommandEncoderBeginComputePass(encoder, &pass);
 }
 
 void Timestamps::resolve(WGPUCommandEncoder encoder) {
   if (open_ == 0) return;
   Results& results = results_.back();
-  api().CommandEncoderResolveQuerySet(encoder, queries_, 0, 2 * open_, results.handle,
+  api_.CommandEncoderResolveQuerySet(encoder, queries_, 0, 2 * open_, results.handle,
                                       results.used);
   results.used += (open_ * launch_bytes + alignment - 1) / alignment * alignment;
   open_ = 0;

@@ -23,7 +23,7 @@ class Timestamps {
   /// Of the buffers that times are copied to.
   static constexpr std::uint64_t buffer_bytes = 256 << 10;
 
-  Timestamps(WGPUDevice device, WGPUQueue queue);
+  Timestamps(const Api& api, WGPUDevice device, WGPUQueue queue);
   ~Timestamps();
   Timestamps(const Timestamps&) = delete;
   Timestamps& operator=(const Timestamps&) = delete;
@@ -65,6 +65,7 @@ class Timestamps {
   };
   std::vector<LaunchRecord> with_times(const std::vector<std::vector<std::uint64_t>>& ticks) &&;
 
+  const Api& api_;
   WGPUQuerySet queries_ = nullptr;
   double nanoseconds_ = 1;  // of a tick
   std::vector<LaunchRecord> launches_;

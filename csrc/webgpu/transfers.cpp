@@ -50,7 +50,7 @@ Staging& Device::upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t b
       continue;
     }
     if (upload_used_ == 0 && (!staging.mapped() || staging.bytes() < staging_for(bytes))) {
-      staging.create(device_, staging_for(bytes));
+      staging.create(api_, device_, staging_for(bytes));
       try {
         throw_failure("an upload");
       } catch (...) {
@@ -65,7 +65,7 @@ Staging& Device::upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t b
 void Device::start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset,
                         std::uint64_t bytes) {
   if (staging.bytes() < bytes) {
-    staging.create(device_, staging_for(bytes));
+    staging.create(api_, device_, staging_for(bytes));
     try {
       throw_failure("a download");
     } catch (...) {

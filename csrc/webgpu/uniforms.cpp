@@ -5,13 +5,13 @@
 
 namespace tilewright::webgpu {
 
-Uniforms::Uniforms(WGPUDevice device, std::uint32_t slots)
-    : bytes_(std::size_t{slots} * slot_bytes) {
+Uniforms::Uniforms(const Api& api, WGPUDevice device, std::uint32_t slots)
+    : api_(api), bytes_(std::size_t{slots} * slot_bytes) {
   WGPUBufferDescriptor buffer{};
   buffer.label = view(std::string_view("parameters"));
   buffer.usage = WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst;
   buffer.size = bytes_.size();
-  buffer_ = api().DeviceCreateBuffer(device, &buffer);
+  buffer_ = api_.DeviceCreateBuffer(device, &buffer);
   WGPUBindGroupLayoutEntry place{};
   place.visibility = WGPUShaderStage_Compute;
   place.buffer.type = WGPUBufferBindingType_Uniform;
@@ -19,7 +19,7 @@ Uniforms::Uniforms(WGPUDevice device, std::uint32_t slots)
   WGPUBindGroupLayoutDescriptor layout{};
   layout.entryCount = 1;
   layout.entries = &place;
-  layout_ = api().DeviceCreateBindGroupLayout(device, &layout);
+  layout_ = api_.DeviceCreateBindGroupLayout(device, &layout);
   WGPUBindGroupEntry entry{};
   entry.buffer = buffer_;
   entry.size = slot_bytes;
@@ -27,13 +27,13 @@ Uniforms::Uniforms(WGPUDevice device, std::uint32_t slots)
   group.layout = layout_;
   group.entryCount = 1;
   group.entries = &entry;
-  group_ = api().DeviceCreateBindGroup(device, &group);
+  group_ = api_.DeviceCreateBindGroup(device, &group);
 }
 
 Uniforms::~Uniforms() {
-  api().BindGroupRelease(group_);
-  api().BindGroupLayoutRelease(layout_);
-  api().BufferRelease(buffer_);
+  api_.BindGroupRelease(group_);
+  api_.BindGroupLayoutRelease(layout_);
+  api_.BufferRelease(buffer_);
 }
 
 std::string Uniforms::in_uniforms(std::string text) {
@@ -53,7 +53,7 @@ std::uint32_t Uniforms::add(std::span<const std::byte> params) {
 
 void Uniforms::write(WGPUQueue queue) {
   if (taken_ == 0) return;
-  api().QueueWriteBuffer(queue, buffer_, 0, bytes_.data(), std::size_t{taken_} * slot_bytes);
+  api_.QueueWriteBuffer(queue, buffer_, 0, bytes_.data(), std::size_t{taken_} * slot_bytes);
   taken_ = 0;
 }
 

@@ -19,7 +19,7 @@ class Uniforms {
   static constexpr std::uint32_t usual_slots = 256;
 
   /// With room for so many launches.
-  explicit Uniforms(WGPUDevice device, std::uint32_t slots = usual_slots);
+  Uniforms(const Api& api, WGPUDevice device, std::uint32_t slots = usual_slots);
   ~Uniforms();
   Uniforms(const Uniforms&) = delete;
   Uniforms& operator=(const Uniforms&) = delete;
@@ -37,6 +37,7 @@ class Uniforms {
   void forget() { taken_ = 0; }
 
  private:
+  const Api& api_;
   WGPUBuffer buffer_ = nullptr;
   WGPUBindGroupLayout layout_ = nullptr;
   WGPUBindGroup group_ = nullptr;

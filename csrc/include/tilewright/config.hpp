@@ -12,6 +12,10 @@ namespace tilewright {
 struct Config {
   std::optional<Size> adapter_index;  ///< which of the backend's devices; unset: the best one
   std::string power_preference;       ///< "", "low" or "high"
+  /// webgpu: the library that drives the GPU, "wgpu" (wgpu-native, which tilewright brings) or
+  /// "dawn". "auto" is what TILEWRIGHT_WEBGPU says, else Dawn for a GPU whose matrix units it
+  /// reaches, where it is installed, and wgpu-native for all others.
+  std::string implementation = "auto";
   /// GPU backends: drivers check what they are given where they can, and each launch is waited for,
   /// so that an error comes from the call that caused it. On webgpu all kernels, trusted ones too,
   /// are kept within their buffers; level-zero has no such checks.

@@ -29,6 +29,10 @@ struct DeviceInfo {
   /// What the device says of itself; a limit that it does not have is absent.
   std::map<std::string, std::uint64_t> limits;
   std::vector<std::string> features;
+  /// What the matrix units multiply at once, m x n x k: "float16 to float32, 16x16x16".
+  std::vector<std::string> matrix_shapes;
+  std::string implementation;      ///< of webgpu: "wgpu" or "dawn"
+  std::string implementation_why;  ///< and why it is that one
   bool available = false;
   std::string reason;  ///< why it is not available, and what to do; empty where it is
 };

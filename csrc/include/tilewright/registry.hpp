@@ -25,6 +25,25 @@ TILEWRIGHT_API std::vector<DeviceInfo> devices();
 /// it again. A software GPU counts, although none is picked by itself.
 TILEWRIGHT_API bool is_available(std::string_view name);
 
+/// A Dawn, the WebGPU library besides wgpu-native, that the process has or lacks.
+struct DawnLibrary {
+  std::string name;                  ///< what it comes from, with its version
+  void* get_proc_address = nullptr;  ///< its wgpuGetProcAddress
+  /// Its wgpu_dawn_enumerate_adapters, which some builds add: without it one GPU of each kind and
+  /// API is found.
+  void* enumerate_adapters = nullptr;
+  std::string reason;  ///< why there is none, and what to do; empty where there is
+};
+
+/// Says where Dawn is, once, before webgpu is first looked at. TILEWRIGHT_DAWN_LIBRARY, the path of
+/// a shared library, goes before it. The Python package calls this with what the package wgpudawn
+/// has.
+TILEWRIGHT_API void set_dawn(const DawnLibrary& dawn);
+
+/// Whether to look at the devices that a preference and a configuration mean takes a Dawn that
+/// nobody has named yet.
+TILEWRIGHT_API bool lacks_dawn(std::string_view preference, const Config& config = {});
+
 /// An initialised backend.
 ///
 /// preference is "auto", a backend's name or a device's id. "auto" takes the best hardware: a

@@ -21,8 +21,10 @@ fn neutral() -> vec4<f32> {
 #if OP == "sum"
   return vec4<f32>(0.0);
 #elif OP == "max"
-  return bitcast<vec4<f32>>(vec4<u32>(0xff800000u));
+  var bits = vec4<u32>(0xff800000u);  // some compilers refuse a constant that is not finite
+  return bitcast<vec4<f32>>(bits);
 #else
-  return bitcast<vec4<f32>>(vec4<u32>(0x7f800000u));
+  var bits = vec4<u32>(0x7f800000u);
+  return bitcast<vec4<f32>>(bits);
 #end
 }

@@ -9,8 +9,15 @@ fn is_nan(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
 }
 fn splat(x: f32) -> vec4<f32> { return vec4<f32>(x); }
-fn infinity() -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(0x7f800000u)); }
-fn not_a_number() -> vec4<f32> { return bitcast<vec4<f32>>(vec4<u32>(0x7fc00000u)); }
+// In variables, since some compilers refuse constants that are not finite.
+fn infinity() -> vec4<f32> {
+  var bits = vec4<u32>(0x7f800000u);
+  return bitcast<vec4<f32>>(bits);
+}
+fn not_a_number() -> vec4<f32> {
+  var bits = vec4<u32>(0x7fc00000u);
+  return bitcast<vec4<f32>>(bits);
+}
 fn is_negative(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) >> vec4<u32>(31u)) != vec4<u32>(0u);
 }

@@ -4,7 +4,7 @@
 namespace tilewright {
 
 BackendEntry level_zero_entry() {
-  return {"level-zero", [] { return absent_devices("level-zero"); },
+  return {"level-zero", [](const Config&) { return absent_devices("level-zero"); },
           [](const Config& config) { return make_absent("level-zero", config); }};
 }
 

@@ -4,7 +4,7 @@
 namespace tilewright {
 
 BackendEntry webgpu_entry() {
-  return {"webgpu", [] { return absent_devices("webgpu"); },
+  return {"webgpu", [](const Config&) { return absent_devices("webgpu"); },
           [](const Config& config) { return make_absent("webgpu", config); }};
 }
 

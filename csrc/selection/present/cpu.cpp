@@ -4,7 +4,7 @@
 namespace tilewright {
 
 BackendEntry cpu_entry() {
-  return {"cpu", [] { return std::vector<DeviceInfo>{cpu::describe_processor()}; },
+  return {"cpu", [](const Config&) { return std::vector<DeviceInfo>{cpu::describe_processor()}; },
           [](const Config& config) -> std::shared_ptr<Backend> {
             return std::make_shared<cpu::TimedCpuBackend>(config);
           }};

@@ -8,7 +8,7 @@ namespace tilewright {
 
 namespace {
 
-std::vector<DeviceInfo> devices() {
+std::vector<DeviceInfo> devices(const Config&) {
   try {
     std::vector<DeviceInfo> all;
     for (const level_zero::Adapter& adapter : level_zero::adapters()) all.push_back(adapter.info);
@@ -19,7 +19,7 @@ std::vector<DeviceInfo> devices() {
 }
 
 std::shared_ptr<gpu::Device> open_device(const Config& config, gpu::DeviceUse) {
-  const std::size_t index = device_index("level-zero", devices(), config);
+  const std::size_t index = device_index("level-zero", devices(config), config);
   return std::make_shared<level_zero::Device>(level_zero::adapters()[index], config);
 }
 

@@ -8,10 +8,12 @@ namespace tilewright {
 
 namespace {
 
-std::vector<DeviceInfo> devices() {
+std::vector<DeviceInfo> devices(const Config& config) {
   try {
     std::vector<DeviceInfo> all;
-    for (const webgpu::Adapter& adapter : webgpu::adapters(false)) all.push_back(adapter.info);
+    for (const webgpu::Adapter& adapter : webgpu::adapters(config.implementation, false)) {
+      all.push_back(adapter.info);
+    }
     if (all.empty()) {
       all.push_back(unavailable_device(
           "webgpu",
@@ -26,8 +28,9 @@ std::vector<DeviceInfo> devices() {
 }
 
 std::shared_ptr<gpu::Device> open_device(const Config& config, gpu::DeviceUse use) {
-  const std::size_t index = device_index("webgpu", devices(), config);
-  return std::make_shared<webgpu::Device>(webgpu::adapters(config.debug_mode)[index], config, use);
+  const std::size_t index = device_index("webgpu", devices(config), config);
+  return std::make_shared<webgpu::Device>(
+      webgpu::adapters(config.implementation, config.debug_mode)[index], config, use);
 }
 
 }  // namespace

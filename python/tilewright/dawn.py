@@ -1,0 +1,62 @@
+"""Where Dawn is, the WebGPU library besides wgpu-native: in the package wgpudawn.
+
+Looked for when webgpu may be used for the first time. Of that package its compiled module alone is
+loaded, since the rest takes a tenth of a second and is not used.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import machinery, metadata, util
+from pathlib import Path
+from types import ModuleType
+
+from tilewright import _core
+
+PACKAGE = "wgpudawn"
+VERSION = "0.32.0.4"
+MODULE = f"{PACKAGE}._lib._wgpu_dawn"
+_INSTALL = f"{Path(sys.executable).name} -m pip install 'tilewright[dawn]'"
+
+
+class Missing(Exception):
+    """Why there is no Dawn, and what to do."""
+
+
+def find() -> None:
+    """Tells the library what is there."""
+    try:
+        module = _module()
+        ffi, lib = module.ffi, module.lib
+        entry = ffi.cast("uintptr_t", ffi.addressof(lib, "wgpuGetProcAddress"))
+        listing = ffi.cast("uintptr_t", ffi.addressof(lib, "wgpu_dawn_enumerate_adapters"))
+    except Missing as missing:
+        _core._set_dawn("", 0, 0, str(missing))
+    except Exception as error:
+        reason = f"{PACKAGE} {VERSION} cannot be loaded ({error}); install it again: {_INSTALL}"
+        _core._set_dawn("", 0, 0, reason)
+    else:
+        _core._set_dawn(f"Dawn of {PACKAGE} {VERSION}", int(entry), int(listing), "")
+
+
+def _module() -> ModuleType:
+    """The module that has Dawn in it. Raises Missing where it is not installed, or another one is."""
+    found = util.find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise Missing(f"{PACKAGE}, which has Dawn in it, is not installed: {_INSTALL}")
+    version = metadata.version(PACKAGE)
+    if version != VERSION:
+        raise Missing(
+            f"{PACKAGE} {version} is installed, but this tilewright needs {VERSION}: {_INSTALL}"
+        )
+    if MODULE in sys.modules:
+        return sys.modules[MODULE]
+    folders = [str(Path(folder) / "_lib") for folder in found.submodule_search_locations]
+    spec = machinery.PathFinder.find_spec(MODULE, folders)
+    if spec is None or spec.loader is None:
+        raise Missing(f"{PACKAGE} {version} has no {MODULE}; install it again: {_INSTALL}")
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    # Whoever imports the package gets the same one.
+    sys.modules[MODULE] = module
+    return module
