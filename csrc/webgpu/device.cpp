@@ -26,6 +26,17 @@ constexpr std::array dawn_enabled{"enable_immediate_error_handling", "disable_wo
 /// Times of launches are as the GPU has them, not rounded to tenths of a millisecond.
 constexpr std::array dawn_disabled{"timestamp_quantization"};
 
+/// The names in a list with commas.
+std::vector<std::string> names_in(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (end > 0) names.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return names;
+}
+
 void log_message(dawn::LoggingType type, WGPUStringView message, void*, void*) {
   if (!log_enabled()) return;
   const bool is_warning = type == dawn::LoggingType::warning;
@@ -89,9 +100,13 @@ WGPUDevice Device::request(WGPUAdapter adapter, gpu::DeviceUse use) {
   };
   want(WGPUFeatureName_ShaderF16);
   want(WGPUFeatureName_TimestampQuery);
+  const std::string more = environment("TILEWRIGHT_DAWN_TOGGLES").value_or("");
+  const std::vector<std::string> named = names_in(more);
+  std::vector<const char*> enabled(dawn_enabled.begin(), dawn_enabled.end());
+  for (const std::string& name : named) enabled.push_back(name.c_str());
   dawn::Toggles toggles{{nullptr, dawn::type_toggles},
-                        dawn_enabled.size(),
-                        dawn_enabled.data(),
+                        enabled.size(),
+                        enabled.data(),
                         dawn_disabled.size(),
                         dawn_disabled.data()};
   WGPUDeviceDescriptor descriptor{};
