@@ -113,6 +113,9 @@ def init_backend(preference: str = "auto", **config: Any) -> Backend:
     config, of which each backend uses what applies to it:
         adapter_index (or device_id): which of a backend's devices; otherwise the best one.
         power_preference: "low" prefers an integrated GPU, "high" a discrete one.
+        implementation: the library that drives the GPUs of webgpu, "wgpu" (wgpu-native) or "dawn"
+            (the package wgpudawn, or TILEWRIGHT_DAWN_LIBRARY). "auto" is what TILEWRIGHT_WEBGPU
+            says, else Dawn for a GPU whose matrix units it reaches, and wgpu-native for others.
         debug_mode: GPU drivers check what they are given, and each launch is waited for, so that
             an error comes from the call that caused it. On webgpu all kernels, trusted ones too,
             are kept within their buffers; level-zero has no such checks.

@@ -97,8 +97,14 @@ def _backend(name: str) -> list[Check]:
 
 def _device(device: Any) -> list[Check]:
     checks = []
+    if device.implementation:
+        found = f"{device.implementation}: {device.implementation_why}"
+        checks.append(Check(device.backend, "through", True, found))
     if device.features:
         checks.append(Check(device.backend, "features", True, ", ".join(device.features)))
+    if device.matrix_shapes:
+        found = "; ".join(device.matrix_shapes)
+        checks.append(Check(device.backend, "matrices", True, found))
     try:
         with tilewright.init_backend(device.id) as backend:
             if device.backend == "cpu":

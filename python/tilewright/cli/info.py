@@ -86,12 +86,20 @@ def _device(
         "kind": device["kind"],
         "driver": device["driver"],
         "memory": environment.bytes_text(device["memory_bytes"]),
+        "through": _implementation(device),
         "features": ", ".join(device["features"]),
+        "matrices": "; ".join(device["matrix_shapes"]),
         "limits": ", ".join(f"{name} {value}" for name, value in device["limits"].items()),
         "tuning": _tuning(tuning),
     }
     shown = {name: value for name, value in rows.items() if value}
     return [f"{mark} {device['id']}  {device['name']}", facts(paint, shown, "    ")]
+
+
+def _implementation(device: dict[str, Any]) -> str:
+    if not device["implementation"]:
+        return ""
+    return f"{device['implementation']}: {device['implementation_why']}"
 
 
 def _tuning(tuning: dict[str, Any] | None) -> str:
