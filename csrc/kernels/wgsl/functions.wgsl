@@ -155,18 +155,11 @@ fn op_sqrt(x: vec4<f32>) -> vec4<f32> {
   // One step of Newton's method on what the device gives: exact where it is exact already.
   let inside = (x > splat(0.0)) & (x < infinity());
   let safe = select(splat(1.0), x, inside);
-  // By 2^64 up, or down.
   let tiny = safe < splat(1.0e-30);
-  let huge = safe > splat(1.0e30);
-  let s = safe * select(select(splat(1.0), splat(1.8446744e19), tiny), splat(5.4210109e-20), huge);
+  let s = select(safe, safe * 1.8446744e19, tiny);
   let root = sqrt(s);
-  let unscale =
-      select(select(splat(1.0), splat(2.32830644e-10), tiny), splat(4294967296.0), huge);
-  // Its square in exact parts, since fma may round in between.
-  let high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(root) & vec4<u32>(0xfffff000u));
-  let low = root - high;
-  let rest = ((s - high * high) - 2.0 * high * low) - low * low;
-  let better = fma(rest, 0.5 / root, root) * unscale;
+  let unscale = select(splat(1.0), splat(2.32830644e-10), tiny);
+  let better = fma(fma(-root, root, s), 0.5 / root, root) * unscale;
   return select(select(x, better, inside), not_a_number(), x < splat(0.0));
 }
 /// x / y rounded to nearest: devices only come close, so their quotient of the fractions is put right
