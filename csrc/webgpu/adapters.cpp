@@ -55,6 +55,10 @@ void explain(std::vector<Adapter>& adapters, const std::string& why) {
   for (Adapter& adapter : adapters) adapter.info.implementation_why = why;
 }
 
+bool stands_for_gpu(const Adapter& adapter) {
+  return adapter.info.kind == DeviceKind::software;
+}
+
 std::vector<Adapter> found_by(const std::string& implementation, const std::string& why,
                               bool debug) {
   auto found = implementation == "dawn" ? dawn_adapters(dawn_api())
@@ -64,6 +68,12 @@ std::vector<Adapter> found_by(const std::string& implementation, const std::stri
 }
 
 std::vector<Adapter> found_automatically(bool debug) {
+  auto found = wgpu_adapters(wgpu_native(), debug);
+  // Dawn writes to stderr what it does not like about drivers that stand for a GPU.
+  if (std::ranges::all_of(found, stands_for_gpu)) {
+    explain(found, "a GPU in software has no matrix units");
+    return found;
+  }
   std::vector<Adapter> dawn;
   std::string no_dawn;
   try {
@@ -71,13 +81,7 @@ std::vector<Adapter> found_automatically(bool debug) {
   } catch (const Error& error) {
     no_dawn = error.what();
   }
-  try {
-    return with_matrix_units(wgpu_adapters(wgpu_native(), debug), std::move(dawn), no_dawn);
-  } catch (const Error& error) {
-    if (dawn.empty()) throw;
-    explain(dawn, text("the other library fails: ", error.what()));
-    return dawn;
-  }
+  return with_matrix_units(std::move(found), std::move(dawn), no_dawn);
 }
 
 }  // namespace

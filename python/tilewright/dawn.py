@@ -57,6 +57,7 @@ def _module() -> ModuleType:
         raise Missing(f"{PACKAGE} {version} has no {MODULE}; install it again: {_INSTALL}")
     module = util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    # Whoever imports the package gets the same one.
-    sys.modules[MODULE] = module
+    # Its package, imported later, expects to import it itself.
+    for name in (MODULE, f"{MODULE}.lib"):
+        sys.modules.pop(name, None)
     return module
