@@ -29,7 +29,9 @@
 var<workgroup> products: array<${SUM}, ${STAGE}>;
 #include "sparse_sum.wgsl"
 
-fn row_begin(row: u32) -> u32 { return min(offsets[offsets_at + row], params.nnz); }
+// Of the rows that follow `start` of the offsets: what is private counts as each work-item's own, and
+// how far a workgroup goes has to be the same for all of them.
+fn begin_of(start: u32, row: u32) -> u32 { return min(offsets[start + row], params.nnz); }
 
 /// products[i] of the elements from `base` on.
 fn multiply(base: u32, count: u32, local: u32) {
@@ -82,18 +84,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let product = index / params.groups;
   if (product >= params.batch) { return; }
   choose(product);
+  let start = product * params.step_offsets;
   var low = index % params.groups * params.share;
   let high = min(low + params.share, params.rows);
   while (low < high) {
-    let base = row_begin(low);
+    let base = begin_of(start, low);
     var top = high;
-    if (row_end(high - 1u) - base > ${ROOM}u) {
+    if (begin_of(start, high) - base > ${ROOM}u) {
       // As many rows as find room.
       top = low;
       var left = high - low;
       while (left > 1u) {
         let half = left / 2u;
-        if (row_begin(top + half) - base <= ${ROOM}u) {
+        if (begin_of(start, top + half) - base <= ${ROOM}u) {
           top += half;
           left -= half;
         } else {
@@ -102,7 +105,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       }
     }
     if (top > low) {
-      let count = row_begin(top) - base;
+      let count = begin_of(start, top) - base;
       let rows = top - low;
       var walkers = 1u;  // of a row
       while (2u * walkers * rows <= ${GROUP}u && 2u * walkers * rows <= count) { walkers *= 2u; }
@@ -111,8 +114,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       var z = 0u;
       var end = 0u;
       if (row < top) {
-        z = min(row_begin(row) - base, count) + walker;
-        end = min(row_end(row) - base, count);
+        z = min(begin_of(start, row) - base, count) + walker;
+        end = min(begin_of(start, row + 1u) - base, count);
       }
       multiply(base, count, local);
       workgroupBarrier();
@@ -127,7 +130,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       workgroupBarrier();
       low = top;
     } else {
-      let end = max(row_end(low), base);
+      let end = max(begin_of(start, low + 1u), base);
 #if LONG
       for (var i = (base + ${PIECE - 1}u) / ${PIECE}u + local; i * ${PIECE}u < end;
            i += ${GROUP}u) {
