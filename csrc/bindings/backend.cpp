@@ -21,8 +21,8 @@ namespace tilewright::bindings {
 namespace {
 
 constexpr const char* config_keys =
-    "adapter_index (or device_id), power_preference, implementation, debug_mode, max_buffer_size, "
-    "enable_pipeline_cache, preferred_workgroup_size, compute_units, memory_limit, cache_limit";
+    "adapter_index (or device_id), power_preference, implementation, debug_mode, kernel_checks, "
+    "max_buffer_size, enable_pipeline_cache, preferred_workgroup_size, compute_units, memory_limit, cache_limit";
 
 /// Of the ops of the trait, those that take complex numbers too.
 bool takes_complex(std::string_view op) {
@@ -58,6 +58,8 @@ Config to_config(const char* call, const py::kwargs& given) {
       config.implementation = to_string(value, argument);
     } else if (name == "debug_mode") {
       config.debug_mode = to_bool(value, argument);
+    } else if (name == "kernel_checks") {
+      config.kernel_checks = to_bool(value, argument);
     } else if (name == "compute_units") {
       config.compute_units = Convert<std::optional<Size>>::from(value, argument);
     } else if (name == "max_buffer_size") {
@@ -85,6 +87,7 @@ py::dict to_dict(const Config& config) {
       config.power_preference.empty() ? py::object(py::none()) : to_str(config.power_preference);
   all["implementation"] = to_str(config.implementation);
   all["debug_mode"] = config.debug_mode;
+  all["kernel_checks"] = config.kernel_checks;
   all["max_buffer_size"] = config.max_buffer_size;
   all["compute_units"] = config.compute_units;
   all["enable_pipeline_cache"] = config.enable_pipeline_cache;

@@ -43,6 +43,12 @@ std::shared_ptr<CompiledKernel> GpuBackend::do_create_kernel(const KernelSource&
   kernel.entry = source.entry;
   kernel.trusted = source.trusted;
   kernel.constants_by_name = source.constants;
+  if (!kernel.trusted && !device_->limits().checks_kernels) {
+    throw Unsupported(text(kernel.name,
+                           ": this backend was opened with kernel_checks false, so it keeps no "
+                           "kernel within its buffers; pass trusted=True for code that does it by "
+                           "itself, or open one with checks"));
+  }
   if (device_->limits().tries_kernels) try_kernel(kernel);
   return std::make_shared<GpuKernel>(
       memory_->with_room([&] { return device_->create_pipeline(kernel); }), device_->limits());

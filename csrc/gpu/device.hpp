@@ -143,6 +143,8 @@ struct DeviceLimits {
   /// A kernel that the driver's compiler does not take can cost the device, its buffers and all
   /// that is queued: code from outside is tried on another one first.
   bool tries_kernels = false;
+  /// Kernels that are not trusted are kept within their buffers.
+  bool checks_kernels = true;
   std::uint32_t max_groups = 65535;    ///< workgroups in a dimension
   std::uint32_t max_group_size = 256;  ///< work-items of a workgroup
   std::uint32_t local_memory_bytes = 16384;

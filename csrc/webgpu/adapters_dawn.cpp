@@ -23,6 +23,11 @@ constexpr std::array<std::pair<WGPUFeatureName, const char*>, 4> features{{
     {dawn::feature_subgroup_matrix, "matrix_units"},
 }};
 
+/// For an instance and for its adapters, each of which takes those that are its own.
+dawn::Toggles wanted_toggles() {
+  return {{nullptr, dawn::type_toggles}, toggles.size(), toggles.data(), 0, nullptr};
+}
+
 /// The best adapter of a kind, or null.
 WGPUAdapter request(const Api& api, WGPUInstance instance,
                     const WGPURequestAdapterOptions& options) {
@@ -41,7 +46,9 @@ WGPUAdapter request(const Api& api, WGPUInstance instance,
 }
 
 std::vector<WGPUAdapter> enumerate(const Api& api, WGPUInstance instance) {
+  dawn::Toggles wanted = wanted_toggles();
   WGPURequestAdapterOptions options{};
+  options.nextInChain = &wanted.chain;
   std::vector<WGPUAdapter> found;
   if (api.enumerate_adapters != nullptr) {
     found.resize(api.enumerate_adapters(instance, &options, nullptr, 0));
@@ -152,8 +159,7 @@ std::optional<Adapter> look(const Api& api, WGPUInstance instance, WGPUAdapter h
 }  // namespace
 
 std::vector<Adapter> dawn_adapters(const Api& api) {
-  dawn::Toggles wanted{
-      {nullptr, dawn::type_toggles}, toggles.size(), toggles.data(), 0, nullptr};
+  dawn::Toggles wanted = wanted_toggles();
   WGPUInstanceDescriptor descriptor{};
   descriptor.nextInChain = &wanted.chain;
   WGPUInstance instance = api.CreateInstance(&descriptor);

@@ -54,7 +54,8 @@ Device::Device(const Adapter& adapter, const Config& config, gpu::DeviceUse use)
       raw_limits_(adapter.limits),
       fork_generation_(fork_generation()),
       instance_(adapter.instance),
-      debug_(config.debug_mode) {
+      debug_(config.debug_mode),
+      checks_kernels_(config.kernel_checks || config.debug_mode) {
   open(adapter, use);
   bind_groups_ = std::make_unique<BindGroups>(api_, device_, kept_bind_groups);
   layouts_ = std::make_unique<Layouts>(api_, device_, kept_layouts);
@@ -106,6 +107,7 @@ WGPUDevice Device::request(WGPUAdapter adapter, gpu::DeviceUse use) {
   // What is asked of the device is checked before, and kernels from outside are tried on a device
   // that checks them. Its own checks refuse one buffer that a launch writes through two bindings.
   if (use == gpu::DeviceUse::work && !debug_) enabled.push_back("skip_validation");
+  if (!checks_kernels_) enabled.push_back("disable_robustness");
   for (const std::string& name : named) enabled.push_back(name.c_str());
   dawn::Toggles toggles{{nullptr, dawn::type_toggles},
                         enabled.size(),
@@ -200,6 +202,7 @@ void Device::open(const Adapter& adapter, gpu::DeviceUse use) {
 void Device::open_dawn(const Adapter& adapter) {
   api_.DeviceSetLoggingCallback(device_, {nullptr, log_message, nullptr, nullptr});
   has_subgroups_ = api_.DeviceHasFeature(device_, dawn::feature_subgroups) != 0;
+  limits_.checks_kernels = checks_kernels_;
   limits_.least_subgroup = adapter.least_subgroup;
   limits_.most_subgroup = adapter.most_subgroup;
   if (has_subgroups_) prelude_ += "enable subgroups; diagnostic(off, subgroup_uniformity); ";

@@ -119,6 +119,9 @@ def init_backend(preference: str = "auto", **config: Any) -> Backend:
         debug_mode: GPU drivers check what they are given, and each launch is waited for, so that
             an error comes from the call that caused it. On webgpu all kernels, trusted ones too,
             are kept within their buffers; level-zero has no such checks.
+        kernel_checks: webgpu through Dawn, which keeps all kernels of a device within their buffers
+            or none. False leaves the checks out, of the library's kernels too, whose products by
+            matrix units they slow down; kernels of one's own then have to be trusted.
         max_buffer_size: bytes; lowers the device's own limit.
         enable_pipeline_cache: False compiles a GPU kernel again at each use.
         preferred_workgroup_size: work-items in a workgroup of the GPU's elementwise kernels, at

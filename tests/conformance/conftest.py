@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import traceback
 from collections.abc import Generator, Iterator
 
 import hypothesis
@@ -67,6 +68,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(
         "devices: " + ", ".join(f"{b.device.id} ({b.device.name})" for b in opened.values())
     )
+    if without_float16:
+        refused = f"{len(without_float16)} tests held that a device refuses float16 by its name"
+        terminalreporter.write_line(refused)
     for device, reason in left_out.items():
         terminalreporter.write_line(f"NOT TESTED {device}: {reason}", red=True)
 
@@ -87,6 +91,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         backend = opened.get(str(pyfuncitem.funcargs.get("device")))
         if backend is None or "float16" in backend.device.features or NO_FLOAT16 not in str(refusal):
             raise
+        traceback.clear_frames(refusal.__traceback__)  # which hold the test's buffers
         without_float16.append(pyfuncitem.nodeid)
         return True
 

@@ -35,7 +35,9 @@ def computes(be: Backend) -> None:
 CONFIGS: list[dict[str, Any]] = [
     {"power_preference": "low"},
     {"power_preference": "high"},
+    {"implementation": "wgpu"},
     {"debug_mode": True},
+    {"kernel_checks": False},
     {"enable_pipeline_cache": False},
     {"preferred_workgroup_size": 1},
     {"preferred_workgroup_size": 96},

@@ -435,7 +435,10 @@ WRONG_CONFIGS: list[dict[str, Any]] = [
     {"preferred_workgroup_size": 0},
     {"power_preference": "medium"},
     {"power_preference": 3},
+    {"implementation": "vulkan"},
+    {"implementation": 1},
     {"debug_mode": 1},
+    {"kernel_checks": 0},
     {"enable_pipeline_cache": "yes"},
 ]
 

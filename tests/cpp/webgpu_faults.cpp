@@ -32,7 +32,7 @@ struct Buffers {
   static constexpr std::uint32_t n = 256;
 
   Buffers() {
-    const std::span<const Adapter> found = adapters(false);
+    const std::span<const Adapter> found = adapters("auto", false);
     REQUIRE_MESSAGE(!found.empty(), "these tests need a Vulkan driver, such as Mesa's lavapipe");
     device = std::make_unique<Device>(found.front(), Config{}, gpu::DeviceUse::work);
     x = device->create_buffer(4 * n);

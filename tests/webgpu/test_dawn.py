@@ -121,6 +121,29 @@ print("kept")
     assert succeeds(code, **on_dawn) == "kept\n"
 
 
+def test_without_checks_kernels_have_to_be_trusted(
+    succeeds: Succeeds, on_dawn: dict[str, str]
+) -> None:
+    code = """
+import numpy as np
+KERNEL = "@group(0) @binding(0) var<storage, read_write> y: array<u32>;"
+KERNEL += "@compute @workgroup_size(1) fn main() { y[0] = 5u; }"
+with tw.init_backend("webgpu", kernel_checks=False) as be:
+    message = raised(tw.Unsupported, be.kernel, KERNEL)
+    assert "kernel_checks false" in message and "pass trusted=True" in message, message
+    out = be.alloc(4)
+    be.kernel(KERNEL, trusted=True)(out, grid=1)
+    got = np.empty(1, "u4")
+    be.copy_dtoh(got, out)
+    assert got[0] == 5
+    be.free(out)
+with tw.init_backend("webgpu", kernel_checks=False, debug_mode=True) as be:
+    be.kernel(KERNEL)
+print("trusted")
+"""
+    assert succeeds(code, **on_dawn) == "trusted\n"
+
+
 def test_both_in_one_process(succeeds: Succeeds, on_dawn: dict[str, str]) -> None:
     """Each device goes by its own, beside the other, on every driver that is there."""
     code = """

@@ -76,15 +76,21 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         action="store_true",
         help=f"the C++ tests alone, with {', then with '.join(SANITIZERS.values())}",
     )
+    parser.add_argument(
+        "--dawn",
+        action="store_true",
+        help="the conformance suite alone, all cases, with webgpu through Dawn",
+    )
     parser.set_defaults(call=call, passes_on=True)
 
 
 def call(options: argparse.Namespace, rest: list[str]) -> int:
     environment = Environment()
     every = options.all or options.draw is not None
-    if rest and (every or options.sanitize):
+    if rest and (every or options.sanitize or options.dawn):
         raise Failed(
-            f"--all, --draw and --sanitize run tests of their own; leave out {' '.join(rest)}"
+            "--all, --draw, --sanitize and --dawn run tests of their own; "
+            f"leave out {' '.join(rest)}"
         )
     if options.draw is not None and options.draw < 1:
         raise Failed(f"--draw is {options.draw}, expected 1 or more")
@@ -106,10 +112,14 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
         intel_gpu.install()
     if browser.is_needed(rest):
         browser.install()
+    if options.dawn:
+        return report(on_dawn(environment, []))
     say("Python tests")
     if options.draw is not None:
         level_zero = level_zero | {"TILEWRIGHT_TEST_DRAW": f"{commit()}/{options.draw}"}
     total += pytest(environment, rest, level_zero, exhaustive=every)
+    if not rest:
+        total += on_dawn(environment, ["-m", "essential and not exhaustive"])
     if every:
         total += sanitized(environment)
         total += fuzzed(environment, FUZZ_MINUTES if options.all else FUZZ_MINUTES_OF_A_DRAW)
@@ -208,6 +218,24 @@ def pytest(
         arguments = ["-m", "pytest", f"--junitxml={results}", *chosen]
         total += counted(results, environment.run("python", *arguments, env=variables, check=False))
     return total
+
+
+def on_dawn(environment: Environment, chosen: list[str | Path]) -> Count:
+    """The conformance suite, or what is chosen of it, on Dawn: on SwiftShader where Chromium's
+    packages are at hand, else on the machine's GPU."""
+    say("conformance on Dawn")
+    variables = {
+        "TILEWRIGHT_WEBGPU": "dawn",
+        "TILEWRIGHT_TEST_DEVICES": "webgpu:0",
+        **browser.variables(),
+    }
+    if driver := variables.get("TILEWRIGHT_TEST_SWIFTSHADER"):
+        variables["VK_DRIVER_FILES"] = driver
+    results = results_file("pytest-dawn.xml")
+    arguments = ["-m", "pytest", f"--junitxml={results}", ROOT / "tests" / "conformance"]
+    arguments += [f"--numprocesses={WORKERS}", "--dist=worksteal", *chosen]
+    code = environment.run("python", *arguments, env=variables, check=False)
+    return counted(results, code)
 
 
 def results_file(name: str) -> Path:

@@ -234,8 +234,8 @@ void GpuBackend::attention_rows(const AttentionRequest& r, std::span<const Bindi
 
 void GpuBackend::launch_attention(const AttentionRequest& r) {
   constexpr std::string_view op = "attention";
-  if (!r.plain) return attention_general(r);
   require(op, r.dtype);
+  if (!r.plain) return attention_general(r);
   const Size columns =
       std::clamp<Size>(static_cast<Size>(std::bit_ceil(static_cast<std::size_t>(r.head_dim))),
                        least_columns, most_columns);

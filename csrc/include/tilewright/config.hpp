@@ -20,6 +20,10 @@ struct Config {
   /// so that an error comes from the call that caused it. On webgpu all kernels, trusted ones too,
   /// are kept within their buffers; level-zero has no such checks.
   bool debug_mode = false;
+  /// webgpu through Dawn, which keeps all kernels of a device within their buffers or none: false
+  /// leaves the checks out, of the library's kernels too, whose products by matrix units they slow
+  /// down; kernels of one's own then have to be trusted. Elsewhere trusted kernels have no checks.
+  bool kernel_checks = true;
   std::optional<Size> max_buffer_size;  ///< bytes; lowers the device's own limit
   bool enable_pipeline_cache = true;    ///< false: each use of a GPU kernel compiles it again
   /// GPU backends: work-items in a workgroup of elementwise kernels, at most what the device takes.

@@ -32,7 +32,7 @@ fn key_of(bits: vec2<u32>) -> vec2<u32> {
   key.y ^= 0x80000000u;
 #elif KIND == 2
   let magnitude = key.y & 0x7fffffffu;
-  let infinity = 0x7fffffffu >> ${MANTISSA}u << ${MANTISSA}u;
+  let infinity = (0x7fffffffu >> ${MANTISSA}u) << ${MANTISSA}u;
   if (magnitude > infinity || (magnitude == infinity && key.x != 0u)) {
     key = vec2<u32>(0xffffffffu);
   } else if (magnitude == 0u && key.x == 0u) {
@@ -67,7 +67,7 @@ fn key_of(word: u32, at: u32) -> u32 {
   key ^= 0x80000000u;
 #elif KIND == 2
   let magnitude = key & 0x7fffffffu;
-  let infinity = 0x7fffffffu >> ${MANTISSA}u << ${MANTISSA}u;
+  let infinity = (0x7fffffffu >> ${MANTISSA}u) << ${MANTISSA}u;
   // Of all bits where it is negative; -0 is 0.
   let negative = key > 0x80000000u;
   key = select(key | 0x80000000u, ~key, negative);

@@ -65,8 +65,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
     workgroupBarrier();
     if (local == 0u) { counts[0] = atomicLoad(&counted[0]); }
+#if EXACT
     workgroupBarrier();
     let count = counts[0];
+#else
+    // Between barriers of its own; WGSL's compilers then know that it is the same for all.
+    let count = workgroupUniformLoad(&counts[0]);
+#end
     for (var k = 0u; k < count; k++) {
       let piece = found[k];
       choose(piece / params.pieces);
