@@ -22,7 +22,8 @@ namespace {
 
 constexpr const char* config_keys =
     "adapter_index (or device_id), power_preference, implementation, debug_mode, kernel_checks, "
-    "max_buffer_size, enable_pipeline_cache, preferred_workgroup_size, compute_units, memory_limit, cache_limit";
+    "max_buffer_size, enable_pipeline_cache, preferred_workgroup_size, compute_units, "
+    "memory_limit, cache_limit";
 
 /// Of the ops of the trait, those that take complex numbers too.
 bool takes_complex(std::string_view op) {
@@ -199,8 +200,8 @@ void bind_lifecycle(py::module_& m, BackendClass& cls) {
       py::arg("name"));
   m.def(
       "_set_dawn",
-      [](const std::string& name, std::uintptr_t get_proc_address, std::uintptr_t enumerate_adapters,
-         const std::string& reason) {
+      [](const std::string& name, std::uintptr_t get_proc_address,
+         std::uintptr_t enumerate_adapters, const std::string& reason) {
         set_dawn({name, reinterpret_cast<void*>(get_proc_address),
                   reinterpret_cast<void*>(enumerate_adapters), reason});
       },

@@ -55,14 +55,12 @@ void explain(std::vector<Adapter>& adapters, const std::string& why) {
   for (Adapter& adapter : adapters) adapter.info.implementation_why = why;
 }
 
-bool stands_for_gpu(const Adapter& adapter) {
-  return adapter.info.kind == DeviceKind::software;
-}
+bool stands_for_gpu(const Adapter& adapter) { return adapter.info.kind == DeviceKind::software; }
 
 std::vector<Adapter> found_by(const std::string& implementation, const std::string& why,
                               bool debug) {
-  auto found = implementation == "dawn" ? dawn_adapters(dawn_api())
-                                        : wgpu_adapters(wgpu_native(), debug);
+  auto found =
+      implementation == "dawn" ? dawn_adapters(dawn_api()) : wgpu_adapters(wgpu_native(), debug);
   explain(found, why);
   return found;
 }
@@ -104,8 +102,8 @@ std::span<const Adapter> adapters(std::string_view implementation, bool debug) {
   static auto* kept = new std::map<std::pair<std::string, bool>, std::vector<Adapter>>;
   const std::pair key(asked, debug);
   if (const auto found = kept->find(key); found != kept->end()) return found->second;
-  const std::string why = text(implementation == automatic ? "TILEWRIGHT_WEBGPU" : "implementation",
-                               " is ", asked);
+  const std::string why =
+      text(implementation == automatic ? "TILEWRIGHT_WEBGPU" : "implementation", " is ", asked);
   return (*kept)[key] =
              asked == automatic ? found_automatically(debug) : found_by(asked, why, debug);
 }

@@ -12,8 +12,8 @@ namespace tilewright::webgpu {
 
 namespace {
 
-/// Experimental features, such as matrix units; float16 on NVIDIA's Vulkan, where Dawn leaves it out
-/// otherwise.
+/// Experimental features, such as matrix units; float16 on NVIDIA's Vulkan, where Dawn leaves it
+/// out otherwise.
 constexpr std::array toggles{"allow_unsafe_apis", "vulkan_enable_f16_on_nvidia"};
 
 constexpr std::array<std::pair<WGPUFeatureName, const char*>, 4> features{{
@@ -57,8 +57,7 @@ std::vector<WGPUAdapter> enumerate(const Api& api, WGPUInstance instance) {
     found.resize(std::min(found.size(), written));
     return found;
   }
-  for (const auto type :
-       {WGPUBackendType_Vulkan, WGPUBackendType_Metal, WGPUBackendType_D3D12}) {
+  for (const auto type : {WGPUBackendType_Vulkan, WGPUBackendType_Metal, WGPUBackendType_D3D12}) {
     options.backendType = type;
     for (const auto power : {WGPUPowerPreference_HighPerformance, WGPUPowerPreference_LowPower}) {
       options.powerPreference = power;
@@ -106,8 +105,8 @@ void add_shapes(Adapter& adapter, std::span<const dawn::SubgroupMatrixConfig> co
     const gpu::MatrixShape shape{*in, *out, config.m, config.n, config.k};
     if (std::ranges::count(adapter.matrix_shapes, shape) > 0) continue;
     adapter.matrix_shapes.push_back(shape);
-    adapter.info.matrix_shapes.push_back(text(to_string(*in), " to ", to_string(*out), ", ", config.m,
-                                              "x", config.n, "x", config.k));
+    adapter.info.matrix_shapes.push_back(text(to_string(*in), " to ", to_string(*out), ", ",
+                                              config.m, "x", config.n, "x", config.k));
   }
 }
 
@@ -163,7 +162,8 @@ std::vector<Adapter> dawn_adapters(const Api& api) {
   WGPUInstanceDescriptor descriptor{};
   descriptor.nextInChain = &wanted.chain;
   WGPUInstance instance = api.CreateInstance(&descriptor);
-  if (instance == nullptr) throw BackendUnavailable(text("webgpu: ", api.name, " gave no instance"));
+  if (instance == nullptr)
+    throw BackendUnavailable(text("webgpu: ", api.name, " gave no instance"));
   std::vector<Adapter> found;
   std::size_t place = 0;
   for (WGPUAdapter handle : enumerate(api, instance)) {

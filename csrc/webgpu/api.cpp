@@ -39,9 +39,9 @@ void fill_wgpu(Api& api, const LookUp& look_up) {
   TILEWRIGHT_WGPU_CALLS(TILEWRIGHT_WEBGPU_LOOK_UP)
 }
 template <class LookUp>
-void fill_dawn(Api& api, const LookUp& look_up) {
-  TILEWRIGHT_DAWN_CALLS(TILEWRIGHT_WEBGPU_LOOK_UP)
-  TILEWRIGHT_DAWN_OWN_CALLS(TILEWRIGHT_WEBGPU_LOOK_UP)
+void fill_dawn(Api& api,
+               const LookUp& look_up){TILEWRIGHT_DAWN_CALLS(TILEWRIGHT_WEBGPU_LOOK_UP)
+                                          TILEWRIGHT_DAWN_OWN_CALLS(TILEWRIGHT_WEBGPU_LOOK_UP)
 #undef TILEWRIGHT_WEBGPU_LOOK_UP
 }
 
@@ -98,10 +98,9 @@ Api open_dawn() {
     // wgpu-native has the call too, and ends the process in it.
     auto* const get_proc_address = library.function<dawn::GetProcAddress>("wgpuGetProcAddress");
     if (get_proc_address == nullptr || library.function<void()>("wgpuGetVersion") != nullptr) {
-      throw BackendUnavailable(
-          text("webgpu: ", *path, " is no Dawn: it ",
-               get_proc_address == nullptr ? "lacks wgpuGetProcAddress" : "is wgpu-native", "; ",
-               mend));
+      throw BackendUnavailable(text(
+          "webgpu: ", *path, " is no Dawn: it ",
+          get_proc_address == nullptr ? "lacks wgpuGetProcAddress" : "is wgpu-native", "; ", mend));
     }
     return dawn_by(get_proc_address, text("Dawn ", *path));
   }

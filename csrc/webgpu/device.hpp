@@ -150,7 +150,7 @@ class Device final : public gpu::Device {
   bool has_subgroups_ = false;
   std::string prelude_;  // what the library wants in front of a kernel's text
   const bool debug_;
-  const bool checks_kernels_;  // Dawn's: of all of a device's or of none
+  const bool checks_kernels_;          // Dawn's: of all of a device's or of none
   std::uint32_t immediate_bytes_ = 0;  // what kernels may take their parameters in
 
   mutable std::mutex mutex_;

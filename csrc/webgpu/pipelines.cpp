@@ -104,18 +104,18 @@ WGPUShaderModule Device::shader_module(const gpu::KernelDescription& kernel, boo
   WGPUShaderModuleDescriptor descriptor{};
   descriptor.nextInChain = &source.chain;
   descriptor.label = view(std::string_view("wgsl"));
-  WGPUShaderModule module = kernel.trusted && !debug_ && !api_.is_dawn()
-                                ? api_.DeviceCreateShaderModuleTrusted(
-                                      device_, &descriptor, WGPUShaderRuntimeChecks_None)
-                                : api_.DeviceCreateShaderModule(device_, &descriptor);
+  WGPUShaderModule module =
+      kernel.trusted && !debug_ && !api_.is_dawn()
+          ? api_.DeviceCreateShaderModuleTrusted(device_, &descriptor, WGPUShaderRuntimeChecks_None)
+          : api_.DeviceCreateShaderModule(device_, &descriptor);
   if (const auto failure = failures_->take()) {
     if (module != nullptr) api_.ShaderModuleRelease(module);
     check_usable();
     if (failure->message.find("address space Uniform") != std::string::npos) {
       refuse_in_uniforms(kernel, interface_of(kernel, tokens_of(kernel.code.text)));
     }
-    throw KernelError(
-        text(kernel.name, " does not compile:\n", compiler_log(api_, failure->message, kernel.code)));
+    throw KernelError(text(kernel.name, " does not compile:\n",
+                           compiler_log(api_, failure->message, kernel.code)));
   }
   return module;
 }
@@ -189,8 +189,8 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
     pipeline = api_.DeviceCreateComputePipeline(device_, &descriptor);
     if (const auto failure = failures_->take()) {
       check_usable();
-      throw KernelError(
-          text(kernel.name, " gives no pipeline:\n", compiler_log(api_, failure->message, kernel.code)));
+      throw KernelError(text(kernel.name, " gives no pipeline:\n",
+                             compiler_log(api_, failure->message, kernel.code)));
     }
     release();
     read.info.compile_seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -52,8 +52,7 @@ WGPUComputePassEncoder Timestamps::begin_pass(WGPUCommandEncoder encoder, std::s
 void Timestamps::resolve(WGPUCommandEncoder encoder) {
   if (open_ == 0) return;
   Results& results = results_.back();
-  api_.CommandEncoderResolveQuerySet(encoder, queries_, 0, 2 * open_, results.handle,
-                                      results.used);
+  api_.CommandEncoderResolveQuerySet(encoder, queries_, 0, 2 * open_, results.handle, results.used);
   results.used += (open_ * launch_bytes + alignment - 1) / alignment * alignment;
   open_ = 0;
 }

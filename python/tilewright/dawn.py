@@ -40,7 +40,7 @@ def find() -> None:
 
 
 def _module() -> ModuleType:
-    """The module that has Dawn in it. Raises Missing where it is not installed, or another one is."""
+    """The module that has Dawn in it. Raises Missing where there is none, or another version."""
     found = util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise Missing(f"{PACKAGE}, which has Dawn in it, is not installed: {_INSTALL}")

@@ -1,4 +1,5 @@
-// What Dawn's adapters say, by tables of functions that stand for it, and which library "auto" takes.
+// What Dawn's adapters say, by tables of functions that stand for it, and which library "auto"
+// takes.
 
 #include <doctest/doctest.h>
 
@@ -48,7 +49,8 @@ Api fake(bool enumerates) {
     const auto* toggles = chained<dawn::Toggles>(
         const_cast<WGPUChainedStruct*>(descriptor->nextInChain), dawn::type_toggles);
     REQUIRE(toggles != nullptr);
-    const std::set<std::string> enabled(toggles->enabled, toggles->enabled + toggles->enabled_count);
+    const std::set<std::string> enabled(toggles->enabled,
+                                        toggles->enabled + toggles->enabled_count);
     CHECK(enabled.contains("allow_unsafe_apis"));
     CHECK(enabled.contains("vulkan_enable_f16_on_nvidia"));
     return reinterpret_cast<WGPUInstance>(&gpus);
@@ -97,9 +99,9 @@ Api fake(bool enumerates) {
       const bool fits = gpu.api == options->backendType && options->forceFallbackAdapter == 0;
       if (fits && found == nullptr) found = handle(gpu);
     }
-    callback.callback(found == nullptr ? WGPURequestAdapterStatus_Unavailable
-                                       : WGPURequestAdapterStatus_Success,
-                      found, {}, callback.userdata1, callback.userdata2);
+    callback.callback(
+        found == nullptr ? WGPURequestAdapterStatus_Unavailable : WGPURequestAdapterStatus_Success,
+        found, {}, callback.userdata1, callback.userdata2);
     return WGPUFuture{};
   };
   if (enumerates) {
@@ -134,11 +136,10 @@ TEST_CASE("dawn: matrix shapes are what the adapter says, each once") {
         std::vector<gpu::MatrixShape>{{DType::float16, DType::float32, 16, 8, 16},
                                       {DType::float16, DType::float16, 24, 5, 3},
                                       {DType::int8, DType::int32, 16, 16, 32}});
-  CHECK(adapter.info.matrix_shapes ==
-        std::vector<std::string>{"float16 to float32, 16x8x16", "float16 to float16, 24x5x3",
-                                 "int8 to int32, 16x16x32"});
-  CHECK(adapter.info.features ==
-        std::vector<std::string>{"float16", "matrix_units", "immediates"});
+  CHECK(adapter.info.matrix_shapes == std::vector<std::string>{"float16 to float32, 16x8x16",
+                                                               "float16 to float16, 24x5x3",
+                                                               "int8 to int32, 16x16x32"});
+  CHECK(adapter.info.features == std::vector<std::string>{"float16", "matrix_units", "immediates"});
   CHECK(adapter.least_subgroup == 32);
   CHECK(adapter.most_subgroup == 32);
   CHECK(adapter.info.id == "webgpu:0");
@@ -226,10 +227,9 @@ Adapter listed(Implementation implementation, const std::string& id, std::uint32
 
 TEST_CASE("webgpu auto: Dawn for GPUs with matrix units, in the order of wgpu-native") {
   constexpr auto by_wgpu = Implementation::wgpu, by_dawn = Implementation::dawn;
-  const std::vector<Adapter> wgpu{listed(by_wgpu, "webgpu:0", intel, 3),
-                                  listed(by_wgpu, "webgpu:1", nvidia, 7),
-                                  listed(by_wgpu, "webgpu:2", nvidia, 7),
-                                  listed(by_wgpu, "webgpu:3", amd, 1)};
+  const std::vector<Adapter> wgpu{
+      listed(by_wgpu, "webgpu:0", intel, 3), listed(by_wgpu, "webgpu:1", nvidia, 7),
+      listed(by_wgpu, "webgpu:2", nvidia, 7), listed(by_wgpu, "webgpu:3", amd, 1)};
   const std::vector<Adapter> dawn{
       listed(by_dawn, "webgpu:0", nvidia, 7, true), listed(by_dawn, "webgpu:1", nvidia, 7, true),
       listed(by_dawn, "webgpu:2", intel, 3), listed(by_dawn, "webgpu:3", intel, 9, true)};
