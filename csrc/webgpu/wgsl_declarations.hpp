@@ -108,6 +108,7 @@ class Declarations {
 
   Type read_type(Place& place) const;
   Type read_vector(std::string_view name, Place& place) const;
+  Type read_matrix_share(std::string_view name, Place& place) const;
   Type read_array(Place& place) const;
   Type structure(std::string_view name, std::vector<Member>* members) const;
 

@@ -117,6 +117,7 @@ Declarations::Type Declarations::read_type(Place& place) const {
       name.substr(0, 3) == "mat" && name.size() >= 6 && is_size(name[3]) && is_size(name[5]);
   if (is_vector || is_matrix) return read_vector(name, place);
   if (name == "array") return read_array(place);
+  if (in_function_ && name.starts_with("subgroup_matrix_")) return read_matrix_share(name, place);
   if (name == "ptr") {
     int depth = 0;
     do {
@@ -157,6 +158,20 @@ Declarations::Type Declarations::read_vector(std::string_view name, Place& place
   std::string obstacle =
       matrix && rows == 2 ? "matrices of two rows; use vectors of four" : std::string();
   return {text(name, "<", scalar, ">"), size, alignment, std::move(obstacle)};
+}
+
+/// What a work-item holds of a matrix that a subgroup multiplies.
+Declarations::Type Declarations::read_matrix_share(std::string_view name, Place& place) const {
+  constexpr std::uint64_t usual_subgroup = 32;
+  const Type component = read_type(++place);
+  std::uint64_t elements = 1;
+  for (int dimension = 0; dimension < 2; ++dimension) {
+    elements *= std::clamp<std::uint64_t>(static_cast<std::uint64_t>(number(++place)), 1, 1024);
+    read_number(place, 0);
+  }
+  if (at(place).is(",")) ++place;
+  ++place;
+  return {std::string(name), rounded_up(elements * component.bytes / usual_subgroup, 4), 4};
 }
 
 Declarations::Type Declarations::read_array(Place& place) const {

@@ -262,5 +262,58 @@ TEST_CASE("wgsl: what is not taken is refused with its line") {
   refused("const a = 1" + std::string(600, '+') + ";" + entry, "more than 250 operators");
 }
 
+/// A product by matrix units, as Dawn takes it.
+constexpr const char* by_matrix_units = R"(
+enable f16; enable subgroups;
+enable chromium_experimental_subgroup_matrix;
+diagnostic(off, chromium.subgroup_matrix_uniformity);
+requires immediate_address_space;
+alias Left = subgroup_matrix_left<f16, 16, 16>;
+struct Params { k: u32, stride: u32 }
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> a: array<f16>;
+@group(0) @binding(1) var<storage, read> b: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read_write> c: array<f32>;
+const ROWS = 16;
+var<workgroup> tile: array<f16, ROWS * 24>;
+fn next(sum: subgroup_matrix_result<f32, 16, 16>, k: u32) -> subgroup_matrix_result<f32, 16, 16> {
+  let x = subgroupMatrixLoad<subgroup_matrix_left<f16, 16, 16>, row_major>(&a, k, params.stride);
+  let y = subgroupMatrixLoad<subgroup_matrix_right<f16, 16, 16>, row_major>(&tile, k % 16u, 24u);
+  return subgroupMatrixMultiplyAccumulate(x, y, sum);
+}
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+  var sums: array<subgroup_matrix_result<f32, 16, 16>, 2>;
+  for (var k = 0u; k < params.k; k += 16u) {
+    tile[i] = bitcast<vec2<f16>>(b[k + i].x).x;
+    workgroupBarrier();
+    sums[0] = next(sums[0], k);
+    sums[1] = next(sums[1], k + 8u);
+    workgroupBarrier();
+  }
+  subgroupMatrixStore<row_major>(&c, 0u, sums[0], params.stride);
+  subgroupMatrixStore<row_major>(&c, 256u, sums[1], params.stride);
+}
+)";
+
+TEST_CASE("wgsl: kernels of matrix units are read as others are") {
+  gpu::KernelDescription kernel;
+  kernel.name = "product";
+  kernel.entry = "main";
+  kernel.code = {by_matrix_units, {"product"}, {}};
+  const std::vector<Token> tokens = tokens_of(kernel.code.text);
+  check_nesting(kernel.code, tokens);
+  check_growth(kernel.code, tokens, Declarations(kernel.code, tokens));
+  const WgslInterface read = interface_of(kernel, tokens);
+  REQUIRE(read.info.bindings.size() == 3);
+  CHECK(read.info.bindings[0].name == "a");
+  CHECK(read.info.bindings[0].least_bytes == 2);
+  CHECK(read.info.bindings[1].least_bytes == 16);
+  CHECK(read.info.bindings[2].writable);
+  CHECK(read.info.params_bytes == 8);
+  CHECK(read.info.workgroup_bytes == 768);
+  CHECK(read.info.workgroup_size == std::array<std::uint32_t, 3>{64, 1, 1});
+}
+
 }  // namespace
 }  // namespace tilewright::webgpu
