@@ -1,23 +1,14 @@
 #include "core/dawn_library.hpp"
 
-#include <mutex>
-
-#include "core/environment.hpp"
+#include <atomic>
+#include <memory>
 
 namespace tilewright {
 
 namespace {
 
-struct Given {
-  std::mutex mutex;
-  std::optional<DawnLibrary> dawn;
-};
-
-/// Kept to the end of the process, since what it names is.
-Given& given() {
-  static auto* one = new Given;
-  return *one;
-}
+/// Kept to the end of the process, since what it names is. No lock, which a fork could catch held.
+std::atomic<const DawnLibrary*> given{nullptr};
 
 }  // namespace
 
@@ -26,13 +17,16 @@ bool is_webgpu_implementation(std::string_view name) {
 }
 
 std::optional<DawnLibrary> given_dawn() {
-  const std::lock_guard lock(given().mutex);
-  return given().dawn;
+  const DawnLibrary* const dawn = given.load(std::memory_order_acquire);
+  return dawn == nullptr ? std::nullopt : std::optional(*dawn);
 }
 
 void set_dawn(const DawnLibrary& dawn) {
-  const std::lock_guard lock(given().mutex);
-  if (!given().dawn) given().dawn = dawn;
+  auto kept = std::make_unique<const DawnLibrary>(dawn);
+  const DawnLibrary* nobody = nullptr;
+  if (given.compare_exchange_strong(nobody, kept.get(), std::memory_order_acq_rel)) {
+    (void)kept.release();
+  }
 }
 
 }  // namespace tilewright

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tilewright import fft, linalg, nn, quant, random, reading, sparse, travel  # noqa: F401
+from tilewright import dawn, fft, linalg, nn, quant, random, reading, sparse, travel  # noqa: F401
 from tilewright._core import (
     Activation,
     BackendUnavailable,

@@ -6,8 +6,10 @@ loaded, since the rest takes a tenth of a second and is not used.
 
 from __future__ import annotations
 
+import os
 import sys
-from importlib import machinery, metadata, util
+import threading
+from importlib import machinery, util
 from pathlib import Path
 from types import ModuleType
 
@@ -19,12 +21,27 @@ MODULE = f"{PACKAGE}._lib._wgpu_dawn"
 _INSTALL = f"{Path(sys.executable).name} -m pip install 'tilewright[dawn]'"
 
 
+# A child that is forked while another thread imports waits for it, and that thread is not there.
+_finding = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_finding.acquire,
+        after_in_parent=_finding.release,
+        after_in_child=_finding.release,
+    )
+
+
 class Missing(Exception):
     """Why there is no Dawn, and what to do."""
 
 
 def find() -> None:
     """Tells the library what is there."""
+    with _finding:
+        _find()
+
+
+def _find() -> None:
     try:
         module = _module()
         ffi, lib = module.ffi, module.lib
@@ -44,6 +61,8 @@ def _module() -> ModuleType:
     found = util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise Missing(f"{PACKAGE}, which has Dawn in it, is not installed: {_INSTALL}")
+    from importlib import metadata  # takes long
+
     version = metadata.version(PACKAGE)
     if version != VERSION:
         raise Missing(
