@@ -113,13 +113,13 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
     if browser.is_needed(rest):
         browser.install()
     if options.dawn:
-        return report(on_dawn(environment, ["-m", "essential"]))
+        return report(on_dawn(environment, "essential", 2 * CONFORMANCE_PARTS))
     say("Python tests")
     if options.draw is not None:
         level_zero = level_zero | {"TILEWRIGHT_TEST_DRAW": f"{commit()}/{options.draw}"}
     total += pytest(environment, rest, level_zero, exhaustive=every)
     if not rest:
-        total += on_dawn(environment, ["-m", "essential and not exhaustive"])
+        total += on_dawn(environment, "essential and not exhaustive")
     if every:
         total += sanitized(environment)
         total += fuzzed(environment, FUZZ_MINUTES if options.all else FUZZ_MINUTES_OF_A_DRAW)
@@ -220,24 +220,27 @@ def pytest(
     return total
 
 
-def on_dawn(environment: Environment, chosen: list[str | Path]) -> Count:
-    """What is chosen of the conformance suite on Dawn: on SwiftShader where Chromium's
-    packages are at hand, else on the machine's GPU."""
+def on_dawn(environment: Environment, which: str, parts: int = 1) -> Count:
+    """Of the conformance suite what is marked so, on Dawn: on SwiftShader where Chromium's packages
+    are at hand, else on the machine's GPU. In parts, as elsewhere, where it is much."""
     say("conformance on Dawn")
     variables = {
         "TILEWRIGHT_WEBGPU": "dawn",
         "TILEWRIGHT_TEST_DEVICES": "webgpu:0",
         **browser.variables(),
     }
+    options = ["-m", which, f"--numprocesses={WORKERS}", "--dist=worksteal"]
     if driver := variables.get("TILEWRIGHT_TEST_SWIFTSHADER"):
         variables["VK_DRIVER_FILES"] = driver
         # It rounds a fused multiply-add twice, by which square roots are put right.
-        chosen = [*chosen, "-k", "not sqrt"]
-    results = results_file("pytest-dawn.xml")
-    arguments = ["-m", "pytest", f"--junitxml={results}", ROOT / "tests" / "conformance"]
-    arguments += [f"--numprocesses={WORKERS}", "--dist=worksteal", *chosen]
-    code = environment.run("python", *arguments, env=variables, check=False)
-    return counted(results, code)
+        options += ["-k", "not sqrt"]
+    files = sorted((ROOT / "tests" / "conformance").glob("test_*.py"))
+    total = Count()
+    for i in range(parts):
+        results = results_file(f"pytest-dawn-{i}.xml")
+        arguments = ["-m", "pytest", f"--junitxml={results}", *files[i::parts], *options]
+        total += counted(results, environment.run("python", *arguments, env=variables, check=False))
+    return total
 
 
 def results_file(name: str) -> Path:
