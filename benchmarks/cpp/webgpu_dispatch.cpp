@@ -182,7 +182,7 @@ void raw_upload_staged(benchmark::State& state) {
   RawStaging staging(raw(), WGPUMapMode_Write);
   WGPUBuffer buffer = raw().storage(large_bytes);
   for (auto _ : state) staging.upload(buffer, host_memory());
-  api().BufferRelease(buffer);
+  wgpu_native().BufferRelease(buffer);
   state.SetBytesProcessed(state.iterations() * large_bytes);
 }
 BENCHMARK(raw_upload_staged)->UseRealTime()->Unit(benchmark::kMillisecond);
@@ -190,11 +190,12 @@ BENCHMARK(raw_upload_staged)->UseRealTime()->Unit(benchmark::kMillisecond);
 void raw_upload_write_buffer(benchmark::State& state) {
   WGPUBuffer buffer = raw().storage(large_bytes);
   for (auto _ : state) {
-    api().QueueWriteBuffer(raw().queue, buffer, 0, host_memory().data(), host_memory().size());
-    raw().submit(api().DeviceCreateCommandEncoder(raw().device, nullptr));
+    wgpu_native().QueueWriteBuffer(raw().queue, buffer, 0, host_memory().data(),
+                                   host_memory().size());
+    raw().submit(wgpu_native().DeviceCreateCommandEncoder(raw().device, nullptr));
     raw().wait();
   }
-  api().BufferRelease(buffer);
+  wgpu_native().BufferRelease(buffer);
   state.SetBytesProcessed(state.iterations() * large_bytes);
 }
 BENCHMARK(raw_upload_write_buffer)->UseRealTime()->Unit(benchmark::kMillisecond);
@@ -214,7 +215,7 @@ void raw_download(benchmark::State& state) {
   RawStaging staging(raw(), WGPUMapMode_Read);
   WGPUBuffer buffer = raw().storage(large_bytes);
   for (auto _ : state) staging.download(host_memory(), buffer, large_bytes);
-  api().BufferRelease(buffer);
+  wgpu_native().BufferRelease(buffer);
   state.SetBytesProcessed(state.iterations() * large_bytes);
 }
 BENCHMARK(raw_download)->UseRealTime()->Unit(benchmark::kMillisecond);
@@ -240,7 +241,7 @@ double cold_raw() {
   WGPUBuffer c = gpu.storage(matrix_bytes);
   RawKernel kernel(gpu, gemm, {a, b, c});
   for (WGPUBuffer input : {a, b}) {
-    api().QueueWriteBuffer(gpu.queue, input, 0, host.data(), host.size());
+    wgpu_native().QueueWriteBuffer(gpu.queue, input, 0, host.data(), host.size());
   }
   kernel.open();
   kernel.enqueue();

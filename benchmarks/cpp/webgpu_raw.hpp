@@ -20,7 +20,7 @@
 
 namespace tilewright {
 
-using webgpu::api;
+using webgpu::wgpu_native;
 
 // What the backend launches ----------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ inline void product(Backend& be, Buffer a, Buffer b, Buffer c) {
 /// wgpu-native's own wait, which the backend does without: it ends the process on a lost device.
 inline void poll(WGPUDevice device, WGPUSubmissionIndex until) {
   static const auto call =
-      DynamicLibrary(api().path).function<decltype(::wgpuDevicePoll)>("wgpuDevicePoll");
+      DynamicLibrary(wgpu_native().path).function<decltype(::wgpuDevicePoll)>("wgpuDevicePoll");
   call(device, 1, &until);
 }
 
@@ -77,12 +77,13 @@ struct RawDevice {
     instance.nextInChain = &extras.chain;
     WGPUInstanceEnumerateAdapterOptions options{};
     options.backends = WGPUInstanceBackend_Primary;
-    WGPUInstance opened = api().CreateInstance(&instance);
-    std::vector<WGPUAdapter> adapters(api().InstanceEnumerateAdapters(opened, &options, nullptr));
+    WGPUInstance opened = wgpu_native().CreateInstance(&instance);
+    std::vector<WGPUAdapter> adapters(
+        wgpu_native().InstanceEnumerateAdapters(opened, &options, nullptr));
     if (adapters.empty()) throw std::runtime_error("no WebGPU device was found");
-    api().InstanceEnumerateAdapters(opened, &options, adapters.data());
+    wgpu_native().InstanceEnumerateAdapters(opened, &options, adapters.data());
     WGPULimits limits{};
-    api().AdapterGetLimits(adapters[0], &limits);
+    wgpu_native().AdapterGetLimits(adapters[0], &limits);
     const std::array<WGPUFeatureName, 2> features{
         static_cast<WGPUFeatureName>(WGPUNativeFeature_Immediates), WGPUFeatureName_ShaderF16};
     WGPUDeviceDescriptor descriptor{};
@@ -95,8 +96,8 @@ struct RawDevice {
     callback.userdata1 = &device;
     callback.callback = [](WGPURequestDeviceStatus, WGPUDevice got, WGPUStringView, void* out,
                            void*) { *static_cast<WGPUDevice*>(out) = got; };
-    api().AdapterRequestDevice(adapters[0], &descriptor, callback);
-    queue = api().DeviceGetQueue(device);
+    wgpu_native().AdapterRequestDevice(adapters[0], &descriptor, callback);
+    queue = wgpu_native().DeviceGetQueue(device);
   }
 
   WGPUBuffer buffer(Size bytes, WGPUBufferUsage usage, bool mapped = false) {
@@ -104,17 +105,20 @@ struct RawDevice {
     descriptor.usage = usage;
     descriptor.size = static_cast<std::uint64_t>(bytes);
     descriptor.mappedAtCreation = mapped;
-    return api().DeviceCreateBuffer(device, &descriptor);
+    return wgpu_native().DeviceCreateBuffer(device, &descriptor);
   }
   WGPUBuffer storage(Size bytes) {
     return buffer(bytes,
                   WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst);
   }
   void submit(WGPUCommandEncoder encoder) {
-    WGPUCommandBuffer commands = api().CommandEncoderFinish(encoder, nullptr);
-    api().CommandEncoderRelease(encoder);
-    submitted = api().QueueSubmitForIndex(queue, 1, &commands);
-    api().CommandBufferRelease(commands);
+    WGPUCommandBuffer commands = wgpu_native().CommandEncoderFinish(encoder, nullptr);
+    wgpu_native().CommandEncoderRelease(encoder);
+    static const auto submit =
+        DynamicLibrary(wgpu_native().path)
+            .function<decltype(::wgpuQueueSubmitForIndex)>("wgpuQueueSubmitForIndex");
+    submitted = submit(queue, 1, &commands);
+    wgpu_native().CommandBufferRelease(commands);
   }
   void wait() { poll(device, submitted); }
 };
@@ -144,7 +148,8 @@ class RawKernel {
     WGPUBindGroupLayoutDescriptor layout{};
     layout.entryCount = places.size();
     layout.entries = places.data();
-    WGPUBindGroupLayout group_layout = api().DeviceCreateBindGroupLayout(gpu.device, &layout);
+    WGPUBindGroupLayout group_layout =
+        wgpu_native().DeviceCreateBindGroupLayout(gpu.device, &layout);
     WGPUPipelineLayoutDescriptor whole{};
     whole.bindGroupLayoutCount = 1;
     whole.bindGroupLayouts = &group_layout;
@@ -155,40 +160,40 @@ class RawKernel {
     WGPUShaderModuleDescriptor module{};
     module.nextInChain = &source.chain;
     WGPUComputePipelineDescriptor descriptor{};
-    descriptor.layout = api().DeviceCreatePipelineLayout(gpu.device, &whole);
-    descriptor.compute.module =
-        api().DeviceCreateShaderModuleTrusted(gpu.device, &module, WGPUShaderRuntimeChecks_None);
+    descriptor.layout = wgpu_native().DeviceCreatePipelineLayout(gpu.device, &whole);
+    descriptor.compute.module = wgpu_native().DeviceCreateShaderModuleTrusted(
+        gpu.device, &module, WGPUShaderRuntimeChecks_None);
     descriptor.compute.entryPoint = webgpu::view(std::string_view(kernel.entry));
-    pipeline_ = api().DeviceCreateComputePipeline(gpu.device, &descriptor);
+    pipeline_ = wgpu_native().DeviceCreateComputePipeline(gpu.device, &descriptor);
     WGPUBindGroupDescriptor group{};
     group.layout = group_layout;
     group.entryCount = entries.size();
     group.entries = entries.data();
-    group_ = api().DeviceCreateBindGroup(gpu.device, &group);
+    group_ = wgpu_native().DeviceCreateBindGroup(gpu.device, &group);
   }
 
   void open() {
-    encoder_ = api().DeviceCreateCommandEncoder(gpu_.device, nullptr);
-    pass_ = api().CommandEncoderBeginComputePass(encoder_, nullptr);
-    api().ComputePassEncoderSetPipeline(pass_, pipeline_);
-    api().ComputePassEncoderSetBindGroup(pass_, 0, group_, 0, nullptr);
+    encoder_ = wgpu_native().DeviceCreateCommandEncoder(gpu_.device, nullptr);
+    pass_ = wgpu_native().CommandEncoderBeginComputePass(encoder_, nullptr);
+    wgpu_native().ComputePassEncoderSetPipeline(pass_, pipeline_);
+    wgpu_native().ComputePassEncoderSetBindGroup(pass_, 0, group_, 0, nullptr);
   }
   void enqueue() {
     if (!recorded_.params.empty()) {
-      api().ComputePassEncoderSetImmediates(pass_, 0, recorded_.params.data(),
-                                            recorded_.params.size());
+      wgpu_native().ComputePassEncoderSetImmediates(pass_, 0, recorded_.params.data(),
+                                                    recorded_.params.size());
     }
-    api().ComputePassEncoderDispatchWorkgroups(pass_, recorded_.grid[0], recorded_.grid[1],
-                                               recorded_.grid[2]);
+    wgpu_native().ComputePassEncoderDispatchWorkgroups(pass_, recorded_.grid[0], recorded_.grid[1],
+                                                       recorded_.grid[2]);
   }
   /// For a kernel that takes turns with another one in its pass.
   void enqueue_in(RawKernel& other) {
-    api().ComputePassEncoderSetBindGroup(other.pass_, 0, group_, 0, nullptr);
+    wgpu_native().ComputePassEncoderSetBindGroup(other.pass_, 0, group_, 0, nullptr);
     other.enqueue();
   }
   WGPUCommandEncoder close() {
-    api().ComputePassEncoderEnd(pass_);
-    api().ComputePassEncoderRelease(pass_);
+    wgpu_native().ComputePassEncoderEnd(pass_);
+    wgpu_native().ComputePassEncoderRelease(pass_);
     return encoder_;
   }
 
@@ -219,7 +224,7 @@ class RawStaging {
   ~RawStaging() {
     for (Slot& slot : slots_) {
       wait_for(slot);
-      api().BufferRelease(slot.buffer);
+      wgpu_native().BufferRelease(slot.buffer);
     }
   }
 
@@ -227,12 +232,13 @@ class RawStaging {
     for (Size at = 0; at < large_bytes; at += piece) {
       Slot& slot = slots_[static_cast<std::size_t>(at / piece) % slots_.size()];
       wait_for(slot);
-      std::memcpy(api().BufferGetMappedRange(slot.buffer, 0, piece), src.data() + at, piece);
-      api().BufferUnmap(slot.buffer);
+      std::memcpy(wgpu_native().BufferGetMappedRange(slot.buffer, 0, piece), src.data() + at,
+                  piece);
+      wgpu_native().BufferUnmap(slot.buffer);
       slot.mapped = false;
-      WGPUCommandEncoder encoder = api().DeviceCreateCommandEncoder(gpu_.device, nullptr);
-      api().CommandEncoderCopyBufferToBuffer(encoder, slot.buffer, 0, dst,
-                                             static_cast<std::uint64_t>(at), piece);
+      WGPUCommandEncoder encoder = wgpu_native().DeviceCreateCommandEncoder(gpu_.device, nullptr);
+      wgpu_native().CommandEncoderCopyBufferToBuffer(encoder, slot.buffer, 0, dst,
+                                                     static_cast<std::uint64_t>(at), piece);
       gpu_.submit(encoder);
       map(slot);
     }
@@ -246,12 +252,13 @@ class RawStaging {
         Slot& slot = slots_[static_cast<std::size_t>(at / piece) % slots_.size()];
         wait_for(slot);
         const auto now = static_cast<std::size_t>(std::min(piece, bytes - at));
-        std::memcpy(dst.data() + at, api().BufferGetConstMappedRange(slot.buffer, 0, now), now);
-        api().BufferUnmap(slot.buffer);
+        std::memcpy(dst.data() + at, wgpu_native().BufferGetConstMappedRange(slot.buffer, 0, now),
+                    now);
+        wgpu_native().BufferUnmap(slot.buffer);
         slot.mapped = false;
       }
       if (const Size next = at + ahead; next < bytes) {
-        WGPUCommandEncoder encoder = api().DeviceCreateCommandEncoder(gpu_.device, nullptr);
+        WGPUCommandEncoder encoder = wgpu_native().DeviceCreateCommandEncoder(gpu_.device, nullptr);
         read(encoder, src, next, std::min(piece, bytes - next));
       }
     }
@@ -260,16 +267,18 @@ class RawStaging {
   /// The copy of one piece as the end of what `encoder` holds.
   void read(WGPUCommandEncoder encoder, WGPUBuffer src, Size at, Size bytes) {
     Slot& slot = slots_[static_cast<std::size_t>(at / piece) % slots_.size()];
-    api().CommandEncoderCopyBufferToBuffer(encoder, src, static_cast<std::uint64_t>(at),
-                                           slot.buffer, 0, static_cast<std::uint64_t>(bytes));
+    wgpu_native().CommandEncoderCopyBufferToBuffer(encoder, src, static_cast<std::uint64_t>(at),
+                                                   slot.buffer, 0,
+                                                   static_cast<std::uint64_t>(bytes));
     gpu_.submit(encoder);
     map(slot);
   }
   void finish_read(std::vector<std::byte>& dst) {
     wait_for(slots_[0]);
-    std::memcpy(dst.data(), api().BufferGetConstMappedRange(slots_[0].buffer, 0, dst.size()),
+    std::memcpy(dst.data(),
+                wgpu_native().BufferGetConstMappedRange(slots_[0].buffer, 0, dst.size()),
                 dst.size());
-    api().BufferUnmap(slots_[0].buffer);
+    wgpu_native().BufferUnmap(slots_[0].buffer);
     slots_[0].mapped = false;
   }
 
@@ -289,7 +298,7 @@ class RawStaging {
       static_cast<Slot*>(of)->pending = false;
       static_cast<Slot*>(of)->mapped = true;
     };
-    api().BufferMapAsync(slot.buffer, mode_, 0, piece, callback);
+    wgpu_native().BufferMapAsync(slot.buffer, mode_, 0, piece, callback);
   }
   void wait_for(Slot& slot) {
     while (slot.pending) poll(gpu_.device, slot.submission);

@@ -76,6 +76,7 @@ Api open_wgpu() {
                                   "; unset TILEWRIGHT_WGPU_LIBRARY or name that version"));
   }
   api.name = text("wgpu-native ", version);
+  api.path = path;
   api.SetLogCallback(
       [](WGPULogLevel level, WGPUStringView message, void*) {
         if (log_enabled()) log(level_of(level), text("wgpu-native: ", view(message)));

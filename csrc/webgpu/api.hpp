@@ -57,6 +57,7 @@ struct Api {
 
   Implementation implementation = Implementation::wgpu;
   std::string name;  ///< "wgpu-native 29.0.1.1"
+  std::string path;  ///< of wgpu-native
 
   bool is_dawn() const { return implementation == Implementation::dawn; }
 };

@@ -238,7 +238,8 @@ def on_dawn(environment: Environment, which: str, parts: int = 1) -> Count:
     total = Count()
     for i in range(parts):
         results = results_file(f"pytest-dawn-{i}.xml")
-        arguments = ["-m", "pytest", f"--junitxml={results}", *files[i::parts], *options]
+        arguments: list[str | Path] = ["-m", "pytest", f"--junitxml={results}"]
+        arguments += [*files[i::parts], *options]
         total += counted(results, environment.run("python", *arguments, env=variables, check=False))
     return total
 
