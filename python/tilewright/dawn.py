@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from importlib import machinery, util
-from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 from tilewright import _core
 
 PACKAGE = "wgpudawn"
 VERSION = "0.32.0.4"
 MODULE = f"{PACKAGE}._lib._wgpu_dawn"
-_INSTALL = f"{Path(sys.executable).name} -m pip install 'tilewright[dawn]'"
+_INSTALL = f"{os.path.basename(sys.executable)} -m pip install 'tilewright[dawn]'"
 
 
 # A child that is forked while another thread imports waits for it, and that thread is not there.
@@ -56,13 +54,14 @@ def _find() -> None:
         _core._set_dawn(f"Dawn of {PACKAGE} {VERSION}", int(entry), int(listing), "")
 
 
-def _module() -> ModuleType:
+def _module() -> Any:
     """The module that has Dawn in it. Raises Missing where there is none, or another version."""
+    # These take longer than all of this package.
+    from importlib import machinery, metadata, util
+
     found = util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
         raise Missing(f"{PACKAGE}, which has Dawn in it, is not installed: {_INSTALL}")
-    from importlib import metadata  # takes long
-
     version = metadata.version(PACKAGE)
     if version != VERSION:
         raise Missing(
@@ -70,7 +69,7 @@ def _module() -> ModuleType:
         )
     if MODULE in sys.modules:
         return sys.modules[MODULE]
-    folders = [str(Path(folder) / "_lib") for folder in found.submodule_search_locations]
+    folders = [os.path.join(folder, "_lib") for folder in found.submodule_search_locations]
     spec = machinery.PathFinder.find_spec(MODULE, folders)
     if spec is None or spec.loader is None:
         raise Missing(f"{PACKAGE} {version} has no {MODULE}; install it again: {_INSTALL}")
