@@ -489,7 +489,7 @@ template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, c
 
 template <class T>
 void correlate(Correlation<T> correlation) {
-  Runner<T>(correlation).run();
+  if (!correlate_by_winograd(correlation)) Runner<T>(correlation).run();
 }
 
 template void correlate(Correlation<float>);

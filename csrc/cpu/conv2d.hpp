@@ -107,6 +107,11 @@ struct Correlation {
 template <class T>
 void correlate(Correlation<T> correlation);
 
+/// Filters of 3x3 in steps of one by Winograd's F(2x2, 3x3), where that takes less and there is
+/// memory for it; whether it was done.
+template <class T>
+bool correlate_by_winograd(const Correlation<T>& correlation);
+
 /// Convolutions of which each filter has one channel, by small planes; whether it is one.
 bool takes_planes(const Conv2dRequest& request);
 void convolve_planes(std::string_view op, const Conv2dRequest& request, const float* weights,
@@ -121,5 +126,7 @@ const float* as_float32(std::string_view op, const BufferRange& buffer, Size n, 
 
 extern template void correlate(Correlation<float>);
 extern template void correlate(Correlation<Half>);
+extern template bool correlate_by_winograd(const Correlation<float>&);
+extern template bool correlate_by_winograd(const Correlation<Half>&);
 
 }  // namespace tilewright::cpu

@@ -60,6 +60,13 @@ CONVS = [
     Conv((1, 33, 10, 5), (12, 33, 1, 1)),
     Conv((1, 24, 13, 13), (71, 24, 1, 1)),
     Conv((1, 70, 15, 15), (46, 35, 1, 1), groups=2),
+    # Windows of 3x3 that Winograd's products take: tiles that fill vectors and a few more, rows and
+    # columns without a second half, many images, groups, filters that fill no group.
+    Conv((1, 130, 14, 14), (37, 130, 3, 3), pad=(1, 1)),
+    Conv((3, 37, 15, 21), (21, 37, 3, 3), pad=(1, 2)),
+    Conv((1, 40, 37, 52), (48, 40, 3, 3)),
+    Conv((2, 66, 12, 19), (70, 33, 3, 3), pad=(2, 0), groups=2),
+    Conv((9, 64, 7, 7), (64, 64, 3, 3), pad=(1, 1)),
     # Gradients of filters as products of what is laid out: odd sizes, strides, and many positions.
     Conv((3, 17, 39, 37), (33, 17, 3, 2), stride=(2, 1), pad=(1, 2), dilation=(1, 2)),
     Conv((2, 3, 67, 65), (40, 3, 7, 7), stride=(2, 2), pad=(3, 3)),

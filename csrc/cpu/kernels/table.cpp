@@ -7,6 +7,7 @@
 #include "cpu/kernels/sort_table.hpp"
 #include "cpu/kernels/sparse_table.hpp"
 #include "cpu/kernels/windows_table.hpp"
+#include "cpu/kernels/winograd_table.hpp"
 #include "cpu/processor.hpp"
 
 namespace tilewright::cpu {
@@ -20,6 +21,7 @@ extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const SparseTable sparse;
 extern const WindowTable windows;
+extern const WinogradTable winograd;
 }  // namespace baseline
 #if defined(TILEWRIGHT_X86_KERNELS)
 namespace avx2 {
@@ -31,6 +33,7 @@ extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const SparseTable sparse;
 extern const WindowTable windows;
+extern const WinogradTable winograd;
 }  // namespace avx2
 namespace avx512 {
 extern const KernelTable table;
@@ -41,6 +44,7 @@ extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const SparseTable sparse;
 extern const WindowTable windows;
+extern const WinogradTable winograd;
 }  // namespace avx512
 #endif
 
@@ -114,6 +118,15 @@ const WindowTable& window_table() {
   if (isa == Isa::avx2) return avx2::windows;
 #endif
   return baseline::windows;
+}
+
+const WinogradTable& winograd_table() {
+#if defined(TILEWRIGHT_X86_KERNELS)
+  const Isa isa = usable_isa();
+  if (isa == Isa::avx512) return avx512::winograd;
+  if (isa == Isa::avx2) return avx2::winograd;
+#endif
+  return baseline::winograd;
 }
 
 }  // namespace tilewright::cpu

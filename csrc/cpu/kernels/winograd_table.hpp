@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+
+namespace tilewright::cpu {
+
+/// Products of a tile of 2x2 outputs in Winograd's F(2x2, 3x3): one for each pair of factors, of
+/// the 4x4 that a patch of 4x4 inputs has and of those of a filter's 3x3 taps.
+inline constexpr std::size_t winograd_factors = 16;
+/// Filters whose factors lie side by side, and those of them that are multiplied at a time.
+inline constexpr std::size_t winograd_group = 16, winograd_together = 8;
+
+/// A line of tiles of a channel: four rows, from the first tile's first column on. Their elements
+/// are those of columns `first` to `first` + 2 * count + 2 of a row of `width`, and 0 for columns
+/// that it has not. Whole vectors are read: up to `first` + read_by(count).
+struct WinogradPatches {
+  const float* rows[4];
+  std::ptrdiff_t first, width;
+  std::size_t count;
+  std::ptrdiff_t ahead;  ///< so many elements on are the rows that are wanted next
+};
+
+/// The products of a line of tiles with a filter, `stride` between the factors, and what they come
+/// to: rows[1] may be null. Whole vectors of tiles are read.
+struct WinogradOutputs {
+  const float* products;
+  std::size_t stride;
+  std::size_t columns;  ///< of the rows
+  float start;
+  bool is_clamped;
+  float low, high;
+  float* rows[2];
+};
+
+struct WinogradTable {
+  /// factors[t * stride + c * winograd_group + f] of so many channels' taps
+  /// [c * 9 + places[r * 3 + s]][f], f < winograd_group.
+  void (*filter_factors)(const float* taps, const unsigned char* places, std::size_t channels,
+                         float* factors, std::size_t stride);
+  /// factors[t * stride + i] of tile i < count.
+  void (*input_factors)(const WinogradPatches& patches, float* factors, std::size_t stride);
+  /// output[x * winograd_group + f] = the sum over channels of input[c * count + x] and filter
+  /// factor [c][f]: of a few tiles that fill no vector.
+  void (*few_products)(const float* input, std::size_t count, const float* filter,
+                       std::size_t channels, float* output);
+  /// Whether all that is stored was finite before it was clamped.
+  bool (*outputs)(const WinogradOutputs& outputs);
+};
+
+/// The table for usable_isa().
+const WinogradTable& winograd_table();
+
+}  // namespace tilewright::cpu
