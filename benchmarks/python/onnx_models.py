@@ -54,6 +54,8 @@ def main() -> None:
         cases["BERT, 4 layers of 256"] = (lambda: onnx_graphs.bert(4, 256, 8, 1000, 128), words)
     peer = onnxruntime.SessionOptions()
     peer.intra_op_num_threads = arguments.threads
+    # Else its threads wait for more work awake, on the cores on which ours run then.
+    peer.add_session_config_entry("session.force_spinning_stop", "1")
     provider = "CPUExecutionProvider"
     if arguments.device != "cpu" and GPU in onnxruntime.get_available_providers():
         provider = GPU

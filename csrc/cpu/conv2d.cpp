@@ -136,10 +136,16 @@ class Runner {
     } else {
       packed_ = packed_size(planes_, c.channels);
     }
-    stores_directly_ = sizeof(T) == sizeof(float) && is_identity(c.rows) &&
-                       is_identity(c.columns) && planes_.width == c.columns.target_size &&
-                       column_blocks_ == 1 &&
-                       (direct_ || smallest_run(c, size_, planes_.width) >= lanes());
+    // Rows that fill vectors as well as a run with what lies between them are runs of their own.
+    const Size last_columns = (c.columns.size() - 1) % size_.columns + 1;
+    by_rows_ = size_.columns >= 3 * lanes() && last_columns >= lanes() &&
+               ceil_div(size_.columns, lanes()) * lanes() <= planes_.width && !direct_;
+    stores_directly_ = sizeof(T) == sizeof(float) && is_identity(c.rows) && is_identity(c.columns);
+    if (!by_rows_) {
+      stores_directly_ = stores_directly_ && planes_.width == c.columns.target_size &&
+                         column_blocks_ == 1 &&
+                         (direct_ || smallest_run(c, size_, planes_.width) >= lanes());
+    }
     phases_ = phase_taps(c, planes_);
     const Size tasks = c.batch * c.groups * row_blocks_ * column_blocks_;
     const Size threads = is_small(c) ? 1 : static_cast<Size>(thread_count());
@@ -257,10 +263,18 @@ class Runner {
         product.tap_count = phase.taps.size();
         if constexpr (sizeof(T) == sizeof(float)) {
           if (stores_directly_) {
-            product.output = planes_of_target + (block.row - c_.rows.begin) * planes_.width;
-            product.output_stride = static_cast<std::size_t>(target_plane);
-            kernels().linear.tap_product(product);
-            activate(product);
+            TapProduct run_of = product;
+            run_of.output = planes_of_target +
+                            (block.row - c_.rows.begin) * c_.columns.target_size + block.column -
+                            c_.columns.begin;
+            run_of.output_stride = static_cast<std::size_t>(target_plane);
+            if (by_rows_) run_of.positions = static_cast<std::size_t>(block.columns);
+            for (Size row = 0; row < (by_rows_ ? block.rows : 1); ++row) {
+              kernels().linear.tap_product(run_of);
+              activate(run_of);
+              run_of.input += planes_.width;
+              run_of.output += c_.columns.target_size;
+            }
             continue;
           }
         }
@@ -305,7 +319,7 @@ class Runner {
   ConvPlanes planes_;
   Size row_blocks_, column_blocks_;
   Size filter_parts_ = 1, part_filters_ = 0;
-  bool direct_ = false, stores_directly_ = false;
+  bool direct_ = false, stores_directly_ = false, by_rows_ = false;
   std::size_t packed_ = 0;
   std::vector<PhaseTaps> phases_;
 };
@@ -489,7 +503,8 @@ template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, c
 
 template <class T>
 void correlate(Correlation<T> correlation) {
-  if (!correlate_by_winograd(correlation)) Runner<T>(correlation).run();
+  if (correlate_by_winograd(correlation) || correlate_by_panels(correlation)) return;
+  Runner<T>(correlation).run();
 }
 
 template void correlate(Correlation<float>);

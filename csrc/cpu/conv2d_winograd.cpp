@@ -7,7 +7,7 @@
 
 #include "cpu/conv2d.hpp"
 #include "cpu/convert.hpp"
-#include "cpu/kernels/winograd_table.hpp"
+#include "cpu/kernels/conv_table.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -231,7 +231,7 @@ class Products {
       }
     }
     const Size lanes = static_cast<Size>(kernels().simd_width);
-    const auto input_factors = winograd_table().input_factors;
+    const auto input_factors = conv_table().input_factors;
     // Of the next channel, where rows are read as they lie.
     const Size ahead = sizeof(T) == sizeof(float) ? plane : 0;
     for (Size i = first_channel; i < first_channel + channels; ++i) {
@@ -288,7 +288,7 @@ class Products {
                     taps + own * 9 * group_filters, size(group_filters));
         }
       }
-      winograd_table().filter_factors(taps, places_.data(), size(channels), to + i * group_filters,
+      conv_table().filter_factors(taps, places_.data(), size(channels), to + i * group_filters,
                                       size(group_stride_));
     }
   }
@@ -315,7 +315,7 @@ class Products {
     const Size stride = tile_stride(block);
     if (few > 0) {
       for (Size t = 0; t < factors; ++t) {
-        winograd_table().few_products(of_tiles + factors * stride + t * few_stride(), size(few),
+        conv_table().few_products(of_tiles + factors * stride + t * few_stride(), size(few),
                                       of_filters + t * group_stride_, size(c_.channels),
                                       places.few + t * few * group_filters);
       }
@@ -384,7 +384,7 @@ class Products {
       outputs.rows[1] = target + columns_.targets;
     }
     if (lines_of == 1) outputs.rows[1] = nullptr;
-    const auto make_outputs = winograd_table().outputs;
+    const auto make_outputs = conv_table().outputs;
     const bool is_finite = make_outputs(outputs);
     if (!is_finite && is_clamp) {
       outputs.is_clamped = false;

@@ -7,7 +7,7 @@
 #include "cpu/kernels/sort_table.hpp"
 #include "cpu/kernels/sparse_table.hpp"
 #include "cpu/kernels/windows_table.hpp"
-#include "cpu/kernels/winograd_table.hpp"
+#include "cpu/kernels/conv_table.hpp"
 #include "cpu/processor.hpp"
 
 namespace tilewright::cpu {
@@ -21,7 +21,7 @@ extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const SparseTable sparse;
 extern const WindowTable windows;
-extern const WinogradTable winograd;
+extern const ConvTable convs;
 }  // namespace baseline
 #if defined(TILEWRIGHT_X86_KERNELS)
 namespace avx2 {
@@ -33,7 +33,7 @@ extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const SparseTable sparse;
 extern const WindowTable windows;
-extern const WinogradTable winograd;
+extern const ConvTable convs;
 }  // namespace avx2
 namespace avx512 {
 extern const KernelTable table;
@@ -44,7 +44,7 @@ extern const RecurrentTable recurrent;
 extern const SortTable sorts;
 extern const SparseTable sparse;
 extern const WindowTable windows;
-extern const WinogradTable winograd;
+extern const ConvTable convs;
 }  // namespace avx512
 #endif
 
@@ -120,13 +120,13 @@ const WindowTable& window_table() {
   return baseline::windows;
 }
 
-const WinogradTable& winograd_table() {
+const ConvTable& conv_table() {
 #if defined(TILEWRIGHT_X86_KERNELS)
   const Isa isa = usable_isa();
-  if (isa == Isa::avx512) return avx512::winograd;
-  if (isa == Isa::avx2) return avx2::winograd;
+  if (isa == Isa::avx512) return avx512::convs;
+  if (isa == Isa::avx2) return avx2::convs;
 #endif
-  return baseline::winograd;
+  return baseline::convs;
 }
 
 }  // namespace tilewright::cpu

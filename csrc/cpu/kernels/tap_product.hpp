@@ -98,7 +98,9 @@ __attribute__((noinline)) static void tap_product_tile(const TapProduct& p, std:
   const std::size_t channels = p.channels, input_stride = p.input_stride;
   const std::size_t weight_stride = p.weight_stride;
   if constexpr (one_tap) {
-    // Weights come from far away: those of the next filters are asked for meanwhile, once.
+    // Weights come from far away: those of the next filters are asked for meanwhile, once. So are
+    // the inputs of the next positions, of which each channel has a few lines somewhere else.
+    const bool asks = filter + filters >= p.filters && position + 2 * vectors * lanes <= p.positions;
     constexpr std::size_t line = 16;
     for (std::size_t c = 0; c < channels;) {
       if (position == 0) {
@@ -108,6 +110,12 @@ __attribute__((noinline)) static void tap_product_tile(const TapProduct& p, std:
       }
       const std::size_t stop = c + line < channels ? c + line : channels;
       for (; c < stop; ++c) {
+        if (asks) {
+#pragma GCC unroll 8
+          for (std::size_t v = 0; v < vectors; ++v) {
+            __builtin_prefetch(input + (vectors + v) * lanes);
+          }
+        }
         add(input, weight);
         input += input_stride;
         weight += weight_stride;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tilewright::cpu {
 
@@ -32,7 +33,24 @@ struct WinogradOutputs {
   float* rows[2];
 };
 
-struct WinogradTable {
+/// Neighbours of a row of outputs as one tap sees them: elements of the source `step` apart from
+/// `from` on, 0 but for those from `begin` to `end`.
+struct PanelPiece {
+  std::ptrdiff_t from;
+  std::uint32_t at, count, begin, end;
+};
+
+struct PanelRows {
+  const PanelPiece* pieces;
+  std::size_t count;
+  std::size_t step;
+  /// What may be read: elements of the source before and behind `from` of 0.
+  std::ptrdiff_t before, behind;
+};
+
+struct ConvTable {
+  /// to[piece.at + i] = source[piece.from + i * step]; each piece may write a vector more.
+  void (*fill_panel)(const float* source, const PanelRows& rows, float* to);
   /// factors[t * stride + c * winograd_group + f] of so many channels' taps
   /// [c * 9 + places[r * 3 + s]][f], f < winograd_group.
   void (*filter_factors)(const float* taps, const unsigned char* places, std::size_t channels,
@@ -48,6 +66,6 @@ struct WinogradTable {
 };
 
 /// The table for usable_isa().
-const WinogradTable& winograd_table();
+const ConvTable& conv_table();
 
 }  // namespace tilewright::cpu

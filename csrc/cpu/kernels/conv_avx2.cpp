@@ -1,0 +1,2 @@
+#define TILEWRIGHT_ISA avx2
+#include "cpu/kernels/conv.inc"

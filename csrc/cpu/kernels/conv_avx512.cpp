@@ -1,0 +1,2 @@
+#define TILEWRIGHT_ISA avx512
+#include "cpu/kernels/conv.inc"

@@ -1,0 +1,2 @@
+#define TILEWRIGHT_ISA baseline
+#include "cpu/kernels/conv.inc"

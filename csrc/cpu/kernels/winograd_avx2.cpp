@@ -1,2 +1,0 @@
-#define TILEWRIGHT_ISA avx2
-#include "cpu/kernels/winograd.inc"

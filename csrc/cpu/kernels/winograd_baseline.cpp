@@ -1,2 +1,0 @@
-#define TILEWRIGHT_ISA baseline
-#include "cpu/kernels/winograd.inc"
