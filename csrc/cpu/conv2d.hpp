@@ -124,8 +124,8 @@ void sum_meetings(std::string_view op, const ConvSums& sums, MemoryPool& pool);
 const float* as_float32(std::string_view op, const BufferRange& buffer, Size n, DType dtype,
                         MemoryPool& pool, AllocationRef& keep);
 
-/// By panels: what some positions see through all taps, side by side, times the filters. Where these
-/// are many; whether it was done.
+/// By panels: what some positions see through all taps, side by side, times the filters. Where
+/// these are many; whether it was done.
 template <class T>
 bool correlate_by_panels(const Correlation<T>& correlation);
 

@@ -120,9 +120,10 @@ class Panels {
           const Size count = std::min(width - i % width, end - i);
           const bool is_there = y >= 0 && y < c_.rows.source_size;
           const Size first = std::clamp<Size>(x >= 0 ? 0 : ceil_div(-x, step_), 0, count);
-          const Size last = x >= c_.columns.source_size
-                                ? first
-                                : std::clamp(ceil_div(c_.columns.source_size - x, step_), first, count);
+          const Size last =
+              x >= c_.columns.source_size
+                  ? first
+                  : std::clamp(ceil_div(c_.columns.source_size - x, step_), first, count);
           const auto place = [](Size n) { return static_cast<std::uint32_t>(n); };
           pieces.push_back({y * c_.columns.source_size + x, place(at + i - begin), place(count),
                             place(is_there ? first : 0), place(is_there ? last : 0)});
@@ -166,15 +167,12 @@ class Panels {
     product.output_stride = size(outputs_);
     product.filters = size(filters);
     product.positions = size(starts_[size(index % panels_ + 1)] - at);
-    product.is_clamped =
-        c_.activation == Activation::relu || c_.activation == Activation::relu6;
-    product.high =
-        c_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity();
+    product.is_clamped = c_.activation == Activation::relu || c_.activation == Activation::relu6;
+    product.high = c_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity();
     kernels().linear.tap_product(product);
     if (c_.activation == Activation::none || product.is_clamped) return;
     for (Size f = 0; f < filters; ++f) {
-      kernels().activate(c_.activation, c_.slope, product.output + f * outputs_,
-                         product.positions);
+      kernels().activate(c_.activation, c_.slope, product.output + f * outputs_, product.positions);
     }
   }
 

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <limits>
 
 #include "cpu/conv2d.hpp"
 #include "cpu/convert.hpp"
+#include "cpu/kernels/conv_table.hpp"
 #include "cpu/kernels/windows_table.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
@@ -34,6 +36,11 @@ class Planes {
     outputs_ = columns_.output + (is_run_ ? (rows_.output - 1) * width_ : 0);
     begin_ = std::min(columns_.pad, width_);
     count_ = std::min(columns_.input, width_ - begin_);
+    const auto is_three = [](const SlidingAxis& x) {
+      return x.filter == 3 && x.dilation == 1 && x.stride <= 2 && x.pad <= room;
+    };
+    is_direct_ = sizeof(T) == sizeof(float) && is_three(rows_) && is_three(columns_) &&
+                 rows_.stride == columns_.stride;
   }
 
   void run(std::string_view op, MemoryPool& pool) const {
@@ -41,15 +48,23 @@ class Planes {
     const Size pieces = 8 * static_cast<Size>(thread_count());
     const Size group = is_small() ? planes : planes / pieces + 1;
     const std::size_t tasks = size((planes + group - 1) / group);
-    const std::size_t packed = size(height_ * width_), results = size(outputs_);
+    const Size input_plane = rows_.input * columns_.input;
+    const std::size_t packed = size(is_direct_ ? input_plane + 4 * room : height_ * width_);
+    const std::size_t results = size(is_direct_ ? 0 : outputs_);
     OpScratch all(pool, op, Scratch::rounded(packed) + Scratch::rounded(results), tasks);
     parallel_tasks(tasks, [&](std::size_t task) {
       Scratch scratch(all);
       float* const plane = scratch.take(packed);
       float* const sums = scratch.take(results);
+      const Size first = static_cast<Size>(task) * group, last = std::min(planes, first + group);
+      if constexpr (sizeof(T) == sizeof(float)) {
+        if (is_direct_) {
+          for (Size i = first; i < last; ++i) weigh(i, plane);
+          return;
+        }
+      }
       std::fill_n(plane, packed, 0.0f);
-      const Size first = static_cast<Size>(task) * group;
-      for (Size i = first; i < std::min(planes, first + group); ++i) {
+      for (Size i = first; i < last; ++i) {
         pack(data<T>(r_.input) + i * rows_.input * columns_.input, plane);
         for (Size f = 0; f < filters_; ++f) {
           filter(i % r_.groups * filters_ + f, plane, sums,
@@ -62,6 +77,34 @@ class Planes {
  private:
   bool is_small() const {
     return static_cast<double>(r_.batch * r_.filters) * walked_pairs(r_) < parallel_threshold;
+  }
+
+  /// A plane of 3x3 windows where it lies, or where vectors would reach past the whole input, as a
+  /// copy in `copy` with room on both sides.
+  void weigh(Size index, float* copy) const {
+    const Size plane = rows_.input * columns_.input, from = index * plane;
+    const float* input = data<float>(r_.input) + from;
+    if (from < columns_.pad || from + plane + 3 * room > r_.batch * r_.groups * plane) {
+      std::fill_n(copy, room, 0.0f);
+      std::copy_n(input, plane, copy + room);
+      std::fill_n(copy + room + plane, 3 * room, 0.0f);
+      input = copy + room;
+    }
+    const bool is_clamp = r_.activation == Activation::relu || r_.activation == Activation::relu6;
+    const Size outputs = rows_.output * columns_.output;
+    const auto weigh_plane = conv_table().weigh_plane;
+    for (Size f = 0; f < filters_; ++f) {
+      const Size filter = index % r_.groups * filters_ + f;
+      float* const output = data<float>(r_.output) + (index * filters_ + f) * outputs;
+      weigh_plane({input, rows_.input, columns_.input, rows_.output, columns_.output, rows_.pad,
+                   columns_.pad, size(rows_.stride), weights_ + filter * 9,
+                   bias_ != nullptr ? bias_[filter] : 0, is_clamp, 0,
+                   r_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity(),
+                   output});
+      if (r_.activation != Activation::none && !is_clamp) {
+        kernels().activate(r_.activation, r_.slope, output, size(outputs));
+      }
+    }
   }
 
   void pack(const T* from, float* plane) const {
@@ -93,13 +136,16 @@ class Planes {
     }
   }
 
+  /// Elements of a vector of any instruction set, or more.
+  static constexpr Size room = 16;
+
   const Conv2dRequest& r_;
   const float *weights_, *bias_;
   SlidingAxis rows_, columns_;
   Size height_ = reach(rows_), width_ = reach(columns_);
   Size filters_ = r_.filters / r_.groups;
   Size outputs_, begin_, count_;
-  bool is_run_;
+  bool is_run_, is_direct_;
 };
 
 }  // namespace

@@ -289,7 +289,7 @@ class Products {
         }
       }
       conv_table().filter_factors(taps, places_.data(), size(channels), to + i * group_filters,
-                                      size(group_stride_));
+                                  size(group_stride_));
     }
   }
 
@@ -316,8 +316,8 @@ class Products {
     if (few > 0) {
       for (Size t = 0; t < factors; ++t) {
         conv_table().few_products(of_tiles + factors * stride + t * few_stride(), size(few),
-                                      of_filters + t * group_stride_, size(c_.channels),
-                                      places.few + t * few * group_filters);
+                                  of_filters + t * group_stride_, size(c_.channels),
+                                  places.few + t * few * group_filters);
       }
     }
     const auto tap_product = kernels().linear.tap_product;

@@ -41,6 +41,9 @@ CONVS = [
     Conv((1, 16, 13, 12), (16, 1, 7, 7), pad=(3, 3), groups=16),
     Conv((2, 16, 13, 40), (16, 1, 2, 4), stride=(3, 3), pad=(1, 3), dilation=(2, 2), groups=16),
     Conv((1, 17, 1, 9), (17, 1, 1, 3), pad=(0, 1), groups=17),
+    Conv((2, 16, 11, 41), (32, 1, 3, 3), pad=(2, 1), groups=16),
+    Conv((3, 16, 5, 4), (16, 1, 3, 3), groups=16),
+    Conv((1, 16, 34, 9), (16, 1, 3, 3), stride=(2, 2), pad=(0, 3), groups=16),
     Conv((1, 3, 8, 8), (2, 3, 8, 8)),
     Conv((1, 2, 5, 5), (2, 2, 3, 3), pad=(4, 3)),  # windows that see padding only
     Conv((1, 2, 7, 7), (3, 2, 1, 1), stride=(3, 2), pad=(1, 2)),
@@ -67,6 +70,11 @@ CONVS = [
     Conv((1, 40, 37, 52), (48, 40, 3, 3)),
     Conv((2, 66, 12, 19), (70, 33, 3, 3), pad=(2, 0), groups=2),
     Conv((9, 64, 7, 7), (64, 64, 3, 3), pad=(1, 1)),
+    # What positions see, side by side, in steps of two and one; rows that fill vectors.
+    Conv((2, 40, 31, 29), (65, 40, 3, 3), stride=(2, 2), pad=(1, 1)),
+    Conv((1, 70, 23, 14), (130, 35, 5, 2), stride=(3, 2), pad=(2, 1), groups=2),
+    Conv((2, 36, 15, 13), (64, 36, 2, 3), stride=(2, 1), pad=(0, 2), dilation=(1, 2)),
+    Conv((1, 5, 20, 126), (20, 5, 3, 3), pad=(1, 2)),
     # Gradients of filters as products of what is laid out: odd sizes, strides, and many positions.
     Conv((3, 17, 39, 37), (33, 17, 3, 2), stride=(2, 1), pad=(1, 2), dilation=(1, 2)),
     Conv((2, 3, 67, 65), (40, 3, 7, 7), stride=(2, 2), pad=(3, 3)),

@@ -48,7 +48,22 @@ struct PanelRows {
   std::ptrdiff_t before, behind;
 };
 
+/// A plane by a filter of 3x3, in steps of one or two both ways. Whole vectors are
+/// read: from pad_columns elements in front of the plane on, and so many more behind its last row.
+struct PlaneConv {
+  const float* input;
+  std::ptrdiff_t height, width, out_height, out_width;
+  std::ptrdiff_t pad_rows, pad_columns;
+  std::size_t stride;
+  const float* weights;
+  float start;
+  bool is_clamped;
+  float low, high;
+  float* output;
+};
+
 struct ConvTable {
+  void (*weigh_plane)(const PlaneConv& plane);
   /// to[piece.at + i] = source[piece.from + i * step]; each piece may write a vector more.
   void (*fill_panel)(const float* source, const PanelRows& rows, float* to);
   /// factors[t * stride + c * winograd_group + f] of so many channels' taps

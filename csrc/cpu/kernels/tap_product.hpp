@@ -100,7 +100,8 @@ __attribute__((noinline)) static void tap_product_tile(const TapProduct& p, std:
   if constexpr (one_tap) {
     // Weights come from far away: those of the next filters are asked for meanwhile, once. So are
     // the inputs of the next positions, of which each channel has a few lines somewhere else.
-    const bool asks = filter + filters >= p.filters && position + 2 * vectors * lanes <= p.positions;
+    const bool asks =
+        filter + filters >= p.filters && position + 2 * vectors * lanes <= p.positions;
     constexpr std::size_t line = 16;
     for (std::size_t c = 0; c < channels;) {
       if (position == 0) {
