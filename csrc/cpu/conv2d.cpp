@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "cpu/convert.hpp"
-#include "cpu/kernels/windows_table.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -37,38 +36,6 @@ double floats_of(const ConvAxis& row_axis, const ConvAxis& column_axis, Size cha
   return static_cast<double>(channels * phases_of(row_axis) * phases_of(column_axis)) *
          static_cast<double>(rows + row_axis.span()) *
          static_cast<double>(columns + column_axis.span());
-}
-
-/// Every `step`th element.
-template <class T>
-void pack_steps(const T* from, Size step, float* to, Size count) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (step == 2) {
-      const RowWindows single{1, 2, 1};
-      return window_table().float32.sum_windows(from, single, to, static_cast<std::size_t>(count));
-    }
-  }
-  constexpr Size chunk = 64;
-  T gathered[chunk];
-  for (Size x = 0; x < count; x += chunk) {
-    const Size part = std::min(chunk, count - x);
-    for (Size i = 0; i < part; ++i) gathered[i] = from[(x + i) * step];
-    to_float32(gathered, to + x, static_cast<std::size_t>(part));
-  }
-}
-
-/// A row of the source from `first` in steps, zeros where the row has nothing.
-template <class T>
-void pack_row(const T* row, Size size, Size first, Size step, float* to, Size width) {
-  const Size begin = std::min(width, first >= 0 ? 0 : ceil_div(-first, step));
-  const Size end = first >= size ? begin : std::clamp(ceil_div(size - first, step), begin, width);
-  std::fill_n(to, begin, 0.0f);
-  if (step == 1 && begin < end) {
-    to_float32(row + first + begin, to + begin, static_cast<std::size_t>(end - begin));
-  } else if (begin < end) {
-    pack_steps(row + first + begin * step, step, to + begin, end - begin);
-  }
-  std::fill_n(to + end, width - end, 0.0f);
 }
 
 /// A row of results to its targets: `count` grid columns from `column` on.
@@ -471,35 +438,6 @@ ConvBlock packed_block_size(ConvAxis& row_axis, ConvAxis& column_axis, Size chan
   halve(block.columns, column_axis.span());
   return block;
 }
-
-template <class T>
-void pack_planes(const ConvAxis& row_axis, const ConvAxis& column_axis, const ConvPlanes& planes,
-                 const ConvBlock& block, const T* source, Size channels, float* to) {
-  for (Size c = 0; c < channels; ++c) {
-    for (const Size row_phase : row_axis.source_phases) {
-      for (const Size column_phase : column_axis.source_phases) {
-        const Size first = column_axis.source_step * (block.column + column_axis.min_shift) +
-                           column_phase - column_axis.source_origin;
-        for (Size y = 0; y < planes.height; ++y, to += planes.width) {
-          const Size row = row_axis.source_step * (block.row + row_axis.min_shift + y) + row_phase -
-                           row_axis.source_origin;
-          if (row < 0 || row >= row_axis.source_size) {
-            std::fill_n(to, planes.width, 0.0f);
-          } else {
-            pack_row(source + row * column_axis.source_size, column_axis.source_size, first,
-                     column_axis.source_step, to, planes.width);
-          }
-        }
-      }
-    }
-    source += row_axis.source_size * column_axis.source_size;
-  }
-}
-
-template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, const ConvBlock&,
-                          const float*, Size, float*);
-template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, const ConvBlock&,
-                          const Half*, Size, float*);
 
 template <class T>
 void correlate(Correlation<T> correlation) {

@@ -1,11 +1,12 @@
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <type_traits>
 #include <vector>
 
 #include "cpu/conv2d.hpp"
+#include "cpu/convert.hpp"
 #include "cpu/kernels/conv_table.hpp"
+#include "cpu/kernels/windows_table.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -23,6 +24,38 @@ constexpr Size most_places = 1 << 28;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 std::size_t size(Size n) { return static_cast<std::size_t>(n); }
+
+/// Every `step`th element.
+template <class T>
+void pack_steps(const T* from, Size step, float* to, Size count) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (step == 2) {
+      const RowWindows single{1, 2, 1};
+      return window_table().float32.sum_windows(from, single, to, static_cast<std::size_t>(count));
+    }
+  }
+  constexpr Size chunk = 64;
+  T gathered[chunk];
+  for (Size x = 0; x < count; x += chunk) {
+    const Size part = std::min(chunk, count - x);
+    for (Size i = 0; i < part; ++i) gathered[i] = from[(x + i) * step];
+    to_float32(gathered, to + x, static_cast<std::size_t>(part));
+  }
+}
+
+/// A row of the source from `first` in steps, zeros where the row has nothing.
+template <class T>
+void pack_row(const T* row, Size size, Size first, Size step, float* to, Size width) {
+  const Size begin = std::min(width, first >= 0 ? 0 : ceil_div(-first, step));
+  const Size end = first >= size ? begin : std::clamp(ceil_div(size - first, step), begin, width);
+  std::fill_n(to, begin, 0.0f);
+  if (step == 1 && begin < end) {
+    to_float32(row + first + begin, to + begin, static_cast<std::size_t>(end - begin));
+  } else if (begin < end) {
+    pack_steps(row + first + begin * step, step, to + begin, end - begin);
+  }
+  std::fill_n(to + end, width - end, 0.0f);
+}
 
 /// A tap's index along an axis, and where the first output sees the source through it.
 struct AxisPlace {
@@ -42,6 +75,46 @@ bool has_one_phase(const ConvAxis& axis) {
   return axis.target_step == 1 && axis.target_phases.size() == 1 &&
          axis.target_phases[0].offset == 0 && axis.begin == axis.target_origin &&
          axis.size() == axis.target_size;
+}
+
+/// Neighbours in a row of the source from column x on, in the axis's steps.
+PanelPiece piece_of(const ConvAxis& row_axis, const ConvAxis& column_axis, Size y, Size x, Size at,
+                    Size count) {
+  const Size step = column_axis.source_step;
+  Size begin = std::clamp<Size>(x >= 0 ? 0 : ceil_div(-x, step), 0, count);
+  Size end = x >= column_axis.source_size
+                 ? begin
+                 : std::clamp(ceil_div(column_axis.source_size - x, step), begin, count);
+  if (y < 0 || y >= row_axis.source_size) begin = end = y = 0;
+  const auto place = [](Size n) { return static_cast<std::uint32_t>(n); };
+  return {y * column_axis.source_size + x, place(at), place(count), place(begin), place(end)};
+}
+
+/// The same with all pieces of a channel's planes in one call.
+void pack_float_planes(const ConvAxis& row_axis, const ConvAxis& column_axis,
+                       const ConvPlanes& planes, const ConvBlock& block, const float* source,
+                       Size channels, float* to) {
+  const Size step = column_axis.source_step, width = planes.width;
+  std::vector<PanelPiece> pieces;
+  Size at = 0;
+  for (const Size row_phase : row_axis.source_phases) {
+    for (const Size column_phase : column_axis.source_phases) {
+      const Size x =
+          step * (block.column + column_axis.min_shift) + column_phase - column_axis.source_origin;
+      for (Size y = 0; y < planes.height; ++y, at += width) {
+        const Size row = row_axis.source_step * (block.row + row_axis.min_shift + y) + row_phase -
+                         row_axis.source_origin;
+        pieces.push_back(piece_of(row_axis, column_axis, row, x, at, width));
+      }
+    }
+  }
+  const Size plane = row_axis.source_size * column_axis.source_size;
+  const auto fill_panel = conv_table().fill_panel;
+  for (Size c = 0; c < channels; ++c) {
+    fill_panel(source + c * plane,
+               {pieces.data(), pieces.size(), size(step), c * plane, (channels - c) * plane},
+               to + c * planes.channel_stride);
+  }
 }
 
 class Panels {
@@ -118,15 +191,7 @@ class Panels {
           const Size y = c_.rows.source_step * (i / width) + row.first;
           const Size x = step_ * (i % width) + column.first;
           const Size count = std::min(width - i % width, end - i);
-          const bool is_there = y >= 0 && y < c_.rows.source_size;
-          const Size first = std::clamp<Size>(x >= 0 ? 0 : ceil_div(-x, step_), 0, count);
-          const Size last =
-              x >= c_.columns.source_size
-                  ? first
-                  : std::clamp(ceil_div(c_.columns.source_size - x, step_), first, count);
-          const auto place = [](Size n) { return static_cast<std::uint32_t>(n); };
-          pieces.push_back({y * c_.columns.source_size + x, place(at + i - begin), place(count),
-                            place(is_there ? first : 0), place(is_there ? last : 0)});
+          pieces.push_back(piece_of(c_.rows, c_.columns, y, x, at + i - begin, count));
           i += count;
         }
         at += width_;
@@ -186,9 +251,42 @@ class Panels {
 }  // namespace
 
 template <class T>
+void pack_planes(const ConvAxis& row_axis, const ConvAxis& column_axis, const ConvPlanes& planes,
+                 const ConvBlock& block, const T* source, Size channels, float* to) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (column_axis.source_step <= 2) {
+      return pack_float_planes(row_axis, column_axis, planes, block, source, channels, to);
+    }
+  }
+  for (Size c = 0; c < channels; ++c) {
+    for (const Size row_phase : row_axis.source_phases) {
+      for (const Size column_phase : column_axis.source_phases) {
+        const Size first = column_axis.source_step * (block.column + column_axis.min_shift) +
+                           column_phase - column_axis.source_origin;
+        for (Size y = 0; y < planes.height; ++y, to += planes.width) {
+          const Size row = row_axis.source_step * (block.row + row_axis.min_shift + y) + row_phase -
+                           row_axis.source_origin;
+          if (row < 0 || row >= row_axis.source_size) {
+            std::fill_n(to, planes.width, 0.0f);
+          } else {
+            pack_row(source + row * column_axis.source_size, column_axis.source_size, first,
+                     column_axis.source_step, to, planes.width);
+          }
+        }
+      }
+    }
+    source += row_axis.source_size * column_axis.source_size;
+  }
+}
+
+template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, const ConvBlock&,
+                          const float*, Size, float*);
+template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, const ConvBlock&,
+                          const Half*, Size, float*);
+
+template <class T>
 bool correlate_by_panels(const Correlation<T>& c) {
   if constexpr (std::is_same_v<T, float>) {
-    if (getenv("NOPANEL")) return false;
     if (c.filters < least_filters || c.channels < least_channels || !has_one_phase(c.rows) ||
         !has_one_phase(c.columns)) {
       return false;

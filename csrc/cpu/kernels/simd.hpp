@@ -306,6 +306,13 @@ static inline void stream_fence() {
 #endif
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/// All ones in the first `count` elements.
+static inline Ints first_lanes(std::size_t count) {
+  return Ints{0, 1, 2, 3, 4, 5, 6, 7} < static_cast<std::int32_t>(count);
+}
+#endif
+
 /// The first `count` < lanes elements; the others are `fill`.
 template <class T>
 static inline Floats load(const T* from, std::size_t count, float fill = 0) {
@@ -318,6 +325,13 @@ static inline Floats load(const T* from, std::size_t count, float fill = 0) {
                                         _mm256_maskz_loadu_epi16(mask, from));
   }
 #else
+#if defined(__AVX2__)
+  if constexpr (sizeof(T) == 4) {
+    const Ints there = first_lanes(count);
+    const Floats x = (Floats)_mm256_maskload_ps(from, (__m256i)there);
+    return fill == 0 ? x : there ? x : splat(fill);
+  }
+#endif
   T padded[lanes] = {};
   for (std::size_t i = 0; i < count; ++i) padded[i] = from[i];
   Floats x = load(padded);
@@ -339,6 +353,11 @@ static inline void store(T* to, Floats x, std::size_t count) {
     _mm256_mask_storeu_epi16(to, mask, (__m256i)to_halves(x));
   }
 #else
+#if defined(__AVX2__)
+  if constexpr (sizeof(T) == 4) {
+    return _mm256_maskstore_ps(to, (__m256i)first_lanes(count), (__m256)x);
+  }
+#endif
   T padded[lanes];
   store(padded, x);
   for (std::size_t i = 0; i < count; ++i) to[i] = padded[i];

@@ -24,19 +24,33 @@ struct StoreSums {
                                                  Floats (&sums)[filters][vectors],
                                                  std::size_t filter, std::size_t position) const {
     float* const output = p.output + filter * p.output_stride + position;
+    if (p.kept != nullptr) {
+#pragma GCC unroll 8
+      for (std::size_t f = 0; f < filters; ++f) {
+        const Floats kept = splat(p.kept[filter + f]);
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < vectors; ++v) {
+          sums[f][v] += kept * load(output + f * p.output_stride + v * lanes);
+        }
+      }
+    }
+    if (p.is_clamped) {
+      const Floats low = splat(p.low), high = splat(p.high);
+#pragma GCC unroll 8
+      for (std::size_t f = 0; f < filters; ++f) {
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < vectors; ++v) {
+          sums[f][v] = sums[f][v] < low ? low : sums[f][v];
+          sums[f][v] = sums[f][v] > high ? high : sums[f][v];
+        }
+      }
+    }
+    float* row = output;
 #pragma GCC unroll 8
     for (std::size_t f = 0; f < filters; ++f) {
-      float* const row = output + f * p.output_stride;
-      const Floats kept = splat(p.kept != nullptr ? p.kept[filter + f] : 0);
 #pragma GCC unroll 8
-      for (std::size_t v = 0; v < vectors; ++v) {
-        if (p.kept != nullptr) sums[f][v] += kept * load(row + v * lanes);
-        if (p.is_clamped) {
-          const Floats above = sums[f][v] < p.low ? splat(p.low) : sums[f][v];
-          sums[f][v] = above > p.high ? splat(p.high) : above;
-        }
-        store(row + v * lanes, sums[f][v]);
-      }
+      for (std::size_t v = 0; v < vectors; ++v) store(row + v * lanes, sums[f][v]);
+      row += p.output_stride;
     }
   }
 };
