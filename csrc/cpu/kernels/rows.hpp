@@ -14,6 +14,35 @@ static inline float sum_of_lanes(Floats x) {
   return parts[0];
 }
 
+/// The sums of four vectors' elements: their halves are added until four are left of each, and
+/// those of all four side by side.
+static inline void sums_of_four(const Floats (&x)[4], float scale, float* to) {
+  typedef float Four __attribute__((vector_size(16)));
+  Four of[4];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) {
+#if defined(__AVX512F__)
+    typedef float Eight __attribute__((vector_size(32)));
+    const Eight half = __builtin_shufflevector(x[i], x[i], 0, 1, 2, 3, 4, 5, 6, 7) +
+                       __builtin_shufflevector(x[i], x[i], 8, 9, 10, 11, 12, 13, 14, 15);
+    of[i] = __builtin_shufflevector(half, half, 0, 1, 2, 3) +
+            __builtin_shufflevector(half, half, 4, 5, 6, 7);
+#elif defined(__AVX2__)
+    of[i] = __builtin_shufflevector(x[i], x[i], 0, 1, 2, 3) +
+            __builtin_shufflevector(x[i], x[i], 4, 5, 6, 7);
+#else
+    of[i] = x[i];
+#endif
+  }
+  const Four a = __builtin_shufflevector(of[0], of[1], 0, 4, 1, 5) +
+                 __builtin_shufflevector(of[0], of[1], 2, 6, 3, 7);
+  const Four b = __builtin_shufflevector(of[2], of[3], 0, 4, 1, 5) +
+                 __builtin_shufflevector(of[2], of[3], 2, 6, 3, 7);
+  const Four all = scale * (__builtin_shufflevector(a, b, 0, 1, 4, 5) +
+                            __builtin_shufflevector(a, b, 2, 3, 6, 7));
+  __builtin_memcpy(to, &all, sizeof all);
+}
+
 /// The dot products of `count` rows with x, side by side so that x is loaded once.
 template <std::size_t count, class T>
 static inline void dot_group(const T* rows, std::size_t stride, const float* x, std::size_t n,
@@ -36,7 +65,13 @@ static inline void dot_group(const T* rows, std::size_t stride, const float* x, 
     const Floats x_odd = load(x + j, n - j);
     for (std::size_t i = 0; i < count; ++i) odd[i] += load(rows + i * stride + j, n - j) * x_odd;
   }
-  for (std::size_t i = 0; i < count; ++i) output[i] = scale * sum_of_lanes(even[i] + odd[i]);
+  if constexpr (count == 4) {
+    Floats both[4];
+    for (std::size_t i = 0; i < 4; ++i) both[i] = even[i] + odd[i];
+    sums_of_four(both, scale, output);
+  } else {
+    for (std::size_t i = 0; i < count; ++i) output[i] = scale * sum_of_lanes(even[i] + odd[i]);
+  }
 }
 
 template <class T>
