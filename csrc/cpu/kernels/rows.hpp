@@ -47,10 +47,13 @@ static inline void sums_of_four(const Floats (&x)[4], float scale, float* to) {
 template <std::size_t count, class T>
 static inline void dot_group(const T* rows, std::size_t stride, const float* x, std::size_t n,
                              float scale, float* output) {
-  Floats even[count]{}, odd[count]{};
+  Floats even[count], odd[count];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < count; ++i) even[i] = odd[i] = Floats{};
   std::size_t j = 0;
   for (; j + 2 * lanes <= n; j += 2 * lanes) {
     const Floats x_even = load(x + j), x_odd = load(x + j + lanes);
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < count; ++i) {
       even[i] += load(rows + i * stride + j) * x_even;
       odd[i] += load(rows + i * stride + j + lanes) * x_odd;
@@ -58,15 +61,18 @@ static inline void dot_group(const T* rows, std::size_t stride, const float* x, 
   }
   if (j + lanes <= n) {
     const Floats x_even = load(x + j);
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < count; ++i) even[i] += load(rows + i * stride + j) * x_even;
     j += lanes;
   }
   if (j < n) {
     const Floats x_odd = load(x + j, n - j);
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < count; ++i) odd[i] += load(rows + i * stride + j, n - j) * x_odd;
   }
   if constexpr (count == 4) {
     Floats both[4];
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < 4; ++i) both[i] = even[i] + odd[i];
     sums_of_four(both, scale, output);
   } else {
