@@ -64,8 +64,8 @@ struct PlaneConv {
 
 struct ConvTable {
   void (*weigh_plane)(const PlaneConv& plane);
-  /// to[piece.at + i] = source[piece.from + i * step]. Pieces follow each other: each may write into
-  /// those behind it, none behind the last.
+  /// to[piece.at + i] = source[piece.from + i * step]. Pieces follow each other: each may write
+  /// into those behind it, none behind the last.
   void (*fill_panel)(const float* source, const PanelRows& rows, float* to);
   /// factors[t * stride + c * winograd_group + f] of so many channels' taps
   /// [c * 9 + places[r * 3 + s]][f], f < winograd_group.
