@@ -1,13 +1,13 @@
 """Tokens a second of a Llama of random weights, by tilewright.models beside transformers.
 
     python benchmarks/python/decoding.py [--device webgpu:0] [--threads N] [--size 1b] [--weights W]
-        [--tokens N] [--prompt N] [--together 1,32] [--profile]
+        [--layers N] [--cache C] [--tokens N] [--prompt N] [--together 1,32] [--profile]
 
 A token's time is that of all tokens less that of the first, over their number; the bandwidth is
 what the matrices have, once for each step. torch generates greedily in float16 on a GPU, and in
 float32 on the processor. Above 1 we are the faster ones. --weights takes several, one after the
-other: what the files have is `files`. --profile shows a step's kernels by their time, and --alone
-leaves torch out.
+other: what the files have is `files`. So does --cache: `states` is what is computed with.
+--profile shows a step's kernels by their time, and --alone leaves torch out.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ SIZES = {
 VOCABULARY = 32000
 
 
-def make_folder(folder: Path, size: str, torch: Any, where: str) -> Any:
+def make_folder(folder: Path, size: str, few: int | None, torch: Any, where: str) -> Any:
     import transformers
 
     hidden, layers, heads, kv, inner = SIZES[size]
+    layers = few or layers
     config = transformers.LlamaConfig(
         vocab_size=VOCABULARY, hidden_size=hidden, num_hidden_layers=layers,
         num_attention_heads=heads, num_key_value_heads=kv, intermediate_size=inner,
-        max_position_embeddings=8192, bos_token_id=1, eos_token_id=2, tie_word_embeddings=False,
+        max_position_embeddings=1 << 17, bos_token_id=1, eos_token_id=2, tie_word_embeddings=False,
     )  # fmt: skip
     with torch.device(where):
         model = transformers.LlamaForCausalLM(config)
@@ -79,6 +80,11 @@ def main() -> None:
     parser = options(__doc__, turns=3)
     parser.add_argument("--size", choices=SIZES, default="1b", help="default: %(default)s")
     parser.add_argument("--weights", nargs="+", default=["files"], help="default: %(default)s")
+    parser.add_argument("--layers", type=int, help="so many of them")
+    parser.add_argument(
+        "--cache", nargs="+", choices=("states", "float16", "int8"), default=["states"],
+        help="default: %(default)s",
+    )  # fmt: skip
     parser.add_argument("--tokens", type=int, default=64, help="default: %(default)s")
     parser.add_argument("--prompt", type=int, default=32, help="tokens; default: %(default)s")
     parser.add_argument("--together", type=int, nargs="+", default=[1], help="texts")
@@ -96,13 +102,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made, tilewright.init_backend(arguments.device) as be:
         side = torch_beside(be, arguments.threads)
         torch = side.module
-        peer = make_folder(Path(made), arguments.size, torch, side.where)
+        peer = make_folder(Path(made), arguments.size, arguments.layers, torch, side.where)
         print(f"{be.device.name}; {side}; {arguments.size}, prompts of {arguments.prompt}")
-        for weights, together in itertools.product(arguments.weights, arguments.together):
+        for weights, cache, together in itertools.product(
+            arguments.weights, arguments.cache, arguments.together
+        ):
             if together == arguments.together[0]:
                 held = None if weights == "files" else weights
                 model: Any = tilewright.models.load(
-                    made, be, held, context=context, cache_tokens=(context + 64) * most
+                    made,
+                    be,
+                    held,
+                    context=context,
+                    cache_tokens=(context + 64) * most,
+                    cache=None if cache == "states" else cache,
                 )
                 model.engine.ends = frozenset()
 
@@ -133,7 +146,8 @@ def main() -> None:
             step = step_of(be, ours)
             kernels = sum(record.duration_ns for record in step) * 1e-6
             print(
-                f"{weights}, {together} texts: {together / own:.1f} tokens/s, {own * 1e3:.3f} ms a "
+                f"{weights}, cache of {cache}, {together} texts: {together / own:.1f} tokens/s, "
+                f"{own * 1e3:.3f} ms a "
                 f"step, {model.weights.nbytes / own / 1e9:.0f} GB/s of weights, {decode:.2f} of "
                 f"torch; first token {first * 1e3:.1f} ms, {prefill:.2f}; {len(step)} launches, "
                 f"{kernels:.3f} ms of kernels",

@@ -4,8 +4,9 @@
 
 Sequences of float16 or float32 with one query each, or with as many as said, their pages in any
 order. The time is the median of the launches of a call; bandwidth is that of reading each key and
-value once, TFLOP/s count what a causal mask leaves. torch's time is that of ten calls in a CUDA
-graph; it has a contiguous cache, and lengths that differ it does not run.
+value once, TFLOP/s count what a causal mask leaves. Beside it the same over pages of int8 with
+scales, and how many times as fast. torch's time is that of ten calls in a CUDA graph; it has a
+contiguous cache, and lengths that differ it does not run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ CASES = [
     (32, 8, 128, "float16", 1, [64]),
     (32, 8, 128, "float16", 1, [64] * 32),
     (32, 8, 128, "float16", 1, [4096]),
+    (32, 8, 128, "float16", 1, [16384]),
     (32, 8, 128, "float16", 1, [32768]),
+    (32, 8, 128, "float16", 1, [131072]),
+    (32, 8, 128, "float16", 1, [16384] * 16),
     (32, 8, 128, "float16", 1, [4096] * 32),
     (32, 8, 128, "float16", 1, [32768] + [64] * 31),
     (32, 8, 64, "float16", 1, [4096] * 16),
@@ -54,11 +58,15 @@ def microseconds(be: Any, call: Any, calls: int) -> tuple[float, str]:
     return median(times), " ".join(record.kernel for record in records[:each])
 
 
-def paged(be: Any, rng: np.random.Generator, case: tuple[Any, ...]) -> Any:
+def paged(be: Any, rng: np.random.Generator, case: tuple[Any, ...], is_int8: bool = False) -> Any:
     heads, kv_heads, dim, dtype, queries, lengths = case
     counts = [-(-length // PAGE) for length in lengths]
     size = sum(counts) * PAGE * 2 * kv_heads * dim
-    some = tw.asarray(rng.standard_normal(1 << 20, np.float32).astype(dtype), device=be)
+    drawn = rng.standard_normal(1 << 20, np.float32)
+    some = tw.asarray(
+        np.clip(drawn * 40, -127, 127).astype(np.int8) if is_int8 else drawn.astype(dtype),
+        device=be,
+    )
     both = tw.concat([some] * -(-size // (1 << 20)))[:size]
     both = both.reshape((sum(counts), PAGE, 2 * kv_heads, dim))
     pages = iter(rng.permutation(sum(counts)).tolist())
@@ -71,9 +79,13 @@ def paged(be: Any, rng: np.random.Generator, case: tuple[Any, ...]) -> Any:
         tw.asarray(np.asarray(one, np.int32), device=be)
         for one in (table, lengths, np.arange(len(lengths) + 1) * queries)
     ]
+    scales = None
+    if is_int8:
+        sizes = rng.uniform(0.02, 0.03, (sum(counts), 2, kv_heads, PAGE)).astype(np.float32)
+        scales = tw.asarray(sizes, device=be)
     return lambda: be.attention(
         q, both[:, :, :kv_heads], both[:, :, kv_heads:], causal=True, at_end=True,
-        page_table=numbers[0], lengths=numbers[1], q_starts=numbers[2],
+        page_table=numbers[0], lengths=numbers[1], q_starts=numbers[2], scales=scales,
     )  # fmt: skip
 
 
@@ -141,7 +153,10 @@ def measure(be: Any, arguments: Any) -> None:
         beside = ""
         if torch.where == "cuda" and len(set(lengths)) == 1:
             beside = f", {by_torch(torch.module, case) / us:.2f} of torch"
-        print(f"{name}: {us:.1f} us, {figure}{beside} ({kernels})", flush=True)
+        del call
+        narrow, _ = microseconds(be, paged(be, rng, case, is_int8=True), arguments.turns)
+        told = f"int8 {narrow:.1f} us, {us / narrow:.2f} times as fast"
+        print(f"{name}: {us:.1f} us, {figure}{beside}; {told} ({kernels})", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include "core/call.hpp"
 #include "core/head_rows.hpp"
 #include "core/map_operands.hpp"
+#include "core/page_dtype.hpp"
 #include "core/text.hpp"
 #include "tilewright/backend.hpp"
 
@@ -59,7 +60,8 @@ void check_options(const Call& call, AttentionRequest& r, double soft_cap,
 void check_places(const Call& call, AttentionRequest& r, std::optional<Buffer> kv_lengths,
                   std::optional<Buffer> page_table, std::optional<Size> page_size,
                   std::optional<Size> pages, std::optional<Buffer> q_starts,
-                  std::optional<Buffer> kv_starts) {
+                  std::optional<Buffer> kv_starts, std::optional<DType> page_dtype,
+                  std::optional<Buffer> page_scales) {
   AttentionOptions& options = r.options;
   const auto needs = [&](bool given, std::string_view name, bool other, std::string_view what) {
     if (given && !other) call.invalid(text(name, " needs ", what, ", which is not given"));
@@ -79,6 +81,11 @@ void check_places(const Call& call, AttentionRequest& r, std::optional<Buffer> k
   const auto numbers = [&](std::string_view name, std::optional<Buffer> given, Size count) {
     return given ? call.buffer(name, *given, count, DType::int32) : BufferRange{};
   };
+  needs(page_dtype.has_value(), "page_dtype", page_table.has_value(), "page_table");
+  if (page_dtype) {
+    options.page_dtype = check_page_dtype(call, *page_dtype, r.dtype, page_scales.has_value());
+  }
+  needs(page_scales.has_value(), "page_scales", page_dtype.has_value(), "page_dtype");
   constexpr Size most = std::numeric_limits<std::int32_t>::max();
   const bool counted = kv_lengths || page_table || q_starts;
   if (counted && r.seq_kv > most) {
@@ -100,6 +107,10 @@ void check_places(const Call& call, AttentionRequest& r, std::optional<Buffer> k
   options.page_size = *page_size;
   options.pages = *pages;
   options.page_table = numbers("page_table", page_table, call.mul(r.batch, r.seq_kv / *page_size));
+  if (!page_scales) return;
+  options.page_scales = call.buffer("page_scales", *page_scales,
+                                    call.product({*pages, 2, r.kv_heads, *page_size}),
+                                    DType::float32);
 }
 
 void check_mask(const Call& call, AttentionRequest& r, const std::optional<MapOperand>& mask,
@@ -164,7 +175,8 @@ void Backend::attention(const MapOperand& q, const MapOperand& k, const MapOpera
                         std::optional<Size> value_dim, bool at_end,
                         std::optional<Buffer> kv_lengths, std::optional<Buffer> page_table,
                         std::optional<Size> page_size, std::optional<Size> pages,
-                        std::optional<Buffer> q_starts, std::optional<Buffer> kv_starts) {
+                        std::optional<Buffer> q_starts, std::optional<Buffer> kv_starts,
+                        std::optional<DType> page_dtype, std::optional<Buffer> page_scales) {
   Call call(*state_, "attention");
   call.positive("batch", batch);
   call.positive("heads", heads);
@@ -189,11 +201,13 @@ void Backend::attention(const MapOperand& q, const MapOperand& k, const MapOpera
   r.dtype = dtype;
   r.plain = !(mask || mask_dtype != DType::boolean || soft_cap != 0 || window_left ||
               window_right || value_dim || at_end || kv_lengths || page_table || page_size ||
-              pages || q_starts || kv_starts);
+              pages || q_starts || kv_starts || page_dtype || page_scales);
+  r.options.page_dtype = dtype;
   Shape4 of_q{batch, heads, seq_q, head_dim}, of_kv{batch, r.kv_heads, seq_kv, head_dim};
   if (!r.plain) [[unlikely]] {
     check_options(call, r, soft_cap, window_left, window_right, value_dim, at_end);
-    check_places(call, r, kv_lengths, page_table, page_size, pages, q_starts, kv_starts);
+    check_places(call, r, kv_lengths, page_table, page_size, pages, q_starts, kv_starts, page_dtype,
+                 page_scales);
     check_mask(call, r, mask, mask_dtype);
     if (q_starts) of_q[0] = 1;
     if (kv_starts) of_kv[0] = 1;
@@ -202,8 +216,9 @@ void Backend::attention(const MapOperand& q, const MapOperand& k, const MapOpera
   Shape4 of_o = of_q, of_v = of_kv;
   of_o[3] = of_v[3] = r.value_dim;
   r.q = check_rows(call, "q", q, of_q, all_dims, dtype, Access::read, r.q_rows);
-  r.k = check_rows(call, "k", k, of_kv, all_dims, dtype, Access::read, r.k_rows);
-  r.v = check_rows(call, "v", v, of_v, all_dims, dtype, Access::read, r.v_rows);
+  r.k = check_rows(call, "k", k, of_kv, all_dims, r.options.page_dtype, Access::read,
+                   r.k_rows);
+  r.v = check_rows(call, "v", v, of_v, all_dims, r.options.page_dtype, Access::read, r.v_rows);
   r.o = check_rows(call, "o", o, of_o, all_dims, dtype, Access::write, r.o_rows);
   call.apart("o", r.o, "q", r.q);
   call.apart("o", r.o, "k", r.k);
@@ -214,6 +229,7 @@ void Backend::attention(const MapOperand& q, const MapOperand& k, const MapOpera
     call.apart("o", r.o, "page_table", r.options.page_table);
     call.apart("o", r.o, "q_starts", r.options.q_starts);
     call.apart("o", r.o, "kv_starts", r.options.kv_starts);
+    call.apart("o", r.o, "page_scales", r.options.page_scales);
     place_window(call, r, window_left, window_right, at_end);
   }
   call.checked();

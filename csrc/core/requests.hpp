@@ -218,17 +218,20 @@ struct AttentionOptions {
   Size low = 0, high = 0;
   bool at_end = false;  ///< only where keys or queries are counted on the device
   Size page_size = 0, pages = 0;
+  DType page_dtype{};  ///< of k and v; the request's where they are no pages
   BufferRange kv_lengths, page_table, q_starts, kv_starts;  ///< each may be null
+  BufferRange page_scales;                                  ///< of int8 alone
 
   static void operands(auto& r, const auto& visit) {
     visit(r.mask, Access::read);
-    for (auto* range : {&r.kv_lengths, &r.page_table, &r.q_starts, &r.kv_starts}) {
+    for (auto* range :
+         {&r.kv_lengths, &r.page_table, &r.q_starts, &r.kv_starts, &r.page_scales}) {
       visit(*range, Access::read);
     }
   }
   void values(const auto& visit) const {
     mask_rows.values(visit);
-    visit(packed(mask_dtype, at_end));
+    visit(packed(mask_dtype, at_end, page_dtype));
     visit(soft_cap);
     for (const Size size : {mask_key, low, high, page_size, pages}) visit(size);
   }
@@ -256,10 +259,10 @@ struct AttentionRequest {
     AttentionOptions::operands(r.options, visit);
   }
   static void head_rows(auto& r, const auto& visit) {
-    visit(r.q, r.q_rows);
-    visit(r.k, r.k_rows);
-    visit(r.v, r.v_rows);
-    visit(r.o, r.o_rows);
+    visit(r.q, r.q_rows, r.dtype);
+    visit(r.k, r.k_rows, r.options.page_dtype);
+    visit(r.v, r.v_rows, r.options.page_dtype);
+    visit(r.o, r.o_rows, r.dtype);
   }
   /// As a cache fills up, each call asks for more than the one before.
   static constexpr bool grows = true;
@@ -296,9 +299,9 @@ struct AttentionScoresRequest {
     visit(r.scores, AttentionRequest::access(r.scores, r.heads * r.seq, r.dtype));
   }
   static void head_rows(auto& r, const auto& visit) {
-    visit(r.q, r.q_rows);
-    visit(r.keys, r.key_rows);
-    visit(r.scores, r.score_rows);
+    visit(r.q, r.q_rows, r.dtype);
+    visit(r.keys, r.key_rows, r.dtype);
+    visit(r.scores, r.score_rows, r.dtype);
   }
 };
 
@@ -314,9 +317,9 @@ struct WeightedSumRequest {
     visit(r.output, AttentionRequest::access(r.output, r.heads * r.dim, r.dtype));
   }
   static void head_rows(auto& r, const auto& visit) {
-    visit(r.weights, r.weight_rows);
-    visit(r.rows, r.row_rows);
-    visit(r.output, r.output_rows);
+    visit(r.weights, r.weight_rows, r.dtype);
+    visit(r.rows, r.row_rows, r.dtype);
+    visit(r.output, r.output_rows, r.dtype);
   }
 };
 

@@ -11,15 +11,15 @@ namespace tilewright::cpu {
 
 namespace general {
 
-template <class T>
-Size GeneralAttention<T>::mask_place(const Sequence& s, Size kv_head, Size row) const {
+template <class T, class K>
+Size GeneralAttention<T, K>::mask_place(const Sequence& s, Size kv_head, Size row) const {
   const HeadRows& rows = options_.mask_rows;
   return s.index * rows.batch + (kv_head * share_ + row % share_) * rows.head +
          row / share_ * rows.seq;
 }
 
-template <class T>
-void GeneralAttention<T>::mask_keys(Size at, Size count, float* added) const {
+template <class T, class K>
+void GeneralAttention<T, K>::mask_keys(Size at, Size count, float* added) const {
   const Size step = options_.mask_key;
   if (options_.mask_dtype == DType::boolean) {
     const auto* const mask = data<std::uint8_t>(options_.mask) + at;
@@ -48,16 +48,16 @@ void GeneralAttention<T>::mask_keys(Size at, Size count, float* added) const {
   }
 }
 
-template <class T>
-void GeneralAttention<T>::cap(float* scores, std::size_t n) const {
+template <class T, class K>
+void GeneralAttention<T, K>::cap(float* scores, std::size_t n) const {
   const float by = options_.soft_cap, inverse = 1 / by;
   for (std::size_t i = 0; i < n; ++i) scores[i] *= inverse;
   kernels().float32.unary(UnaryOp::tanh, scores, scores, n, Store::cached);
   for (std::size_t i = 0; i < n; ++i) scores[i] *= by * log2_e;
 }
 
-template <class T>
-void GeneralAttention<T>::plan() {
+template <class T, class K>
+void GeneralAttention<T, K>::plan() {
   Size work = 0, most_rows = 0;
   for (const Sequence& s : sequences_) {
     work += s.queries * s.keys;
@@ -98,8 +98,8 @@ void GeneralAttention<T>::plan() {
   }
 }
 
-template <class T>
-void GeneralAttention<T>::run() {
+template <class T, class K>
+void GeneralAttention<T, K>::run() {
   plan();
   const bool few = records_ != 0, many = most_chunk_rows_ != 0;
   OpScratch all_records(pool_, "attention", std::max<std::size_t>(records_ * record_, 1));
@@ -107,10 +107,12 @@ void GeneralAttention<T>::run() {
   float* const records = record_scratch.take(records_ * record_);
   OpScratch all(pool_, "attention", many ? chunk_floats(most_chunk_rows_) : 1,
                 parallel_ && many ? tasks_.size() : 1);
+  OpScratch wide(pool_, "attention", few ? wide_floats() : 1,
+                 parallel_ && few && has_scales ? tasks_.size() : 1);
   const auto run_task = [&](std::size_t i) {
     const Task& task = tasks_[i];
     if (task.parts == 0) return run_chunk(task, all);
-    run_few(task, records);
+    run_few(task, records, wide);
     if (task.parts == 1) join_few(task, records);
   };
   if (parallel_) {
@@ -125,8 +127,10 @@ void GeneralAttention<T>::run() {
 }
 
 // Of each row: the sums, the query, the largest score and what the weights come to.
-template <class T>
-void GeneralAttention<T>::run_few(const Task& task, float* records) const {
+template <class T, class K>
+void GeneralAttention<T, K>::run_few(const Task& task, float* records, OpScratch& wide) const {
+  Scratch scratch(wide);
+  float* const wide_rows = scratch.take(wide_floats());
   const Sequence& s = sequences_[static_cast<std::size_t>(task.sequence)];
   const auto rows = static_cast<std::size_t>(task.rows);
   float* const own = records + task.record * record_;
@@ -143,8 +147,20 @@ void GeneralAttention<T>::run_few(const Task& task, float* records) const {
   const bool masked = static_cast<bool>(options_.mask);
   for (Size key = begin; key < end;) {
     const Size count = even_keys(key, std::min(few_block, end - key));
-    const T* const keys = key_row(r_.k, r_.k_rows, s, task.kv_head, key);
-    const T* const values = key_row(r_.v, r_.v_rows, s, task.kv_head, key);
+    const Row* keys = nullptr;
+    const Row* values = nullptr;
+    Size key_step = r_.k_rows.seq, value_step = r_.v_rows.seq;
+    if constexpr (!has_scales) {
+      keys = key_row(r_.k, r_.k_rows, s, task.kv_head, key);
+      values = key_row(r_.v, r_.v_rows, s, task.kv_head, key);
+    } else if (key_row(r_.k, r_.k_rows, s, task.kv_head, key) != nullptr) {
+      key_step = r_.head_dim;
+      value_step = r_.value_dim;
+      widen(false, s, task.kv_head, key, count, dim_, dim_, wide_rows);
+      widen(true, s, task.kv_head, key, count, value_dim_, value_dim_, wide_rows + wide_keys());
+      keys = wide_rows;
+      values = wide_rows + wide_keys();
+    }
     for (std::size_t i = 0; i < rows; ++i) {
       const Keys own_keys = seen(s, static_cast<Size>(i));
       const Size from = std::max<Size>(own_keys.first - key, 0);
@@ -157,9 +173,8 @@ void GeneralAttention<T>::run_few(const Task& task, float* records) const {
         std::fill_n(scores, n, std::numeric_limits<float>::quiet_NaN());
       } else {
         const float scale = options_.soft_cap != 0 ? r_.scale : r_.scale * log2_e;
-        row_kernels<T>().dot_rows(keys + from * r_.k_rows.seq, n,
-                                  static_cast<std::size_t>(r_.k_rows.seq), sums + width_, dim_,
-                                  scale, scores);
+        row_kernels<Row>().dot_rows(keys + from * key_step, n, static_cast<std::size_t>(key_step),
+                                    sums + width_, dim_, scale, scores);
       }
       if (options_.soft_cap != 0) cap(scores, n);
       if (masked) {
@@ -178,9 +193,9 @@ void GeneralAttention<T>::run_few(const Task& task, float* records) const {
       total[i] += sum;
       if (values == nullptr) continue;
       const auto add = [&](std::size_t first, std::size_t number) {
-        row_kernels<T>().add_weighted_rows(
-            values + (from + static_cast<Size>(first)) * r_.v_rows.seq, number,
-            static_cast<std::size_t>(r_.v_rows.seq), scores + first, value_dim_, sums);
+        row_kernels<Row>().add_weighted_rows(
+            values + (from + static_cast<Size>(first)) * value_step, number,
+            static_cast<std::size_t>(value_step), scores + first, value_dim_, sums);
       };
       if (!masked) {
         add(0, n);
@@ -203,8 +218,8 @@ void GeneralAttention<T>::run_few(const Task& task, float* records) const {
   }
 }
 
-template <class T>
-void GeneralAttention<T>::join_few(const Task& task, float* records) const {
+template <class T, class K>
+void GeneralAttention<T, K>::join_few(const Task& task, float* records) const {
   const Sequence& s = sequences_[static_cast<std::size_t>(task.sequence)];
   const std::size_t step = static_cast<std::size_t>(task.rows) * record_;
   for (Size row = 0; row < task.rows; ++row) {
@@ -229,15 +244,23 @@ void GeneralAttention<T>::join_few(const Task& task, float* records) const {
 
 template class GeneralAttention<float>;
 template class GeneralAttention<Half>;
+template class GeneralAttention<float, Half>;
+template class GeneralAttention<float, std::int8_t>;
+template class GeneralAttention<Half, std::int8_t>;
 
 }  // namespace general
 
 void general_attention(const AttentionRequest& r, MemoryPool& pool) {
-  if (r.dtype == DType::float16) {
-    general::GeneralAttention<Half>(r, pool).run();
-  } else {
-    general::GeneralAttention<float>(r, pool).run();
-  }
+  const auto run = [&]<class T>(T) {
+    if (r.options.page_dtype == DType::int8) {
+      general::GeneralAttention<T, std::int8_t>(r, pool).run();
+    } else if (r.options.page_dtype == DType::float16) {
+      general::GeneralAttention<T, Half>(r, pool).run();
+    } else {
+      general::GeneralAttention<T>(r, pool).run();
+    }
+  };
+  with_element_type(r.dtype, run);
 }
 
 }  // namespace tilewright::cpu

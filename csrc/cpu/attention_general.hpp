@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "core/requests.hpp"
@@ -55,9 +56,14 @@ struct Task {
   std::size_t record;  ///< where what is known of few rows goes, in records
 };
 
-template <class T>
+/// Of q and o stored as T, keys and values as K.
+template <class T, class K = T>
 class GeneralAttention {
  public:
+  static constexpr bool has_scales = std::is_same_v<K, std::int8_t>;
+  /// As kernels of rows read them.
+  using Row = std::conditional_t<has_scales, float, K>;
+
   GeneralAttention(const AttentionRequest& r, MemoryPool& pool)
       : r_(r),
         options_(r.options),
@@ -98,18 +104,45 @@ class GeneralAttention {
            (s.first_query + row / share_) * rows.seq;
   }
   /// A row of k or of v; null where its page is none.
-  const T* key_row(const BufferRange& range, const HeadRows& rows, const Sequence& s, Size kv_head,
+  const K* key_row(const BufferRange& range, const HeadRows& rows, const Sequence& s, Size kv_head,
                    Size key) const {
-    const T* const base = data<T>(range) + kv_head * rows.head;
+    const K* const base = data<K>(range) + kv_head * rows.head;
     if (!options_.page_table) {
       const Size batch = options_.kv_starts ? 0 : s.index;
       return base + batch * rows.batch + (s.first_key + key) * rows.seq;
     }
-    const Size slots = r_.seq_kv / options_.page_size;
-    const Size page =
-        data<std::int32_t>(options_.page_table)[s.index * slots + key / options_.page_size];
+    const Size page = page_of(s, key);
     if (page < 0 || page >= options_.pages) return nullptr;
     return base + page * rows.batch + key % options_.page_size * rows.seq;
+  }
+  Size page_of(const Sequence& s, Size key) const {
+    const Size slots = r_.seq_kv / options_.page_size;
+    return data<std::int32_t>(options_.page_table)[s.index * slots + key / options_.page_size];
+  }
+  /// Rows of k or of v of one page from a key on, `stride` apart, whatever they are stored as.
+  void widen(bool values, const Sequence& s, Size kv_head, Size key, Size count, std::size_t n,
+             std::size_t stride, float* to) const {
+    const HeadRows& rows = values ? r_.v_rows : r_.k_rows;
+    const K* const from = key_row(values ? r_.v : r_.k, rows, s, kv_head, key);
+    const float* scales = nullptr;
+    if constexpr (has_scales) {
+      const Size which = values ? r_.kv_heads : 0;
+      if (from != nullptr) {
+        scales = data<float>(options_.page_scales) +
+                 (page_of(s, key) * 2 * r_.kv_heads + which + kv_head) * options_.page_size +
+                 key % options_.page_size;
+      }
+    }
+    for (Size j = 0; j < count; ++j) {
+      float* const row = to + static_cast<std::size_t>(j) * stride;
+      if (from == nullptr) {
+        std::fill_n(row, n, std::numeric_limits<float>::quiet_NaN());
+      } else if constexpr (has_scales) {
+        kernels().widen_bytes(from + j * rows.seq, n, scales[j], row);
+      } else {
+        to_float32(from + j * rows.seq, row, n);
+      }
+    }
   }
   /// Keys from one on that lie evenly, up to `most`.
   Size even_keys(Size key, Size most) const {
@@ -133,7 +166,14 @@ class GeneralAttention {
   }
 
   void plan();
-  void run_few(const Task& task, float* records) const;
+  void run_few(const Task& task, float* records, OpScratch& wide) const;
+  /// Floats of keys and of values that few rows of int8 become.
+  std::size_t wide_keys() const {
+    return static_cast<std::size_t>(few_block) * Scratch::rounded(dim_);
+  }
+  std::size_t wide_floats() const {
+    return has_scales ? wide_keys() + static_cast<std::size_t>(few_block) * width_ : 1;
+  }
   void join_few(const Task& task, float* records) const;
   std::size_t block_keys() const;
   std::size_t chunk_floats(Size rows) const;

@@ -22,8 +22,8 @@ bool all_finite(const float* rows, std::size_t count, std::size_t stride, std::s
 }  // namespace
 
 /// Masks the scores of a panel.
-template <class T>
-void GeneralAttention<T>::mask_panel(const Sequence& s, Size kv_head, const Panel& rows,
+template <class T, class K>
+void GeneralAttention<T, K>::mask_panel(const Sequence& s, Size kv_head, const Panel& rows,
                                      Size first_key, Size count, float* scores) const {
   // So many keys of all rows stay in the nearest cache.
   constexpr Size group = 32;
@@ -54,15 +54,15 @@ void GeneralAttention<T>::mask_panel(const Sequence& s, Size kv_head, const Pane
   }
 }
 
-template <class T>
-std::size_t GeneralAttention<T>::block_keys() const {
+template <class T, class K>
+std::size_t GeneralAttention<T, K>::block_keys() const {
   constexpr std::size_t cached_floats = 1 << 15;
   return std::clamp<std::size_t>(cached_floats / std::max(dim_, value_dim_) / 8 * 8,
                                  least_block_keys, most_block_keys);
 }
 
-template <class T>
-std::size_t GeneralAttention<T>::chunk_floats(Size rows) const {
+template <class T, class K>
+std::size_t GeneralAttention<T, K>::chunk_floats(Size rows) const {
   const auto panels = static_cast<std::size_t>(ceil_div(rows, panel));
   const std::size_t block = block_keys(), keys = Scratch::rounded(dim_);
   return panels * static_cast<std::size_t>(panel) * (dim_ + 2 + width_) + block * (keys + width_) +
@@ -71,11 +71,11 @@ std::size_t GeneralAttention<T>::chunk_floats(Size rows) const {
 
 /// Some panels of rows, over blocks of keys: rows lie across, so that neighbouring lanes are
 /// neighbouring rows, and each lane has a softmax of its own.
-template <class T>
-void GeneralAttention<T>::run_chunk(const Task& task, OpScratch& all) const {
+template <class T, class K>
+void GeneralAttention<T, K>::run_chunk(const Task& task, OpScratch& all) const {
   const Sequence& s = sequences_[static_cast<std::size_t>(task.sequence)];
   constexpr auto wide = static_cast<std::size_t>(panel);
-  constexpr bool convert = sizeof(T) != sizeof(float);
+  constexpr bool convert = sizeof(K) != sizeof(float);
   const bool paged = static_cast<bool>(options_.page_table);
   const bool copy_keys = convert || paged;
   const bool copy_values = copy_keys || value_dim_ % kernels().simd_width != 0;
@@ -115,20 +115,12 @@ void GeneralAttention<T>::run_chunk(const Task& task, OpScratch& all) const {
     }
   }
 
-  const auto copy = [&](const BufferRange& range, const HeadRows& rows, Size key, Size count,
-                        std::size_t n, std::size_t stride, float* to) {
-    const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto copy = [&](bool values, Size key, Size count, std::size_t n, std::size_t stride,
+                        float* to) {
     for (Size i = 0; i < count;) {
       const Size even = even_keys(key + i, count - i);
-      const T* const from = key_row(range, rows, s, task.kv_head, key + i);
-      for (Size j = 0; j < even; ++j) {
-        float* const row = to + static_cast<std::size_t>(i + j) * stride;
-        if (from == nullptr) {
-          std::fill_n(row, n, nan);
-        } else {
-          to_float32(from + j * rows.seq, row, n);
-        }
-      }
+      widen(values, s, task.kv_head, key + i, even, n, stride,
+            to + static_cast<std::size_t>(i) * stride);
       i += even;
     }
   };
@@ -143,7 +135,7 @@ void GeneralAttention<T>::run_chunk(const Task& task, OpScratch& all) const {
     here.count =
         std::min(key == keys.first ? first_keys : static_cast<Size>(block), keys.past - key);
     if (copy_keys) {
-      copy(r_.k, r_.k_rows, key, here.count, dim_, dim_, key_copy);
+      copy(false, key, here.count, dim_, dim_, key_copy);
       here.keys = key_copy;
       here.key_stride = dim_;
     } else if constexpr (!convert) {
@@ -151,7 +143,7 @@ void GeneralAttention<T>::run_chunk(const Task& task, OpScratch& all) const {
       here.key_stride = static_cast<std::size_t>(r_.k_rows.seq);
     }
     if (copy_values) {
-      copy(r_.v, r_.v_rows, key, here.count, value_dim_, width_, value_copy);
+      copy(true, key, here.count, value_dim_, width_, value_copy);
       here.values = value_copy;
       here.value_stride = width_;
     } else if constexpr (!convert) {
@@ -172,8 +164,8 @@ void GeneralAttention<T>::run_chunk(const Task& task, OpScratch& all) const {
 }
 
 /// One panel of rows over one block of keys.
-template <class T>
-void GeneralAttention<T>::attend(const Task& task, Block block, const Panel& rows, bool some_before,
+template <class T, class K>
+void GeneralAttention<T, K>::attend(const Task& task, Block block, const Panel& rows, bool some_before,
                                  float* scores) const {
   const Sequence& s = sequences_[static_cast<std::size_t>(task.sequence)];
   constexpr auto wide = static_cast<std::size_t>(panel);
@@ -264,7 +256,13 @@ void GeneralAttention<T>::attend(const Task& task, Block block, const Panel& row
 
 template std::size_t GeneralAttention<float>::chunk_floats(Size) const;
 template std::size_t GeneralAttention<Half>::chunk_floats(Size) const;
+template std::size_t GeneralAttention<float, Half>::chunk_floats(Size) const;
+template std::size_t GeneralAttention<float, std::int8_t>::chunk_floats(Size) const;
+template std::size_t GeneralAttention<Half, std::int8_t>::chunk_floats(Size) const;
 template void GeneralAttention<float>::run_chunk(const Task&, OpScratch&) const;
 template void GeneralAttention<Half>::run_chunk(const Task&, OpScratch&) const;
+template void GeneralAttention<float, Half>::run_chunk(const Task&, OpScratch&) const;
+template void GeneralAttention<float, std::int8_t>::run_chunk(const Task&, OpScratch&) const;
+template void GeneralAttention<Half, std::int8_t>::run_chunk(const Task&, OpScratch&) const;
 
 }  // namespace tilewright::cpu::general

@@ -50,6 +50,8 @@ enum class OpId : std::uint8_t {
 #undef TILEWRIGHT_OP_ID
 };
 
+struct PiecesRoom;
+
 /// Whether plans of such requests are kept: they say what a plan follows from.
 template <class Request>
 concept has_values = requires(const Request& r) { Request::values(r, [](const auto&) {}); };
@@ -129,7 +131,8 @@ class GpuBackend final : public Backend {
       }
     }
     if constexpr (requires {
-                    Request::head_rows(request, [](const BufferRange&, const HeadRows&) {});
+                    Request::head_rows(request,
+                                       [](const BufferRange&, const HeadRows&, DType) {});
                   }) {
       if (const auto moved = bound_before(request)) return run_op(id, op, *moved, launch);
     }
@@ -150,12 +153,12 @@ class GpuBackend final : public Backend {
     const std::uint64_t alignment = device_->limits().binding_alignment;
     Request moved = request;
     bool some = false;
-    Request::head_rows(moved, [&](BufferRange& range, HeadRows& rows) {
+    Request::head_rows(moved, [&](BufferRange& range, HeadRows& rows, DType dtype) {
       const std::uint64_t bytes = range.offset & (alignment - 1);
       some = some || bytes != 0;
       range.offset -= bytes;
       range.bytes += bytes;
-      rows.start += static_cast<Size>(bytes / size_of(request.dtype));
+      rows.start += static_cast<Size>(bytes / size_of(dtype));
     });
     return some ? std::optional(std::move(moved)) : std::nullopt;
   }
@@ -364,9 +367,9 @@ class GpuBackend final : public Backend {
   bool attention_decode(const AttentionRequest& request);
   /// The same of many.
   bool attention_many(const AttentionRequest& request);
-  /// o of the sums and of the maxima of pieces of its keys.
-  void join_pieces(const AttentionRequest& request, const Binding& sums, const Binding& tops,
-                   const Binding& o, Size pieces, Size rows);
+  /// o of the sums over pieces of its keys.
+  void join_pieces(const AttentionRequest& request, const AllocationRef& sums,
+                   const PiecesRoom& room, const Binding& o, Size pieces);
   void attention_rows(const AttentionRequest& request, std::span<const Binding> inputs,
                       const Binding& output);
   /// False, with nothing done, where its scratch finds no room.

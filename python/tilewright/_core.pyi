@@ -707,6 +707,8 @@ class Backend:
         pages: int | None = None,
         q_starts: _Buffer | None = None,
         kv_starts: _Buffer | None = None,
+        page_dtype: str | None = None,
+        page_scales: _Buffer | None = None,
     ) -> None: ...
     def attention_scores(
         self,
@@ -825,6 +827,27 @@ class Backend:
         positions: _Buffer | None = None,
         positions_per_sequence: int = 1,
         inverse: bool = False,
+    ) -> None: ...
+    def write_pages(
+        self,
+        x: _MapOperand,
+        cache: _MapOperand,
+        slots: _Buffer,
+        tokens: int,
+        heads: int,
+        kv_heads: int,
+        head_dim: int,
+        pages: int,
+        page_size: int,
+        dtype: str = "float32",
+        page_dtype: str | None = None,
+        page_scales: _Buffer | None = None,
+        cos: _Buffer | None = None,
+        sin: _Buffer | None = None,
+        positions: _Buffer | None = None,
+        table_rows: int = 0,
+        pairing: str = "halves",
+        rotary_dim: int | None = None,
     ) -> None: ...
     def softmax(
         self,

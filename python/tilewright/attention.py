@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from tilewright import _core
 from tilewright.array import Array
 from tilewright.forms import also_trait_call
 from tilewright.namespace.manipulation import broadcast_to
 from tilewright.operands import (
+    FLOAT16,
+    FLOAT32,
     INT32,
     Operands,
     check_rank,
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
     # Keys before and behind a query's place; None: all.
     Window = Sequence[int | None]
+
+
+INT8 = np.dtype(np.int8)
 
 
 def padded_to(rank: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -57,6 +63,7 @@ class AttentionOps(Operands):
         page_table: ArrayLike | None = None,
         q_starts: ArrayLike | None = None,
         kv_starts: ArrayLike | None = None,
+        scales: Array | None = None,
         out: Array | None = None,
     ) -> Array: ...
     @overload
@@ -89,11 +96,13 @@ class AttentionOps(Operands):
         pages: int | None = None,
         q_starts: BufferLike | None = None,
         kv_starts: BufferLike | None = None,
+        page_dtype: str | None = None,
+        page_scales: BufferLike | None = None,
     ) -> None: ...
     @also_trait_call(
         "q k v o batch heads seq_q seq_kv head_dim scale causal",
         "q_offset kv_heads dtype mask mask_dtype soft_cap window_left window_right value_dim "
-        "at_end kv_lengths page_table page_size pages q_starts kv_starts",
+        "at_end kv_lengths page_table page_size pages q_starts kv_starts page_dtype page_scales",
     )
     def attention(
         self,
@@ -112,6 +121,7 @@ class AttentionOps(Operands):
         page_table: ArrayLike | None = None,
         q_starts: ArrayLike | None = None,
         kv_starts: ArrayLike | None = None,
+        scales: Array | None = None,
         out: Array | None = None,
     ) -> Array:
         """softmax(scale * q k^T) v, for arrays [batch, heads, seq, dim]; the first axes may be left
@@ -128,18 +138,28 @@ class AttentionOps(Operands):
         lengths: how many of its keys each sequence has. page_table [batch, pages of a sequence]: k
         and v are [pages, page_size, heads, dim], and these pages are a sequence's keys. q_starts,
         kv_starts [batch + 1]: q is [rows, heads, dim], k and v too, and sequence b has the rows
-        from starts[b] to starts[b + 1]. With page_table, q_starts goes with lengths."""
+        from starts[b] to starts[b + 1]. With page_table, q_starts goes with lengths. Pages may be
+        float16 beside any q, or int8 with scales [pages, 2, heads, page_size], as write_pages()
+        makes them."""
         call = "attention"
-        queries, keys, values = self._read_rows(call, q=q, k=k, v=v)
+        if page_table is not None and isinstance(k, Array) and isinstance(v, Array):
+            (queries,) = self._read_rows(call, q=q)
+            keys, values = k, v
+            if not k.dtype == v.dtype == queries.dtype:
+                self._check_stored(call, queries, k=k, v=v)
+            else:
+                keys, values = self._read_rows(call, k=k, v=v)
+        else:
+            queries, keys, values = self._read_rows(call, q=q, k=k, v=v)
         if not (
-            mask is lengths is page_table is q_starts is kv_starts is window is None
+            mask is lengths is page_table is q_starts is kv_starts is window is scales is None
             and soft_cap == 0
             and not at_end
             and keys.shape == values.shape
         ):
             return self._attend(
                 call, queries, keys, values, causal, scale, q_offset, mask, soft_cap, window,
-                at_end, lengths, page_table, q_starts, kv_starts, out,
+                at_end, lengths, page_table, q_starts, kv_starts, scales, out,
             )  # fmt: skip
         for name, one in (("q", queries), ("k", keys), ("v", values)):
             check_rank(call, name, one, 2, 3, 4)
@@ -164,7 +184,7 @@ class AttentionOps(Operands):
         scale: float | None, q_offset: int, mask: ArrayLike | None, soft_cap: float,
         window: Window | None, at_end: bool, lengths: ArrayLike | None,
         page_table: ArrayLike | None, q_starts: ArrayLike | None, kv_starts: ArrayLike | None,
-        out: Array | None,
+        scales: Array | None, out: Array | None,
     ) -> Array:  # fmt: skip
         """attention() with any of its options, of operands that are read."""
         packed = q_starts is not None
@@ -199,7 +219,14 @@ class AttentionOps(Operands):
         if page_table is not None:
             table = self._numbers(call, "page_table", page_table, (batch, None))
             given |= {"page_table": table, "page_size": seq_kv, "pages": kv_batch}
+            if keys.dtype != queries.dtype:
+                given["page_dtype"] = keys.stored_as
+            shape = (kv_batch, 2, kv_heads, seq_kv)
+            if (found := self._scales(call, scales, keys, shape)) is not None:
+                given["page_scales"] = found
             seq_kv *= table.shape[1]
+        elif scales is not None:
+            invalid(call, "scales needs page_table, which is not given")
         elif not packed and kv_batch != batch:
             invalid(call, f"k has shape {keys.shape}, expected the batch of q, {batch}")
         if kv_dim != dim:
@@ -224,6 +251,36 @@ class AttentionOps(Operands):
             kv_heads, queries.stored_as, soft_cap=soft_cap, at_end=at_end, **given,
         )  # fmt: skip
         return result
+
+    def _check_stored(self, call: str, beside: Array, **pages: Array) -> None:
+        """Refuses pages that are stored as none may be beside these floats."""
+        for name, one in pages.items():
+            self._own(call, name, one)
+            if one.dtype not in (beside.dtype, FLOAT16, INT8):
+                floats = "float16" if beside.dtype == FLOAT16 else f"{beside.dtype}, float16"
+                invalid(call, f"{name} is {one.dtype}, expected {floats} or int8")
+        if len({one.dtype for one in pages.values()}) > 1:
+            told = " and ".join(f"{name} {one.dtype}" for name, one in pages.items())
+            invalid(call, f"{told}, expected one dtype")
+
+    def _scales(
+        self, call: str, scales: Array | None, pages: Array, shape: tuple[int, ...]
+    ) -> Array | None:
+        """Those of pages of int8."""
+        if (scales is not None) != (pages.dtype == INT8):
+            told = "needs scales, which is not given" if scales is None else "has no scales"
+            invalid(call, f"a cache of {pages.dtype} {told}")
+        if scales is None:
+            return None
+        if not isinstance(scales, Array):
+            invalid(call, f"scales is {shown(scales)}, expected an Array")
+        self._own(call, "scales", scales)
+        if scales.dtype != FLOAT32 or scales.shape != shape:
+            invalid(
+                call,
+                f"scales is {scales.dtype} of shape {scales.shape}, expected float32 of {shape}",
+            )
+        return scales
 
     @staticmethod
     def _window(call: str, window: Window) -> tuple[int | None, int | None]:
@@ -450,3 +507,129 @@ class AttentionOps(Operands):
             operand.stored_as, pairing, rotary_dim, numbers, of_each, inverse,
         )  # fmt: skip
         return result
+
+    @overload
+    def write_pages(
+        self,
+        x: Array,
+        cache: Array,
+        slots: ArrayLike,
+        *,
+        heads: int = 0,
+        scales: Array | None = None,
+        cos: ArrayLike | None = None,
+        sin: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        pairing: str = "halves",
+        rotary_dim: int | None = None,
+    ) -> None: ...
+    @overload
+    def write_pages(
+        self,
+        x: OperandLike,
+        cache: OperandLike,
+        slots: BufferLike,
+        tokens: int,
+        heads: int,
+        kv_heads: int,
+        head_dim: int,
+        pages: int,
+        page_size: int,
+        dtype: str = "float32",
+        page_dtype: str | None = None,
+        page_scales: BufferLike | None = None,
+        cos: BufferLike | None = None,
+        sin: BufferLike | None = None,
+        positions: BufferLike | None = None,
+        table_rows: int = 0,
+        pairing: str = "halves",
+        rotary_dim: int | None = None,
+    ) -> None: ...
+    @also_trait_call(
+        "x cache slots tokens heads kv_heads head_dim pages page_size",
+        "dtype page_dtype page_scales cos sin positions table_rows pairing rotary_dim",
+    )
+    def write_pages(
+        self,
+        x: Array,
+        cache: Array,
+        slots: ArrayLike,
+        *,
+        heads: int = 0,
+        scales: Array | None = None,
+        cos: ArrayLike | None = None,
+        sin: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        pairing: str = "halves",
+        rotary_dim: int | None = None,
+    ) -> None:
+        """Keys and values of tokens to the pages that attention() reads: x is [tokens, heads + 2 *
+        kv_heads, dim], `heads` of queries, then keys, then values, and cache is [pages, page_size,
+        2 * kv_heads, dim], of x's dtype, float16 or int8. slots [tokens] say where, page *
+        page_size + place; what is in no page is left out.
+
+        With cos and sin [rows, rotary_dim/2] keys are rotated on their way, and the queries in x
+        where they lie, each token by the row of its positions [tokens], as by rope(). Of int8,
+        scales [pages, 2, kv_heads, page_size] get what each row is to be multiplied by."""
+        call = "write_pages"
+        for name, one in (("x", x), ("cache", cache)):
+            if not isinstance(one, Array):
+                invalid(call, f"{name} is {shown(one)}, expected an Array")
+        tokens_of = {"cos": cos, "sin": sin, "positions": positions}
+        rotates = any(one is not None for one in tokens_of.values())
+        for name, one in tokens_of.items():
+            if rotates and one is None:
+                invalid(
+                    call, f"{name} is not given, which the others of cos, sin and positions need"
+                )
+        count = to_integer(call, "heads", heads)
+        if rotates:
+            rows, cosines, sines = self._read_rows(call, x=x, cos=cos, sin=sin)
+            if count and rows is not x:
+                invalid(call, "x has rows with gaps or backwards, expected an Array of whole rows")
+        else:
+            (rows,) = self._read_rows(call, x=x)
+        check_rank(call, "x", rows, 3)
+        check_rank(call, "cache", cache, 4)
+        self._check_stored(call, rows, cache=cache)
+        tokens, all_heads, dim = rows.shape
+        pages, page_size, both, cache_dim = cache.shape
+        if cache_dim != dim or both % 2 or all_heads != count + both or count < 0:
+            invalid(
+                call,
+                f"x has shape {rows.shape} with {count} heads of queries and cache "
+                f"{cache.shape}, expected (tokens, heads + 2 * kv_heads, dim) and "
+                "(pages, page_size, 2 * kv_heads, dim)",
+            )
+        found = self._scales(call, scales, cache, (pages, 2, both // 2, page_size))
+        given: dict[str, Any] = {}
+        if rotates:
+            cosines, sines = cosines._contiguous(), sines._contiguous()
+            check_rank(call, "cos", cosines, 2)
+            rotated = dim if rotary_dim is None else to_integer(call, "rotary_dim", rotary_dim)
+            if cosines.shape[1] * 2 != rotated:
+                invalid(
+                    call,
+                    f"cos has shape {cosines.shape}, expected rows of {rotated / 2:g}, half of "
+                    f"{'a row' if rotary_dim is None else 'rotary_dim'}",
+                )
+            if sines.shape != cosines.shape:
+                invalid(call, f"sin has shape {sines.shape}, expected {cosines.shape}, that of cos")
+            given = {
+                "cos": cosines, "sin": sines, "table_rows": cosines.shape[0], "pairing": pairing,
+                "positions": self._numbers(call, "positions", positions, (tokens,)),
+                "rotary_dim": rotary_dim,
+            }  # fmt: skip
+            if count:
+                _core._make_writable(rows, call)
+        elif rotary_dim is not None:
+            invalid(call, "rotary_dim needs cos, which is not given")
+        numbers = self._numbers(call, "slots", slots, (tokens,))
+        _core._make_writable(cache, call)
+        if found is not None:
+            _core._make_writable(found, call)
+            given["page_scales"] = found
+        super().write_pages(
+            rows, cache, numbers, tokens, count, both // 2, dim, pages, page_size, rows.stored_as,
+            cache.stored_as, **given,
+        )  # fmt: skip

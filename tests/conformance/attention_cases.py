@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import bounds, references
+from .page_rows import narrowed, widened
 from .workspace import Array, Workspace, normal
 
 
@@ -32,6 +33,7 @@ class Options:
     room: int = 0
     page_size: int = 4
     scale: float | None = None
+    stored: str = ""  # how pages are: float16 or int8, else as q
 
     @property
     def used_scale(self) -> float:
@@ -63,6 +65,7 @@ class Options:
             [f"window{self.left},{self.right}"] if (self.left, self.right) != (None, None) else []
         )
         told += [f"cap{self.soft_cap}"] if self.soft_cap else []
+        told += [self.stored] if self.stored else []
         return "-".join([*told, *([self.mask.replace(" ", "")] if self.mask else [])]).replace(
             " ", ""
         )
@@ -77,12 +80,28 @@ class Operands:
     k: list[Array]
     v: list[Array]
     mask: Array | None  # as it is given
+    #: of int8, [sequence][kv_heads, keys] of k and of v; the rows are whole numbers then
+    scales: tuple[list[Array], list[Array]] | None = None
+
+    def rows(self, which: str) -> list[Array]:
+        """The numbers of k or of v."""
+        rows: list[Array] = getattr(self, which)
+        if self.scales is None:
+            return rows
+        return [widened(*one) for one in zip(rows, self.scales["kv".index(which)], strict=True)]
 
 
 def draw(rng: np.random.Generator, case: Options, dtype: str) -> Operands:
     q = [normal(rng, (case.heads, n, case.dim), dtype) for n in case.queries]
-    k = [normal(rng, (case.kv_heads, n, case.dim), dtype) for n in case.keys]
-    v = [normal(rng, (case.kv_heads, n, case.values), dtype) for n in case.keys]
+    stored = "float32" if case.stored == "int8" else case.stored or dtype
+    k = [normal(rng, (case.kv_heads, n, case.dim), stored) for n in case.keys]
+    v = [normal(rng, (case.kv_heads, n, case.values), stored) for n in case.keys]
+    scales = None
+    if case.stored == "int8":
+        (k, of_k), (v, of_v) = (
+            map(list, zip(*map(narrowed, rows), strict=True)) for rows in (k, v)
+        )
+        scales = of_k, of_v
     mask = None
     if case.mask:
         kind, axes = case.mask.split()
@@ -91,7 +110,7 @@ def draw(rng: np.random.Generator, case: Options, dtype: str) -> Operands:
         mask = rng.random(shape) < 0.7 if kind == "bool" else normal(rng, shape, dtype)
         if kind == "added":
             mask[rng.random(shape) < 0.2] = -np.inf
-    return Operands(q, k, v, mask)
+    return Operands(q, k, v, mask, scales)
 
 
 def seen_by(case: Options, queries: int, keys: int) -> Array:
@@ -111,7 +130,7 @@ def seen_by(case: Options, queries: int, keys: int) -> Array:
 def expected(case: Options, given: Operands) -> list[tuple[Array, Array]]:
     """Of each sequence the output, and how far from it one may be."""
     results = []
-    for i, (q, k, v) in enumerate(zip(given.q, given.k, given.v, strict=True)):
+    for i, (q, k, v) in enumerate(zip(given.q, given.rows("k"), given.rows("v"), strict=True)):
         seen = np.broadcast_to(
             seen_by(case, q.shape[1], k.shape[1]), (case.heads, q.shape[1], k.shape[1])
         )
@@ -160,16 +179,18 @@ def starts_of(sizes: tuple[int, ...]) -> Array:
 
 def in_pages(
     rng: np.random.Generator, case: Options, given: Operands
-) -> tuple[Array, Array, Array]:
-    """Pages of k and of v, [pages, page_size, kv_heads, dim], in any order, and the table; what is
-    not used is NaN, and places of the table without keys are no pages."""
+) -> tuple[Array, Array, Array, Array | None]:
+    """Pages of k and of v, [pages, page_size, kv_heads, dim], in any order, the table, and of int8
+    the scales; what is not used is NaN, and places of the table without keys are no pages."""
     slots = case.most_keys // case.page_size
     used = [-(-n // case.page_size) for n in case.keys]
     pages = sum(used) + 2
     order = rng.permutation(pages)
     dtype = given.k[0].dtype
-    k = np.full((pages, case.page_size, case.kv_heads, case.dim), np.nan, dtype)
-    v = np.full((pages, case.page_size, case.kv_heads, case.values), np.nan, dtype)
+    filler = 99 if given.scales is not None else np.nan
+    k = np.full((pages, case.page_size, case.kv_heads, case.dim), filler, dtype)
+    v = np.full((pages, case.page_size, case.kv_heads, case.values), filler, dtype)
+    scales = np.full((pages, 2, case.kv_heads, case.page_size), np.nan, np.float32)
     table = np.full((len(case.keys), slots), -7, np.int32)
     at = 0
     for i, n in enumerate(case.keys):
@@ -179,8 +200,11 @@ def in_pages(
             table[i, slot] = page
             k[page, : past - first] = given.k[i][:, first:past].swapaxes(0, 1)
             v[page, : past - first] = given.v[i][:, first:past].swapaxes(0, 1)
+            if given.scales is not None:
+                for which in range(2):
+                    scales[page, which, :, : past - first] = given.scales[which][i][:, first:past]
             at += 1
-    return k, v, table
+    return k, v, table, None if given.scales is None else scales
 
 
 def run(
@@ -208,7 +232,7 @@ def run(
         o = out = ws.room((batch, heads, seq_q, case.values), dtype)
     seq_kv = case.most_keys
     if case.paged:
-        pages_k, pages_v, table = in_pages(rng, case, given)
+        pages_k, pages_v, table, scales = in_pages(rng, case, given)
         k, v = (
             (
                 ws.input(one),
@@ -221,6 +245,10 @@ def run(
             "page_size": case.page_size,
             "pages": len(pages_k),
         }
+        if case.stored:
+            options["page_dtype"] = case.stored
+        if scales is not None:
+            options["page_scales"] = ws.input(scales)
     elif case.packed:
         k, v = (
             (ws.input(np.concatenate([one.swapaxes(0, 1) for one in rows])),

@@ -161,8 +161,8 @@ CALLS: dict[str, Call] = {
     },
     "attention": {
         "q": In(4 * 4 * 3 * 2),
-        "k": In(4 * 2 * 5 * 2),
-        "v": In(4 * 2 * 5 * 3),
+        "k": In(2 * 5 * 2),
+        "v": In(2 * 5 * 3),
         "o": Out(4 * 4 * 3 * 3),
         "batch": Size(1, positive=True),
         "heads": Size(4, positive=True),
@@ -187,6 +187,8 @@ CALLS: dict[str, Call] = {
         "pages": Size(1, positive=True),
         "q_starts": Absent(),
         "kv_starts": Absent(),
+        "page_dtype": Name("int8", also_wrong=("int32", "uint8")),
+        "page_scales": In(4 * 2 * 2 * 5),
     },
     "attention_scores": {
         "q": In(4 * 4 * 3),

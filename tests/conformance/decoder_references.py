@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,8 +119,12 @@ def windows_of(config: Mapping[str, Any]) -> list[int | None]:
     return [None] * layers
 
 
-def logits(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> Any:
-    """Of each place, [tokens, vocabulary]."""
+def logits(
+    w: Tensors, config: Mapping[str, Any], tokens: Sequence[int],
+    kept: Callable[[Any], Any] | None = None,
+) -> Any:  # fmt: skip
+    """Of each place, [tokens, vocabulary]; `kept` is what a cache makes of rows of keys and of
+    values."""
     family, eps = config["model_type"], config["rms_norm_eps"]
     is_gemma = family.startswith("gemma")
     norms_halves = family in ("gemma2", "gemma3_text")
@@ -161,6 +165,8 @@ def logits(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> Any:
             local = {key: one for key, one in config.items() if key != "rope_scaling"}
             steps, factor = steps_of(local, config["rope_local_base_freq"], rotary)
         q, k = turned(q, steps, factor), turned(k, steps, factor)
+        if kept is not None:
+            k, v = kept(k), kept(v)
         scale = config["query_pre_attn_scalar"] ** -0.5 if norms_halves else head**-0.5
         scale = config.get("attention_multiplier", scale)
         mixed = np.zeros((rows, heads, head))

@@ -130,6 +130,7 @@ OPTIONS = st.fixed_dictionaries(
         "layout": st.sampled_from(["dense", "lengths", "packed", "paged", "paged packed"]),
         "page_size": st.sampled_from([1, 2, 7, 16]),
         "room": st.integers(0, 90),
+        "stored": st.sampled_from(["", "float16", "int8"]),
     }
 )
 
@@ -158,6 +159,8 @@ def test_any_options(
     queries, keys = (tuple(some) for some in zip(*sizes, strict=True))
     if "packed" not in layout:
         queries = queries[:1] * len(keys)
+    if "paged" not in layout:
+        options["stored"] = ""
     if layout == "dense":
         keys = keys[:1] * len(keys)
         options["room"] = 0
@@ -405,7 +408,8 @@ def test_options_that_say_nothing_are_the_plain_call(
             np.testing.assert_array_equal(got, expected_bits)
 
 
-REFUSED = [
+PAGES: dict[str, object] = {"page_table": "i", "page_size": 2, "pages": 1}
+REFUSED: list[tuple[dict[str, object], str]] = [
     ({"soft_cap": -1.0}, "soft_cap is -1"),
     ({"window_left": -1}, "window_left is -1"),
     ({"window_right": -2}, "window_right is -2"),
@@ -421,6 +425,11 @@ REFUSED = [
     ({"q_starts": "i", "kv_starts": "i", "kv_lengths": "i"}, "kv_starts goes without kv_lengths"),
     ({"q_starts": "i", "kv_starts": "i", "mask": "i"}, "mask goes without q_starts"),
     ({"q_starts": "i", "page_table": "i", "page_size": 2, "pages": 1}, "needs kv_lengths"),
+    ({"page_dtype": "int8"}, "page_dtype needs page_table"),
+    ({"page_scales": "i"}, "page_scales needs page_dtype"),
+    (PAGES | {"page_dtype": "int8"}, "page_dtype int8 needs page_scales"),
+    (PAGES | {"page_dtype": "float16", "page_scales": "i"}, "page_scales goes with the page_dtype"),
+    (PAGES | {"page_dtype": "uint8"}, "page_dtype is uint8, expected float32, float16 or int8"),
     ({"mask_dtype": "int32"}, "mask_dtype is int32, expected bool or float32"),
     ({"mask": ("i", (0, 0, -1, 1), 8)}, r"mask.strides\[2\] is -1"),
     ({"mask": ("i", (0, 0, 1))}, "mask has 3 strides, expected 4"),
@@ -494,6 +503,7 @@ WRONG: list[tuple[dict[str, object], str]] = [
     ({"q_starts": [0, 2]}, "q_starts needs kv_starts"),
     ({"kv_starts": [0, 2]}, "kv_starts needs q_starts"),
     ({"page_table": [[0]]}, "k has shape .*, expected 4 dimensions"),
+    ({"scales": [1.0]}, "scales needs page_table, which is not given"),
 ]
 
 

@@ -49,8 +49,8 @@ struct RecurrentRequest {
   }
   static void head_rows(auto& r, const auto& visit) {
     if (r.steps == 0) return;
-    visit(r.inputs, r.input_rows);
-    visit(r.outputs, r.output_rows);
+    visit(r.inputs, r.input_rows, r.dtype);
+    visit(r.outputs, r.output_rows, r.dtype);
   }
   static void values(const RecurrentRequest& r, const auto& visit) {
     visit(packed(r.cell, r.reverse, r.dtype));

@@ -40,8 +40,8 @@ struct RopeRequest {
           AttentionRequest::access(r.output, r.batch * r.heads * r.seq * r.head_dim, r.dtype));
   }
   static void head_rows(auto& r, const auto& visit) {
-    visit(r.x, r.x_rows);
-    visit(r.output, r.output_rows);
+    visit(r.x, r.x_rows, r.dtype);
+    visit(r.output, r.output_rows, r.dtype);
   }
   /// By this supports() asks, of small buffers x.
   static void ask(auto& be, const auto& q) {

@@ -82,6 +82,12 @@ struct KernelTable {
   ElementKernels<float> float32;
   ElementKernels<Half> float16;
   LinearKernels linear;
+  /// to[i] = from[i] * scale.
+  void (*widen_bytes)(const std::int8_t* from, std::size_t n, float scale, float* to);
+  /// from[i] * factor, which is within 127, rounded half to even.
+  void (*narrow_to_bytes)(const float* from, std::size_t n, float factor, std::int8_t* to);
+  /// Of n numbers; NaN where there is one.
+  float (*largest_size)(const float* x, std::size_t n);
   /// In place; leaky_relu multiplies by slope.
   void (*activate)(Activation activation, float slope, float* x, std::size_t n);
   FftKernels<float> fft32;

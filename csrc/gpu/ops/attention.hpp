@@ -1,5 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
 #include "core/requests.hpp"
 #include "gpu/device.hpp"
 #include "gpu/plan.hpp"
@@ -43,6 +47,37 @@ struct AttentionRows {
   /// Scratch of a piece, where there are several.
   std::uint64_t sums_bytes(const AttentionRequest& r) const;
   std::uint64_t tops_bytes(const AttentionRequest& r) const;
+};
+
+/// How kernels call what keys and values are stored as, and its number among these.
+inline std::string_view stored_keys(const AttentionRequest& r) {
+  const DType dtype = r.options.page_dtype;
+  return dtype == DType::int8 ? "i8" : dtype == DType::float16 ? "f16" : "f32";
+}
+inline std::uint32_t stored_keys_bit(const AttentionRequest& r) {
+  const DType dtype = r.options.page_dtype;
+  return dtype == DType::int8 ? 2 : half_bit(dtype);
+}
+
+/// Scratch of sums over pieces of keys, and behind them the maximum and the sum of each.
+struct PiecesRoom {
+  Size value_dim, rows;
+  std::uint64_t alignment;  ///< of bindings
+
+  std::uint64_t sums(Size pieces) const {
+    const std::uint64_t bytes = bytes_of(pieces * rows * value_dim, DType::float32);
+    return (bytes + alignment - 1) / alignment * alignment;
+  }
+  std::uint64_t tops(Size pieces) const { return bytes_of(2 * pieces * rows, DType::float32); }
+  std::uint64_t all(Size pieces) const { return sums(pieces) + tops(pieces); }
+  /// So many pieces, or as many as a room holds.
+  Size fitting(Size pieces, std::uint64_t room) const {
+    if (all(pieces) <= room) return pieces;
+    const std::uint64_t less = room - std::min(room, alignment);
+    return std::max<Size>(static_cast<Size>(less / (bytes_of(rows * value_dim, DType::float32) +
+                                                    tops(1))),
+                          1);
+  }
 };
 
 /// Keys of each head that some query sees, the first ones.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "gpu/backend.hpp"
@@ -41,7 +42,9 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   const bool ragged = static_cast<bool>(options.q_starts);
   const bool paged = static_cast<bool>(options.page_table);
   const Size queries = ragged ? r.seq_q : r.batch * r.seq_q;
-  const Size columns = r.dtype == DType::float16 ? 8 : 4;  // of 16 bytes
+  const DType stored = options.page_dtype;
+  const bool scaled = stored == DType::int8;
+  const Size columns = stored == DType::float32 ? 4 : 8;  // of 16 bytes, of int8 of 8
   const Size longest = std::max(r.head_dim, r.value_dim);
   if (options.mask || queries > most_queries * r.batch || longest > most_columns ||
       (r.head_dim | r.value_dim) % columns != 0 || (paged && options.pages == 0) ||
@@ -60,14 +63,9 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   const Size groups = queries * r.kv_heads * chunks;
   const Size all_rows = (ragged ? 1 : r.batch) * r.heads * r.seq_q;
 
-  const auto sums_bytes = [&](Size number) {
-    return bytes_of(number * all_rows * r.value_dim, DType::float32);
-  };
-  const auto tops_bytes = [&](Size number) {
-    return bytes_of(2 * number * all_rows, DType::float32);
-  };
+  const PiecesRoom scratch{r.value_dim, all_rows, limits.binding_alignment};
   const Size seen = std::min(r.seq_kv, options.high - options.low + 1);
-  const Size row_bytes = r.head_dim * static_cast<Size>(size_of(r.dtype));
+  const Size row_bytes = r.head_dim * static_cast<Size>(size_of(stored));
   const Size enough = filling(enough_groups, limits.planned_units);
   const Size least =
       std::clamp<Size>(seen * groups / enough, std::max<Size>(least_piece_bytes / row_bytes, 64),
@@ -77,19 +75,15 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   // Short code where there is little to do, more reads under way where there is much.
   const bool shortly = count(seen, pieces) * row_bytes <= 2 * least_piece_bytes;
   const Size keys_of_walker = !roomy || (shortly && rows_of_group > 1) ? 2 : 4;
-  AllocationRef sums, tops;
+  AllocationRef sums;
   if (pieces > 1) {
-    const std::uint64_t room = budget()->room();
-    const std::uint64_t each = sums_bytes(1) + tops_bytes(1);
-    if (each * static_cast<std::uint64_t>(pieces) > room) {
-      plans_by_room();
-      pieces = std::max<Size>(static_cast<Size>(room / each), 1);
-    }
+    const Size fitting = scratch.fitting(pieces, budget()->room());
+    if (fitting < pieces) plans_by_room();
+    pieces = fitting;
   }
   if (pieces > 1) {
-    sums = memory_->try_scratch(op, sums_bytes(pieces));
-    if (sums) tops = memory_->try_scratch(op, tops_bytes(pieces));
-    if (!tops) {
+    sums = memory_->try_scratch(op, scratch.all(pieces));
+    if (!sums) {
       plans_by_room();
       pieces = 1;
     }
@@ -97,28 +91,27 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   const bool cut = pieces > 1;
 
   const auto bind_rows = [&](const BufferRange& range, const HeadRows& places, Size batch,
-                             Size heads, Size seq, Size dim) {
-    return bind(op, range, bytes_of(extent(places, batch, heads, seq, dim), r.dtype));
+                             Size heads, Size seq, Size dim, DType dtype) {
+    return bind(op, range, bytes_of(extent(places, batch, heads, seq, dim), dtype));
   };
   const Size q_batch = ragged ? 1 : r.batch;
   const Size kv_batch = paged ? options.pages : options.kv_starts ? 1 : r.batch;
   const Size kv_rows = paged ? options.page_size : r.seq_kv;
-  const Binding q = bind_rows(r.q, r.q_rows, q_batch, r.heads, r.seq_q, r.head_dim);
-  const Binding o = bind_rows(r.o, r.o_rows, q_batch, r.heads, r.seq_q, r.value_dim);
+  const Binding q = bind_rows(r.q, r.q_rows, q_batch, r.heads, r.seq_q, r.head_dim, r.dtype);
+  const Binding o = bind_rows(r.o, r.o_rows, q_batch, r.heads, r.seq_q, r.value_dim, r.dtype);
   const auto given = [&](const BufferRange& range) {
     return range ? bind(op, range, range.bytes) : q;
   };
-  const Binding sums_of_pieces = cut ? bind(op, sums, sums_bytes(pieces)) : o;
-  std::array<Binding, 8> bindings{
+  const Binding sums_of_pieces = cut ? bind(op, sums, scratch.all(pieces)) : o;
+  const std::array<Binding, 8> bindings{
       q,
-      bind_rows(r.k, r.k_rows, kv_batch, r.kv_heads, kv_rows, r.head_dim),
-      bind_rows(r.v, r.v_rows, kv_batch, r.kv_heads, kv_rows, r.value_dim),
+      bind_rows(r.k, r.k_rows, kv_batch, r.kv_heads, kv_rows, r.head_dim, stored),
+      bind_rows(r.v, r.v_rows, kv_batch, r.kv_heads, kv_rows, r.value_dim, stored),
       sums_of_pieces,
       given(options.kv_starts ? options.kv_starts : options.kv_lengths),
       given(options.q_starts),
       given(options.page_table),
-      q};
-  if (cut) bindings[7] = bind(op, tops, tops_bytes(pieces));
+      given(options.page_scales)};
 
   const std::uint32_t page_size = u32(std::max<Size>(options.page_size, 1));
   const struct {
@@ -128,7 +121,7 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
     std::int32_t low, high;
     std::uint32_t pieces;
     std::int32_t least;
-    std::uint32_t rows, groups, slots, page_size, page_shift, pages;
+    std::uint32_t rows, tops, groups, slots, page_size, page_shift, pages;
     float scale, cap, below_cap;
     std::uint32_t zero;
     RowsOfAll places;
@@ -148,6 +141,7 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
       u32(pieces),
       static_cast<std::int32_t>(least),
       u32(all_rows),
+      cut ? static_cast<std::uint32_t>(scratch.sums(pieces) / sizeof(float)) : 0,
       u32(groups * pieces),
       paged ? u32(r.seq_kv / options.page_size) : 0,
       page_size,
@@ -165,25 +159,27 @@ bool GpuBackend::attention_decode(const AttentionRequest& r) {
   };
   add(cut, 2);
   add(half_bit(r.dtype), 2);
+  add(stored_keys_bit(r), 3);
   add(options.soft_cap != 0, 2);
   add(lengths, 3);
   add(ragged, 2);
   add(paged, 2);
   add(options.at_end, 2);
-  run(KernelId::attention_decode, variant, params, std::span(bindings).first(cut ? 8 : 7),
+  run(KernelId::attention_decode, variant, params, std::span(bindings).first(scaled ? 8 : 7),
       cover(static_cast<std::uint64_t>(groups * pieces), 1), [&](TemplateVariables& v) {
         v["LANES"] = std::int64_t{lanes};
         v["ROWS"] = std::int64_t{rows_of_group};
         v["KEYS"] = std::int64_t{keys_of_walker};
         v["PIECES"] = std::int64_t{cut};
         v["T"] = type_name(r.dtype);
+        v["KV"] = std::string(stored_keys(r));
         v["CAP"] = std::int64_t{options.soft_cap != 0};
         v["LENGTHS"] = std::int64_t{lengths};
         v["RAGGED"] = std::int64_t{ragged};
         v["PAGED"] = std::int64_t{paged};
         v["AT_END"] = std::int64_t{options.at_end};
       });
-  if (cut) join_pieces(r, sums_of_pieces, bindings[7], o, pieces, all_rows);
+  if (cut) join_pieces(r, sums, scratch, o, pieces);
   return true;
 }
 

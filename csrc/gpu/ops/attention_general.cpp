@@ -2,6 +2,8 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "core/text.hpp"
@@ -27,11 +29,6 @@ constexpr Size few_rows = 32;
 constexpr Size least_piece = 256;
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
-
-struct Pieces {
-  Size number = 1;
-  AllocationRef sums, tops;
-};
 
 }  // namespace
 
@@ -60,62 +57,54 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
 
   // Of few rows the keys are cut until the GPU is full. How many a sequence has the device knows.
   const Size rows = r.batch * r.heads * r.seq_q;
-  Pieces pieces;
-  const auto sums_bytes = [&](Size number) {
-    return bytes_of(number * rows * r.value_dim, DType::float32);
-  };
-  const auto tops_bytes = [&](Size number) { return bytes_of(2 * number * rows, DType::float32); };
+  Size pieces = 1;
+  AllocationRef sums;
+  const PiecesRoom scratch{r.value_dim, rows, limits.binding_alignment};
   if (few && !ragged) {
     const Size seen = std::min(r.seq_kv, options.high - options.low + r.seq_q);
     const Size wanted = filling(enough_groups, limits.planned_units) / (matrices * tiles * slices);
-    pieces.number = std::clamp<Size>(wanted, 1, std::max<Size>(seen / least_piece, 1));
-    const std::uint64_t room = budget()->room();
-    const std::uint64_t each = sums_bytes(1) + tops_bytes(1);
-    if (pieces.number > 1 && each * static_cast<std::uint64_t>(pieces.number) > room) {
-      plans_by_room();
-      pieces.number = std::max<Size>(static_cast<Size>(room / each), 1);
-    }
-    if (pieces.number > 1) {
-      pieces.sums = memory_->try_scratch(op, sums_bytes(pieces.number));
-      if (pieces.sums) pieces.tops = memory_->try_scratch(op, tops_bytes(pieces.number));
-      if (!pieces.tops) {
+    pieces = std::clamp<Size>(wanted, 1, std::max<Size>(seen / least_piece, 1));
+    const Size fitting = pieces > 1 ? scratch.fitting(pieces, budget()->room()) : 1;
+    if (fitting < pieces) plans_by_room();
+    pieces = fitting;
+    if (pieces > 1) {
+      sums = memory_->try_scratch(op, scratch.all(pieces));
+      if (!sums) {
         plans_by_room();
-        pieces.number = 1;
+        pieces = 1;
       }
     }
   }
-  const bool cut = pieces.number > 1;
+  const bool cut = pieces > 1, scaled = options.page_dtype == DType::int8;
 
   const auto bind_rows = [&](const BufferRange& range, const HeadRows& places, Size batch,
-                             Size heads, Size seq, Size dim) {
-    return bind(op, range, bytes_of(extent(places, batch, heads, seq, dim), r.dtype));
+                             Size heads, Size seq, Size dim, DType dtype) {
+    return bind(op, range, bytes_of(extent(places, batch, heads, seq, dim), dtype));
   };
   const Size q_batch = ragged ? 1 : r.batch;
   const Size kv_batch = options.page_table ? options.pages : options.kv_starts ? 1 : r.batch;
   const Size kv_rows = options.page_table ? options.page_size : r.seq_kv;
-  const Binding q = bind_rows(r.q, r.q_rows, q_batch, r.heads, r.seq_q, r.head_dim);
-  const Binding o = bind_rows(r.o, r.o_rows, q_batch, r.heads, r.seq_q, r.value_dim);
+  const Binding q = bind_rows(r.q, r.q_rows, q_batch, r.heads, r.seq_q, r.head_dim, r.dtype);
+  const Binding o = bind_rows(r.o, r.o_rows, q_batch, r.heads, r.seq_q, r.value_dim, r.dtype);
   const auto given = [&](const BufferRange& range) {
     return range ? bind(op, range, range.bytes) : q;
   };
-  const Binding sums = cut ? bind(op, pieces.sums, sums_bytes(pieces.number)) : o;
-  const Binding tops = cut ? bind(op, pieces.tops, tops_bytes(pieces.number)) : q;
   const std::array<Binding, 8> bindings{
       q,
-      bind_rows(r.k, r.k_rows, kv_batch, r.kv_heads, kv_rows, r.head_dim),
-      bind_rows(r.v, r.v_rows, kv_batch, r.kv_heads, kv_rows, r.value_dim),
-      sums,
-      given(options.mask),
+      bind_rows(r.k, r.k_rows, kv_batch, r.kv_heads, kv_rows, r.head_dim, options.page_dtype),
+      bind_rows(r.v, r.v_rows, kv_batch, r.kv_heads, kv_rows, r.value_dim, options.page_dtype),
+      cut ? bind(op, sums, scratch.all(pieces)) : o,
+      given(ragged ? options.q_starts : options.mask),
       given(options.kv_starts ? options.kv_starts : options.kv_lengths),
-      cut ? tops : given(options.q_starts),
-      given(options.page_table)};
+      given(options.page_table),
+      given(options.page_scales)};
 
   struct {
     std::uint32_t share, kv_heads, batch, first_matrix;
     std::int32_t seq_q, seq_kv;
     std::uint32_t head_dim, value_dim;
     std::int32_t low, high;
-    std::uint32_t pieces, rows, slots, page_size, pages;
+    std::uint32_t pieces, rows, tops, slots, page_size, pages;
     float scale, cap, below_cap;
     std::uint32_t zero;
     RowsOfAll places;
@@ -130,8 +119,9 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
            u32(r.value_dim),
            static_cast<std::int32_t>(options.low),
            static_cast<std::int32_t>(options.high),
-           u32(pieces.number),
+           u32(pieces),
            u32(rows),
+           cut ? static_cast<std::uint32_t>(scratch.sums(pieces) / sizeof(float)) : 0,
            options.page_table ? u32(r.seq_kv / options.page_size) : 0,
            u32(options.page_size),
            u32(options.pages),
@@ -145,7 +135,7 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
            u32(options.mask_rows.seq),
            u32(options.mask_key)};
   const Size most_groups = limits.max_groups;
-  if (tiles * pieces.number > most_groups || slices > most_groups) {
+  if (tiles * pieces > most_groups || slices > most_groups) {
     throw Unsupported(text(op, ": ", r.seq_q, " queries of ", r.value_dim,
                            " are too many at once for ", device_->info().name, ", which takes ",
                            most_groups, " blocks of ", tile.rows(),
@@ -160,6 +150,7 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
   add(vector, 2);
   add(cut, 2);
   add(half_bit(r.dtype), 2);
+  add(stored_keys_bit(r), 3);
   add(mask, 3);
   add(options.soft_cap != 0, 2);
   add(lengths, 3);
@@ -169,13 +160,15 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
   for (Size first = 0; first < matrices; first += most_groups) {
     params.first_matrix = u32(first);
     const std::array<std::uint32_t, 3> grid{u32(std::min(most_groups, matrices - first)),
-                                            u32(tiles * pieces.number), u32(slices)};
-    run(KernelId::attention_general, variant, params, bindings, grid, [&](TemplateVariables& v) {
+                                            u32(tiles * pieces), u32(slices)};
+    run(KernelId::attention_general, variant, params, std::span(bindings).first(scaled ? 8 : 7), grid,
+        [&](TemplateVariables& v) {
       v["NX"] = std::int64_t{tile.nx};
       v["NY"] = std::int64_t{tile.ny};
       v["VECTOR"] = std::int64_t{vector};
       v["PIECES"] = std::int64_t{cut};
       v["T"] = type_name(r.dtype);
+      v["KV"] = std::string(stored_keys(r));
       v["MASK"] = std::int64_t{mask};
       v["CAP"] = std::int64_t{options.soft_cap != 0};
       v["LENGTHS"] = std::int64_t{lengths};
@@ -184,18 +177,21 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
       v["AT_END"] = std::int64_t{options.at_end};
     });
   }
-  if (cut) join_pieces(r, sums, tops, o, pieces.number, rows);
+  if (cut) join_pieces(r, sums, scratch, o, pieces);
 }
 
-void GpuBackend::join_pieces(const AttentionRequest& r, const Binding& sums, const Binding& tops,
-                             const Binding& o, Size pieces, Size rows) {
-  const Size n = rows * r.value_dim;
+void GpuBackend::join_pieces(const AttentionRequest& r, const AllocationRef& sums,
+                             const PiecesRoom& scratch, const Binding& o, Size pieces) {
+  const Size rows = scratch.rows, n = rows * r.value_dim;
+  const std::uint64_t past = scratch.sums(pieces);
   const struct {
     std::uint32_t n, rows, dim, pieces, zero, heads, seq_q;
     RowPlaces o;
   } join{u32(n), u32(rows),    u32(r.value_dim), u32(pieces),
          0,      u32(r.heads), u32(r.seq_q),     RowPlaces(r.o_rows)};
-  const std::array<Binding, 3> join_bindings{sums, tops, o};
+  const std::array<Binding, 3> join_bindings{
+      bind("attention", BufferRange(sums, 0, past), past),
+      bind("attention", BufferRange(sums, past, scratch.tops(pieces)), scratch.tops(pieces)), o};
   run(KernelId::attention_join, 6 + half_bit(r.dtype), join, join_bindings,
       cover(static_cast<std::uint64_t>(n), group_size / join_walkers), [&](TemplateVariables& v) {
         set_common(v, r.dtype);

@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "gpu/backend.hpp"
@@ -22,6 +24,8 @@ struct ManyTile {
 };
 
 constexpr Size many_nx = 16, many_tk = 4, many_step = 16;
+/// What the scales of a tile's rows take there besides.
+constexpr Size scales_bytes = many_nx * many_tk * 8;
 constexpr ManyTile many_tiles[] = {{16, 8, 8, 43008}, {16, 4, 8, 29696}};
 /// Fewer rows than this go in the smaller tiles of attention_general.
 constexpr Size least_rows = 64;
@@ -37,6 +41,7 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
   const DeviceLimits& limits = device_->limits();
   const bool ragged = static_cast<bool>(options.q_starts);
   const bool paged = static_cast<bool>(options.page_table);
+  const bool scaled = options.page_dtype == DType::int8;
   const Size share = r.heads / r.kv_heads;
   const Size most_rows = share * r.seq_q;
   const Size columns =
@@ -54,7 +59,7 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
   };
   const auto can_run = [&](const ManyTile& tile) {
     return many_nx * tile.ny <= Size{limits.max_group_size} &&
-           tile.workgroup_bytes <= Size{limits.local_memory_bytes};
+           tile.workgroup_bytes + (scaled ? scales_bytes : 0) <= Size{limits.local_memory_bytes};
   };
   // The larger one where its groups fill the GPU.
   const Size work = ragged ? count(most_rows, many_tiles[0].rows()) : tiles_of(many_tiles[0]);
@@ -66,24 +71,25 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
   if (tiles > most_groups || slices > most_groups) return false;
 
   const auto bind_rows = [&](const BufferRange& range, const HeadRows& places, Size batch,
-                             Size heads, Size seq, Size dim) {
-    return bind(op, range, bytes_of(extent(places, batch, heads, seq, dim), r.dtype));
+                             Size heads, Size seq, Size dim, DType dtype) {
+    return bind(op, range, bytes_of(extent(places, batch, heads, seq, dim), dtype));
   };
   const Size q_batch = ragged ? 1 : r.batch;
   const Size kv_batch = paged ? options.pages : options.kv_starts ? 1 : r.batch;
   const Size kv_rows = paged ? options.page_size : r.seq_kv;
-  const Binding q = bind_rows(r.q, r.q_rows, q_batch, r.heads, r.seq_q, r.head_dim);
+  const Binding q = bind_rows(r.q, r.q_rows, q_batch, r.heads, r.seq_q, r.head_dim, r.dtype);
   const auto given = [&](const BufferRange& range) {
     return range ? bind(op, range, range.bytes) : q;
   };
-  const std::array<Binding, 7> bindings{
+  const std::array<Binding, 8> bindings{
       q,
-      bind_rows(r.k, r.k_rows, kv_batch, r.kv_heads, kv_rows, r.head_dim),
-      bind_rows(r.v, r.v_rows, kv_batch, r.kv_heads, kv_rows, r.value_dim),
-      bind_rows(r.o, r.o_rows, q_batch, r.heads, r.seq_q, r.value_dim),
+      bind_rows(r.k, r.k_rows, kv_batch, r.kv_heads, kv_rows, r.head_dim, options.page_dtype),
+      bind_rows(r.v, r.v_rows, kv_batch, r.kv_heads, kv_rows, r.value_dim, options.page_dtype),
+      bind_rows(r.o, r.o_rows, q_batch, r.heads, r.seq_q, r.value_dim, r.dtype),
       given(options.kv_starts ? options.kv_starts : options.kv_lengths),
       given(options.q_starts),
-      given(options.page_table)};
+      given(options.page_table),
+      given(options.page_scales)};
   const std::uint32_t page_size = u32(std::max<Size>(options.page_size, 1));
   struct {
     std::uint32_t share, kv_heads, batch, first_matrix;
@@ -120,6 +126,7 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
     variant = variant * values + value;
   };
   add(half_bit(r.dtype), 2);
+  add(stored_keys_bit(r), 3);
   add(options.soft_cap != 0, 2);
   add(lengths, 3);
   add(ragged, 2);
@@ -129,7 +136,8 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
     params.first_matrix = u32(first);
     const std::array<std::uint32_t, 3> grid{u32(std::min(most_groups, matrices - first)),
                                             u32(tiles), u32(slices)};
-    run(KernelId::attention_many, variant, params, bindings, grid, [&](TemplateVariables& v) {
+    run(KernelId::attention_many, variant, params, std::span(bindings).first(scaled ? 8 : 7), grid,
+        [&](TemplateVariables& v) {
       v["NX"] = std::int64_t{many_nx};
       v["NY"] = std::int64_t{tile.ny};
       v["TQ"] = std::int64_t{tile.tq};
@@ -138,6 +146,7 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
       v["KEYS"] = std::int64_t{tile.keys};
       v["COLUMNS"] = std::int64_t{columns};
       v["T"] = type_name(r.dtype);
+      v["KV"] = std::string(stored_keys(r));
       v["CAP"] = std::int64_t{options.soft_cap != 0};
       v["LENGTHS"] = std::int64_t{lengths};
       v["RAGGED"] = std::int64_t{ragged};

@@ -39,6 +39,7 @@
   X(rmsnorm, NormRequest)                           \
   X(layer_norm, NormRequest)                        \
   X(rope, RopeRequest)                              \
+  X(write_pages, WritePagesRequest)                 \
   X(pool, PoolRequest)                              \
   X(pool_backward, PoolBackwardRequest)             \
   X(resample, ResampleRequest)                      \
@@ -273,7 +274,10 @@ class TILEWRIGHT_API Backend {
   /// for; numbers outside [0, seq_kv] are the nearest inside. page_table, int32 [batch,
   /// seq_kv / page_size]: k and v are [pages, kv_heads, page_size, dim], and key j of sequence b
   /// is row j % page_size of page page_table[b, j / page_size]; page_size divides seq_kv. A page
-  /// outside [0, pages), of keys that are seen, makes NaN of what sees them.
+  /// outside [0, pages), of keys that are seen, makes NaN of what sees them. page_dtype is how k and
+  /// v are stored where they are pages: as dtype unless given, or as float16 or int8. Of int8,
+  /// page_scales, float32 [pages, 2, kv_heads, page_size], are what each row of k, and behind them
+  /// each row of v, is multiplied by.
   ///
   /// q_starts and kv_starts, int32 [batch + 1], both or neither: sequences lie behind each other
   /// and may be of any lengths. q and o are [1, heads, seq_q, dim], k and v [1, kv_heads, seq_kv,
@@ -297,7 +301,9 @@ class TILEWRIGHT_API Backend {
       bool at_end = false, std::optional<Buffer> kv_lengths = std::nullopt,
       std::optional<Buffer> page_table = std::nullopt, std::optional<Size> page_size = std::nullopt,
       std::optional<Size> pages = std::nullopt, std::optional<Buffer> q_starts = std::nullopt,
-      std::optional<Buffer> kv_starts = std::nullopt);
+      std::optional<Buffer> kv_starts = std::nullopt,
+      std::optional<DType> page_dtype = std::nullopt,
+      std::optional<Buffer> page_scales = std::nullopt);
 
   /// scores[heads, seq] = scale * keys[kv_heads, seq, head_dim] . q[heads, head_dim].
   void attention_scores(const MapOperand& q, const MapOperand& keys, const MapOperand& scores,
@@ -345,6 +351,30 @@ class TILEWRIGHT_API Backend {
             std::optional<Size> rotary_dim = std::nullopt,
             std::optional<Buffer> positions = std::nullopt, Size positions_per_sequence = 1,
             bool inverse = false);
+
+  /// Keys and values of tokens to the pages that attention() reads. x[tokens, heads + 2 * kv_heads,
+  /// head_dim] has the queries, keys and values of each token, cache[pages, page_size, 2 * kv_heads,
+  /// head_dim] the keys and values of each place. Token t goes to place slots[t] % page_size of page
+  /// slots[t] / page_size, int32 [tokens]; one whose slot is in no page is not written, and of
+  /// several for one slot any may be. What else is in the cache stays.
+  ///
+  /// With cos and sin, keys are rotated on their way, and queries where they lie, as rope() does:
+  /// token t by row positions[t], int32 [tokens], of the tables [table_rows, rotary_dim/2].
+  ///
+  /// The cache is stored as page_dtype: as dtype unless given, or as float16 or int8. Of int8,
+  /// page_scales, float32 [pages, 2, kv_heads, page_size], get the largest size of each row times
+  /// 1/127, and the cache x * (127 / the largest size), rounded half to even. A row whose largest
+  /// is below 1e-30 is 0; one with NaN or infinity has the scale NaN. x and the cache may lie with
+  /// strides, as attention's operands.
+  void write_pages(const MapOperand& x, const MapOperand& cache, Buffer slots, Size tokens,
+                   Size heads, Size kv_heads, Size head_dim, Size pages, Size page_size,
+                   DType dtype = DType::float32, std::optional<DType> page_dtype = std::nullopt,
+                   std::optional<Buffer> page_scales = std::nullopt,
+                   std::optional<Buffer> cos = std::nullopt,
+                   std::optional<Buffer> sin = std::nullopt,
+                   std::optional<Buffer> positions = std::nullopt, Size table_rows = 0,
+                   RopePairing pairing = RopePairing::halves,
+                   std::optional<Size> rotary_dim = std::nullopt);
 
   /// output[planes, output_shape] from the windows of input[planes, shape], along 1 to 3 axes. At p
   /// of an axis a window has the elements p * stride - pad + k * dilation for k < window, those

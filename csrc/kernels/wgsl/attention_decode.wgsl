@@ -3,32 +3,34 @@
 // Pieces are joined by attention_join.wgsl; one without keys has the sum 0 and writes nothing
 // else, and queries that are in no sequence have the sum -1.
 // 0 q, 1 k, 2 v, 3 o, rows by strides in elements, or with PIECES the sums over each piece's keys
-// not yet divided, piece by piece in float32; 4 the keys of each sequence or where they start, 5
-// where the queries of each start; 6 the page table; 7 with PIECES: the maximum and the sum of
-// each. What a call has not got may be any buffer. Rows are whole vectors of 16 bytes.
+// not yet divided, piece by piece in float32, and from params.tops on the maximum and the sum of
+// each; 4 the keys of each sequence or where they start, 5 where the queries of each start; 6 the
+// page table; 7 of int8 the scales of rows. What a call has not got may be any buffer. Rows are
+// whole vectors of 16 bytes, of int8 of 8.
 // LANES work-items have a vector each of a row of k and of v, WALKERS of these rows lie beside each
 // other. Every walker has a maximum and a sum of its own, and they are joined in the end.
-// Variables: LANES (a power of two, with 16 bytes each at least a row), ROWS, KEYS (of a walker at
-// a time), PIECES, T; CAP, LENGTHS (1: how many keys, 2: where they start), RAGGED (queries lie
+// Variables: LANES (a power of two, with a vector each at least a row), ROWS, KEYS (of a walker at
+// a time), PIECES, T, KV (how k and v are stored: T, f16 or i8, int8 with scales); CAP, LENGTHS (1: how many keys, 2: where they start), RAGGED (queries lie
 // behind each other), PAGED, AT_END (places are counted from the last key).
 //! LANES: 4 8 16 32 64
 //! ROWS: 1 2 4
 //! KEYS: 2
 //! PIECES: 0 1
 //! T: f32 f16
+//! KV: f32 f16 i8
 //! CAP: constant
 //! LENGTHS: constant
 //! RAGGED: constant
 //! PAGED: constant
 //! AT_END: constant
-//! only: T == "f16" and LANES < 64 and ROWS < 4 or T == "f32" and LANES > 4
+//! only: KV != "f32" and LANES < 64 and ROWS < 4 or KV == "f32" and T == "f32" and LANES > 4
 #if T == "f16"
 enable f16;
 #end
 struct Params {
   share: u32, chunks: u32, kv_heads: u32, heads: u32, batch: u32, queries: u32, seq_q: u32,
   seq_kv: i32, head_dim: u32, value_dim: u32, low: i32, high: i32,
-  pieces: u32, least: i32, rows: u32, groups: u32,
+  pieces: u32, least: i32, rows: u32, tops: u32, groups: u32,
   slots: u32, page_size: u32, page_shift: u32, pages: u32,
   scale: f32, cap: f32, below_cap: f32,
   zero: u32,
@@ -41,13 +43,18 @@ var<immediate> params: Params;
 #include "functions.wgsl"
 #let GROUP = 128
 #let WALKERS = GROUP / LANES
+#let ITEM = "vec4<f32>"
 #if T == "f16"
-#let FOURS = 2
 #let ITEM = "vec4<f16>"
+#end
+#let FOURS = 2
+#let VECTOR = "vec4<u32>"
+#if KV == "i8"
+#let VECTOR = "vec2<u32>"
+#elif KV == "f16"
 #let NAN = "0x7e007e00u"
 #else
 #let FOURS = 1
-#let ITEM = "vec4<f32>"
 #let NAN = "0x7fc00000u"
 #end
 #let COLUMNS = FOURS * 4
@@ -70,8 +77,8 @@ var<immediate> params: Params;
 #let PARTS = JOINED * WALKERS * OF_ROW
 #end
 @group(0) @binding(0) var<storage, read> q: array<${ITEM}>;
-@group(0) @binding(1) var<storage, read> k: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> v: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> k: array<${VECTOR}>;
+@group(0) @binding(2) var<storage, read> v: array<${VECTOR}>;
 #if PIECES
 @group(0) @binding(3) var<storage, read_write> o: array<f32>;
 #else
@@ -80,8 +87,8 @@ var<immediate> params: Params;
 @group(0) @binding(4) var<storage, read> numbers: array<i32>;
 @group(0) @binding(5) var<storage, read> q_starts: array<i32>;
 @group(0) @binding(6) var<storage, read> page_table: array<u32>;
-#if PIECES
-@group(0) @binding(7) var<storage, read_write> tops_and_sums: array<vec2<f32>>;
+#if KV == "i8"
+@group(0) @binding(7) var<storage, read> scales: array<f32>;
 #end
 
 var<workgroup> parts: array<f32, ${PARTS}>;
@@ -96,6 +103,15 @@ fn power_of(x: f32) -> f32 {
   let tiny = bits - 0xc2aeac50u <= 0x3cd153b0u;
   return select(select(exp(x), 0.0, tiny), x, (bits & 0x7fffffffu) > 0x7f800000u);
 }
+#if PIECES
+fn tell_sum(row: u32, top: f32, sum: f32) {
+  o[params.tops + 2u * row] = top;
+  o[params.tops + 2u * row + 1u] = sum;
+}
+#end
+#if KV == "i8"
+#include "stored_fours.wgsl"
+#end
 fn start_of(sequence: u32) -> i32 { return clamp(q_starts[sequence], 0, i32(params.seq_q)); }
 
 /// The batch and the place of a key's row; of pages the page and the place in it.
@@ -171,8 +187,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   if (own_query < 0 || own_query >= queries) {
 #if PIECES
     if (t < ${ROWS}u && first_row + t < params.share) {
-      tops_and_sums[piece * params.rows + (head0 + t) * params.seq_q + query] =
-          vec2<f32>(lowest(), -1.0);
+      tell_sum(piece * params.rows + (head0 + t) * params.seq_q + query, lowest(), -1.0);
     }
 #end
     return;
@@ -200,9 +215,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     end = min(end, first + whole);
     if (first >= end) {
       if (t < ${ROWS}u && first_row + t < params.share) {
-        tops_and_sums[piece * params.rows +
-                      (of_batch * params.heads + head0 + t) * params.seq_q + of_seq] =
-            vec2<f32>(lowest(), 0.0);
+        tell_sum(piece * params.rows +
+                     (of_batch * params.heads + head0 + t) * params.seq_q + of_seq,
+                 lowest(), 0.0);
       }
       return;
     }
@@ -224,8 +239,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var place${u} = vec2<u32>();
   var next_place${u} = vec2<u32>();
   var bad${u} = false;
-  var k${u} = vec4<u32>();
-  var v${u} = vec4<u32>();
+  var k${u} = ${VECTOR}();
+  var v${u} = ${VECTOR}();
+#if KV == "i8"
+  var k_scale${u} = 0.0;
+  var v_scale${u} = 0.0;
+#end
+#end
+#if KV == "i8"
+  let of_page = 2u * params.kv_heads * params.page_size;
+  let base_scale = kv_head * params.page_size;
+  let base_v_scale = (params.kv_heads + kv_head) * params.page_size;
 #end
   if (first < end) {
 #for u in 0..KEYS
@@ -242,6 +266,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (bad${u}) { place${u} = vec2<u32>(); }
 #end
     if (has_k) { k${u} = k[base_k + place${u}.x * k_batch + place${u}.y * k_seq]; }
+#if KV == "i8"
+    k_scale${u} = scales[base_scale + place${u}.x * of_page + place${u}.y];
+#end
 #end
   }
   // Rows past the last one are as it is, and not stored.
@@ -267,18 +294,36 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       v${u} = v[base_v + place${u}.x * v_batch + place${u}.y * v_seq];
 #end
     }
+#if KV == "i8"
+#for u in 0..KEYS
+    v_scale${u} = scales[base_v_scale + place${u}.x * of_page + place${u}.y];
+#end
+#end
 #for u in 0..KEYS
     {
+#if KV == "i8"
+      if (bad${u}) { k_scale${u} = bitcast<f32>(0x7fc00000u ^ params.zero); }
+#for f in 0..FOURS
+      let x${f} = four(k${u}[${f}u]);
+#end
+#else
       if (bad${u}) { k${u}.x = ${NAN}; }
-#if T == "f16"
+#if KV == "f16"
       let x0 = vec4<f32>(unpack2x16float(k${u}.x), unpack2x16float(k${u}.y));
       let x1 = vec4<f32>(unpack2x16float(k${u}.z), unpack2x16float(k${u}.w));
 #else
       let x0 = bitcast<vec4<f32>>(k${u});
 #end
+#end
       let to = lane * ${PITCH}u + (walker + ${u * WALKERS}u) * ${ROWS}u;
 #for r in 0..ROWS
-#if T == "f16"
+#if KV == "i8"
+      var part${r} = dot(q${r}_0, x0);
+#for f in 1..FOURS
+      part${r} += dot(q${r}_${f}, x${f});
+#end
+      parts[to + ${r}u] = part${r} * k_scale${u};
+#elif KV == "f16"
       parts[to + ${r}u] = dot(q${r}_0, x0) + dot(q${r}_1, x1);
 #else
       parts[to + ${r}u] = dot(q${r}_0, x0);
@@ -299,6 +344,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       k${u} = k[base_k + place${u}.x * k_batch + place${u}.y * k_seq];
 #end
     }
+#if KV == "i8"
+#for u in 0..KEYS
+    k_scale${u} = scales[base_scale + place${u}.x * of_page + place${u}.y];
+#end
+#end
 #for u in 0..KEYS
     next_place${u} = place_of(sequence, first_key,
                               u32(min(key0 + i32(walker) + ${2 * BLOCK + u * WALKERS}, end - 1)));
@@ -320,7 +370,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
     if (key0 + ${BLOCK} > end) {
 #for u in 0..KEYS
-      if (key0 + i32(walker) + ${u * WALKERS} >= end) { v${u} = vec4<u32>(); }
+      if (key0 + i32(walker) + ${u * WALKERS} >= end) {
+        v${u} = ${VECTOR}();
+#if KV == "i8"
+        v_scale${u} = 0.0;
+#end
+      }
 #end
     }
 #for r in 0..ROWS
@@ -349,15 +404,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #for u in 0..KEYS
     {
-#if T == "f16"
+#if KV == "i8"
+#for f in 0..FOURS
+      let x${f} = four(v${u}[${f}u]);
+#end
+#elif KV == "f16"
       let x0 = vec4<f32>(unpack2x16float(v${u}.x), unpack2x16float(v${u}.y));
       let x1 = vec4<f32>(unpack2x16float(v${u}.z), unpack2x16float(v${u}.w));
 #else
       let x0 = bitcast<vec4<f32>>(v${u});
 #end
 #for r in 0..ROWS
+#if KV == "i8"
+      let weight${r} = vec4<f32>(power${r}_${u} * v_scale${u});
+#else
+      let weight${r} = vec4<f32>(power${r}_${u});
+#end
 #for f in 0..FOURS
-      o${r}_${f} = fma(vec4<f32>(power${r}_${u}), x${f}, o${r}_${f});
+      o${r}_${f} = fma(weight${r}, x${f}, o${r}_${f});
 #end
 #end
     }
@@ -427,7 +491,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if PIECES
       let row = piece * params.rows +
                 (of_batch * params.heads + head0 + ${R}u) * params.seq_q + of_seq;
-      if (d == 0u) { tops_and_sums[row] = vec2<f32>(higher${R}, sum_of${j}); }
+      if (d == 0u) { tell_sum(row, higher${R}, sum_of${j}); }
       o[row * params.value_dim + d] = result${j};
 #else
       // A row that sees nothing is 0.

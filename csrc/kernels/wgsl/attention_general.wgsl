@@ -3,12 +3,13 @@
 // q are those of all heads that share the kv head, of each query behind each other, so that a tile
 // of rows sees nearly the same keys; tiles of keys that no row of it sees are left out.
 // 0 q, 1 k, 2 v, 3 o, rows by strides in elements, or with PIECES the sums over each piece's keys
-// not yet divided, piece by piece in float32; 4 the mask, 5 the keys of each sequence or where they
-// start, 6 where the queries of each start, or with PIECES the maximum and the sum of each piece; 7
-// the page table. What a call has not got may be any buffer.
+// not yet divided, piece by piece in float32, and from params.tops on the maximum and the sum of
+// each; 4 the mask or where the queries of each sequence start, 5 the keys of each or where they
+// start, 6 the page table, 7 of int8 the scales of rows. What a call has not got may be any buffer.
 // Work-items lie as NY x NX: each has every NY-th row, every NX-th key of a tile and a vec4 of o's
 // columns. Its four rows share a vec4.
-// Variables: NX, NY, VECTOR (1: rows are whole vec4), PIECES, T; MASK (1: bools, 2: of T, added), CAP,
+// Variables: NX, NY, VECTOR (1: rows are whole vec4), PIECES, T, KV (how k and v are stored: T, f16
+// or i8, int8 with scales); MASK (1: bools, 2: of T, added), CAP,
 // LENGTHS (1: how many keys, 2: where they start), RAGGED (queries lie behind each other), PAGED,
 // AT_END (places are counted from the last key).
 //! NX: 16 32
@@ -16,6 +17,7 @@
 //! VECTOR: 0 1
 //! PIECES: 0 1
 //! T: f32 f16
+//! KV: f32 f16 i8
 //! MASK: constant
 //! CAP: constant
 //! LENGTHS: constant
@@ -25,12 +27,13 @@
 //! only: NX == 16 and NY in (4, 16) or NX == 32 and NY in (2, 8)
 //! only: PIECES == 0 or NY in (2, 4)
 //! only: VECTOR == 1 or NY != 16
+//! only: T == "f32" or KV != "f32"
 #if T == "f16"
 enable f16;
 #end
 struct Params {
   share: u32, kv_heads: u32, batch: u32, first_matrix: u32, seq_q: i32, seq_kv: i32,
-  head_dim: u32, value_dim: u32, low: i32, high: i32, pieces: u32, rows: u32,
+  head_dim: u32, value_dim: u32, low: i32, high: i32, pieces: u32, rows: u32, tops: u32,
   slots: u32, page_size: u32, pages: u32,
   scale: f32, cap: f32, below_cap: f32,
   zero: u32,
@@ -57,6 +60,7 @@ var<immediate> params: Params;
 #let K_LOADS = (BK * ROW + THREADS - 1) / THREADS
 #let V_LOADS = VKEYS * WIDTH / THREADS
 
+#include "stored_fours.wgsl"
 #let ITEM = T
 #if VECTOR && T == "f16"
 #let ITEM = "vec4<f16>"
@@ -64,8 +68,15 @@ var<immediate> params: Params;
 #let ITEM = "vec4<f32>"
 #end
 @group(0) @binding(0) var<storage, read> q: array<${ITEM}>;
-@group(0) @binding(1) var<storage, read> k: array<${ITEM}>;
-@group(0) @binding(2) var<storage, read> v: array<${ITEM}>;
+#if VECTOR
+#let STORED = FOUR
+#elif KV == T
+#let STORED = T
+#else
+#let STORED = "u32"
+#end
+@group(0) @binding(1) var<storage, read> k: array<${STORED}>;
+@group(0) @binding(2) var<storage, read> v: array<${STORED}>;
 #if PIECES
 @group(0) @binding(3) var<storage, read_write> o: array<f32>;
 #else
@@ -73,12 +84,10 @@ var<immediate> params: Params;
 #end
 @group(0) @binding(4) var<storage, read> mask: array<u32>;
 @group(0) @binding(5) var<storage, read> numbers: array<i32>;
-#if PIECES
-@group(0) @binding(6) var<storage, read_write> tops_and_sums: array<vec2<f32>>;
-#else
-@group(0) @binding(6) var<storage, read> q_starts: array<i32>;
+@group(0) @binding(6) var<storage, read> page_table: array<u32>;
+#if KV == "i8"
+@group(0) @binding(7) var<storage, read> scales: array<f32>;
 #end
-@group(0) @binding(7) var<storage, read> page_table: array<u32>;
 
 // Rows of q and of k while scores are made, then powers by key and four rows.
 #let TILE = (BQ + BK) * PITCH
@@ -109,11 +118,24 @@ fn read_${NAME}(start: u32, d: u32) -> vec4<f32> {
   let at = start + d;
 #if VECTOR
   if (d >= params.${LENGTH}) { return vec4<f32>(); }
-  return vec4<f32>(${NAME}[at / 4u]);
+#if X == 0
+  return vec4<f32>(q[at / 4u]);
+#else
+  return four(${NAME}[at / 4u]);
+#end
 #else
   var x = vec4<f32>();
 #for e in 0..4
-  if (d + ${e}u < params.${LENGTH}) { x[${e}u] = f32(${NAME}[at + ${e}u]); }
+  if (d + ${e}u < params.${LENGTH}) {
+    let place = at + ${e}u;
+#if X == 0 || KV == T
+    x[${e}u] = f32(${NAME}[place]);
+#elif KV == "f16"
+    x[${e}u] = unpack2x16float(${NAME}[place / 2u] >> (place % 2u * 16u)).x;
+#else
+    x[${e}u] = f32(bitcast<i32>(${NAME}[place / 4u] << (24u - place % 4u * 8u)) >> 24u);
+#end
+  }
 #end
   return x;
 #end
@@ -136,8 +158,18 @@ fn place_of(sequence: u32, first_key: i32, key: u32) -> vec2<u32> {
 #end
 }
 
+#if KV == "i8"
+/// What rows of k are multiplied by, from those of a page and a head on.
+fn scale_at(place: vec2<u32>, head: u32) -> f32 {
+  return scales[(place.x * 2u * params.kv_heads + head) * params.page_size + place.y];
+}
+#end
+
 #if PIECES == 0
-fn start_of(sequence: u32) -> i32 { return clamp(q_starts[sequence], 0, params.seq_q); }
+/// Where there are such starts there is no mask.
+fn start_of(sequence: u32) -> i32 {
+  return clamp(bitcast<i32>(mask[sequence]), 0, params.seq_q);
+}
 /// Tiles of the sequences before one, and a few that have no rows.
 fn tiles_before(sequence: u32) -> u32 {
   return u32(start_of(sequence)) * params.share / ${BQ}u + sequence;
@@ -270,12 +302,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for i in 0..K_LOADS
     var k_at${i} = 0u;
     var k_page${i} = 0u;
+#if KV == "i8"
+    var k_scale${i} = 0.0;
+#end
     {
       let key = key0 + i32((t + ${i * THREADS}u) / ${ROW}u);
       if (key < end) {
         let place = place_of(sequence, first_key, u32(key));
         k_page${i} = place.x;
         k_at${i} = base_k + place.x * params.k_batch + place.y * params.k_seq;
+#if KV == "i8"
+        if (place.x != 0xffffffffu) { k_scale${i} = scale_at(place, kv_head); }
+#end
       }
     }
 #end
@@ -308,6 +346,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
             x = not_a_number();
           } else if (key0 + i32(at / ${ROW}u) < end) {
             x = read_k(k_at${i}, d);
+#if KV == "i8"
+            x *= k_scale${i};
+#end
           }
           tile[${BQ * PITCH}u + at / ${ROW}u * ${PITCH}u + at % ${ROW}u] = x;
         }
@@ -400,6 +441,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
           } else {
             x = read_v(base_v + place.x * params.v_batch + place.y * params.v_seq,
                        group.z * ${4 * NX}u + at % ${WIDTH}u * 4u);
+#if KV == "i8"
+            x *= scale_at(place, params.kv_heads + kv_head);
+#end
           }
         }
         values[at] = x;
@@ -447,7 +491,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for e in 0..4
     if (column + ${e}u < params.value_dim) { o[at + ${e}u] = o${i}[${e}u]; }
 #end
-    if (column == 0u) { tops_and_sums[row] = vec2<f32>(top[${i}u], sums[${i}u]); }
+    if (column == 0u) {
+      o[params.tops + 2u * row] = top[${i}u];
+      o[params.tops + 2u * row + 1u] = sums[${i}u];
+    }
 #else
     let at = base_o + head_of[${i}u] * params.o_head + query * params.o_seq + column;
     // A row that sees nothing is 0.

@@ -2,9 +2,9 @@
 // attention_general.wgsl's rows, which are those of all heads that share a kv head, of each query
 // behind each other. Tiles of keys that no row of a workgroup sees are left out.
 // 0 q, 1 k, 2 v, 3 o, rows of whole vec4 by strides in elements; 4 the keys of each sequence or
-// where they start, 5 where the queries of each start; 6 the page table. What a call has not got
-// may be any buffer.
-// Variables: NX, NY, TQ, TK, STEP, KEYS, COLUMNS, T as of attention.wgsl; CAP, LENGTHS, RAGGED,
+// where they start, 5 where the queries of each start; 6 the page table; 7 of int8 the scales
+// of rows. What a call has not got may be any buffer.
+// Variables: NX, NY, TQ, TK, STEP, KEYS, COLUMNS, T as of attention.wgsl; KV, CAP, LENGTHS, RAGGED,
 // PAGED, AT_END as of attention_general.wgsl.
 #if T == "f16"
 enable f16;
@@ -24,18 +24,24 @@ var<immediate> params: Params;
 #include "functions.wgsl"
 #include "power_below_one.wgsl"
 #include "attention_tile.wgsl"
+#include "stored_fours.wgsl"
 
 #let ITEM = "vec4<f32>"
 #if T == "f16"
 #let ITEM = "vec4<f16>"
 #end
 @group(0) @binding(0) var<storage, read> q: array<${ITEM}>;
-@group(0) @binding(1) var<storage, read> k: array<${ITEM}>;
-@group(0) @binding(2) var<storage, read> v: array<${ITEM}>;
+@group(0) @binding(1) var<storage, read> k: array<${FOUR}>;
+@group(0) @binding(2) var<storage, read> v: array<${FOUR}>;
 @group(0) @binding(3) var<storage, read_write> o: array<${ITEM}>;
 @group(0) @binding(4) var<storage, read> numbers: array<i32>;
 @group(0) @binding(5) var<storage, read> q_starts: array<i32>;
 @group(0) @binding(6) var<storage, read> page_table: array<u32>;
+#if KV == "i8"
+@group(0) @binding(7) var<storage, read> scales: array<f32>;
+/// Of the tile's keys, what their rows of k and of v are multiplied by.
+var<workgroup> scales_of: array<vec2<f32>, ${BK}>;
+#end
 
 /// Where the rows of k and v of the tile's keys start, k's 0xffffffff of pages that are none.
 var<workgroup> starts: array<vec2<u32>, ${BK}>;
@@ -57,15 +63,25 @@ fn place_of(sequence: u32, first_key: i32, key: u32) -> vec2<u32> {
   return vec2<u32>(sequence, key);
 #end
 }
-fn read_k(start: u32, d: u32, seen: bool) -> vec4<f32> {
+fn read_k(row: u32, d: u32, seen: bool) -> vec4<f32> {
+  let start = starts[row].x;
   if (start == 0xffffffffu) { return not_a_number(); }
   if (!seen || d >= params.head_dim) { return vec4<f32>(); }
-  return vec4<f32>(k[(start + d) / 4u]);
+#if KV == "i8"
+  return four(k[(start + d) / 4u]) * scales_of[row].x;
+#else
+  return four(k[(start + d) / 4u]);
+#end
 }
-fn read_v(start: vec2<u32>, d: u32, seen: bool) -> vec4<f32> {
+fn read_v(row: u32, d: u32, seen: bool) -> vec4<f32> {
+  let start = starts[row];
   if (start.x == 0xffffffffu) { return not_a_number(); }
   if (!seen || d >= params.value_dim) { return vec4<f32>(); }
-  return vec4<f32>(v[(start.y + d) / 4u]);
+#if KV == "i8"
+  return four(v[(start.y + d) / 4u]) * scales_of[row].y;
+#else
+  return four(v[(start.y + d) / 4u]);
+#end
 }
 
 @compute @workgroup_size(${THREADS})
@@ -187,6 +203,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       if (next_place.x >= params.pages && key0 + i32(t) < end) { start = vec2<u32>(0xffffffffu); }
 #end
       starts[t] = start;
+#if KV == "i8"
+      if (start.x != 0xffffffffu && key0 + i32(t) < end) {
+        let at = (next_place.x * 2u * params.kv_heads + kv_head) * params.page_size + next_place.y;
+        scales_of[t] = vec2<f32>(scales[at], scales[at + params.kv_heads * params.page_size]);
+      }
+#end
       next_place = place_of(sequence, first_key, u32(min(key0 + i32(t) + ${BK}, end - 1)));
     }
     workgroupBarrier();
@@ -208,7 +230,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if (i + 1) * THREADS > BK * ROW
           if (row < ${BK}u)
 #end
-          { next_k${i} = read_k(starts[row].x, d, key0 + i32(row) < end); }
+          { next_k${i} = read_k(row, d, key0 + i32(row) < end); }
         }
 #end
       } else {
@@ -216,7 +238,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         {
           let row = (t + ${i * THREADS}u) / ${WIDTH}u;
           let column = column0 + (t + ${i * THREADS}u) % ${WIDTH}u * 4u;
-          next_v${i} = read_v(starts[row], column, key0 + i32(row) < end);
+          next_v${i} = read_v(row, column, key0 + i32(row) < end);
         }
 #end
       }
@@ -258,7 +280,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         {
           let row = part + ${VKEYS}u + (t + ${i * THREADS}u) / ${WIDTH}u;
           let column = column0 + (t + ${i * THREADS}u) % ${WIDTH}u * 4u;
-          next_v${i} = read_v(starts[row], column, key0 + i32(row) < end);
+          next_v${i} = read_v(row, column, key0 + i32(row) < end);
         }
 #end
       }

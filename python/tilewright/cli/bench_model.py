@@ -16,7 +16,7 @@ import tilewright
 from tilewright.models import Decoder
 from tilewright.models.decoders.cache import PAGE
 
-from .generate import load
+from .generate import add_cache, load
 from .options import OK, WrongUse, add_numbers, write
 
 #: bytes that are summed to see how fast the device reads
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--weights", choices=("float32", "float16", "int8", "int4"),
         help="of --model: what matrices are held as; default: as the files have them",
     )  # fmt: skip
+    add_cache(parser, "of --model: ")
     add_numbers(
         parser,
         (
@@ -97,6 +98,7 @@ def measured(model: Decoder, prompt: int, tokens: int, together: int) -> dict[st
     reads = bandwidth(backend)
     return {
         "dtype": model.weights.dtype.name,
+        "cache_dtype": model.engine.cache.dtype.name,
         "weight_bytes": model.weights.nbytes,
         "prompt_tokens": prompt,
         "tokens": tokens,

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import tilewright
+from tilewright.models.decoders.cache import STORED
 
 from .options import OK, WrongUse, add_numbers
 
@@ -30,9 +31,17 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--weights", choices=("float32", "float16", "int8", "int4"),
         help="what matrices are held as; default: as the files have them",
     )  # fmt: skip
+    add_cache(parser)
     parser.add_argument(
         "--context", type=int, default=4096, metavar="N",
         help="tokens of all that is said; default: %(default)s",
+    )  # fmt: skip
+
+
+def add_cache(parser: argparse.ArgumentParser, of: str = "") -> None:
+    parser.add_argument(
+        "--cache", choices=STORED,
+        help=f"{of}what keys and values are held as; default: as they are computed",
     )  # fmt: skip
 
 
@@ -61,7 +70,7 @@ def load(
 ) -> tilewright.models.Decoder:
     model = tilewright.models.load(
         arguments.model, backend, arguments.weights, context=arguments.context,
-        cache_tokens=cache_tokens,
+        cache_tokens=cache_tokens, cache=arguments.cache,
     )  # fmt: skip
     if not isinstance(model, tilewright.models.Decoder):
         raise WrongUse(f"{arguments.model} has an encoder; tilewright embed is for those")

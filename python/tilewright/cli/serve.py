@@ -95,7 +95,7 @@ def app_of(arguments: argparse.Namespace, backend: tilewright.Backend) -> App:
     tokens = arguments.cache_tokens
     model = load(
         arguments.model, backend, arguments.weights, context=arguments.context,
-        cache_tokens=4 * arguments.context if tokens is None else tokens,
+        cache_tokens=4 * arguments.context if tokens is None else tokens, cache=arguments.cache,
     )  # fmt: skip
     decoder = model if isinstance(model, tilewright.models.Decoder) else None
     encoder = model if isinstance(model, tilewright.models.Encoder) else None

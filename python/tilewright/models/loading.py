@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright.models import memory
 from tilewright.models.decoders import gguf, layers
-from tilewright.models.decoders.cache import Cache
+from tilewright.models.decoders.cache import STORED, Cache
 from tilewright.models.decoders.chat import Chat
 from tilewright.models.decoders.decoder import Decoder
 from tilewright.models.decoders.shape import FAMILIES, Shape, shape_of
@@ -54,6 +56,7 @@ def load(
     *,
     context: int = 4096,
     cache_tokens: int | None = None,
+    cache: str | None = None,
     progress: bool | None = None,
 ) -> Encoder | Decoder | OnnxModel:
     """The model of a Hugging Face folder, of a GGUF file or of a file of ONNX, on a device.
@@ -61,7 +64,8 @@ def load(
     weights says what matrices are held as: "float32", "float16", "int8" or "int4"; without it as
     the files have them, GGUF's blocks as they are. A decoder's texts have at most `context` tokens,
     or as many as it was made for, and its cache has cache_tokens of all texts together, `context`
-    unless given. progress shows a bar; unless given, where standard error is a terminal."""
+    unless given, held as `cache` says: "float16" or "int8", or unless given as the states are. An
+    encoder has none. progress shows a bar; unless given, where standard error is a terminal."""
     if Path(path).suffix == ".onnx":
         from tilewright.models.onnx import open_onnx
 
@@ -69,11 +73,11 @@ def load(
             invalid("load", f"weights is {weights!r}, expected None: an ONNX file says it itself")
         return open_onnx(path, device)
     if Path(path).suffix == ".gguf":
-        return _gguf(path, device, weights, context, cache_tokens, progress)
+        return _gguf(path, device, weights, context, cache_tokens, cache, progress)
     folder = open_folder(path)
     kind = folder.model.model_type
     if kind in FAMILIES:
-        return _decoder(folder, device, weights, context, cache_tokens, progress)
+        return _decoder(folder, device, weights, context, cache_tokens, cache, progress)
     if kind not in ENCODERS:
         known = sorted([*ENCODERS, *FAMILIES])
         folder.model.fields.fail("model_type", f"one of {', '.join(known)}")
@@ -82,7 +86,7 @@ def load(
 
 def _decoder(
     folder: ModelFolder, device: Device | None, weights: str | None, context: int,
-    cache_tokens: int | None, progress: bool | None,
+    cache_tokens: int | None, cache: str | None, progress: bool | None,
 ) -> Decoder:  # fmt: skip
     with open_safetensors(folder.path) as tensors:
         prefix = "model." if any(name.startswith("model.") for name in tensors) else ""
@@ -98,13 +102,13 @@ def _decoder(
             template = Chat(folder.path, said.chat_template, said.bos_token, said.eos_token)
         return _made(
             tensors, shape, prefix, tokenizer, ends, template, folder.path.name, device, weights,
-            context, cache_tokens, progress,
+            context, cache_tokens, cache, progress,
         )  # fmt: skip
 
 
 def _gguf(
     path: str | os.PathLike[str], device: Device | None, weights: str | None, context: int,
-    cache_tokens: int | None, progress: bool | None,
+    cache_tokens: int | None, cache: str | None, progress: bool | None,
 ) -> Encoder | Decoder:  # fmt: skip
     """A file of GGUF, with its own vocabulary."""
     with open_gguf(path) as tensors:
@@ -124,7 +128,7 @@ def _gguf(
             template = Chat(path, words.chat_template, bos, eos)
         return _made(
             gguf.renamed(tensors, shape), shape, "model.", tokenizer, words.end_ids, template,
-            Path(path).name, device, weights, context, cache_tokens, progress,
+            Path(path).name, device, weights, context, cache_tokens, cache, progress,
         )  # fmt: skip
 
 
@@ -153,7 +157,8 @@ def _gguf_encoder(
 def _made(
     tensors: StoredTensors, shape: Shape, prefix: str, tokenizer: Tokenizer | None,
     ends: Sequence[int], template: Chat | None, name: str, device: Device | None,
-    weights: str | None, context: int, cache_tokens: int | None, progress: bool | None,
+    weights: str | None, context: int, cache_tokens: int | None, cache: str | None,
+    progress: bool | None,
 ) -> Decoder:  # fmt: skip
     most = to_integer("load", "context", context)
     if most < 1:
@@ -162,16 +167,22 @@ def _made(
     tokens = most if cache_tokens is None else to_integer("load", "cache_tokens", cache_tokens)
     if tokens < 1:
         invalid("load", f"cache_tokens is {tokens}, expected 1 or more")
+    if cache is not None and cache not in STORED:
+        invalid("load", f"cache is {cache!r}, expected None, {' or '.join(map(repr, STORED))}")
     backend = to_backend("load", device)
+
+    def stored_as(dtype: np.dtype[Any]) -> np.dtype[Any]:
+        return dtype if cache is None else np.dtype(cache)
+
     # A file of few bytes may say that there are thousands of layers.
     tensors.tensor(f"{prefix}layers.{shape.layers - 1}.input_layernorm.weight", (shape.hidden,))
     with bar(progress, name) as shown:
         held = load_weights(
             backend, tensors, layers.wanted(shape, prefix), weights, shown,
-            lambda dtype: memory.of_decoder(shape, dtype, most, tokens),
+            lambda dtype: memory.of_decoder(shape, dtype, stored_as(dtype), most, tokens),
         )  # fmt: skip
-    cache = Cache(backend, shape, held.dtype, tokens)
-    made = layers.Layers(shape, held, prefix, most, cache)
+    pages = Cache(backend, shape, stored_as(held.dtype), tokens)
+    made = layers.Layers(shape, held, prefix, most, pages)
     return Decoder(made, held, tokenizer, ends, most, template)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright._core import OutOfMemory
-from tilewright.models.decoders.cache import PAGE
+from tilewright.models.decoders.cache import PAGE, page_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # What stands for no limit.
 UNLIMITED = 1 << 62
+NARROW = " in int8"
 
 
 def room(backend: Backend) -> tuple[int, int] | None:
@@ -26,13 +27,16 @@ def room(backend: Backend) -> tuple[int, int] | None:
     return None if every is None else (max(every - stats.active_bytes, 0), every)
 
 
-def of_decoder(shape: Shape, dtype: np.dtype[Any], context: int, tokens: int) -> dict[str, int]:
-    """What a decoder takes beside its weights."""
+def of_decoder(
+    shape: Shape, dtype: np.dtype[Any], stored: np.dtype[Any], context: int, tokens: int
+) -> dict[str, int]:  # fmt: skip
+    """What a decoder takes beside its weights, with a cache that is stored so."""
     pages = -(-tokens // PAGE) + 1
-    cache = shape.layers * pages * PAGE * 2 * shape.kv_heads * shape.head * dtype.itemsize
+    cache = shape.layers * pages * page_bytes(shape, stored)
     kinds = {shape.turns if one is None else shape.window_turns for one in shape.windows}
     turns = sum(context * one.rotary * dtype.itemsize for one in kinds)
-    return {f"for a cache of {tokens} tokens": cache, "for the turns of places": turns}
+    told = f"for a cache of {tokens} tokens" + (NARROW if stored.itemsize == 1 else "")
+    return {told: cache, "for the turns of places": turns}
 
 
 def check(
@@ -59,6 +63,8 @@ def refuse(
     smaller = [f"weights={key!r} ({_size(size)})" for key, size in others if size < weights]
     if beside:
         smaller.append("a smaller context= or cache_tokens=")
+        if not any(what.endswith(NARROW) for what in beside):
+            smaller.append("cache='int8'")
     advice = f"load it with {' or '.join(smaller)}" if smaller else "free some of it"
     raise OutOfMemory(
         f"load: {name} does not fit on {backend.device.id} ({backend.device.name}): it takes "

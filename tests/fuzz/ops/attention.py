@@ -17,7 +17,7 @@ from .rows import operand, room
 #: what a call without options has
 PLAIN = dict.fromkeys(
     ("mask", "window_left", "window_right", "value_dim", "kv_lengths", "page_table", "page_size",
-     "pages", "q_starts", "kv_starts")
+     "pages", "q_starts", "kv_starts", "page_dtype", "page_scales")
 ) | {"mask_dtype": "bool", "soft_cap": 0.0, "at_end": False}  # fmt: skip
 MOST = 1 << 20  # products of one element of a query with one of a key
 

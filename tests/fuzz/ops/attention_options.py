@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from conformance.attention_cases import Operands, Options, expected, in_pages, starts_of, strewn
+from conformance.page_rows import narrowed
 
 from ..call import Call, Operand, Result
 from ..draw import Array, Draw
@@ -39,13 +40,21 @@ def options_of(draw: Draw) -> Options:
         at_end, draw.one_of([0.0, 2.0, 50.0]),
         "" if "packed" in layout else draw.one_of(masks), layout,
         most_kv + draw.one_of([0, 0, 5]) if "lengths" in layout else 0, draw.one_of([1, 3, 16]),
+        stored=draw.one_of(["", "float16", "int8"]) if "paged" in layout else "",
     )  # fmt: skip
 
 
 def drawn(draw: Draw, case: Options, dtype: str) -> Operands:
     q = [draw.normal((case.heads, n, case.dim), dtype) for n in case.queries]
-    k = [draw.normal((case.kv_heads, n, case.dim), dtype) for n in case.keys]
-    v = [draw.normal((case.kv_heads, n, case.values), dtype) for n in case.keys]
+    stored = "float32" if case.stored == "int8" else case.stored or dtype
+    k = [draw.normal((case.kv_heads, n, case.dim), stored) for n in case.keys]
+    v = [draw.normal((case.kv_heads, n, case.values), stored) for n in case.keys]
+    scales = None
+    if case.stored == "int8":
+        (k, of_k), (v, of_v) = (
+            map(list, zip(*map(narrowed, rows), strict=True)) for rows in (k, v)
+        )
+        scales = of_k, of_v
     mask = None
     if case.mask:
         kind, axes = case.mask.split()
@@ -55,7 +64,7 @@ def drawn(draw: Draw, case: Options, dtype: str) -> Operands:
         mask = ~hidden if kind == "bool" else draw.normal(shape, dtype)
         if kind == "added":
             mask[hidden] = -np.inf
-    return Operands(q, k, v, mask)
+    return Operands(q, k, v, mask, scales)
 
 
 def packed(draw: Draw, arrays: list[Array]) -> Operand:
@@ -72,7 +81,17 @@ def with_options(draw: Draw) -> Call:
     batch = len(case.queries)
     seq_q, seq_kv = max(case.queries), case.most_keys
     values: dict[str, Any] = dict.fromkeys(
-        ("mask", "kv_lengths", "page_table", "page_size", "pages", "q_starts", "kv_starts")
+        (
+            "mask",
+            "kv_lengths",
+            "page_table",
+            "page_size",
+            "pages",
+            "q_starts",
+            "kv_starts",
+            "page_dtype",
+            "page_scales",
+        )
     )
     if case.packed:
         seq_q = sum(case.queries)
@@ -81,13 +100,16 @@ def with_options(draw: Draw) -> Call:
     else:
         values["q"] = operand(draw, strewn(given.q, seq_q, np.nan))
     if case.paged:
-        *pages, table = in_pages(draw.rng, case, given)
+        *pages, table, scales = in_pages(draw.rng, case, given)
         for name, one in zip("kv", pages, strict=True):
             _, size, heads, dim = one.shape
             strides = [size * heads * dim, dim, heads * dim, 1]
             values[name] = Operand(one, draw.integer(0, 40), walk=(strides, 0))
         values["page_table"] = operand(draw, table)
         values |= {"page_size": case.page_size, "pages": len(pages[0])}
+        values["page_dtype"] = case.stored or None
+        if scales is not None:
+            values["page_scales"] = operand(draw, scales)
     elif case.packed:
         seq_kv = sum(case.keys)
         values |= {"k": packed(draw, given.k), "v": packed(draw, given.v)}

@@ -76,6 +76,16 @@ class Sequence:
         self.pages, self.length, self._names = [], 0, []
 
 
+#: what a cache may be held as, beside the dtype of the states
+STORED = ("float16", "int8")
+
+
+def page_bytes(shape: Shape, stored: np.dtype[Any]) -> int:
+    """Of a page of one layer, with the scales of its rows."""
+    scale = 4 if stored == np.int8 else 0
+    return PAGE * 2 * shape.kv_heads * (shape.head * stored.itemsize + scale)
+
+
 class Cache(Pages):
     """Pages of keys and values for each layer, [pages, PAGE, heads, dim] of both: a token's keys
     and values lie side by side, as a layer's product has them. One page more than sequences can
@@ -83,18 +93,26 @@ class Cache(Pages):
 
     def __init__(self, backend: Backend, shape: Shape, dtype: np.dtype[Any], tokens: int) -> None:
         super().__init__(-(-tokens // PAGE))
+        #: what keys and values are held as
+        self.dtype = dtype
         size = (self.count + 1, PAGE, 2 * shape.kv_heads, shape.head)
-        need = shape.layers * int(np.prod(size)) * dtype.itemsize
+        need = shape.layers * (self.count + 1) * page_bytes(shape, dtype)
         there = backend.device.memory_bytes
         if there and need > there:
             raise OutOfMemory(
                 f"load: a cache of {tokens} tokens takes {need / 1e9:.2f} GB, and "
                 f"{backend.device.name} has {there / 1e9:.2f} GB; give a smaller cache_tokens"
             )
-        both = [zeros(size, dtype=dtype, device=backend) for _ in range(shape.layers)]
-        self.keys = [one[:, :, : shape.kv_heads] for one in both]
-        self.values = [one[:, :, shape.kv_heads :] for one in both]
-        self._rows = [one.reshape((-1, *size[2:]), copy=False) for one in both]
+        #: of a layer, which heads of keys and then of values
+        self.rows = [zeros(size, dtype=dtype, device=backend) for _ in range(shape.layers)]
+        self.keys = [one[:, :, : shape.kv_heads] for one in self.rows]
+        self.values = [one[:, :, shape.kv_heads :] for one in self.rows]
+        self.scales: list[Array | None] = [None] * shape.layers
+        if dtype == np.int8:
+            of_rows = (size[0], 2, shape.kv_heads, PAGE)
+            self.scales = [
+                zeros(of_rows, dtype=np.float32, device=backend) for _ in range(shape.layers)
+            ]
 
     @property
     def tokens(self) -> int:
@@ -108,7 +126,3 @@ class Cache(Pages):
                 f"free, and {count * PAGE} more are needed; load with a larger cache_tokens"
             )
         return super().take(count)
-
-    def write(self, layer: int, slots: Array, rows: Array) -> None:
-        """Keys and values of tokens, [tokens, 2 * heads, dim], to their places."""
-        self._rows[layer][slots] = rows

@@ -199,37 +199,28 @@ class Layers:
         shape, n = self.shape, self.names[layer]
         fused = self._linear(normed, n.inputs, shape.input_bias)
         three = fused.reshape((step.rows, shape.heads + 2 * shape.kv_heads, shape.head))
-        both = shape.heads + shape.kv_heads
-        turning = three[:, :both]
         if shape.norms_heads:
-            turning = self._normed_heads(turning, layer)
+            self._norm_heads(three, layer)
         cos, sin = self.turns[layer]
-        backend = normed.backend
-        turned = backend.rope(
-            turning.transpose(1, 0, 2)[None], cos, sin, positions=step.places[None],
-            rotary_dim=shape.turns.rotary, pairing=shape.pairing,
-            out=three[:, :both].transpose(1, 0, 2)[None],
-        )[0].transpose(1, 0, 2)  # fmt: skip
-        self.cache.write(layer, step.slots, three[:, shape.heads :])
+        backend, cache = normed.backend, self.cache
+        backend.write_pages(
+            three, cache.rows[layer], step.slots, heads=shape.heads, scales=cache.scales[layer],
+            cos=cos, sin=sin, positions=step.places, pairing=shape.pairing,
+            rotary_dim=shape.turns.rotary,
+        )  # fmt: skip
         window = shape.windows[layer]
         mixed = backend.attention(
-            turned[:, : shape.heads], self.cache.keys[layer], self.cache.values[layer],
+            three[:, : shape.heads], cache.keys[layer], cache.values[layer],
             causal=True, at_end=True, scale=shape.scale, soft_cap=shape.score_cap,
             window=None if window is None else (window - 1, None), page_table=step.page_table,
-            lengths=step.lengths, q_starts=step.starts,
+            lengths=step.lengths, q_starts=step.starts, scales=cache.scales[layer],
         )  # fmt: skip
         return mixed.reshape((step.rows, shape.heads * shape.head))
 
-    def _normed_heads(self, turning: Array, layer: int) -> Array:
+    def _norm_heads(self, three: Array, layer: int) -> None:
         """Queries and keys, each head over its root mean square."""
         shape = self.shape
-        of = f"{self.prefix}layers.{layer}.self_attn"
-        normed = normed_like = turning.backend._new(turning.shape, turning.dtype)
-        for first, past, name in (
-            (0, shape.heads, "q_norm"), (shape.heads, turning.shape[1], "k_norm"),
-        ):  # fmt: skip
+        of, both = f"{self.prefix}layers.{layer}.self_attn", shape.heads + shape.kv_heads
+        for first, past, name in ((0, shape.heads, "q_norm"), (shape.heads, both, "k_norm")):
             weight = self._weight(f"{of}.{name}.weight")
-            normed_like[:, first:past] = rms_norm(
-                turning[:, first:past], shape.head, weight, shape.eps
-            )
-        return normed
+            three[:, first:past] = rms_norm(three[:, first:past], shape.head, weight, shape.eps)
