@@ -28,6 +28,8 @@ CASES = [
 
 # Where calls write places.
 PLACES = {("nonzero", "output"), ("search_sorted", "output")}
+# What is int8 in them.
+BYTES = {("attention", "k"), ("attention", "v"), ("write_pages", "cache")}
 
 
 def element_bytes(call: str, dtype: str, argument: str) -> int:
@@ -63,6 +65,12 @@ def operands_of(call: str, dtype: str) -> dict[str, Array]:
         elif name in ("kv_lengths", "page_table"):
             value = 4 if name == "kv_lengths" else 0
             contents[name] = np.full(argument.bytes // 4, value, np.int32)
+        elif (call, name) in BYTES:
+            contents[name] = rng.integers(-127, 128, argument.bytes, np.int8)
+        elif name == "page_scales":
+            contents[name] = rng.uniform(0.5, 2, argument.bytes // 4).astype(np.float32)
+        elif name in ("slots", "positions"):
+            contents[name] = np.arange(argument.bytes // 4, dtype=np.int32)
         elif name == "packed":
             contents[name] = rng.integers(0, 60, argument.bytes, np.uint8)
         elif name == "counts":

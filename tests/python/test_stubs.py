@@ -136,7 +136,7 @@ def test_the_names_of_both_forms() -> None:
     assert set(SHARED) == {
         "attention", "attention_scores", "cast", "conv2d_backward_data", "conv2d_backward_filter",
         "gather", "gelu", "layer_norm", "rmsnorm", "rope", "scatter", "silu", "softmax",
-        "weighted_sum",
+        "weighted_sum", "write_pages",
     }  # fmt: skip
 
 
