@@ -108,9 +108,9 @@ void check_places(const Call& call, AttentionRequest& r, std::optional<Buffer> k
   options.pages = *pages;
   options.page_table = numbers("page_table", page_table, call.mul(r.batch, r.seq_kv / *page_size));
   if (!page_scales) return;
-  options.page_scales = call.buffer("page_scales", *page_scales,
-                                    call.product({*pages, 2, r.kv_heads, *page_size}),
-                                    DType::float32);
+  options.page_scales =
+      call.buffer("page_scales", *page_scales, call.product({*pages, 2, r.kv_heads, *page_size}),
+                  DType::float32);
 }
 
 void check_mask(const Call& call, AttentionRequest& r, const std::optional<MapOperand>& mask,
@@ -216,8 +216,7 @@ void Backend::attention(const MapOperand& q, const MapOperand& k, const MapOpera
   Shape4 of_o = of_q, of_v = of_kv;
   of_o[3] = of_v[3] = r.value_dim;
   r.q = check_rows(call, "q", q, of_q, all_dims, dtype, Access::read, r.q_rows);
-  r.k = check_rows(call, "k", k, of_kv, all_dims, r.options.page_dtype, Access::read,
-                   r.k_rows);
+  r.k = check_rows(call, "k", k, of_kv, all_dims, r.options.page_dtype, Access::read, r.k_rows);
   r.v = check_rows(call, "v", v, of_v, all_dims, r.options.page_dtype, Access::read, r.v_rows);
   r.o = check_rows(call, "o", o, of_o, all_dims, dtype, Access::write, r.o_rows);
   call.apart("o", r.o, "q", r.q);

@@ -15,8 +15,8 @@ inline DType check_page_dtype(const Call& call, DType page_dtype, DType dtype, b
   }
   if (whole && !has_scales) call.invalid("page_dtype int8 needs page_scales, which is not given");
   if (!whole && has_scales) {
-    call.invalid(text("page_scales goes with the page_dtype int8, not with ",
-                      to_string(page_dtype)));
+    call.invalid(
+        text("page_scales goes with the page_dtype int8, not with ", to_string(page_dtype)));
   }
   return page_dtype;
 }

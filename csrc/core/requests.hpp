@@ -224,8 +224,7 @@ struct AttentionOptions {
 
   static void operands(auto& r, const auto& visit) {
     visit(r.mask, Access::read);
-    for (auto* range :
-         {&r.kv_lengths, &r.page_table, &r.q_starts, &r.kv_starts, &r.page_scales}) {
+    for (auto* range : {&r.kv_lengths, &r.page_table, &r.q_starts, &r.kv_starts, &r.page_scales}) {
       visit(*range, Access::read);
     }
   }

@@ -24,7 +24,7 @@ bool all_finite(const float* rows, std::size_t count, std::size_t stride, std::s
 /// Masks the scores of a panel.
 template <class T, class K>
 void GeneralAttention<T, K>::mask_panel(const Sequence& s, Size kv_head, const Panel& rows,
-                                     Size first_key, Size count, float* scores) const {
+                                        Size first_key, Size count, float* scores) const {
   // So many keys of all rows stay in the nearest cache.
   constexpr Size group = 32;
   const bool shared = options_.mask_rows.head == 0 && options_.mask_rows.seq == 0;
@@ -165,8 +165,8 @@ void GeneralAttention<T, K>::run_chunk(const Task& task, OpScratch& all) const {
 
 /// One panel of rows over one block of keys.
 template <class T, class K>
-void GeneralAttention<T, K>::attend(const Task& task, Block block, const Panel& rows, bool some_before,
-                                 float* scores) const {
+void GeneralAttention<T, K>::attend(const Task& task, Block block, const Panel& rows,
+                                    bool some_before, float* scores) const {
   const Sequence& s = sequences_[static_cast<std::size_t>(task.sequence)];
   constexpr auto wide = static_cast<std::size_t>(panel);
   const auto height = static_cast<std::size_t>(rows.height);

@@ -51,8 +51,8 @@ class Rows {
     const Size slot = data<std::int32_t>(r_.slots)[token];
     if (slot < 0 || slot >= r_.pages * r_.page_size) return;
     const Size page = slot / r_.page_size, place = slot % r_.page_size, own = head - r_.heads;
-    const Size to = page * r_.cache_rows.batch + place * r_.cache_rows.head +
-                    own * r_.cache_rows.seq;
+    const Size to =
+        page * r_.cache_rows.batch + place * r_.cache_rows.head + own * r_.cache_rows.seq;
     if (r_.page_dtype == r_.dtype) {
       T* const row = data<T>(r_.cache) + to;
       if (turns) {
@@ -99,9 +99,8 @@ class Rows {
       std::fill_n(x, rotated_, std::numeric_limits<float>::quiet_NaN());
       return;
     }
-    const auto rotate = r_.pairing == RopePairing::halves
-                            ? kernels_for<float>().rotate
-                            : kernels_for<float>().rotate_neighbours;
+    const auto rotate = r_.pairing == RopePairing::halves ? kernels_for<float>().rotate
+                                                          : kernels_for<float>().rotate_neighbours;
     const Size at = row * static_cast<Size>(half_);
     to_float32(data<T>(r_.cos) + at, angles, half_);
     to_float32(data<T>(r_.sin) + at, angles + half_, half_);

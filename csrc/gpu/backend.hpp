@@ -131,8 +131,7 @@ class GpuBackend final : public Backend {
       }
     }
     if constexpr (requires {
-                    Request::head_rows(request,
-                                       [](const BufferRange&, const HeadRows&, DType) {});
+                    Request::head_rows(request, [](const BufferRange&, const HeadRows&, DType) {});
                   }) {
       if (const auto moved = bound_before(request)) return run_op(id, op, *moved, launch);
     }

@@ -64,7 +64,8 @@ def test_nan_and_no_pages_of_int8(
     scales = ws.be.array(np.ones((2, 2, 1, 4), np.float32))
     for table, is_bad in (([[0, 1]], False), ([[0, 2]], True), ([[-1, 1]], True)):
         got = ws.be.attention(
-            q, tw.asarray(k, device=ws.be), tw.asarray(v, device=ws.be), page_table=table, lengths=[8],
+            q, tw.asarray(k, device=ws.be), tw.asarray(v, device=ws.be), page_table=table,
+            lengths=[8],
             q_starts=[0, queries], scales=scales,
         ).numpy()  # fmt: skip
         assert np.isnan(got).all() == np.isnan(got).any() == is_bad

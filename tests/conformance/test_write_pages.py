@@ -377,12 +377,14 @@ def test_what_is_wrong_in_arrays_is_named(be: Backend) -> None:
 
 
 def generate(draw: Draw, name: str) -> fuzz.Call:
-    """For the fuzzer: bytes of rows that are not rotated, and floats that are."""
+    """For the fuzzer: rotated by no angle, so that bytes are what they are on the CPU."""
     from fuzz import call as fuzz
     from fuzz.ops.rows import operand
 
     dtype, heads, kv_heads = draw.dtype(), draw.integer(0, 3), draw.integer(1, 3)
-    dim, tokens = draw.size(100), draw.size_or_zero(40)
+    dim, tokens = 1 + draw.size(100), draw.size_or_zero(40)
+    rotary_dim = draw.integer(1, dim // 2) * 2
+    table_rows = draw.integer(1, 9)
     page_size = draw.one_of([1, 3, 16])
     pages = -(-tokens // page_size) + 1
     is_whole = bool(draw.below(2))
@@ -398,14 +400,19 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
     expected[slots // page_size, slots % page_size] = rows
     cache = operand(draw, start)
     scale_room = operand(draw, np.full(scales.shape, 7, np.float32)) if is_whole else None
+    rows_of_x = operand(draw, x)
+    table = (table_rows, rotary_dim // 2)
+    positions = draw.rng.integers(0, table_rows, tokens).astype(np.int32)
     values: dict[str, Any] = {
-        "x": operand(draw, x), "cache": cache, "slots": operand(draw, slots), "tokens": tokens,
+        "x": rows_of_x, "cache": cache, "slots": operand(draw, slots), "tokens": tokens,
         "heads": heads, "kv_heads": kv_heads, "head_dim": dim, "pages": pages,
         "page_size": page_size, "dtype": dtype, "page_dtype": "int8" if is_whole else None,
-        "page_scales": scale_room, "cos": None, "sin": None, "positions": None, "table_rows": 0,
-        "pairing": "halves", "rotary_dim": None,
+        "page_scales": scale_room, "cos": operand(draw, np.ones(table, dtype)),
+        "sin": operand(draw, np.zeros(table, dtype)), "positions": operand(draw, positions),
+        "table_rows": table_rows, "pairing": draw.one_of(["halves", "neighbours"]),
+        "rotary_dim": rotary_dim,
     }  # fmt: skip
-    results = [fuzz.Result(cache, expected)]
+    results = [fuzz.Result(rows_of_x, x), fuzz.Result(cache, expected)]
     if scale_room is not None:
         results.append(fuzz.Result(scale_room, scales))
     return fuzz.Call(name, values, results, empty=tokens == 0)

@@ -60,8 +60,7 @@ inline std::optional<WritePagesRequest> checked_write_pages(
   call.not_negative("table_rows", table_rows);
   call.known("pairing", pairing);
   WritePagesRequest r{};
-  r.page_dtype =
-      check_page_dtype(call, page_dtype.value_or(dtype), dtype, page_scales.has_value());
+  r.page_dtype = check_page_dtype(call, page_dtype.value_or(dtype), dtype, page_scales.has_value());
   constexpr Size most = std::numeric_limits<std::int32_t>::max();
   if (call.mul(pages, page_size) > most) {
     call.invalid(text("pages ", pages, " of ", page_size,
@@ -86,8 +85,8 @@ inline std::optional<WritePagesRequest> checked_write_pages(
       call.invalid(text("rotary_dim is ", rotated, ", expected at most head_dim ", head_dim));
     }
     if (table_rows > most) {
-      call.invalid(text("table_rows is ", table_rows,
-                        ", more than the int32 of positions can count"));
+      call.invalid(
+          text("table_rows is ", table_rows, ", more than the int32 of positions can count"));
     }
   } else if (rotary_dim || table_rows != 0) {
     call.invalid(text(rotary_dim ? "rotary_dim" : "table_rows", " needs cos, which is not given"));
@@ -100,8 +99,8 @@ inline std::optional<WritePagesRequest> checked_write_pages(
                        r.cache_rows);
   r.slots = call.buffer("slots", slots, tokens, DType::int32);
   if (page_scales) {
-    r.scales = call.buffer("page_scales", *page_scales,
-                           call.product({pages, both, page_size}), DType::float32);
+    r.scales = call.buffer("page_scales", *page_scales, call.product({pages, both, page_size}),
+                           DType::float32);
   }
   if (cos) {
     const Size elements = call.mul(table_rows, rotated / 2);

@@ -74,9 +74,8 @@ struct PiecesRoom {
   Size fitting(Size pieces, std::uint64_t room) const {
     if (all(pieces) <= room) return pieces;
     const std::uint64_t less = room - std::min(room, alignment);
-    return std::max<Size>(static_cast<Size>(less / (bytes_of(rows * value_dim, DType::float32) +
-                                                    tops(1))),
-                          1);
+    return std::max<Size>(
+        static_cast<Size>(less / (bytes_of(rows * value_dim, DType::float32) + tops(1))), 1);
   }
 };
 

@@ -161,21 +161,21 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
     params.first_matrix = u32(first);
     const std::array<std::uint32_t, 3> grid{u32(std::min(most_groups, matrices - first)),
                                             u32(tiles * pieces), u32(slices)};
-    run(KernelId::attention_general, variant, params, std::span(bindings).first(scaled ? 8 : 7), grid,
-        [&](TemplateVariables& v) {
-      v["NX"] = std::int64_t{tile.nx};
-      v["NY"] = std::int64_t{tile.ny};
-      v["VECTOR"] = std::int64_t{vector};
-      v["PIECES"] = std::int64_t{cut};
-      v["T"] = type_name(r.dtype);
-      v["KV"] = std::string(stored_keys(r));
-      v["MASK"] = std::int64_t{mask};
-      v["CAP"] = std::int64_t{options.soft_cap != 0};
-      v["LENGTHS"] = std::int64_t{lengths};
-      v["RAGGED"] = std::int64_t{ragged};
-      v["PAGED"] = std::int64_t{static_cast<bool>(options.page_table)};
-      v["AT_END"] = std::int64_t{options.at_end};
-    });
+    run(KernelId::attention_general, variant, params, std::span(bindings).first(scaled ? 8 : 7),
+        grid, [&](TemplateVariables& v) {
+          v["NX"] = std::int64_t{tile.nx};
+          v["NY"] = std::int64_t{tile.ny};
+          v["VECTOR"] = std::int64_t{vector};
+          v["PIECES"] = std::int64_t{cut};
+          v["T"] = type_name(r.dtype);
+          v["KV"] = std::string(stored_keys(r));
+          v["MASK"] = std::int64_t{mask};
+          v["CAP"] = std::int64_t{options.soft_cap != 0};
+          v["LENGTHS"] = std::int64_t{lengths};
+          v["RAGGED"] = std::int64_t{ragged};
+          v["PAGED"] = std::int64_t{static_cast<bool>(options.page_table)};
+          v["AT_END"] = std::int64_t{options.at_end};
+        });
   }
   if (cut) join_pieces(r, sums, scratch, o, pieces);
 }

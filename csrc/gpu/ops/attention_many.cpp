@@ -138,21 +138,21 @@ bool GpuBackend::attention_many(const AttentionRequest& r) {
                                             u32(tiles), u32(slices)};
     run(KernelId::attention_many, variant, params, std::span(bindings).first(scaled ? 8 : 7), grid,
         [&](TemplateVariables& v) {
-      v["NX"] = std::int64_t{many_nx};
-      v["NY"] = std::int64_t{tile.ny};
-      v["TQ"] = std::int64_t{tile.tq};
-      v["TK"] = std::int64_t{many_tk};
-      v["STEP"] = std::int64_t{many_step};
-      v["KEYS"] = std::int64_t{tile.keys};
-      v["COLUMNS"] = std::int64_t{columns};
-      v["T"] = type_name(r.dtype);
-      v["KV"] = std::string(stored_keys(r));
-      v["CAP"] = std::int64_t{options.soft_cap != 0};
-      v["LENGTHS"] = std::int64_t{lengths};
-      v["RAGGED"] = std::int64_t{ragged};
-      v["PAGED"] = std::int64_t{paged};
-      v["AT_END"] = std::int64_t{options.at_end};
-    });
+          v["NX"] = std::int64_t{many_nx};
+          v["NY"] = std::int64_t{tile.ny};
+          v["TQ"] = std::int64_t{tile.tq};
+          v["TK"] = std::int64_t{many_tk};
+          v["STEP"] = std::int64_t{many_step};
+          v["KEYS"] = std::int64_t{tile.keys};
+          v["COLUMNS"] = std::int64_t{columns};
+          v["T"] = type_name(r.dtype);
+          v["KV"] = std::string(stored_keys(r));
+          v["CAP"] = std::int64_t{options.soft_cap != 0};
+          v["LENGTHS"] = std::int64_t{lengths};
+          v["RAGGED"] = std::int64_t{ragged};
+          v["PAGED"] = std::int64_t{paged};
+          v["AT_END"] = std::int64_t{options.at_end};
+        });
   }
   return true;
 }

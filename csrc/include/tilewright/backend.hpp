@@ -274,8 +274,8 @@ class TILEWRIGHT_API Backend {
   /// for; numbers outside [0, seq_kv] are the nearest inside. page_table, int32 [batch,
   /// seq_kv / page_size]: k and v are [pages, kv_heads, page_size, dim], and key j of sequence b
   /// is row j % page_size of page page_table[b, j / page_size]; page_size divides seq_kv. A page
-  /// outside [0, pages), of keys that are seen, makes NaN of what sees them. page_dtype is how k and
-  /// v are stored where they are pages: as dtype unless given, or as float16 or int8. Of int8,
+  /// outside [0, pages), of keys that are seen, makes NaN of what sees them. page_dtype is how k
+  /// and v are stored where they are pages: as dtype unless given, or as float16 or int8. Of int8,
   /// page_scales, float32 [pages, 2, kv_heads, page_size], are what each row of k, and behind them
   /// each row of v, is multiplied by.
   ///
@@ -353,10 +353,10 @@ class TILEWRIGHT_API Backend {
             bool inverse = false);
 
   /// Keys and values of tokens to the pages that attention() reads. x[tokens, heads + 2 * kv_heads,
-  /// head_dim] has the queries, keys and values of each token, cache[pages, page_size, 2 * kv_heads,
-  /// head_dim] the keys and values of each place. Token t goes to place slots[t] % page_size of page
-  /// slots[t] / page_size, int32 [tokens]; one whose slot is in no page is not written, and of
-  /// several for one slot any may be. What else is in the cache stays.
+  /// head_dim] has the queries, keys and values of each token, cache[pages, page_size, 2 *
+  /// kv_heads, head_dim] the keys and values of each place. Token t goes to place slots[t] %
+  /// page_size of page slots[t] / page_size, int32 [tokens]; one whose slot is in no page is not
+  /// written, and of several for one slot any may be. What else is in the cache stays.
   ///
   /// With cos and sin, keys are rotated on their way, and queries where they lie, as rope() does:
   /// token t by row positions[t], int32 [tokens], of the tables [table_rows, rotary_dim/2].
