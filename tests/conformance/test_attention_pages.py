@@ -75,6 +75,30 @@ def whole_rows(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return rng.integers(-127, 128, shape).astype(np.int8)
 
 
+@pytest.mark.parametrize("stored", ["", "int8"])
+@pytest.mark.parametrize("order", ["up", "down", "to and fro"])
+def test_scores_far_apart(
+    ws: Workspace, rng: np.random.Generator, stored: str, order: str, dtype: str
+) -> None:
+    """By some hundred from the first key to the last, so that rows take other maxima on their way."""
+    case = Options((1, 2, 1), (700, 333, 5), layout="paged packed", heads=4, dim=32, page_size=16,
+                   causal=True, at_end=True, stored=stored)  # fmt: skip
+    given = draw(rng, case, dtype)
+    given.q = [abs(one) for one in given.q]
+    for i, rows in enumerate(given.k):
+        given.k[i] = abs(rows)
+        ramp = np.linspace(0, 60, rows.shape[1])
+        if order != "up":
+            ramp = ramp[::-1] if order == "down" else abs(30 - ramp)
+        if given.scales is not None:
+            given.scales[0][i] = (given.scales[0][i] * ramp).astype(np.float32)
+        else:
+            given.k[i] = (given.k[i] * ramp[:, None]).astype(dtype)
+    got = run(ws, rng, case, given, dtype)
+    for own, (exact, tolerance) in zip(got, expected(case, given), strict=True):
+        bounds.assert_within(own, exact, tolerance)
+
+
 @pytest.mark.parametrize("queries", [1, 80])
 def test_what_is_wrong_in_arrays_is_named(be: Backend, queries: int) -> None:
     q, k = (

@@ -49,8 +49,11 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
   const bool vector = r.head_dim % 4 == 0 && r.value_dim % 4 == 0 && all_in_fours(r);
   // What is compiled for Intel's GPUs has not the registers for many rows by their elements.
   const bool small = few || (!vector && !limits.compiles_templates);
-  const GeneralTile tile = r.value_dim <= narrow_few.columns() ? (small ? narrow_few : narrow_many)
-                                                               : (few ? wide_few : wide_many);
+  // Nor for few rows of int8 in wide tiles.
+  const bool narrow = r.value_dim <= narrow_few.columns() ||
+                      (few && options.page_scales && !limits.compiles_templates);
+  const GeneralTile tile =
+      narrow ? (small ? narrow_few : narrow_many) : (few ? wide_few : wide_many);
   const Size slices = count(r.value_dim, tile.columns());
   const Size tiles = ragged ? most_rows / tile.rows() + r.batch : count(most_rows, tile.rows());
   const Size matrices = ragged ? r.kv_heads : r.batch * r.kv_heads;

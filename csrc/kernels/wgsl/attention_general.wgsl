@@ -28,6 +28,7 @@
 //! only: PIECES == 0 or NY in (2, 4)
 //! only: VECTOR == 1 or NY != 16
 //! only: T == "f32" or KV != "f32"
+//! only: KV != "i8" or NY != 2
 #if T == "f16"
 enable f16;
 #end
@@ -301,18 +302,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var key0 = first; key0 < end; key0 += ${BK}) {
 #for i in 0..K_LOADS
     var k_at${i} = 0u;
-    var k_page${i} = 0u;
 #if KV == "i8"
     var k_scale${i} = 0.0;
+#else
+    var k_page${i} = 0u;
 #end
     {
       let key = key0 + i32((t + ${i * THREADS}u) / ${ROW}u);
       if (key < end) {
         let place = place_of(sequence, first_key, u32(key));
+#if KV == "i8"
+        // Of a page that is none another row is read, times NaN.
+        let is_none = place.x == 0xffffffffu;
+        let near = select(place, vec2<u32>(), is_none);
+        k_at${i} = base_k + near.x * params.k_batch + near.y * params.k_seq;
+        k_scale${i} = select(scale_at(near, kv_head), not_a_number().x, is_none);
+#else
         k_page${i} = place.x;
         k_at${i} = base_k + place.x * params.k_batch + place.y * params.k_seq;
-#if KV == "i8"
-        if (place.x != 0xffffffffu) { k_scale${i} = scale_at(place, kv_head); }
 #end
       }
     }
@@ -342,14 +349,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         {
           let d = step * ${STEP}u + at % ${ROW}u * 4u;
           var x = vec4<f32>();
+#if KV == "i8"
+          if (key0 + i32(at / ${ROW}u) < end) { x = read_k(k_at${i}, d) * k_scale${i}; }
+#else
           if (k_page${i} == 0xffffffffu) {
             x = not_a_number();
           } else if (key0 + i32(at / ${ROW}u) < end) {
             x = read_k(k_at${i}, d);
-#if KV == "i8"
-            x *= k_scale${i};
-#end
           }
+#end
           tile[${BQ * PITCH}u + at / ${ROW}u * ${PITCH}u + at % ${ROW}u] = x;
         }
       }
