@@ -80,7 +80,7 @@ def whole_rows(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 def test_scores_far_apart(
     ws: Workspace, rng: np.random.Generator, stored: str, order: str, dtype: str
 ) -> None:
-    """By some hundred from the first key to the last, so that rows take other maxima on their way."""
+    """By some hundred, so that rows take other maxima on their way."""
     case = Options((1, 2, 1), (700, 333, 5), layout="paged packed", heads=4, dim=32, page_size=16,
                    causal=True, at_end=True, stored=stored)  # fmt: skip
     given = draw(rng, case, dtype)
