@@ -124,3 +124,21 @@ def test_plans_follow_the_compute_units(gpu: Backend) -> None:
     for few, many in ((1, 8), (8, 132), (132, 1024)):
         assert all(x <= y for x, y in zip(groups[few], groups[many], strict=True)), groups
     assert all(x < y for x, y in zip(groups[1], groups[132], strict=True)), groups
+
+
+def test_rows_that_are_left_of_products_of_few_compute_units(gpu: Backend) -> None:
+    """Where the first rows fill a GPU, the others are a product of their own, of which columns that
+    are packed end where they please."""
+    rng = np.random.default_rng(6)
+    kernels = []
+    with configured(gpu, compute_units=4) as other:
+        choices = tilewright._core._choices_of(other)
+        choices.force("gemm_rows", "packed")
+        for m, n in ((155, 388), (187, 380), (315, 380), (286, 516)):
+            a, b = (rng.integers(-3, 4, (1028, size)).astype(np.float32) for size in (m, n))
+            with other.profile() as profile:
+                result = tilewright.matmul(other.array(a).mT, other.array(b))
+            np.testing.assert_array_equal(result.numpy(), a.T @ b)
+            kernels += [one.kernel for one in profile.records if one.kernel == "gemm"]
+    if gpu.name == "webgpu":
+        assert len(kernels) > 4

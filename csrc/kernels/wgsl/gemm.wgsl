@@ -189,7 +189,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #let DEEP = NUMBER / W
 #end
 #if SMALL
-  let place_${X}${i} = min(${ORIGIN} + along_${X} + ${ALONG}u, ${EXTENT} - ${WIDTH - DEEP_FIRST * (WIDTH - 1)}u);
+  let asked_${X}${i} = ${ORIGIN} + along_${X} + ${ALONG}u;
+  let place_${X}${i} = select(min(asked_${X}${i}, ${EXTENT} - ${WIDTH - DEEP_FIRST * (WIDTH - 1)}u),
+                              asked_${X}${i}, (params.whole_tiles & ${1 + side}u) != 0u);
 #else
   let place_${X}${i} = ${ALONG}u;
 #end
