@@ -41,6 +41,7 @@ struct MapPlaces;
 struct GroupLaunch;
 struct FoldRegion;
 struct FoldStep;
+struct PiecePlan;
 struct RowPlan;
 struct SortRows;
 
@@ -375,6 +376,8 @@ class GpuBackend final : public Backend {
   /// False where the product is small or there is no room to lay it out.
   bool conv_columns(std::string_view op, const Conv2dRequest& request);
   bool conv_taps(std::string_view op, const Conv2dRequest& request, bool backward);
+  /// False where the table would be long, or the device compiles no templates.
+  bool conv_spots(std::string_view op, const Conv2dRequest& request, bool backward);
   /// Whether a forward pass is Winograd's, by the choice of conv2d_forward.
   bool takes_winograd(const Conv2dRequest& request) const;
   /// Tiles of 2x2 outputs that are worked on at once; 0 where there is no room.
@@ -391,6 +394,10 @@ class GpuBackend final : public Backend {
               const BufferRange& output, DType output_dtype, const Extents& extents);
   void softmax_rows(const SoftmaxRequest& request, const RowPlan& plan);
   void norm(std::string_view op, const NormRequest& request, bool centred);
+  /// Rows whose pieces are workgroups of their own; false where their scratch finds no room.
+  bool softmax_pieces(const SoftmaxRequest& request, const PiecePlan& plan);
+  bool norm_pieces(std::string_view op, const NormRequest& request, bool centred,
+                   const PiecePlan& plan);
 
   /// What the device lacks to compute in a dtype; empty where it lacks nothing.
   std::string_view lacking_feature(DType dtype) const;

@@ -55,16 +55,35 @@ struct RowPlan {
   bool fits() const { return vectors <= 16; }
 };
 
-/// Of few rows each is walked by more work-items, so that each has less to wait for.
-inline RowPlan plan_rows(Size length, bool are_few = false) {
-  const std::size_t comfortable_vectors = are_few ? 2 : 8;
-  constexpr std::size_t least_group = 128;
+/// Of few rows each is walked by more work-items, so that each has less to wait for. `spread` has
+/// as many as read memory side by side, also where one could hold a row.
+inline RowPlan plan_rows(Size length, bool are_few = false, bool spread = false) {
+  constexpr std::size_t least_group = 128, side_by_side = 8, short_row = 256;
   const std::size_t vectors = (static_cast<std::size_t>(length) + 3) / 4;
+  std::size_t comfortable_vectors = are_few ? 2 : 8, least = 1;
+  if (spread) {
+    least = std::min(std::bit_ceil(vectors), side_by_side);
+    if (!are_few && vectors <= short_row) comfortable_vectors = length % 4 == 0 ? 4 : 2;
+  }
   const std::size_t walkers = std::min<std::size_t>(
-      std::bit_ceil((vectors + comfortable_vectors - 1) / comfortable_vectors), group_size);
+      std::max(std::bit_ceil((vectors + comfortable_vectors - 1) / comfortable_vectors), least),
+      group_size);
   return {static_cast<std::uint32_t>(std::max(walkers, least_group)),
           static_cast<std::uint32_t>(walkers),
           static_cast<std::uint32_t>((vectors + walkers - 1) / walkers)};
+}
+
+/// How few long rows are cut into pieces, a workgroup each; one where they are not.
+struct PiecePlan {
+  Size pieces = 1, piece = 0;
+};
+inline PiecePlan plan_pieces(Size rows, Size length, Size units) {
+  constexpr Size groups_of_unit = 4, one_read = 16 * group_size;
+  if (rows <= 0 || rows > units) return {};
+  const Size wanted =
+      std::clamp<Size>((length + one_read - 1) / one_read, 1, groups_of_unit * units / rows);
+  const Size piece = ((length + wanted - 1) / wanted + 3) / 4 * 4;
+  return {(length + piece - 1) / piece, piece};
 }
 
 /// What kernels call a storage type.

@@ -78,6 +78,13 @@ CONVS = [
     # Gradients of filters as products of what is laid out: odd sizes, strides, and many positions.
     Conv((3, 17, 39, 37), (33, 17, 3, 2), stride=(2, 1), pad=(1, 2), dilation=(1, 2)),
     Conv((2, 3, 67, 65), (40, 3, 7, 7), stride=(2, 2), pad=(3, 3)),
+    # Strides in which some positions are seen through few taps or none, or lie beyond all windows.
+    Conv((2, 3, 37, 41), (33, 3, 7, 7), stride=(4, 3), pad=(3, 2)),
+    Conv((2, 20, 23, 18), (21, 20, 1, 1), stride=(2, 3)),
+    Conv((1, 18, 2, 9), (70, 18, 2, 2), stride=(3, 4), pad=(1, 1)),
+    Conv((2, 9, 19, 17), (9, 1, 3, 3), stride=(2, 3), pad=(1, 0), dilation=(2, 3), groups=9),
+    Conv((3, 12, 21, 15), (15, 4, 3, 3), stride=(2, 2), pad=(1, 1), groups=3),
+    Conv((1, 7, 130, 131), (5, 7, 3, 3), pad=(1, 1)),
 ]
 
 convs = pytest.mark.parametrize("conv", CONVS, ids=str)

@@ -40,6 +40,16 @@ def test_against_float64(
     check(ws, x, weight, bias, 1e-5, in_place)
 
 
+@pytest.mark.parametrize("shape", [(3, 65540), (40, 20481), (200, 16388)])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_long_rows(
+    ws: Workspace, rng: np.random.Generator, shape: tuple[int, int], in_place: bool, dtype: str
+) -> None:
+    x, weight, bias = (normal(rng, size, dtype) for size in (shape, shape[1], shape[1]))
+    x += (3 * np.arange(shape[0]) % 50).astype(dtype)[:, None]
+    check(ws, x, weight, bias, 1e-5, in_place)
+
+
 @pytest.mark.essential
 @pytest.mark.parametrize("shape", [(5, 33), (3, 1025), (1, 65537)])
 def test_a_mean_far_from_zero(
@@ -69,6 +79,16 @@ def test_special_values_stay_in_their_row(
     bad = np.isnan(run(ws, x, np.ones(33, dtype), np.zeros(33, dtype), 1e-5))
     assert bad[[1, 3]].all()
     assert not bad[[0, 2, 4]].any()
+
+
+def test_special_values_stay_in_their_long_row(
+    ws: Workspace, rng: np.random.Generator, dtype: str
+) -> None:
+    x = normal(rng, (5, 20001), dtype)
+    x[1, 4], x[3, 20000] = np.nan, np.inf
+    bad = np.isnan(run(ws, x, np.ones(20001, dtype), np.zeros(20001, dtype), 1e-5))
+    assert bad.any(axis=1).tolist() == [False, True, False, True, False]
+    assert bad[1].all()
 
 
 def test_a_constant_row_becomes_the_bias(ws: Workspace, dtype: str) -> None:

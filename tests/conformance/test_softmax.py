@@ -25,7 +25,10 @@ SHAPES = [
     (2, 3, 1, 5, 7),
 ]
 
-LONG = [((65537, 3), 1), ((65537, 3), 0), ((3, 65537), 0), ((2, 65537, 5), 1), ((1, 1000003), 1)]
+LONG = [
+    ((65537, 3), 1), ((65537, 3), 0), ((3, 65537), 0), ((2, 65537, 5), 1), ((1, 1000003), 1),
+    ((3, 65540), 1), ((40, 20481), 1), ((200, 16388), 1),
+]  # fmt: skip
 
 
 def run(ws: Workspace, x: Array, axis: int, in_place: bool = False) -> Array:
@@ -85,6 +88,18 @@ def test_special_values(ws: Workspace, dtype: str) -> None:
     x = np.array(rows, dtype)
     check(ws, x, 1)
     check(ws, x.T.copy(), 0)
+
+
+@pytest.mark.parametrize("length", [20001, 32768])
+def test_special_values_in_long_rows(
+    ws: Workspace, rng: np.random.Generator, length: int, dtype: str
+) -> None:
+    """In one part of a row, which others are to know of, and in none."""
+    x = normal(rng, (7, length), dtype)
+    x[0, 17], x[1, 5000], x[2, length - 1] = -np.inf, np.nan, np.inf
+    x[3, :9000], x[4, 9000:], x[5] = -np.inf, -np.inf, -np.inf
+    check(ws, x, 1)
+    check(ws, x, 1, in_place=True)
 
 
 def test_same_request_same_bits(ws: Workspace, rng: np.random.Generator, dtype: str) -> None:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <string>
 
 #include "gpu/backend.hpp"
@@ -11,27 +12,12 @@ namespace tilewright::gpu {
 
 namespace {
 
-struct Tile {
-  Size bm, bn, tm, tn;
-};
-
-constexpr Tile tiles[] = {{32, 64, 4, 4}, {64, 64, 4, 4}, {64, 128, 8, 4}, {128, 128, 8, 8}};
-/// So many fill the measured GPU.
+/// From small to large; a large one needs enough tiles to fill the GPU, as so many do the measured
+/// one.
+constexpr ConvTile tiles[] = {{32, 64, 4, 4}, {64, 64, 4, 4}, {64, 128, 8, 4}, {128, 128, 8, 8}};
 constexpr Size enough_tiles = 120;
 
 Size count(Size size, Size tile) { return (size + tile - 1) / tile; }
-
-std::size_t choose_tile(const ConvProduct& p, Size copies, Size units) {
-  std::size_t chosen = 0;
-  for (std::size_t i = 1; i < std::size(tiles); ++i) {
-    const bool fits = p.rows * 4 >= tiles[i].bm * 3;
-    if (fits && count(p.rows, tiles[i].bm) * count(p.columns, tiles[i].bn) * copies >=
-                    filling(enough_tiles, units)) {
-      chosen = i;
-    }
-  }
-  return chosen;
-}
 
 /// Enough outputs to fill the measured GPU with a work-item each.
 constexpr Size enough_outputs = 1 << 16;
@@ -47,17 +33,37 @@ Size lanes_for(const ConvProduct& p, Size copies, Size units) {
 
 }  // namespace
 
+const ConvTile& conv_tile(Size rows, Size columns, Size copies, Size units) {
+  const ConvTile* chosen = tiles;
+  for (const ConvTile& tile : std::span(tiles).subspan(1)) {
+    const bool fits = rows * 4 >= tile.bm * 3;
+    if (fits &&
+        count(rows, tile.bm) * count(columns, tile.bn) * copies >= filling(enough_tiles, units)) {
+      chosen = &tile;
+    }
+  }
+  return *chosen;
+}
+
+bool takes_spots(const Conv2dRequest& r, bool backward, Size units) {
+  const Size rows = (backward ? r.channels : r.filters) / r.groups;
+  const Size deep = (backward ? r.filters : r.channels) / r.groups;
+  const Size plane = backward ? r.height * r.width : r.out_height * r.out_width;
+  const Size depth = deep * r.filter_height * r.filter_width;
+  return rows >= least_tile_rows || depth < 2 * least_depth_of_lane ||
+         r.groups * r.batch * plane >= filling(enough_outputs, units);
+}
+
 void GpuBackend::conv_product(const Conv2dRequest& r, const ConvProduct& p) {
   const bool direct = p.rows < least_tile_rows;
   const Size copies = r.groups * p.pieces;
   const Size units = device_->limits().planned_units;
-  const std::size_t tile_index = direct ? 0 : choose_tile(p, copies, units);
-  const Tile& tile = tiles[tile_index];
+  const ConvTile& tile = direct ? tiles[0] : conv_tile(p.rows, p.columns, copies, units);
   const Size lanes = direct ? lanes_for(p, copies, units) : 1;
   const bool bias = r.bias != nullptr;
   const std::uint32_t variant =
-      (((direct ? 4 + static_cast<std::uint32_t>(std::bit_width(static_cast<std::size_t>(lanes)))
-                : static_cast<std::uint32_t>(tile_index)) *
+      (((direct ? 16 + static_cast<std::uint32_t>(std::bit_width(static_cast<std::size_t>(lanes)))
+                : place_of(tile)) *
             2 +
         (bias ? 1 : 0)) *
            2 +

@@ -33,7 +33,19 @@ inline double walked_pairs(const Conv2dRequest& request, Size places) {
 inline constexpr Size least_tile_rows = 8;
 inline constexpr Size depth_step = 16;
 
+/// BM x BN outputs of a workgroup, TM x TN of a work-item.
+struct ConvTile {
+  Size bm, bn, tm, tn;
+};
+/// For so many rows and columns, that many times.
+const ConvTile& conv_tile(Size rows, Size columns, Size copies, Size units);
+inline std::uint32_t place_of(const ConvTile& tile) {
+  return static_cast<std::uint32_t>(tile.bm + tile.bn) / 32;
+}
+
 /// Whether conv2d_taps.wgsl takes a product of so many rows and channels that are read.
 bool takes_taps(Size rows, Size deep);
+/// Whether conv2d_spots.cpp does so better than sums of one output by several work-items.
+bool takes_spots(const Conv2dRequest& request, bool backward, Size units);
 
 }  // namespace tilewright::gpu

@@ -11,6 +11,12 @@ void GpuBackend::launch_conv2d_backward_data(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r, r.height * r.width))) {
     return conv_meetings(op, sums_of(r));
   }
+  const bool one_phase = r.stride == Pair{1, 1};
+  if (one_phase && takes_taps(r.channels / r.groups, r.filters / r.groups) &&
+      conv_taps(op, r, true)) {
+    return;
+  }
+  if (takes_spots(r, true, device_->limits().planned_units) && conv_spots(op, r, true)) return;
   if (takes_taps(r.channels / r.groups, r.filters / r.groups) && conv_taps(op, r, true)) return;
   const Size window = r.filter_height * r.filter_width;
   const Size pixels = r.batch * r.height * r.width;

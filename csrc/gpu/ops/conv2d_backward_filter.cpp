@@ -9,9 +9,12 @@ namespace tilewright::gpu {
 
 namespace {
 
-/// So many outputs fill the measured GPU; fewer share the depth out, in pieces of at least so much.
-constexpr Size enough_outputs = 1 << 20;
+/// So many outputs of work-items, or tiles, fill the measured GPU; fewer share the depth out, in
+/// pieces of at least so much.
+constexpr Size enough_outputs = 1 << 20, enough_tiles = 264;
 constexpr Size least_piece = 32 * depth_step;
+
+Size count(Size size, Size of) { return (size + of - 1) / of; }
 
 }  // namespace
 
@@ -25,9 +28,15 @@ void GpuBackend::launch_conv2d_backward_filter(const Conv2dRequest& r) {
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
   const Size positions = r.batch * r.out_height * r.out_width;
   const Size elements = r.filters * taps;
-  const Size enough = filling(enough_outputs, device_->limits().planned_units);
+  const Size units = device_->limits().planned_units, rows = r.filters / r.groups;
+  Size enough = filling(enough_outputs, units) / elements;
+  if (rows >= least_tile_rows) {
+    const ConvTile& tile = conv_tile(rows, taps, positions, units);
+    const Size tiles = count(rows, tile.bm) * count(taps, tile.bn) * r.groups;
+    enough = count(filling(enough_tiles, units), tiles);
+  }
   const Size wanted =
-      affordable(std::clamp<Size>(enough / elements, 1, std::max<Size>(positions / least_piece, 1)),
+      affordable(std::clamp<Size>(enough, 1, std::max<Size>(positions / least_piece, 1)),
                  bytes_of(elements, DType::float32));
   const auto piece_of = [&](Size parts) {
     const Size steps = (positions + parts * depth_step - 1) / (parts * depth_step);

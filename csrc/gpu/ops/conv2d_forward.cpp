@@ -13,6 +13,7 @@ void GpuBackend::launch_conv2d_forward(const Conv2dRequest& r) {
   }
   if (takes_winograd(r) && conv_winograd(op, r)) return;
   if (takes_taps(r.filters / r.groups, r.channels / r.groups) && conv_taps(op, r, false)) return;
+  if (takes_spots(r, false, device_->limits().planned_units) && conv_spots(op, r, false)) return;
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;
   const Size positions = r.batch * r.out_height * r.out_width;
   ConvProduct p{op,

@@ -11,29 +11,7 @@ namespace tilewright::gpu {
 
 namespace {
 
-struct Tile {
-  Size bm, bn, bk, tm, tn;
-};
-
-/// From small to large; a large one needs enough tiles to fill the GPU, as so many do the measured
-/// one.
-constexpr Tile tiles[] = {
-    {32, 64, 16, 4, 4}, {64, 64, 16, 4, 4}, {64, 128, 16, 8, 4}, {128, 128, 16, 8, 8}};
-constexpr Size enough_tiles = 120;
-
 Size count(Size size, Size tile) { return (size + tile - 1) / tile; }
-
-std::size_t choose_tile(Size rows, Size columns, Size groups, Size units) {
-  std::size_t chosen = 0;
-  for (std::size_t i = 1; i < std::size(tiles); ++i) {
-    const bool fits = rows * 4 >= tiles[i].bm * 3;
-    if (fits && count(rows, tiles[i].bm) * count(columns, tiles[i].bn) * groups >=
-                    filling(enough_tiles, units)) {
-      chosen = i;
-    }
-  }
-  return chosen;
-}
 
 }  // namespace
 
@@ -51,9 +29,7 @@ bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
   const Size output_plane = r.out_height * r.out_width;
   const Size result_plane = backward ? input_plane : output_plane;
   const Size columns = r.batch * result_plane;
-  const std::size_t tile_index =
-      choose_tile(rows, columns, r.groups, device_->limits().planned_units);
-  const Tile& tile = tiles[tile_index];
+  const ConvTile& tile = conv_tile(rows, columns, r.groups, device_->limits().planned_units);
 
   const Size padded_rows = count(rows, tile.bm) * tile.bm;
   const Size lines = r.groups * taps * deep;
@@ -83,9 +59,9 @@ bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
   const bool bias = !backward && r.bias != nullptr;
   if (bias) bindings.push_back(bind(op, r.bias, bytes_of(r.filters, r.dtype)));
   const bool vector = result_plane % 4 == 0;
-  const Size step_bytes = (tile.bm + tile.bn) * tile.bk * static_cast<Size>(sizeof(float));
+  const Size step_bytes = (tile.bm + tile.bn) * depth_step * static_cast<Size>(sizeof(float));
   const Size buffers = 2 * step_bytes <= device_->limits().local_memory_bytes ? 2 : 1;
-  std::uint32_t variant = static_cast<std::uint32_t>(tile_index);
+  std::uint32_t variant = place_of(tile);
   for (bool bit : {backward, bias, vector, r.dtype == DType::float16}) {
     variant = variant * 2 + (bit ? 1 : 0);
   }
@@ -93,7 +69,7 @@ bool GpuBackend::conv_taps(std::string_view op, const Conv2dRequest& r, bool bac
   const auto fill = [&](TemplateVariables& v) {
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
-         {"BK", tile.bk},
+         {"BK", depth_step},
          {"TM", tile.tm},
          {"TN", tile.tn},
          {"BUFFERS", buffers},

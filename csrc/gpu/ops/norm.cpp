@@ -1,3 +1,4 @@
+#include <array>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -6,8 +7,52 @@
 // What rmsnorm and layer_norm share.
 namespace tilewright::gpu {
 
+bool GpuBackend::norm_pieces(std::string_view op, const NormRequest& r, bool centred,
+                             const PiecePlan& plan) {
+  const std::uint64_t pieces_bytes =
+      static_cast<std::uint64_t>(r.rows * plan.pieces) * 2 * sizeof(float);
+  const AllocationRef scratch = memory_->try_scratch(op, pieces_bytes);
+  if (!scratch) return false;
+  const bool in_place = r.x == r.out, weight{r.weight}, bias = centred && r.bias;
+  const bool vector = r.cols % 4 == 0;
+  const struct {
+    std::uint32_t rows, length, pieces, piece;
+    float eps;
+  } params{u32(r.rows), u32(r.cols), u32(plan.pieces), u32(plan.piece), r.eps};
+  const std::uint64_t bytes = bytes_of(r.rows * r.cols, r.dtype), line = bytes_of(r.cols, r.dtype);
+  const Binding pieces = bind(op, scratch, pieces_bytes);
+  const Binding x = bind(op, r.x, bytes);
+  std::vector<Binding> bindings{pieces};
+  if (!in_place) bindings.push_back(x);
+  if (weight) bindings.push_back(bind(op, r.weight, line));
+  if (bias) bindings.push_back(bind(op, r.bias, line));
+  bindings.push_back(bind(op, r.out, bytes));
+  const auto grid = cover(static_cast<std::uint64_t>(r.rows * plan.pieces), 1);
+  std::uint32_t variant = 0;
+  for (const bool bit : {vector, r.dtype == DType::float16, centred}) {
+    variant = variant * 2 + (bit ? 1 : 0);
+  }
+  const auto fill = [&](TemplateVariables& v) {
+    set_common(v, r.dtype);
+    v["VECTOR"] = std::int64_t{vector};
+    v["CENTRED"] = std::int64_t{centred};
+    v["IN_PLACE"] = std::int64_t{in_place};
+    v["WEIGHT"] = std::int64_t{weight};
+    v["BIAS"] = std::int64_t{bias};
+  };
+  run(KernelId::norm_pieces, variant, params, std::array{x, pieces}, grid, fill);
+  for (const bool bit : {in_place, weight, bias}) variant = variant * 2 + (bit ? 1 : 0);
+  run(KernelId::norm_scaled, variant, params, bindings, grid, fill);
+  return true;
+}
+
 void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   require(op, r.dtype);
+  const DeviceLimits& limits = device_->limits();
+  if (limits.compiles_templates && !r.residual && !plan_rows(r.cols).fits()) {
+    const PiecePlan pieces = plan_pieces(r.rows, r.cols, limits.planned_units);
+    if (pieces.pieces > 1 && norm_pieces(op, r, centred, pieces)) return;
+  }
   // Elsewhere a buffer may be bound twice.
   const bool in_place = r.x == r.out && (!r.residual || device_->limits().one_use_of_buffer);
   const bool weight{r.weight}, bias{r.bias}, sum{r.sum};
@@ -33,10 +78,10 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   if (residual == 1) bindings.push_back(bind(op, r.residual, bytes));
   if (residual != 0) bindings.push_back(bound(r.sum, bytes));
   bindings.push_back(bind(op, r.out, bytes));
-  const DeviceLimits& limits = device_->limits();
   // Those that are compiled ahead have workgroups of one size for subgroups.
   const RowPlan plan =
-      plan_rows(r.cols, limits.compiles_templates && r.rows <= limits.planned_units);
+      plan_rows(r.cols, limits.compiles_templates && r.rows <= limits.planned_units,
+                limits.compiles_templates);
   const bool vector = r.cols % 4 == 0 && plan.fits();
   std::uint32_t variant = plan.fits() ? plan.vectors * 2048 + plan.walkers : 0;
   for (const bool bit : {vector, r.dtype == DType::float16, centred, in_place, weight, bias, sum}) {

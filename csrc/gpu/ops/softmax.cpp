@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 
 #include "gpu/backend.hpp"
 #include "gpu/plan.hpp"
@@ -52,14 +53,48 @@ void GpuBackend::softmax_rows(const SoftmaxRequest& r, const RowPlan& plan) {
       });
 }
 
+bool GpuBackend::softmax_pieces(const SoftmaxRequest& r, const PiecePlan& plan) {
+  const std::uint64_t pieces_bytes =
+      static_cast<std::uint64_t>(r.outer * plan.pieces) * 2 * sizeof(float);
+  const AllocationRef scratch = memory_->try_scratch("softmax", pieces_bytes);
+  if (!scratch) return false;
+  const bool in_place = r.input == r.output;
+  const bool vector = r.length % 4 == 0;
+  const std::uint64_t bytes = bytes_of(r.outer * r.length, r.dtype);
+  const Binding pieces = bind("softmax", scratch, pieces_bytes);
+  const Binding input = bind("softmax", r.input, bytes), output = bind("softmax", r.output, bytes);
+  const struct {
+    std::uint32_t rows, length, pieces, piece, zero;
+  } params{u32(r.outer), u32(r.length), u32(plan.pieces), u32(plan.piece), 0};
+  const auto grid = cover(static_cast<std::uint64_t>(r.outer * plan.pieces), 1);
+  const std::uint32_t variant = half_bit(r.dtype) * 4 + (vector ? 2 : 0) + (in_place ? 1 : 0);
+  const auto fill = [&](TemplateVariables& v) {
+    set_common(v, r.dtype);
+    v["VECTOR"] = std::int64_t{vector};
+    v["IN_PLACE"] = std::int64_t{in_place};
+  };
+  run(KernelId::softmax_pieces, variant & ~1u, params, std::array{input, pieces}, grid, fill);
+  const std::array<Binding, 3> all{pieces, input, output};
+  const std::array<Binding, 2> one{pieces, output};
+  run(KernelId::softmax_scaled, variant, params,
+      in_place ? std::span<const Binding>(one) : std::span<const Binding>(all), grid, fill);
+  return true;
+}
+
 void GpuBackend::launch_softmax(const SoftmaxRequest& r) {
   require("softmax", r.dtype);
   const bool in_place = r.input == r.output;
   const bool rows = r.inner == 1;
-  if (const RowPlan plan = plan_rows(r.length); rows && plan.fits()) {
+  if (const RowPlan plan = plan_rows(r.length, false, device_->limits().compiles_templates);
+      rows && plan.fits()) {
     return softmax_rows(r, plan);
   }
-  const std::size_t group = group_of(r, device_->limits());
+  const DeviceLimits& limits = device_->limits();
+  if (rows && limits.compiles_templates) {
+    const PiecePlan pieces = plan_pieces(r.outer, r.length, limits.planned_units);
+    if (pieces.pieces > 1 && softmax_pieces(r, pieces)) return;
+  }
+  const std::size_t group = group_of(r, limits);
   const std::size_t columns = columns_of_group(r, group);
   const std::uint32_t variant = static_cast<std::uint32_t>(group * 2048 + columns) * 8 +
                                 (rows ? 4 : 0) + half_bit(r.dtype) * 2 + (in_place ? 1 : 0);

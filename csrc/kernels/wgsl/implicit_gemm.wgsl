@@ -72,6 +72,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #let THREADS = NX * NY
 #let LOADS_A = BM * BK / THREADS
 #let LOADS_B = BN * BK / THREADS
+// Neighbours write one below the other. So that they meet different banks of memory, the vectors of a
+// line change places with others of their eight, by the number of the line.
 var<workgroup> tile_a: array<vec4<f32>, ${BK * BM / 4}>;
 var<workgroup> tile_b: array<vec4<f32>, ${BK * BN / 4}>;
 
@@ -132,14 +134,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #for i in 0..LOADS_A
     {
       let row = (t + ${i * THREADS}u) / ${BK}u;
-      tile_a[t % ${BK}u * ${BM / 4}u + row / 4u][row % 4u] = a${i};
+      tile_a[t % ${BK}u * ${BM / 4}u + ((row / 4u) ^ (t % 8u))][row % 4u] = a${i};
     }
 #end
 #for i in 0..LOADS_B
 #if B_DEEP
     {
       let col = (t + ${i * THREADS}u) / ${BK}u;
-      tile_b[t % ${BK}u * ${BN / 4}u + col / 4u][col % 4u] = b${i};
+      tile_b[t % ${BK}u * ${BN / 4}u + ((col / 4u) ^ (t % 8u))][col % 4u] = b${i};
     }
 #else
     tile_b[(t + ${i * THREADS}u) / ${BN}u * ${BN / 4}u + t % ${BN}u / 4u][t % 4u] = b${i};
@@ -149,10 +151,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #for kk in 0..BK
     {
 #for i in 0..TM/4
-      let x${i} = tile_a[${kk * (BM / 4) + i * NY}u + ty];
+      let x${i} = tile_a[${kk * (BM / 4) + i * NY}u + (ty ^ ${kk % 8}u)];
 #end
 #for j in 0..TN/4
+#if B_DEEP
+      let y${j} = tile_b[${kk * (BN / 4) + j * NX}u + (tx ^ ${kk % 8}u)];
+#else
       let y${j} = tile_b[${kk * (BN / 4) + j * NX}u + tx];
+#end
 #end
       // There and back, as in gemm.wgsl.
 #for j in 0..TN
