@@ -88,6 +88,16 @@ def test_strides(be: Backend, dtype: str) -> None:
     check_copy(be, dtype, (), ((), 3), ((), 2))
 
 
+@pytest.mark.parametrize("dtype", ("int8", "float32", "int64"))
+def test_many_elements(be: Backend, dtype: str) -> None:
+    """Of which a work-item has several where each has a place of its own to find."""
+    if not has(be, dtype):
+        return
+    check_copy(be, dtype, (1027, 1025), ((1030, 1), 3), ((1025, 1), 0))
+    check_copy(be, dtype, (1051, 999), ((0, 1), 0), ((999, 1), 1))
+    check_copy(be, dtype, (131, 8, 1009), ((8072, -1009, 1), 7063), ((8072, 1009, 1), 0))
+
+
 @pytest.mark.parametrize("dtype", ("int8", "float16", "float32", "int64"))
 def test_tiles(be: Backend, dtype: str) -> None:
     """Whole blocks and what is left of them, along each dimension that is walked by lines."""

@@ -25,6 +25,8 @@ constexpr Size most_elements = Size{1} << 31;
 constexpr std::uint64_t most_quad_bytes = 32;
 /// What a work-item reads of one operand before it uses the first, as measured.
 constexpr std::uint32_t bytes_of_item = 32;
+/// From here on a work-item that finds the place of each element has several.
+constexpr Size least_shared = Size{1} << 20;
 /// Values that a kernel computes at most for the sake of several quads a work-item.
 constexpr std::size_t most_unrolled = 128;
 
@@ -173,6 +175,14 @@ std::uint8_t vectors_of(const MapRequest& r, const MapPiece& piece) {
   }
   const std::size_t vectors = bytes_of_item / (4 * largest);
   return vectors * r.program->nodes.size() > most_unrolled ? 1 : static_cast<std::uint8_t>(vectors);
+}
+
+/// Of other layouts, where a work-item would have single elements: so many of many.
+std::uint8_t items_of(const MapRequest& r, const MapPiece& piece, Layout layout) {
+  constexpr std::size_t wanted = 4;
+  const bool pays = layout == Layout::single && piece.n >= least_shared;
+  const bool is_small = wanted * r.program->nodes.size() <= most_unrolled;
+  return static_cast<std::uint8_t>(pays && is_small ? wanted : 1);
 }
 
 /// The numbers as parameters, and how many words they are.
@@ -364,7 +374,11 @@ void GpuBackend::launch_piece(const MapRequest& r, const MapPiece& piece, const 
   form.layout = walks.layout();
   form.group = elementwise_group_;
   form.rank = form.layout == Layout::flat ? 0 : static_cast<std::uint8_t>(r.rank);
-  if (form.layout == Layout::flat) form.vectors = vectors_of(r, piece);
+  if (form.layout == Layout::flat) {
+    form.vectors = vectors_of(r, piece);
+  } else if (form.layout != Layout::split && device_->language() == KernelLanguage::wgsl) {
+    form.vectors = items_of(r, piece, form.layout);
+  }
   const std::size_t inputs = r.same_as.size();
   std::vector<Binding> bindings;
   bindings.reserve(r.operands.size() + 1);

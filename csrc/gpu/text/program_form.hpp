@@ -18,13 +18,13 @@ enum class Layout : std::uint8_t {
   /// it uses the first: workgroup g has the quads from g * group * vectors on. What is behind the
   /// last element is not the launch's to write.
   flat,
-  /// A work-item makes one quad. The size of the innermost dimension is a multiple of 4, so a quad
-  /// lies in one row.
+  /// A work-item makes `vectors` quads, `group` quads apart. The size of the innermost dimension is
+  /// a multiple of 4, so a quad lies in one row.
   rows,
   /// A work-item makes the elements 4 * item - shift + (0, 1, 2, 3), those of them that are in
   /// [0, n), each with a place of its own.
   split,
-  /// A work-item makes one element.
+  /// A work-item makes `vectors` elements, `group` elements apart.
   single,
 };
 
@@ -59,8 +59,8 @@ struct OperandForm {
 /// The kernel has one binding for each number in `operands`, then, with params_in_buffer, one that
 /// is read: the parameters. Bindings hold less than 4 GiB, so places are counted in 32 bits, and
 /// negative strides are added as they are. The item of a work-item is
-/// (group.x + group.y * groups.x) * group + its place in the workgroup; those past the end do
-/// nothing.
+/// (group.x + group.y * groups.x) * group * vectors + its place in the workgroup; those past the
+/// end do nothing.
 ///
 /// Parameters are 32-bit words, in this order:
 ///   n             elements of the launch; without it where `counted`
@@ -77,7 +77,7 @@ struct OperandForm {
 struct ProgramForm {
   Layout layout = Layout::flat;
   std::uint8_t rank = 0;
-  std::uint8_t vectors = 1;       ///< of flat
+  std::uint8_t vectors = 1;       ///< of flat, and in WGSL of rows and single
   bool counted = false;           ///< flat: n is 4 * the quads in the binding of the first output,
                                   ///< and there are no parameters
   bool starts = false;            ///< flat: operands do not all start where their bindings do

@@ -181,7 +181,8 @@ class Printer {
     if (form_.layout == Layout::flat) {
       print_flat();
     } else {
-      body_ += text("  let item = (group.x + group.y * groups.x) * ", form_.group, "u + local;\n");
+      body_ += text("  let item = (group.x + group.y * groups.x) * ", form_.group * form_.vectors,
+                    "u + local;\n");
       if (form_.layout == Layout::rows) print_rows();
       if (form_.layout == Layout::split) print_split();
       if (form_.layout == Layout::single) print_single();
@@ -263,26 +264,44 @@ class Printer {
       body_ += text(indent, "}\n");
     }
   }
-  std::string steps(std::size_t o) const {
-    return text("(vec4<u32>(place", o, ") + vec4<u32>(0u, 1u, 2u, 3u) * ",
+  std::string steps(std::size_t o, const std::string& place) const {
+    return text("(vec4<u32>(", place, o, ") + vec4<u32>(0u, 1u, 2u, 3u) * ",
                 stride(o, form_.rank - 1u), ")");
   }
-  void print_rows() {
-    body_ += "  if (item * 4u >= n) { return; }\n";
-    print_places("item * 4u", "place", "  ");
-    body_ += text("  let results = ", computed([&](std::size_t o) {
-                    if (walk(o) == Walk::one) return text("one", o);
-                    if (walk(o) == Walk::quads) return text("read", o, "(place", o, " / 4u)");
-                    if (walk(o) == Walk::row) return text("read", o, "(vec4<u32>(place", o, "))");
-                    return text("read", o, steps(o));
-                  }),
-                  ";\n");
-    for_outputs([&](std::size_t o, const std::string& result) {
-      if (walk(o) == Walk::quads) {
-        body_ += text("  write", o, "(place", o, " / 4u, ", result, ");\n");
-      } else {
-        body_ += text("  write", o, "(", steps(o), ", ", result, ", vec4<bool>(true));\n");
+  /// Several items of a work-item, of `elements` each, that are all read before the first is used.
+  template <class At>
+  void print_items(std::uint32_t elements, const At& at) {
+    const std::string size = elements == 1 ? "" : text(" * ", elements, "u");
+    body_ += text("  if (item", size, " >= n) { return; }\n");
+    const auto prefix = [](std::uint32_t v) { return text("place", v, "_"); };
+    for (std::uint32_t v = 0; v < form_.vectors; ++v) {
+      const std::string index =
+          v == 0 ? text("item", size)
+                 : text("min((item + ", v * form_.group, "u)", size, ", n - ", elements, "u)");
+      print_places(index, prefix(v), "  ");
+      for (std::size_t o = 0; o < inputs(); ++o) {
+        if (walk(o) == Walk::none || walk(o) == Walk::one) continue;
+        body_ += text("  let x", o, "_", v, " = read", o, "(", at(o, prefix(v)), ");\n");
       }
+    }
+    for (std::uint32_t v = 0; v < form_.vectors; ++v) {
+      body_ += text("  if ((item + ", v * form_.group, "u)", size,
+                    " < n) {\n    let results = ", computed([&](std::size_t o) {
+                      return walk(o) == Walk::one ? text("one", o) : text("x", o, "_", v);
+                    }),
+                    ";\n");
+      for_outputs([&](std::size_t o, const std::string& result) {
+        body_ += text("    write", o, "(", at(o, prefix(v)), ", ", result,
+                      walk(o) == Walk::quads ? "" : ", vec4<bool>(true)", ");\n");
+      });
+      body_ += "  }\n";
+    }
+  }
+  void print_rows() {
+    print_items(4, [&](std::size_t o, const std::string& place) {
+      if (walk(o) == Walk::quads) return text(place, o, " / 4u");
+      if (walk(o) == Walk::row) return text("vec4<u32>(", place, o, ")");
+      return steps(o, place);
     });
   }
 
@@ -322,15 +341,8 @@ class Printer {
   }
 
   void print_single() {
-    body_ += "  if (item >= n) { return; }\n";
-    print_places("item", "place", "  ");
-    body_ += text("  let results = ", computed([&](std::size_t o) {
-                    if (walk(o) == Walk::one) return text("one", o);
-                    return text("read", o, "(vec4<u32>(place", o, "))");
-                  }),
-                  ";\n");
-    for_outputs([&](std::size_t o, const std::string& result) {
-      body_ += text("  write", o, "(vec4<u32>(place", o, "), ", result, ", vec4<bool>(true));\n");
+    print_items(1, [](std::size_t o, const std::string& place) {
+      return text("vec4<u32>(", place, o, ")");
     });
   }
 
