@@ -323,6 +323,10 @@ class GpuBackend final : public Backend {
   GemmForm gemm_form(const GemmRequest& request, bool vectors, Size lda, const GemmRequest& asked,
                      std::size_t rule) const;
   GemmPlan plan_gemm(const GemmRequest& request) const;
+  /// How matrix units make a product whose lines are whole vec4 of eight, where they pay: of the
+  /// request that was `asked`, whose cost without them is known.
+  std::optional<MatrixForm> matrix_form(const GemmRequest& request, const GemmRequest& asked,
+                                        double plain_cost) const;
   void multiply_planned(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c, const GemmEnd* end);
   void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,
@@ -331,13 +335,15 @@ class GpuBackend final : public Backend {
                       const Binding& c);
   void multiply_doubles(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c);
-  void multiply(const GemmRequest& request, std::optional<std::size_t> tile, Size pieces,
+  void multiply(const GemmRequest& request, const GemmForm& form, Size pieces,
                 const GemmOperand& a, const GemmOperand& b, const Binding& c, const GemmEnd* end);
   /// C of the products of pieces of k, tight matrices of float32 one behind the other.
   void join_products(const GemmRequest& request, Size pieces, const Binding& products,
                      const Binding& c, const GemmEnd* end);
   void multiply_tiles(const GemmRequest& request, std::size_t tile, const GemmOperand& a,
                       const GemmOperand& b, const GemmTarget& target);
+  void multiply_matrix(const GemmRequest& request, const MatrixForm& form, const GemmOperand& a,
+                       const GemmOperand& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,
                      const GemmTarget& target);
   /// Whether multiply_rows() takes a product: few rows by a matrix whose rows are whole 16 bytes.

@@ -21,7 +21,8 @@ struct Adapter {
   WGPULimits limits;
   std::uint32_t vendor, device;  ///< PCI numbers
   std::vector<gpu::MatrixShape> matrix_shapes;
-  std::uint32_t least_subgroup, most_subgroup;  ///< 0 where the library does not say
+  std::uint32_t matrix_lanes = 0;  ///< subgroups of that size hold them; 0 where sizes differ
+  std::uint32_t least_subgroup = 0, most_subgroup = 0;  ///< 0 where the library does not say
 };
 
 /// All adapters of Vulkan, Metal and DirectX 12, looked up once and kept; with `debug`, of an

@@ -25,21 +25,24 @@ constexpr std::string_view piece_names[] = {"planned", "1", "2", "4", "8", "16",
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
-bool whole_vectors(Size extent, Size ld, Size stride) {
-  return extent % 4 == 0 && ld % 4 == 0 && stride % 4 == 0;
+bool whole_vectors(Size extent, Size ld, Size stride, Size vector = 4) {
+  return extent % vector == 0 && ld % vector == 0 && stride % vector == 0;
 }
 
-bool vectors_of_a(const GemmRequest& r) {
-  return whole_vectors(r.trans_a ? r.m : r.k, r.lda, r.stride_a);
+bool vectors_of_a(const GemmRequest& r, Size vector = 4) {
+  return whole_vectors(r.trans_a ? r.m : r.k, r.lda, r.stride_a, vector);
 }
 
-bool vectors_of_b(const GemmRequest& r) {
-  return whole_vectors(r.trans_b ? r.k : r.n, r.ldb, r.stride_b);
+bool vectors_of_b(const GemmRequest& r, Size vector = 4) {
+  return whole_vectors(r.trans_b ? r.k : r.n, r.ldb, r.stride_b, vector);
 }
 
 GemmWork work_of(const GemmRequest& r, bool vectors, Size units) {
   return {r.m, r.n, r.k, r.batch_count, r.dtype == DType::float16, vectors, units};
 }
+
+/// Elements of float16 that matrix units' kernels read at once.
+constexpr Size matrix_vector = 8;
 
 /// What a piece of k is at least worth, and what its length is a multiple of.
 constexpr Size least_piece = 128;
@@ -59,10 +62,9 @@ double bandwidth(double on_measured, Size units) {
   return on_measured * static_cast<double>(units) / static_cast<double>(measured_units);
 }
 
-/// Microseconds, on a GPU whose processors are those of the measured one, for the first `rows` of
-/// C: whole waves of workgroups, and a last one that takes less where fewer of them share a
-/// processor.
-double cost(const GemmWork& w, const GemmTile& tile, Size rows, Size pieces) {
+}  // namespace
+
+double gemm_cost(const GemmWork& w, const GemmTile& tile, Size rows, Size pieces) {
   const double work = 2.0 * static_cast<double>(tile.bm * tile.bn) * static_cast<double>(w.k) /
                       static_cast<double>(pieces);
   const double speed = !w.vectors ? tile.loose_speed : w.half ? tile.half_speed : tile.speed;
@@ -81,13 +83,15 @@ double cost(const GemmWork& w, const GemmTile& tile, Size rows, Size pieces) {
   return time + join + joined / bytes_per_microsecond;
 }
 
-Size tile_pieces(const GemmWork& w, const GemmTile& tile, Size rows) {
+Size gemm_tile_pieces(const GemmWork& w, const GemmTile& tile, Size rows) {
   const Size pieces = pieces_to_fill(groups_of(w, tile, rows), tile.fill(w.units), w.k);
-  return pieces > 1 && cost(w, tile, rows, pieces) < cost(w, tile, rows, 1) ? pieces : 1;
+  return pieces > 1 && gemm_cost(w, tile, rows, pieces) < gemm_cost(w, tile, rows, 1) ? pieces : 1;
 }
 
+namespace {
+
 double least_cost(const GemmWork& w, const GemmTile& tile, Size rows) {
-  return cost(w, tile, rows, tile_pieces(w, tile, rows));
+  return gemm_cost(w, tile, rows, gemm_tile_pieces(w, tile, rows));
 }
 
 /// Rows of C that fill whole waves, where it pays to cut the products of the others along k.
@@ -115,24 +119,24 @@ TileChoice choose_tile(const GemmWork& w, const DeviceLimits& limits) {
     if (!can_run(i, limits)) continue;
     const GemmTile& tile = gemm_tiles[i];
     const Size ahead = rows_ahead(w, tile);
-    const double now = least_cost(w, tile, w.m - ahead) + (ahead > 0 ? cost(w, tile, ahead, 1) : 0);
+    const double now = least_cost(w, tile, w.m - ahead) + (ahead > 0 ? gemm_cost(w, tile, ahead, 1) : 0);
     if (now < chosen.cost) chosen = {i, now};
   }
   return chosen;
 }
 
-/// Along k both matrices end alike.
-GemmPackings packings_of(const GemmRequest& r) {
+/// Along k both matrices end alike. Rows that are no whole vectors of so many elements are packed.
+GemmPackings packings_of(const GemmRequest& r, Size vector = 4) {
   constexpr Size largest_tile = 128;
   const auto to_multiple = [](Size size, Size step) { return count(size, step) * step; };
   const bool deep_rows = !r.trans_a || r.trans_b;
-  const Size k = deep_rows ? to_multiple(r.k, 4) : r.k;
+  const Size k = deep_rows ? to_multiple(r.k, vector) : r.k;
   GemmPackings all{std::nullopt, std::nullopt, k};
-  if (!vectors_of_a(r) || k != r.k) {
+  if (!vectors_of_a(r, vector) || k != r.k) {
     all.a = r.trans_a ? GemmPacking{r.k, r.m, k, to_multiple(r.m, largest_tile), true}
                       : GemmPacking{r.m, r.k, r.m, k, false};
   }
-  if (!vectors_of_b(r) || k != r.k) {
+  if (!vectors_of_b(r, vector) || k != r.k) {
     all.b = r.trans_b ? GemmPacking{r.n, r.k, r.n, k, false}
                       : GemmPacking{r.k, r.n, k, to_multiple(r.n, largest_tile), true};
   }
@@ -147,13 +151,17 @@ bool can_pack(const GemmRequest& r, const GemmPackings& packings, const DeviceLi
 }
 
 /// The rule for a product of `loose_cost`.
+/// Microseconds.
+double packing_cost(const GemmRequest& r, const GemmPackings& packings, Size units) {
+  constexpr double launch = 2.5;
+  return launch + 2 * static_cast<double>(packings.bytes(r)) / bandwidth(2.5e6, units);
+}
+
+/// The rule for a product of `loose_cost`.
 bool pays_to_pack(const GemmRequest& r, const GemmPackings& packings, double loose_cost,
                   const DeviceLimits& limits) {
   if (!(r.dtype == DType::float16 ? limits.packs_float16 : limits.packs_float32)) return false;
-  constexpr double launch = 2.5;
-  const double bytes_per_microsecond = bandwidth(2.5e6, limits.planned_units);
-  const double packing =
-      launch + 2 * static_cast<double>(packings.bytes(r)) / bytes_per_microsecond;
+  const double packing = packing_cost(r, packings, limits.planned_units);
   GemmWork packed = work_of(r, true, limits.planned_units);
   packed.k = packings.k;
   return packing + choose_tile(packed, limits).cost < loose_cost;
@@ -222,8 +230,8 @@ GemmForm GpuBackend::gemm_form(const GemmRequest& r, bool vectors, Size lda,
   const std::uint64_t passed_a = bytes_of(r.trans_a ? form.ahead : form.ahead * lda, r.dtype);
   const std::uint64_t passed_c = bytes_of(form.ahead * r.ldc, r.output_dtype);
   if ((passed_a | passed_c) % device_->limits().binding_alignment != 0) form.ahead = 0;
-  if (form.ahead > 0) form.pieces_ahead = tile_pieces(work, tile, form.ahead);
-  form.pieces = tile_pieces(work, tile, r.m - form.ahead);
+  if (form.ahead > 0) form.pieces_ahead = gemm_tile_pieces(work, tile, form.ahead);
+  form.pieces = gemm_tile_pieces(work, tile, r.m - form.ahead);
   if (const std::optional<Size> pieces = picked_pieces(*choices_, asked)) {
     form.ahead = 0;
     form.pieces = *pieces;
@@ -242,6 +250,19 @@ GemmPlan GpuBackend::plan_gemm(const GemmRequest& r) const {
   const bool vectors = vectors_of_a(r) && vectors_of_b(r);
   const TileChoice rule = choose_tile(work_of(r, vectors, units), limits);
   plan.loose = gemm_form(r, vectors, r.lda, r, rule.tile);
+  if (vectors_of_a(r, matrix_vector) && vectors_of_b(r, matrix_vector)) {
+    plan.loose.matrix = matrix_form(r, r, rule.cost);
+    if (plan.loose.matrix) return plan;
+  } else if (const GemmPackings whole = packings_of(r, matrix_vector); can_pack(r, whole, limits)) {
+    GemmRequest packed = r;
+    packed.k = whole.k;
+    plan.packed.matrix = matrix_form(packed, r, rule.cost - packing_cost(r, whole, units));
+    if (plan.packed.matrix) {
+      plan.packings = whole;
+      plan.packed_bytes = whole.bytes(r);
+      return plan;
+    }
+  }
   const GemmPackings packings = packings_of(r);
   if (!can_pack(r, packings, limits)) return plan;
   const bool pays = pays_to_pack(r, packings, rule.cost, limits);
@@ -349,41 +370,46 @@ void GpuBackend::multiply_doubles(const GemmRequest& r, const Binding& a, const 
 
 void GpuBackend::multiply_form(const GemmRequest& r, const GemmForm& form, const GemmOperand& a,
                                const GemmOperand& b, const Binding& c, const GemmEnd* end) {
-  if (form.ahead == 0) return multiply(r, form.tile, form.pieces, a, b, c, end);
+  if (form.matrix) return multiply(r, form, form.matrix->pieces, a, b, c, end);
+  if (form.ahead == 0) return multiply(r, form, form.pieces, a, b, c, end);
   const auto after = [](const Binding& binding, std::uint64_t bytes) {
     return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
   };
   GemmRequest part = r;
   part.m = form.ahead;
-  multiply(part, form.tile, form.pieces_ahead, a, b, c, end);
+  multiply(part, form, form.pieces_ahead, a, b, c, end);
   part.m = r.m - form.ahead;
   GemmOperand rest = a;
   rest.binding = after(a.binding, bytes_of(r.trans_a ? form.ahead : form.ahead * a.ld, r.dtype));
-  multiply(part, form.tile, form.pieces, rest, b,
+  multiply(part, form, form.pieces, rest, b,
            after(c, bytes_of(form.ahead * r.ldc, r.output_dtype)), end);
 }
 
-void GpuBackend::multiply(const GemmRequest& r, std::optional<std::size_t> tile,
-                          Size pieces_to_fill_gpu, const GemmOperand& a, const GemmOperand& b,
-                          const Binding& c, const GemmEnd* end) {
+void GpuBackend::multiply(const GemmRequest& r, const GemmForm& form, Size pieces_to_fill_gpu,
+                          const GemmOperand& a, const GemmOperand& b, const Binding& c,
+                          const GemmEnd* end) {
   const Size k = r.alpha == 0 ? 0 : r.k;
   const std::uint64_t products_bytes = bytes_of(r.m * r.n * r.batch_count, DType::float32);
   const Size wanted = affordable(pieces_to_fill_gpu, products_bytes);
+  const Size step = form.matrix ? matrix_tiles[form.matrix->tile].bk : piece_step;
   const auto piece_of = [&](Size parts) {
-    return std::max<Size>(count(count(k, parts), piece_step) * piece_step, piece_step);
+    return std::max<Size>(count(count(k, parts), step) * step, step);
   };
   const Size piece = piece_of(wanted);
   const Size pieces = std::max<Size>(count(k, piece), 1);
   const auto multiply_into = [&](const GemmTarget& target) {
-    if (tile) {
-      multiply_tiles(r, *tile, a, b, target);
+    if (form.matrix) {
+      multiply_matrix(r, *form.matrix, a, b, target);
+    } else if (form.tile) {
+      multiply_tiles(r, *form.tile, a, b, target);
     } else {
       multiply_thin(r, a.binding, b.binding, target);
     }
   };
   const std::uint64_t scratch_bytes = products_bytes * static_cast<std::uint64_t>(pieces);
   const bool ends_apart =
-      end != nullptr && (!tile || end->gap != 0 || !device_->limits().compiles_templates);
+      end != nullptr && (!(form.tile || form.matrix) || end->gap != 0 ||
+                         !device_->limits().compiles_templates);
   AllocationRef scratch;
   if (ends_apart) {
     scratch = memory_->scratch(r.op, scratch_bytes);

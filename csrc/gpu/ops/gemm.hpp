@@ -48,6 +48,52 @@ struct GemmWork {
   Size units;          ///< processors of the GPU
 };
 
+/// Microseconds, on a GPU whose processors are those of the measured one, for the first `rows` of
+/// C: whole waves of workgroups, and a last one that takes less where fewer of them share a
+/// processor.
+double gemm_cost(const GemmWork& work, const GemmTile& tile, Size rows, Size pieces);
+/// Pieces of k that pay where the tiles of C do not fill the GPU.
+Size gemm_tile_pieces(const GemmWork& work, const GemmTile& tile, Size rows);
+
+/// The bm x bn tile of C that a workgroup computes on matrix units, wm x wn of it a subgroup, bk of
+/// k at a time.
+struct MatrixTile {
+  std::string_view name;
+  Size bm, bn, bk, wm, wn;
+  Size resident;
+  double speed;
+
+  /// What its costs follow from.
+  constexpr GemmTile costs() const {
+    return {name, bm, bn, bk, 0, 0, 1, resident, speed, speed, speed};
+  }
+  constexpr Size subgroups() const { return bm / wm * (bn / wn); }
+  /// Bytes of workgroup memory.
+  constexpr Size memory(bool trans_a, bool trans_b) const {
+    const Size of_a = trans_a ? bk * (bm + 8) : bm * (bk + 8);
+    const Size of_b = trans_b ? bn * (bk + 8) : bk * (bn + 8);
+    return (of_a + of_b) * 2;
+  }
+};
+
+// clang-format off
+inline constexpr MatrixTile matrix_tiles[] = {
+    {"32x32",    32,  32, 32, 16, 16, 6,  60},
+    {"32x128",   32, 128, 32, 32, 32, 4, 120},
+    {"64x64",    64,  64, 32, 32, 32, 4, 160},
+    {"128x64",  128,  64, 32, 64, 32, 3, 170},
+    {"64x128",   64, 128, 32, 32, 64, 3, 170},
+    {"128x128", 128, 128, 32, 64, 64, 2, 280}};
+// clang-format on
+
+/// How a product of float16 matrices goes over matrix units.
+struct MatrixForm {
+  std::size_t tile;
+  MatrixShape shape;
+  Size pieces;
+  double cost;
+};
+
 /// A or B as the kernels read it.
 struct GemmOperand {
   Binding binding;
@@ -82,6 +128,7 @@ struct GemmPackings {
 
 /// How a product is launched: by tiles, or without one where C has few rows or columns.
 struct GemmForm {
+  std::optional<MatrixForm> matrix;  ///< with it the rest does not count
   std::optional<std::size_t> tile;
   Size ahead = 0;  ///< rows of C that are worked on first, by launches of their own
   Size pieces_ahead = 1, pieces = 1;  ///< that k is cut into, for those and for the other rows

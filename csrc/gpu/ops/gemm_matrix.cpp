@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "gpu/backend.hpp"
+#include "gpu/choice_points.hpp"
+#include "gpu/ops/gemm.hpp"
+#include "gpu/plan.hpp"
+
+namespace tilewright::gpu {
+
+namespace {
+
+constexpr auto tile_names = [] {
+  std::array<std::string_view, std::size(matrix_tiles) + 1> names{"plain"};
+  for (std::size_t i = 0; i < std::size(matrix_tiles); ++i) names[i + 1] = matrix_tiles[i].name;
+  return names;
+}();
+
+Size count(Size size, Size part) { return (size + part - 1) / part; }
+
+/// The units of float16 that do the most at once, with float32 sums.
+const MatrixShape* shape_for(const DeviceLimits& limits, const MatrixTile& tile) {
+  const MatrixShape* found = nullptr;
+  for (const MatrixShape& shape : limits.matrix_shapes) {
+    if (shape.in != DType::float16 || shape.out != DType::float32) continue;
+    const auto divides = [](Size of_tile, std::uint32_t of_unit) {
+      return of_unit % 8 == 0 && of_tile % of_unit == 0;
+    };
+    if (!divides(tile.wm, shape.m) || !divides(tile.wn, shape.n) || !divides(tile.bk, shape.k)) {
+      continue;
+    }
+    const auto work = [](const MatrixShape& s) { return s.m * s.n * s.k; };
+    if (found == nullptr || work(shape) > work(*found)) found = &shape;
+  }
+  return found;
+}
+
+/// Strips of sums leave through the memory of the tiles.
+Size strip_bytes(const MatrixTile& tile, const MatrixShape& shape) {
+  return tile.subgroups() * static_cast<Size>(shape.m) * (tile.wn + 4) * 4;
+}
+
+bool can_run(const DeviceLimits& limits, std::size_t index, const GemmRequest& r) {
+  const MatrixTile& tile = matrix_tiles[index];
+  const MatrixShape* shape = shape_for(limits, tile);
+  const Size memory = tile.memory(r.trans_a, r.trans_b);
+  const Size threads = tile.subgroups() * limits.matrix_lanes;
+  // Spelled out, the loads of a tile are shared by as many work-items as it has subgroups.
+  const bool small = limits.matrix_lanes > 1 || tile.bm * tile.bn <= 32 * 32;
+  return shape != nullptr && small && memory <= limits.local_memory_bytes &&
+         threads <= limits.max_group_size && strip_bytes(tile, *shape) <= memory;
+}
+
+}  // namespace
+
+constinit const ChoicePoint gemm_matrix_choice{
+    "gemm_matrix", tile_names, {"trans_a", "trans_b", "to_float16"}};
+
+std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const GemmRequest& asked,
+                                                  double plain_cost) const {
+  const DeviceLimits& limits = device_->limits();
+  if (limits.matrix_lanes == 0 || r.dtype != DType::float16 || r.rounding || r.alpha == 0 ||
+      r.k == 0) {
+    return std::nullopt;
+  }
+  const GemmWork work{r.m, r.n, r.k, r.batch_count, true, true, limits.planned_units};
+  std::size_t rule = 0;
+  double least = plain_cost;
+  std::array<double, std::size(matrix_tiles)> costs{};
+  for (std::size_t i = 0; i < std::size(matrix_tiles); ++i) {
+    if (!can_run(limits, i, r)) continue;
+    const GemmTile tile = matrix_tiles[i].costs();
+    costs[i] = gemm_cost(work, tile, r.m, gemm_tile_pieces(work, tile, r.m));
+    if (costs[i] < least) {
+      least = costs[i];
+      rule = i + 1;
+    }
+  }
+  const std::size_t picked = choices_->pick(
+      gemm_matrix_choice, {asked.m, asked.n, asked.k, asked.batch_count},
+      {r.trans_a, r.trans_b, r.output_dtype == DType::float16}, rule, [&](std::size_t candidate) {
+        return candidate == 0 || can_run(limits, candidate - 1, r);
+      });
+  if (picked == 0) return std::nullopt;
+  const MatrixTile& tile = matrix_tiles[picked - 1];
+  return MatrixForm{picked - 1, *shape_for(limits, tile),
+                    gemm_tile_pieces(work, tile.costs(), r.m), costs[picked - 1]};
+}
+
+void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, const GemmOperand& a,
+                                 const GemmOperand& b, const GemmTarget& target) {
+  const MatrixTile& tile = matrix_tiles[form.tile];
+  const Size tiles_m = count(r.m, tile.bm), tiles_n = count(r.n, tile.bn);
+  const bool vector_c = r.n % 4 == 0 && target.ld % 4 == 0 && target.stride % 4 == 0;
+  const bool half_c = target.dtype == DType::float16;
+  const GemmEnd* const end = target.end;
+  const std::uint32_t ending = end ? 1 + static_cast<std::uint32_t>(end->activation) : 0;
+  const std::uint32_t layout = (r.trans_a ? 8u : 0u) + (r.trans_b ? 4u : 0u) +
+                               (vector_c ? 2u : 0u) + (half_c ? 1u : 0u);
+  const std::uint32_t variant =
+      (static_cast<std::uint32_t>(form.tile) * 16 + ending) * 16 + layout;
+  const auto fill = [&](TemplateVariables& v) {
+    v = {{"BM", tile.bm},
+         {"BN", tile.bn},
+         {"BK", tile.bk},
+         {"WM", tile.wm},
+         {"WN", tile.wn},
+         {"UM", std::int64_t{form.shape.m}},
+         {"UN", std::int64_t{form.shape.n}},
+         {"UK", std::int64_t{form.shape.k}},
+         {"LANES", std::int64_t{device_->limits().matrix_lanes}},
+         {"TA", std::int64_t{r.trans_a}},
+         {"TB", std::int64_t{r.trans_b}},
+         {"T", type_name(r.dtype)},
+         {"TC", type_name(target.dtype)},
+         {"VECTOR_C", std::int64_t{vector_c}},
+         {"END", std::int64_t{end != nullptr}},
+         {"ACTIVATION", std::string(to_string(end ? end->activation : Activation::none))}};
+  };
+  struct Params {
+    std::uint32_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, tiles_m, tiles_n, pieces,
+        piece, first;
+    float alpha, beta;
+  } params{u32(r.m),
+           u32(r.n),
+           u32(r.k),
+           u32(a.ld),
+           u32(b.ld),
+           u32(target.ld),
+           u32(a.stride),
+           u32(b.stride),
+           u32(target.stride),
+           u32(tiles_m),
+           u32(tiles_n),
+           u32(target.pieces),
+           u32(target.piece),
+           0,
+           target.alpha,
+           target.beta};
+  const std::array<Binding, 4> bindings{a.binding, b.binding, target.binding,
+                                        end ? end->bias : a.binding};
+  const auto tiles = cover(static_cast<std::uint64_t>(tiles_m * tiles_n), 1);
+  const Size products = r.batch_count * target.pieces;
+  const Size most = device_->limits().max_groups;
+  for (Size first = 0; first < products; first += most) {
+    params.first = u32(first);
+    const std::array<std::uint32_t, 3> grid{tiles[0], u32(std::min(most, products - first)),
+                                            tiles[1]};
+    if (end == nullptr) {
+      run(KernelId::gemm_matrix, variant, params, std::span(bindings).first(3), grid, fill);
+      continue;
+    }
+    const struct {
+      Params of_products;
+      std::uint32_t is_biased;
+      float slope;
+      std::uint32_t zero;
+    } with_end{params, end->is_biased ? 1u : 0u, end->slope, 0};
+    run(KernelId::gemm_matrix, variant, with_end, bindings, grid, fill);
+  }
+}
+
+}  // namespace tilewright::gpu

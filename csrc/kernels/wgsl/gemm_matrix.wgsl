@@ -1,0 +1,215 @@
+// gemm.wgsl's product of float16 matrices on matrix units: one BM x BN tile of C a workgroup,
+// WM x WN of it a subgroup, BK of k a step, float32 sums.
+// 0 a, 1 b, 2 c, with END 3 bias.
+// Tiles of A and B lie in workgroup memory as they are stored, eight elements a vec4, their lines a
+// vec4 apart from whole ones so that the units read them without bank conflicts. The next tile is
+// read while this one is used. The last, short step of k comes first, with zeros behind it. Lines
+// beyond m and n are the last one again, and are not stored. Sums leave through workgroup memory.
+// Lines of A and B start and end on whole vec4 of eight.
+// Variables: BM BN BK WM WN; UM UN UK LANES of matrix_units.wgsl; TA TB (1: stored transposed); TC
+// (f32 or f16); VECTOR_C (1: rows of C start and end on whole vec4); END, ACTIVATION.
+#if LANES > 1
+enable f16;
+enable subgroups;
+enable chromium_experimental_subgroup_matrix;
+diagnostic(off, chromium.subgroup_matrix_uniformity);
+#elif TC == "f16"
+enable f16;
+#end
+#let ACROSS = BN / WN
+#let THREADS = BM / WM * ACROSS * LANES
+// Lines of a tile, and vec4 from one to the next.
+#let LINES_A = BM + TA * (BK - BM)
+#let LINES_B = BK + TB * (BN - BK)
+#let WIDE_A = (BK + TA * (BM - BK)) / 8
+#let WIDE_B = (BN + TB * (BK - BN)) / 8
+#let STEP_A = WIDE_A + 1
+#let STEP_B = WIDE_B + 1
+#let FROM_B = LINES_A * STEP_A
+#let LOADS_A = LINES_A * WIDE_A / THREADS
+#let LOADS_B = LINES_B * WIDE_B / THREADS
+// A strip of UM rows of a subgroup's sums, and vec4 between its rows.
+#let STEP_C = WN / 4 + 1
+struct Params {
+  m: u32, n: u32, k: u32, lda: u32, ldb: u32, ldc: u32,
+  stride_a: u32, stride_b: u32, stride_c: u32,
+  tiles_m: u32, tiles_n: u32, pieces: u32, piece: u32, first: u32,
+  alpha: f32, beta: f32,
+#if END
+  is_biased: u32,
+  slope: f32, zero: u32,  // of activation.wgsl
+#end
+}
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> a: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> b: array<vec4<u32>>;
+#if VECTOR_C
+@group(0) @binding(2) var<storage, read_write> c: array<vec4<${TC}>>;
+#else
+@group(0) @binding(2) var<storage, read_write> c: array<${TC}>;
+#end
+#include "beta.wgsl"
+#if END
+@group(0) @binding(3) var<storage, read> bias: array<${TC}>;
+#include "activation.wgsl"
+#end
+var<workgroup> held: array<vec4<u32>, ${FROM_B + LINES_B * STEP_B}>;
+#include "matrix_units.wgsl"
+
+@compute @workgroup_size(${THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let tile = group.x + group.z * groups.x;
+  if (tile >= params.tiles_m * params.tiles_n) { return; }
+  let top = tile / params.tiles_n * ${BM}u;
+  let left = tile % params.tiles_n * ${BN}u;
+  let product = params.first + group.y;
+  let batch = product / params.pieces;
+  let start = product % params.pieces * params.piece;
+  let depth = min(params.k - min(start, params.k), params.piece);
+  let whole = (max(depth, 1u) - 1u) / ${BK}u;
+  let last = start + whole * ${BK}u;
+  let subgroup = t / ${LANES}u;
+  let down = subgroup / ${ACROSS}u * ${WM}u;
+  let over = subgroup % ${ACROSS}u * ${WN}u;
+#for i in 0..WM/UM
+#for j in 0..WN/UN
+  var sums${i}_${j}: Sums;
+#end
+#end
+#for side in 0..2
+#if side == 0
+#let X = "a"
+#let WIDE = WIDE_A
+#let STEP = STEP_A
+#let LOADS = LOADS_A
+#let DEEP = 1 - TA
+#let ORIGIN = "top"
+#let EXTENT = "params.m"
+#let INTO = 0
+#else
+#let X = "b"
+#let WIDE = WIDE_B
+#let STEP = STEP_B
+#let LOADS = LOADS_B
+#let DEEP = TB
+#let ORIGIN = "left"
+#let EXTENT = "params.n"
+#let INTO = FROM_B
+#end
+  // Vectors of eight from here on.
+  let ld_${X} = params.ld${X} / 8u;
+  let base_${X} = batch * params.stride_${X} / 8u;
+#for i in 0..LOADS
+  let line_${X}${i} = (t + ${i * THREADS}u) / ${WIDE}u;
+  let place_${X}${i} = (t + ${i * THREADS}u) % ${WIDE}u;
+  let into_${X}${i} = ${INTO}u + line_${X}${i} * ${STEP}u + place_${X}${i};
+#if DEEP
+  let far_${X}${i} = base_${X} + min(${ORIGIN} + line_${X}${i}, ${EXTENT} - 1u) * ld_${X} + place_${X}${i};
+  let has_${X}${i} = whole * ${BK}u + place_${X}${i} * 8u < depth;
+  var next_${X}${i} = vec4<u32>();
+  if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last / 8u]; }
+#else
+  let far_${X}${i} = base_${X} + line_${X}${i} * ld_${X} + min(${ORIGIN} / 8u + place_${X}${i}, ${EXTENT} / 8u - 1u);
+  let has_${X}${i} = whole * ${BK}u + line_${X}${i} < depth;
+  var next_${X}${i} = vec4<u32>();
+  if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last * ld_${X}]; }
+#end
+#end
+#end
+  for (var step = 0u; step <= whole; step++) {
+#for i in 0..LOADS_A
+    held[into_a${i}] = next_a${i};
+#end
+#for i in 0..LOADS_B
+    held[into_b${i}] = next_b${i};
+#end
+    if (step < whole) {
+      let origin = start + step * ${BK}u;
+#for i in 0..LOADS_A
+#if TA
+      next_a${i} = a[far_a${i} + origin * ld_a];
+#else
+      next_a${i} = a[far_a${i} + origin / 8u];
+#end
+#end
+#for i in 0..LOADS_B
+#if TB
+      next_b${i} = b[far_b${i} + origin / 8u];
+#else
+      next_b${i} = b[far_b${i} + origin * ld_b];
+#end
+#end
+    }
+    workgroupBarrier();
+#for kk in 0..BK/UK
+#let K = kk * UK
+    {
+#for i in 0..WM/UM
+#if TA
+      let left${i} = left_columns(${K * STEP_A}u + (down + ${i * UM}u) / 8u, ${STEP_A}u);
+#else
+      let left${i} = left_rows((down + ${i * UM}u) * ${STEP_A}u + ${K / 8}u, ${STEP_A}u);
+#end
+#end
+#for j in 0..WN/UN
+#if TB
+      let right${j} = right_columns(${FROM_B}u + (over + ${j * UN}u) * ${STEP_B}u + ${K / 8}u, ${STEP_B}u);
+#else
+      let right${j} = right_rows(${FROM_B + K * STEP_B}u + (over + ${j * UN}u) / 8u, ${STEP_B}u);
+#end
+#end
+#for i in 0..WM/UM
+#for j in 0..WN/UN
+      sums${i}_${j} = multiply_add(left${i}, right${j}, sums${i}_${j});
+#end
+#end
+    }
+#end
+    workgroupBarrier();
+  }
+
+  let base_c = product * params.stride_c;
+  let lane = t % ${LANES}u;
+  let strip = subgroup * ${UM * STEP_C}u;
+#for i in 0..WM/UM
+#if i > 0
+  workgroupBarrier();
+#end
+#for j in 0..WN/UN
+  store_sums(strip + ${j * UN / 4}u, ${STEP_C}u, sums${i}_${j});
+#end
+  workgroupBarrier();
+  for (var e = lane; e < ${UM * WN / 4}u; e += ${LANES}u) {
+    let row = top + down + ${i * UM}u + e / ${WN / 4}u;
+    let column = left + over + e % ${WN / 4}u * 4u;
+    if (row < params.m && column < params.n) {
+      store(base_c + row * params.ldc + column, column, bitcast<vec4<f32>>(held[strip + e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]));
+    }
+  }
+#end
+}
+
+fn store(at: u32, column: u32, sums: vec4<f32>) {
+  var result = params.alpha * sums;
+#if END
+  if (params.is_biased != 0u) {
+#for e in 0..4
+    result[${e}] += f32(bias[min(column + ${e}u, params.n - 1u)]);
+#end
+  }
+  result = activated(result);
+#end
+#if VECTOR_C
+  if (adds_c()) { result += params.beta * vec4<f32>(c[at / 4u]); }
+  c[at / 4u] = vec4<${TC}>(result);
+#else
+#for e in 0..4
+  if (column + ${e}u < params.n) {
+    var one = result[${e}];
+    if (adds_c()) { one += params.beta * f32(c[at + ${e}u]); }
+    c[at + ${e}u] = ${TC}(one);
+  }
+#end
+#end
+}
