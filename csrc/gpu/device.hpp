@@ -158,8 +158,7 @@ struct DeviceLimits {
   /// What a subgroup multiplies at once; empty where there are no matrix units, or no kernel
   /// reaches them.
   std::vector<MatrixShape> matrix_shapes;
-  /// Work-items that hold such a matrix together; 1: each holds its own, and kernels spell products
-  /// out, for trying them on devices without units.
+  /// Work-items that hold such a matrix together; 0 where kernels cannot count on a number.
   std::uint32_t matrix_lanes = 0;
   /// Between these a kernel's subgroups have their size; 0 where the device does not say.
   std::uint32_t least_subgroup = 0, most_subgroup = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdio>
 #include <utility>
 
 #include "core/environment.hpp"
@@ -198,7 +197,6 @@ void Device::open(const Adapter& adapter, gpu::DeviceUse use) {
   }
   limits_.memory_bytes = info_.memory_bytes;
   limits_.packs_float32 = limits_.packs_float16 = true;
-  spell_matrices();
 }
 
 void Device::open_dawn(const Adapter& adapter) {
@@ -213,21 +211,6 @@ void Device::open_dawn(const Adapter& adapter) {
     limits_.matrix_lanes = adapter.matrix_lanes;
   }
   if (immediate_bytes_ > 0) prelude_ += "requires immediate_address_space; ";
-}
-
-/// TILEWRIGHT_WEBGPU_MATRIX=8x16x16: kernels of matrix units of that shape run without any.
-void Device::spell_matrices() {
-  const auto asked = environment("TILEWRIGHT_WEBGPU_MATRIX");
-  if (!asked) return;
-  gpu::MatrixShape shape{DType::float16, DType::float32, 0, 0, 0};
-  int read = 0;
-  if (std::sscanf(asked->c_str(), "%ux%ux%u%n", &shape.m, &shape.n, &shape.k, &read) != 3 ||
-      static_cast<std::size_t>(read) != asked->size()) {
-    throw InvalidArgument(text("TILEWRIGHT_WEBGPU_MATRIX=", *asked,
-                               " is no shape; set it to one as 16x16x16, or unset it"));
-  }
-  limits_.matrix_shapes = {shape};
-  limits_.matrix_lanes = 1;
 }
 
 // Failures --------------------------------------------------------------------------------------

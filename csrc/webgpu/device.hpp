@@ -82,7 +82,6 @@ class Device final : public gpu::Device {
   void open(const Adapter& adapter, gpu::DeviceUse use);
   void open_dawn(const Adapter& adapter);
   WGPUDevice request(WGPUAdapter adapter, gpu::DeviceUse use);
-  void spell_matrices();
   WGPUBuffer raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const char* label);
   std::shared_ptr<const Layout> layout_for(const KernelInfo& info);
   WGPUShaderModule shader_module(const gpu::KernelDescription& kernel, bool in_uniforms);

@@ -46,6 +46,14 @@ DEEP_PRODUCTS = [
     Product(34, 35, 300, "none", "none", 1.0, 0.0, "float16", "float16", count=2, gap=5),
 ]
 
+MATRIX_PRODUCTS = [
+    Product(34, 40, 96, "none", "none", 1.0, 0.0, "float16", "float16"),
+    Product(130, 136, 264, "none", "transpose", 0.5, -0.75, "float16", "float16", pad_c=4),
+    Product(136, 264, 35, "transpose", "none", 1.0, 1.0, "float16", "float32"),
+    Product(72, 65, 1032, "transpose", "transpose", 1.0, 0.0, "float16", "float16", count=2, gap=8),
+    Product(129, 131, 133, "none", "none", 1.0, 0.0, "float16", "float16", pad_a=2),
+]
+
 WINDOWS = [
     Conv((1, 33, 1, 1), (1, 33, 3, 3), pad=(1, 1)),
     Conv((1, 35, 7, 9), (6, 35, 3, 3)),
@@ -114,6 +122,7 @@ CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm": partial(check_products, PRODUCTS),
     "gemm_rows": partial(check_products, LOOSE_PRODUCTS),
     "gemm_pieces": partial(check_products, DEEP_PRODUCTS),
+    "gemm_matrix": partial(check_products, MATRIX_PRODUCTS),
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
     "lu_panel": check_panels_of_lu,
@@ -128,6 +137,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for point, candidates in choices.points.items():
                 room = backend.capabilities().limits["max_workgroup_memory_bytes"]
                 fitting = [c for c in candidates if NEEDS.get((point, c), 0) <= room]
+                if point == "gemm_matrix" and "matrix_units" not in backend.device.features:
+                    continue
                 found += [(device, point, candidate) for candidate in fitting]
     metafunc.parametrize(("device", "point", "candidate"), found, scope="session")
 

@@ -13,10 +13,10 @@ from .conftest import ROOT
 KERNELS = ROOT / "csrc" / "kernels"
 #: made for one length at a time, as kernels that are compiled beforehand cannot be; of more
 #: registers than Intel's GPUs have: attention_general does its work there; and what conv2d_forward
-#: and its gradients, norms and softmax do without
+#: and its gradients, norms and softmax do without; and the matrix units of WebGPU
 OF_TEMPLATES_ALONE = {
     "fft_convolved", "attention_many", "conv2d_spots", "conv2d_spots_few", "conv2d_spots_pack",
-    "norm_pieces", "norm_scaled", "softmax_pieces", "softmax_scaled",
+    "gemm_matrix", "norm_pieces", "norm_scaled", "softmax_pieces", "softmax_scaled",
 }  # fmt: skip
 
 

@@ -46,9 +46,7 @@ bool can_run(const DeviceLimits& limits, std::size_t index, const GemmRequest& r
   const MatrixShape* shape = shape_for(limits, tile);
   const Size memory = tile.memory(r.trans_a, r.trans_b);
   const Size threads = tile.subgroups() * limits.matrix_lanes;
-  // Spelled out, the loads of a tile are shared by as many work-items as it has subgroups.
-  const bool small = limits.matrix_lanes > 1 || tile.bm * tile.bn <= 32 * 32;
-  return shape != nullptr && small && memory <= limits.local_memory_bytes &&
+  return shape != nullptr && memory <= limits.local_memory_bytes &&
          threads <= limits.max_group_size && strip_bytes(tile, *shape) <= memory;
 }
 

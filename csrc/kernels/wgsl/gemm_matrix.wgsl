@@ -6,16 +6,12 @@
 // read while this one is used. The last, short step of k comes first, with zeros behind it. Lines
 // beyond m and n are the last one again, and are not stored. Sums leave through workgroup memory.
 // Lines of A and B start and end on whole vec4 of eight.
-// Variables: BM BN BK WM WN; UM UN UK LANES of matrix_units.wgsl; TA TB (1: stored transposed); TC
+// Variables: BM BN BK WM WN; UM UN UK of matrix_units.wgsl; LANES (of a subgroup); TA TB (1: stored transposed); TC
 // (f32 or f16); VECTOR_C (1: rows of C start and end on whole vec4); END, ACTIVATION.
-#if LANES > 1
 enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
-#elif TC == "f16"
-enable f16;
-#end
 #let ACROSS = BN / WN
 #let THREADS = BM / WM * ACROSS * LANES
 // Lines of a tile, and vec4 from one to the next.
