@@ -335,8 +335,8 @@ class GpuBackend final : public Backend {
                       const Binding& c);
   void multiply_doubles(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c);
-  void multiply(const GemmRequest& request, const GemmForm& form, Size pieces,
-                const GemmOperand& a, const GemmOperand& b, const Binding& c, const GemmEnd* end);
+  void multiply(const GemmRequest& request, const GemmForm& form, Size pieces, const GemmOperand& a,
+                const GemmOperand& b, const Binding& c, const GemmEnd* end);
   /// C of the products of pieces of k, tight matrices of float32 one behind the other.
   void join_products(const GemmRequest& request, Size pieces, const Binding& products,
                      const Binding& c, const GemmEnd* end);

@@ -100,8 +100,9 @@ void add_shapes(Adapter& adapter, std::span<const dawn::SubgroupMatrixConfig> co
     // A component of a later Dawn; or subgroups of a size that a kernel would have to ask for.
     // Those of NVIDIA's GPUs have one size, also where Dawn gives a range.
     constexpr std::uint32_t nvidia = 0x10de;
-    const bool fits = adapter.vendor == nvidia || (config.least_subgroup <= adapter.least_subgroup &&
-                                                   config.most_subgroup >= adapter.most_subgroup);
+    const bool fits =
+        adapter.vendor == nvidia || (config.least_subgroup <= adapter.least_subgroup &&
+                                     config.most_subgroup >= adapter.most_subgroup);
     if (!in || !out || !fits) continue;
     if (config.least_subgroup == config.most_subgroup) adapter.matrix_lanes = config.most_subgroup;
     const gpu::MatrixShape shape{*in, *out, config.m, config.n, config.k};

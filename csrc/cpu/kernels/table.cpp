@@ -1,5 +1,6 @@
 #include "cpu/kernels/table.hpp"
 
+#include "cpu/kernels/conv_table.hpp"
 #include "cpu/kernels/program_table.hpp"
 #include "cpu/kernels/quantized_table.hpp"
 #include "cpu/kernels/random_table.hpp"
@@ -7,7 +8,6 @@
 #include "cpu/kernels/sort_table.hpp"
 #include "cpu/kernels/sparse_table.hpp"
 #include "cpu/kernels/windows_table.hpp"
-#include "cpu/kernels/conv_table.hpp"
 #include "cpu/processor.hpp"
 
 namespace tilewright::cpu {

@@ -119,7 +119,8 @@ TileChoice choose_tile(const GemmWork& w, const DeviceLimits& limits) {
     if (!can_run(i, limits)) continue;
     const GemmTile& tile = gemm_tiles[i];
     const Size ahead = rows_ahead(w, tile);
-    const double now = least_cost(w, tile, w.m - ahead) + (ahead > 0 ? gemm_cost(w, tile, ahead, 1) : 0);
+    const double now =
+        least_cost(w, tile, w.m - ahead) + (ahead > 0 ? gemm_cost(w, tile, ahead, 1) : 0);
     if (now < chosen.cost) chosen = {i, now};
   }
   return chosen;
@@ -381,8 +382,8 @@ void GpuBackend::multiply_form(const GemmRequest& r, const GemmForm& form, const
   part.m = r.m - form.ahead;
   GemmOperand rest = a;
   rest.binding = after(a.binding, bytes_of(r.trans_a ? form.ahead : form.ahead * a.ld, r.dtype));
-  multiply(part, form, form.pieces, rest, b,
-           after(c, bytes_of(form.ahead * r.ldc, r.output_dtype)), end);
+  multiply(part, form, form.pieces, rest, b, after(c, bytes_of(form.ahead * r.ldc, r.output_dtype)),
+           end);
 }
 
 void GpuBackend::multiply(const GemmRequest& r, const GemmForm& form, Size pieces_to_fill_gpu,
@@ -407,9 +408,8 @@ void GpuBackend::multiply(const GemmRequest& r, const GemmForm& form, Size piece
     }
   };
   const std::uint64_t scratch_bytes = products_bytes * static_cast<std::uint64_t>(pieces);
-  const bool ends_apart =
-      end != nullptr && (!(form.tile || form.matrix) || end->gap != 0 ||
-                         !device_->limits().compiles_templates);
+  const bool ends_apart = end != nullptr && (!(form.tile || form.matrix) || end->gap != 0 ||
+                                             !device_->limits().compiles_templates);
   AllocationRef scratch;
   if (ends_apart) {
     scratch = memory_->scratch(r.op, scratch_bytes);

@@ -77,13 +77,12 @@ std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const Ge
   }
   const std::size_t picked = choices_->pick(
       gemm_matrix_choice, {asked.m, asked.n, asked.k, asked.batch_count},
-      {r.trans_a, r.trans_b, r.output_dtype == DType::float16}, rule, [&](std::size_t candidate) {
-        return candidate == 0 || can_run(limits, candidate - 1, r);
-      });
+      {r.trans_a, r.trans_b, r.output_dtype == DType::float16}, rule,
+      [&](std::size_t candidate) { return candidate == 0 || can_run(limits, candidate - 1, r); });
   if (picked == 0) return std::nullopt;
   const MatrixTile& tile = matrix_tiles[picked - 1];
-  return MatrixForm{picked - 1, *shape_for(limits, tile),
-                    gemm_tile_pieces(work, tile.costs(), r.m), costs[picked - 1]};
+  return MatrixForm{picked - 1, *shape_for(limits, tile), gemm_tile_pieces(work, tile.costs(), r.m),
+                    costs[picked - 1]};
 }
 
 void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, const GemmOperand& a,
@@ -94,10 +93,9 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
   const bool half_c = target.dtype == DType::float16;
   const GemmEnd* const end = target.end;
   const std::uint32_t ending = end ? 1 + static_cast<std::uint32_t>(end->activation) : 0;
-  const std::uint32_t layout = (r.trans_a ? 8u : 0u) + (r.trans_b ? 4u : 0u) +
-                               (vector_c ? 2u : 0u) + (half_c ? 1u : 0u);
-  const std::uint32_t variant =
-      (static_cast<std::uint32_t>(form.tile) * 16 + ending) * 16 + layout;
+  const std::uint32_t layout =
+      (r.trans_a ? 8u : 0u) + (r.trans_b ? 4u : 0u) + (vector_c ? 2u : 0u) + (half_c ? 1u : 0u);
+  const std::uint32_t variant = (static_cast<std::uint32_t>(form.tile) * 16 + ending) * 16 + layout;
   const auto fill = [&](TemplateVariables& v) {
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
@@ -120,22 +118,14 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
     std::uint32_t m, n, k, lda, ldb, ldc, stride_a, stride_b, stride_c, tiles_m, tiles_n, pieces,
         piece, first;
     float alpha, beta;
-  } params{u32(r.m),
-           u32(r.n),
-           u32(r.k),
-           u32(a.ld),
-           u32(b.ld),
-           u32(target.ld),
-           u32(a.stride),
-           u32(b.stride),
-           u32(target.stride),
-           u32(tiles_m),
-           u32(tiles_n),
-           u32(target.pieces),
-           u32(target.piece),
-           0,
-           target.alpha,
-           target.beta};
+  } params{u32(r.m),           u32(r.n),
+           u32(r.k),           u32(a.ld),
+           u32(b.ld),          u32(target.ld),
+           u32(a.stride),      u32(b.stride),
+           u32(target.stride), u32(tiles_m),
+           u32(tiles_n),       u32(target.pieces),
+           u32(target.piece),  0,
+           target.alpha,       target.beta};
   const std::array<Binding, 4> bindings{a.binding, b.binding, target.binding,
                                         end ? end->bias : a.binding};
   const auto tiles = cover(static_cast<std::uint64_t>(tiles_m * tiles_n), 1);
