@@ -118,7 +118,7 @@ constexpr auto f32 = dawn::Component::f32, f16 = dawn::Component::f16, i32 = daw
                i8 = dawn::Component::i8;
 
 TEST_CASE("dawn: matrix shapes are what the adapter says, each once") {
-  gpus = {{.vendor = nvidia,
+  gpus = {{.vendor = intel,
            .device = 7,
            .matrices = {{f16, f32, 16, 8, 16, 32, 32},
                         {f16, f32, 16, 8, 16, 32, 32},
@@ -147,6 +147,19 @@ TEST_CASE("dawn: matrix shapes are what the adapter says, each once") {
   CHECK(freed_matrices == 1);
   CHECK(freed_heaps == 0);
   CHECK(released == 1);
+}
+
+TEST_CASE("dawn: subgroups of NVIDIA's GPUs have the size of their matrices") {
+  gpus = {{.vendor = nvidia,
+           .device = 7,
+           .matrices = {{f16, f32, 16, 8, 16, 32, 32}},
+           .least_subgroup = 4,
+           .most_subgroup = 128}};
+  const Api api = fake(true);
+  const Adapter adapter = dawn_adapters(api).front();
+  CHECK(adapter.matrix_shapes ==
+        std::vector<gpu::MatrixShape>{{DType::float16, DType::float32, 16, 8, 16}});
+  CHECK(adapter.matrix_lanes == 32);
 }
 
 TEST_CASE("dawn: shapes that no kernel reaches are no matrix units") {

@@ -106,7 +106,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var next_${X}${i} = vec4<u32>();
   if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last / 8u]; }
 #else
-  let far_${X}${i} = base_${X} + line_${X}${i} * ld_${X} + min(${ORIGIN} / 8u + place_${X}${i}, ${EXTENT} / 8u - 1u);
+  let far_${X}${i} = base_${X} + line_${X}${i} * ld_${X} + min(${ORIGIN} / 8u + place_${X}${i}, (${EXTENT} + 7u) / 8u - 1u);
   let has_${X}${i} = whole * ${BK}u + line_${X}${i} < depth;
   var next_${X}${i} = vec4<u32>();
   if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last * ld_${X}]; }
