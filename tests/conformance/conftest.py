@@ -6,6 +6,7 @@ import gc
 import os
 import traceback
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import hypothesis
 import numpy as np
@@ -64,6 +65,16 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("\n".join(f"{name}: {why}" for name, why in left_out.items()))
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Tests of matrix units, where no device has them: they run on Dawn."""
+    of_units = collection_path.name == "test_matrix_units.py"
+    return True if of_units and not any(map(has_matrix_units, opened)) else None
+
+
+def has_matrix_units(device: str) -> bool:
+    return "matrix_units" in opened[device].device.features
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(
         "devices: " + ", ".join(f"{b.device.id} ({b.device.name})" for b in opened.values())
@@ -79,6 +90,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames and "candidate" not in metafunc.fixturenames:
         on_gpu = "gpu" in metafunc.fixturenames
         devices = [name for name in opened if not on_gpu or name.partition(":")[0] != "cpu"]
+        if metafunc.definition.get_closest_marker("matrix_units"):
+            devices = [name for name in devices if has_matrix_units(name)]
         metafunc.parametrize("device", devices, scope="session")
 
 

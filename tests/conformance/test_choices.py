@@ -46,14 +46,6 @@ DEEP_PRODUCTS = [
     Product(34, 35, 300, "none", "none", 1.0, 0.0, "float16", "float16", count=2, gap=5),
 ]
 
-MATRIX_PRODUCTS = [
-    Product(34, 40, 96, "none", "none", 1.0, 0.0, "float16", "float16"),
-    Product(130, 136, 264, "none", "transpose", 0.5, -0.75, "float16", "float16", pad_c=4),
-    Product(136, 264, 35, "transpose", "none", 1.0, 1.0, "float16", "float32"),
-    Product(72, 65, 1032, "transpose", "transpose", 1.0, 0.0, "float16", "float16", count=2, gap=8),
-    Product(129, 131, 133, "none", "none", 1.0, 0.0, "float16", "float16", pad_a=2),
-]
-
 WINDOWS = [
     Conv((1, 33, 1, 1), (1, 33, 3, 3), pad=(1, 1)),
     Conv((1, 35, 7, 9), (6, 35, 3, 3)),
@@ -122,7 +114,6 @@ CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm": partial(check_products, PRODUCTS),
     "gemm_rows": partial(check_products, LOOSE_PRODUCTS),
     "gemm_pieces": partial(check_products, DEEP_PRODUCTS),
-    "gemm_matrix": partial(check_products, MATRIX_PRODUCTS),
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
     "lu_panel": check_panels_of_lu,
@@ -132,26 +123,36 @@ CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     found = []
-    for device, backend in opened.items():
-        if choices := _core._choices_of(backend):
-            for point, candidates in choices.points.items():
-                room = backend.capabilities().limits["max_workgroup_memory_bytes"]
-                fitting = [c for c in candidates if NEEDS.get((point, c), 0) <= room]
-                if point == "gemm_matrix" and "matrix_units" not in backend.device.features:
-                    continue
-                found += [(device, point, candidate) for candidate in fitting]
+    for device, point, candidate in candidates():
+        if not is_of_units(point, candidate):
+            found.append((device, point, candidate))
     metafunc.parametrize(("device", "point", "candidate"), found, scope="session")
 
 
-@pytest.mark.sampled(24)
-def test_every_candidate(be: Backend, rng: np.random.Generator, point: str, candidate: str) -> None:
+def candidates() -> Iterator[tuple[str, str, str]]:
+    """Device, choice point and candidate, of those that fit into the device's memory."""
+    for device, backend in opened.items():
+        if choices := _core._choices_of(backend):
+            room = backend.capabilities().limits["max_workgroup_memory_bytes"]
+            for point, named in choices.points.items():
+                for candidate in named:
+                    if NEEDS.get((point, candidate), 0) <= room:
+                        yield device, point, candidate
+
+
+def is_of_units(point: str, candidate: str) -> bool:
+    """test_matrix_units.py has those."""
+    return "matrix" in point or "matrix" in candidate
+
+
+def check_candidate(be: Backend, point: str, candidate: str, calls: Iterator[None]) -> None:
     choices = _core._choices_of(be)
     assert choices is not None
     choices.watch(True)
     choices.force(point, candidate)
     ran = 0
     try:
-        for _ in CHECKS[point](be, rng):
+        for _ in calls:
             made = [one for one in choices.take_made() if one["point"] == point]
             admitted = [one for one in made if candidate in one["candidates"]]
             assert all(one["taken"] == candidate for one in admitted)
@@ -160,3 +161,8 @@ def test_every_candidate(be: Backend, rng: np.random.Generator, point: str, cand
         choices.force(point, "")
         choices.watch(False)
     assert ran > 0, "no call admits the candidate"
+
+
+@pytest.mark.sampled(24)
+def test_every_candidate(be: Backend, rng: np.random.Generator, point: str, candidate: str) -> None:
+    check_candidate(be, point, candidate, CHECKS[point](be, rng))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,51 @@ def unpack(package: str, folder: Path, wanted: Callable[[str], bool]) -> list[st
         run(["dpkg-deb", "-x", archive, folder])
         archive.unlink()
     return names
+
+
+def unpack_of(suite: str, backports: str, package: str, folder: Path) -> list[str]:
+    """Unpacks a package of a release of Debian that the machine need not run, with all that it asks
+    for, down to the C library; their files' names."""
+    archives, lists = folder / "archives", folder / "lists"
+    for place in (archives / "partial", lists / "partial", folder / "cache"):
+        place.mkdir(parents=True, exist_ok=True)
+    sources, installed = folder / "sources.list", folder / "status"
+    sources.write_text("".join(f"deb {mirror()} {one} main\n" for one in (suite, backports)))
+    installed.write_text("")
+    places = {
+        "Dir::Etc::SourceList": sources,
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State::Lists": lists,
+        "Dir::State::Status": installed,
+        "Dir::Cache": folder / "cache",
+        "Dir::Cache::Archives": archives,
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": "true",
+    }
+    options = [f"-o{name}={value}" for name, value in places.items()]
+    run(["apt-get", *options, "update", "-q"])
+    only = ("--yes", "--no-install-recommends", "--download-only")
+    run(["apt-get", *options, "install", "-q", *only, f"--target-release={backports}", package])
+    names = sorted(archive.name for archive in archives.glob("*.deb"))
+    for name in names:
+        run(["dpkg-deb", "-x", archives / name, folder])
+    for place in (archives, lists, folder / "cache"):
+        shutil.rmtree(place)
+    return names
+
+
+def mirror() -> str:
+    """Where this machine gets Debian's packages from; nothing where it gets others."""
+    root = system.root_prefix()
+    for tries in (1, 2):
+        wanted = ("--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages")
+        for line in output(["apt-get", "indextargets", *wanted]).splitlines():
+            label, _, place = line.partition(" ")
+            if label == "Debian":
+                return place
+        if tries == 1 and root is not None:
+            run([*root, "apt-get", "update", "-q"], check=False)
+    return ""
 
 
 def needed(package: str) -> list[str]:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import browser
 import intel_gpu
+import lavapipe
 import system
 import ze_cpu
 from project import BUILD_FOLDER, Environment
-from shell import BUILD, ROOT, Failed, say, succeeds
+from shell import BUILD, ROOT, Failed, run, say, succeeds
 
 # CMake presets with sanitizers, and what each looks for.
 SANITIZERS = {
@@ -113,13 +114,14 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
     if browser.is_needed(rest):
         browser.install()
     if options.dawn:
-        return report(on_dawn(environment, "essential", 2 * CONFORMANCE_PARTS))
+        return report(on_dawn(environment, "essential or matrix_units", 2 * CONFORMANCE_PARTS))
     say("Python tests")
     if options.draw is not None:
         level_zero = level_zero | {"TILEWRIGHT_TEST_DRAW": f"{commit()}/{options.draw}"}
     total += pytest(environment, rest, level_zero, exhaustive=every)
     if not rest:
-        total += on_dawn(environment, "essential and not exhaustive")
+        which = "(essential or matrix_units) and not exhaustive"
+        total += on_dawn(environment, f"matrix_units or {which}" if every else which)
     if every:
         total += sanitized(environment)
         total += fuzzed(environment, FUZZ_MINUTES if options.all else FUZZ_MINUTES_OF_A_DRAW)
@@ -221,26 +223,23 @@ def pytest(
 
 
 def on_dawn(environment: Environment, which: str, parts: int = 1) -> Count:
-    """Of the conformance suite what is marked so, on Dawn: on SwiftShader where Chromium's packages
-    are at hand, else on the machine's GPU. In parts, as elsewhere, where it is much."""
+    """Of the conformance suite what is marked so, on Dawn: on the software GPU of a later Mesa if
+    Debian's packages are at hand, else on the machine's GPU. In parts where it is much."""
+    variables = {"TILEWRIGHT_WEBGPU": "dawn", "TILEWRIGHT_TEST_DEVICES": "webgpu:0"}
+    shared = [f"--numprocesses={WORKERS}", "--dist=worksteal"]
+    python = environment.python
+    if lavapipe.install(environment):
+        python, shared = lavapipe.PYTHON, lavapipe.pytest_options(WORKERS)
     say("conformance on Dawn")
-    variables = {
-        "TILEWRIGHT_WEBGPU": "dawn",
-        "TILEWRIGHT_TEST_DEVICES": "webgpu:0",
-        **browser.variables(),
-    }
-    options = ["-m", which, f"--numprocesses={WORKERS}", "--dist=worksteal"]
-    if driver := variables.get("TILEWRIGHT_TEST_SWIFTSHADER"):
-        variables["VK_DRIVER_FILES"] = driver
-        # It rounds a fused multiply-add twice, by which square roots are put right.
-        options += ["-k", "not sqrt"]
+    options = ["-m", which, *shared]
     files = sorted((ROOT / "tests" / "conformance").glob("test_*.py"))
     total = Count()
     for i in range(parts):
         results = results_file(f"pytest-dawn-{i}.xml")
         arguments: list[str | Path] = ["-m", "pytest", f"--junitxml={results}"]
         arguments += [*files[i::parts], *options]
-        total += counted(results, environment.run("python", *arguments, env=variables, check=False))
+        env = environment.variables() | variables
+        total += counted(results, run([python, *arguments], env=env, check=False))
     return total
 
 

@@ -1,0 +1,61 @@
+"""Kernels on matrix units, where the device has them: every candidate, on shapes that fit none of
+them, and which kernels run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import pytest
+from tilewright import Backend
+
+from .conftest import has_matrix_units
+from .products import Product
+from .test_batched_gemm import batched_gemm
+from .test_choices import candidates, check_candidate, check_products, is_of_units
+from .workspace import Workspace
+
+pytestmark = [pytest.mark.matrix_units, pytest.mark.sampled(1)]
+
+PRODUCTS = [
+    Product(34, 40, 96, "none", "none", 1.0, 0.0, "float16", "float16"),
+    Product(130, 136, 264, "none", "transpose", 0.5, -0.75, "float16", "float16", pad_c=4),
+    Product(136, 264, 35, "transpose", "none", 1.0, 1.0, "float16", "float32"),
+    Product(72, 65, 1032, "transpose", "transpose", 1.0, 0.0, "float16", "float16", count=2, gap=8),
+    Product(129, 131, 133, "none", "none", 1.0, 0.0, "float16", "float16", pad_a=2),
+]
+
+# Minutes of a software GPU's compiler.
+LARGE = {"128x64", "64x128", "128x128"}
+
+CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
+    "gemm_matrix": partial(check_products, PRODUCTS),
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "candidate" not in metafunc.fixturenames:
+        return
+    found = []
+    for device, point, candidate in candidates():
+        if is_of_units(point, candidate) and has_matrix_units(device):
+            marks = [pytest.mark.exhaustive] if candidate in LARGE else []
+            found.append(pytest.param(device, point, candidate, marks=marks))
+    metafunc.parametrize(("device", "point", "candidate"), found, scope="session")
+
+
+def test_every_candidate(be: Backend, rng: np.random.Generator, point: str, candidate: str) -> None:
+    check_candidate(be, point, candidate, CHECKS[point](be, rng))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 64), (256, 512, 96), (136, 264, 200)])
+def test_large_products_of_float16_run_on_them(
+    be: Backend, rng: np.random.Generator, m: int, n: int, k: int
+) -> None:
+    with Workspace(be) as ws, be.profile() as profile:
+        Product(m, n, k, "none", "none", 1.0, 0.0, "float16", "float16").check(
+            ws, rng, batched_gemm(be)
+        )
+    kernels = [one.kernel for one in profile.records if one.kernel.startswith("gemm")]
+    assert "gemm_matrix" in kernels, kernels
