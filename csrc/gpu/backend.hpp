@@ -42,6 +42,8 @@ struct GroupLaunch;
 struct FoldRegion;
 struct FoldStep;
 struct PiecePlan;
+struct QuantizedMatrixForm;
+struct QuantizedTarget;
 struct RowPlan;
 struct SortRows;
 
@@ -346,6 +348,11 @@ class GpuBackend final : public Backend {
                        const GemmOperand& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,
                      const GemmTarget& target);
+  /// How matrix units take a product of many rows of float16 with quantised weights.
+  std::optional<QuantizedMatrixForm> quantized_matrix_form(
+      const QuantizedMatmulRequest& request) const;
+  void multiply_quantized_matrix(const QuantizedMatmulRequest& request, std::size_t tile,
+                                 const QuantizedTarget& target, std::span<const Binding> bindings);
   /// Whether multiply_rows() takes a product: few rows by a matrix whose rows are whole 16 bytes.
   bool is_by_rows(const GemmRequest& request) const;
   void multiply_rows(const GemmRequest& request, const Binding& a, const Binding& b,

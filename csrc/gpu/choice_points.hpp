@@ -13,6 +13,7 @@ extern const ChoicePoint conv2d_forward_choice;
 extern const ChoicePoint attention_choice;
 extern const ChoicePoint lu_panel_choice;
 extern const ChoicePoint qr_panel_choice;
+extern const ChoicePoint quantized_matrix_choice;
 
 Choices::Points choice_points();
 

@@ -9,12 +9,15 @@ from functools import partial
 import numpy as np
 import pytest
 from tilewright import Backend
+from tilewright.quant.formats import FORMATS
 
+from . import blocks
 from .conftest import has_matrix_units
 from .products import Product
 from .test_batched_gemm import batched_gemm
 from .test_choices import candidates, check_candidate, check_products, is_of_units
-from .workspace import Workspace
+from .test_quantized_matmul import check as check_quantized_matmul
+from .workspace import Workspace, normal
 
 pytestmark = [pytest.mark.matrix_units, pytest.mark.sampled(1)]
 
@@ -26,11 +29,25 @@ PRODUCTS = [
     Product(129, 131, 133, "none", "none", 1.0, 0.0, "float16", "float16", pad_a=2),
 ]
 
+# m, n, blocks along k; more of ldx, of ldy
+QUANTIZED = {"q4_0": (33, 67, 9, 8, 1), "q4_k": (130, 132, 4, 0, 4)}
+
+
+def check_quantized(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    for format, (m, n, count, more_x, more_y) in QUANTIZED.items():
+        k = count * blocks.sizes_of(format)[0]
+        with Workspace(be) as ws:
+            x, raw = normal(rng, (m, k), "float16"), blocks.draw(rng, format, n, k)
+            check_quantized_matmul(ws, format, x, raw, n, more_x, more_y)
+            yield
+
+
 # Minutes of a software GPU's compiler.
 LARGE = {"128x64", "64x128", "128x128"}
 
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm_matrix": partial(check_products, PRODUCTS),
+    "quantized_matrix": check_quantized,
 }
 
 
@@ -59,3 +76,13 @@ def test_large_products_of_float16_run_on_them(
         )
     kernels = [one.kernel for one in profile.records if one.kernel.startswith("gemm")]
     assert "gemm_matrix" in kernels, kernels
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_quantised_weights_run_on_them(be: Backend, rng: np.random.Generator, format: str) -> None:
+    k = 2 * blocks.sizes_of(format)[0]
+    with Workspace(be) as ws, be.profile() as profile:
+        x, raw = normal(rng, (35, k), "float16"), blocks.draw(rng, format, 70, k)
+        check_quantized_matmul(ws, format, x, raw, 70)
+    kernels = [one.kernel for one in profile.records]
+    assert "quantized_matrix" in kernels, kernels

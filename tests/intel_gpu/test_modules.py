@@ -16,7 +16,8 @@ KERNELS = ROOT / "csrc" / "kernels"
 #: and its gradients, norms and softmax do without; and the matrix units of WebGPU
 OF_TEMPLATES_ALONE = {
     "fft_convolved", "attention_many", "conv2d_spots", "conv2d_spots_few", "conv2d_spots_pack",
-    "gemm_matrix", "norm_pieces", "norm_scaled", "softmax_pieces", "softmax_scaled",
+    "gemm_matrix", "norm_pieces", "norm_scaled", "quantized_matrix", "softmax_pieces",
+    "softmax_scaled",
 }  # fmt: skip
 
 

@@ -86,6 +86,10 @@ inline constexpr MatrixTile matrix_tiles[] = {
     {"128x128", 128, 128, 32, 64, 64, 2, 280}};
 // clang-format on
 
+/// The units of float16 with float32 sums that divide such a tile of a subgroup and do the most at
+/// once; null where there are none.
+const MatrixShape* matrix_shape(const DeviceLimits& limits, Size wm, Size wn, Size bk);
+
 /// How a product of float16 matrices goes over matrix units.
 struct MatrixForm {
   std::size_t tile;

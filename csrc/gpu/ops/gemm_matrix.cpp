@@ -19,23 +19,6 @@ constexpr auto tile_names = [] {
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
-/// The units of float16 that do the most at once, with float32 sums.
-const MatrixShape* shape_for(const DeviceLimits& limits, const MatrixTile& tile) {
-  const MatrixShape* found = nullptr;
-  for (const MatrixShape& shape : limits.matrix_shapes) {
-    if (shape.in != DType::float16 || shape.out != DType::float32) continue;
-    const auto divides = [](Size of_tile, std::uint32_t of_unit) {
-      return of_unit % 8 == 0 && of_tile % of_unit == 0;
-    };
-    if (!divides(tile.wm, shape.m) || !divides(tile.wn, shape.n) || !divides(tile.bk, shape.k)) {
-      continue;
-    }
-    const auto work = [](const MatrixShape& s) { return s.m * s.n * s.k; };
-    if (found == nullptr || work(shape) > work(*found)) found = &shape;
-  }
-  return found;
-}
-
 /// Strips of sums leave through the memory of the tiles.
 Size strip_bytes(const MatrixTile& tile, const MatrixShape& shape) {
   return tile.subgroups() * static_cast<Size>(shape.m) * (tile.wn + 4) * 4;
@@ -43,7 +26,7 @@ Size strip_bytes(const MatrixTile& tile, const MatrixShape& shape) {
 
 bool can_run(const DeviceLimits& limits, std::size_t index, const GemmRequest& r) {
   const MatrixTile& tile = matrix_tiles[index];
-  const MatrixShape* shape = shape_for(limits, tile);
+  const MatrixShape* shape = matrix_shape(limits, tile.wm, tile.wn, tile.bk);
   const Size memory = tile.memory(r.trans_a, r.trans_b);
   const Size threads = tile.subgroups() * limits.matrix_lanes;
   return shape != nullptr && memory <= limits.local_memory_bytes &&
@@ -51,6 +34,20 @@ bool can_run(const DeviceLimits& limits, std::size_t index, const GemmRequest& r
 }
 
 }  // namespace
+
+const MatrixShape* matrix_shape(const DeviceLimits& limits, Size wm, Size wn, Size bk) {
+  const MatrixShape* found = nullptr;
+  for (const MatrixShape& shape : limits.matrix_shapes) {
+    if (shape.in != DType::float16 || shape.out != DType::float32) continue;
+    const auto divides = [](Size of_tile, std::uint32_t of_unit) {
+      return of_unit % 8 == 0 && of_tile % of_unit == 0;
+    };
+    if (!divides(wm, shape.m) || !divides(wn, shape.n) || !divides(bk, shape.k)) continue;
+    const auto work = [](const MatrixShape& s) { return s.m * s.n * s.k; };
+    if (found == nullptr || work(shape) > work(*found)) found = &shape;
+  }
+  return found;
+}
 
 constinit const ChoicePoint gemm_matrix_choice{
     "gemm_matrix", tile_names, {"trans_a", "trans_b", "to_float16"}};
@@ -81,8 +78,8 @@ std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const Ge
       [&](std::size_t candidate) { return candidate == 0 || can_run(limits, candidate - 1, r); });
   if (picked == 0) return std::nullopt;
   const MatrixTile& tile = matrix_tiles[picked - 1];
-  return MatrixForm{picked - 1, *shape_for(limits, tile), gemm_tile_pieces(work, tile.costs(), r.m),
-                    costs[picked - 1]};
+  return MatrixForm{picked - 1, *matrix_shape(limits, tile.wm, tile.wn, tile.bk),
+                    gemm_tile_pieces(work, tile.costs(), r.m), costs[picked - 1]};
 }
 
 void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, const GemmOperand& a,

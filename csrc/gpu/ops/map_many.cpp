@@ -179,7 +179,7 @@ void GpuBackend::launch_map_many(const MapManyRequest& r) {
 
 void GpuBackend::launch_groups(const MapManyRequest& r, const GroupLaunch& launch) {
   const DeviceLimits& limits = device_->limits();
-  const std::size_t inputs = r.program->inputs.size(), count = launch.groups.size();
+  const std::size_t count = launch.groups.size();
   std::vector<Binding> bindings;
   bindings.reserve(launch.bound.size() + 1);
   for (const BoundBuffer& one : launch.bound) {

@@ -5,6 +5,7 @@
 
 #include "core/requests.hpp"
 #include "gpu/device.hpp"
+#include "gpu/ops/gemm.hpp"
 #include "gpu/plan.hpp"
 #include "tilewright/quantized.hpp"
 
@@ -28,6 +29,27 @@ std::vector<Binding> bind_planes(const BufferRange& packed, QuantFormat format, 
   if (layout.outer != 0) add(at.outer, at.bytes);
   return bindings;
 }
+
+/// Tiles of y on matrix units; bk is a group of weights.
+// clang-format off
+inline constexpr MatrixTile quantized_matrix_tiles[] = {
+    {"32x64",    32,  64, quant_group, 32, 32, 6, 100},
+    {"32x128",   32, 128, quant_group, 32, 32, 4, 120},
+    {"64x128",   64, 128, quant_group, 64, 32, 4, 160},
+    {"128x128", 128, 128, quant_group, 64, 64, 2, 240}};
+// clang-format on
+
+/// How a product with quantised weights goes over matrix units.
+struct QuantizedMatrixForm {
+  std::size_t tile;
+  Size pieces;
+};
+
+/// Where sums go: y, or `pieces` matrices of float32.
+struct QuantizedTarget {
+  DType dtype;
+  Size ld, pieces, piece;  ///< piece: groups of each
+};
 
 inline void set_quantized(TemplateVariables& variables, DType dtype, QuantFormat format) {
   set_common(variables, dtype);

@@ -87,7 +87,7 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
   bindings.push_back(y);
   const std::uint32_t variant = static_cast<std::uint32_t>(r.format) * 2 + half_bit(r.dtype);
   const Size ldx = r.m == 1 ? r.k : r.ldx, ldy = r.m == 1 ? r.n : r.ldy;
-  const Size units = device_->limits().planned_units;
+  const Size gpu_units = device_->limits().planned_units;
   const bool is_compiled = !device_->limits().compiles_templates;
   if (r.m == 1) {
     constexpr Size row_lanes = 4;
@@ -124,43 +124,42 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
           v["SPAN"] = std::int64_t{plan.span};
         });
   }
+  const std::uint64_t bytes = bytes_of(r.m * r.n, DType::float32);
+  const std::optional<QuantizedMatrixForm> units = quantized_matrix_form(r);
   const Tile tile = tile_of(r.m, is_compiled);
   const Size across = count(r.n, tile.bn), tiles = across * count(r.m, tile.bm);
-  const std::uint64_t bytes = bytes_of(r.m * r.n, DType::float32);
-  Size pieces = affordable(pieces_of(tile, tiles, groups, bytes, units), bytes);
-  const Size piece = count(groups, pieces);
-  pieces = count(groups, piece);
+  const Size wanted = units ? units->pieces : pieces_of(tile, tiles, groups, bytes, gpu_units);
+  const Size piece = count(groups, affordable(wanted, bytes));
+  Size pieces = count(groups, piece);
   AllocationRef scratch;
   if (pieces > 1) scratch = memory_->try_scratch(op, bytes * static_cast<std::uint64_t>(pieces));
   if (!scratch) pieces = 1;
-  const DType target = scratch ? DType::float32 : r.dtype;
   if (scratch) bindings.back() = bind(op, scratch, bytes * static_cast<std::uint64_t>(pieces));
   const Binding products = bindings.back();
-  const bool vectors = ldx % 4 == 0;
-  const struct {
-    std::uint32_t m, n, groups, x_stride, y_stride, across, tiles, piece, piece_stride;
-  } params{u32(r.m),
-           u32(r.n),
-           u32(groups),
-           u32(ldx),
-           u32(scratch ? r.n : ldy),
-           u32(across),
-           u32(tiles),
-           u32(scratch ? piece : groups),
-           u32(r.m * r.n)};
-  run(KernelId::quantized_tiles,
-      ((variant * 2 + half_bit(target)) * 2 + (vectors ? 1 : 0)) * 128 +
-          static_cast<std::uint32_t>(tile.bm),
-      params, bindings, cover(static_cast<std::uint64_t>(tiles * pieces), 1),
-      [&](TemplateVariables& v) {
-        set_quantized(v, r.dtype, r.format);
-        v["TC"] = type_name(target);
-        v["VECTORS"] = std::int64_t{vectors};
-        v["BM"] = std::int64_t{tile.bm};
-        v["BN"] = std::int64_t{tile.bn};
-        v["TM"] = std::int64_t{tile.tm};
-        v["TN"] = std::int64_t{tile.tn};
-      });
+  const QuantizedTarget target{scratch ? DType::float32 : r.dtype, scratch ? r.n : ldy, pieces,
+                               scratch ? piece : groups};
+  if (units) {
+    multiply_quantized_matrix(r, units->tile, target, bindings);
+  } else {
+    const bool vectors = ldx % 4 == 0;
+    const struct {
+      std::uint32_t m, n, groups, x_stride, y_stride, across, tiles, piece, piece_stride;
+    } params{u32(r.m),    u32(r.n),   u32(groups),       u32(ldx),      u32(target.ld),
+             u32(across), u32(tiles), u32(target.piece), u32(r.m * r.n)};
+    run(KernelId::quantized_tiles,
+        ((variant * 2 + half_bit(target.dtype)) * 2 + (vectors ? 1 : 0)) * 128 +
+            static_cast<std::uint32_t>(tile.bm),
+        params, bindings, cover(static_cast<std::uint64_t>(tiles * pieces), 1),
+        [&](TemplateVariables& v) {
+          set_quantized(v, r.dtype, r.format);
+          v["TC"] = type_name(target.dtype);
+          v["VECTORS"] = std::int64_t{vectors};
+          v["BM"] = std::int64_t{tile.bm};
+          v["BN"] = std::int64_t{tile.bn};
+          v["TM"] = std::int64_t{tile.tm};
+          v["TN"] = std::int64_t{tile.tn};
+        });
+  }
   if (!scratch) return;
   GemmRequest joined{};
   joined.m = r.m;

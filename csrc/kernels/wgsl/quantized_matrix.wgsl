@@ -1,0 +1,183 @@
+// quantized_tiles.wgsl's y = x * weights^T of float16 on matrix units: one BM x BN tile of y a
+// workgroup, WM x WN of it a subgroup, a group of each row of weights a step, float32 sums.
+// Weights are rounded to float16 on their way into workgroup memory, where lines of 32 lie a vec4
+// apart from whole ones. The next group is read while this one is used. Rows beyond m and n are the
+// last one again, and are not stored. k may be cut in `pieces`, each a matrix of its own in y.
+// Bindings: the planes of quantized_planes.wgsl, then x, whose rows are whole vec4 of eight, and y.
+// Variables: BM BN WM WN; UM UN UK of matrix_units.wgsl; LANES; TC (f32 or f16); VECTOR_C (1: rows
+// of y start and end on whole vec4); FORMAT.
+enable f16;
+enable subgroups;
+enable chromium_experimental_subgroup_matrix;
+diagnostic(off, chromium.subgroup_matrix_uniformity);
+#let WHOLE = 1
+#include "quantized_planes.wgsl"
+#let ACROSS = BN / WN
+#let THREADS = BM / WM * ACROSS * LANES
+#let STEP = 5
+#let FROM_W = BM * STEP
+#let LOADS = BM * 4 / THREADS
+#let ROWS = BN / THREADS
+#let STEP_C = WN / 4 + 1
+struct Params {
+  m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32, across: u32, tiles: u32, piece: u32, piece_stride: u32,
+}
+var<immediate> params: Params;
+@group(0) @binding(${NEXT}) var<storage, read> x: array<vec4<u32>>;
+#if VECTOR_C
+@group(0) @binding(${NEXT + 1}) var<storage, read_write> y: array<vec4<${TC}>>;
+#else
+@group(0) @binding(${NEXT + 1}) var<storage, read_write> y: array<${TC}>;
+#end
+var<workgroup> held: array<vec4<u32>, ${(BM + BN) * STEP}>;
+#include "matrix_units.wgsl"
+
+@compute @workgroup_size(${THREADS})
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let part = group.x + group.y * groups.x;
+  let tile = part % params.tiles;
+  let start = part / params.tiles * params.piece;
+  if (start >= params.groups) { return; }
+  let end = min(start + params.piece, params.groups);
+  let top = tile / params.across * ${BM}u;
+  let left = tile % params.across * ${BN}u;
+  let subgroup = t / ${LANES}u;
+  let down = subgroup / ${ACROSS}u * ${WM}u;
+  let over = subgroup % ${ACROSS}u * ${WN}u;
+#for i in 0..WM/UM
+#for j in 0..WN/UN
+  var sums${i}_${j}: Sums;
+#end
+#end
+#for r in 0..ROWS
+  let row${r} = min(left + t + ${r * THREADS}u, params.n - 1u) * params.groups;
+#end
+#for i in 0..LOADS
+  let line${i} = (t + ${i * THREADS}u) / 4u;
+  let place${i} = t % 4u;
+  let far${i} = min(top + line${i}, params.m - 1u) * params.x_stride + place${i};
+  var next${i} = x[far${i} + start * 4u];
+#end
+#for r in 0..ROWS
+#if LOW == 8
+  var low0_${r} = low_plane[2u * (row${r} + start)];
+  var low1_${r} = low_plane[2u * (row${r} + start) + 1u];
+#else
+  var low0_${r} = low_plane[row${r} + start];
+#end
+#if HIGH > 0
+  var high_${r} = high_plane[row${r} + start];
+#end
+  var scale0_${r} = scale_of(row${r} + start, 0u);
+#if HALVES
+  var scale1_${r} = scale_of(row${r} + start, 1u);
+#end
+#end
+  for (var g = start; g < end; g += 1u) {
+#for i in 0..LOADS
+    held[line${i} * ${STEP}u + place${i}] = next${i};
+#end
+#for r in 0..ROWS
+    {
+      let into = ${FROM_W}u + (t + ${r * THREADS}u) * ${STEP}u;
+#for j in 0..8
+#let H = j / 4
+#if LOW == 8
+      let l${j} = low${H}_${r}[${j % 4}];
+#elif LOW == 4
+      let l${j} = low0_${r}[${j % 4}];
+#else
+      let l${j} = low0_${r}[${H}];
+#end
+#if HIGH == 2
+      let h${j} = high_${r}[${H}];
+#elif HIGH == 1
+      let h${j} = high_${r};
+#else
+      let h${j} = 0u;
+#end
+#let S = 0
+#if HALVES
+#let S = H
+#end
+      let q${j} = scaled_numbers_of(places_of(l${j}, h${j}, ${j}u)) * unscaled;
+#if FORMAT == "mxfp4"
+      let w${j} = (q${j} * scale${S}_${r}.x) * scale${S}_${r}.y;
+#elif MINIMA
+      let w${j} = fma(q${j}, vec4<f32>(scale${S}_${r}.x), vec4<f32>(scale${S}_${r}.y));
+#else
+      let w${j} = q${j} * scale${S}_${r}.x;
+#end
+#end
+#for v in 0..4
+      held[into + ${v}u] = vec4<u32>(pack2x16float(w${2 * v}.xy), pack2x16float(w${2 * v}.zw),
+                                     pack2x16float(w${2 * v + 1}.xy), pack2x16float(w${2 * v + 1}.zw));
+#end
+    }
+#end
+    if (g + 1u < end) {
+#for i in 0..LOADS
+      next${i} = x[far${i} + (g + 1u) * 4u];
+#end
+#for r in 0..ROWS
+#if LOW == 8
+      low0_${r} = low_plane[2u * (row${r} + g + 1u)];
+      low1_${r} = low_plane[2u * (row${r} + g + 1u) + 1u];
+#else
+      low0_${r} = low_plane[row${r} + g + 1u];
+#end
+#if HIGH > 0
+      high_${r} = high_plane[row${r} + g + 1u];
+#end
+      scale0_${r} = scale_of(row${r} + g + 1u, 0u);
+#if HALVES
+      scale1_${r} = scale_of(row${r} + g + 1u, 1u);
+#end
+#end
+    }
+    workgroupBarrier();
+#for kk in 0..32/UK
+    {
+#for i in 0..WM/UM
+      let left${i} = left_rows((down + ${i * UM}u) * ${STEP}u + ${kk * UK / 8}u, ${STEP}u);
+#end
+#for j in 0..WN/UN
+      let right${j} = right_columns(${FROM_W}u + (over + ${j * UN}u) * ${STEP}u + ${kk * UK / 8}u, ${STEP}u);
+#end
+#for i in 0..WM/UM
+#for j in 0..WN/UN
+      sums${i}_${j} = multiply_add(left${i}, right${j}, sums${i}_${j});
+#end
+#end
+    }
+#end
+    workgroupBarrier();
+  }
+  let base = part / params.tiles * params.piece_stride;
+  let lane = t % ${LANES}u;
+  let strip = subgroup * ${UM * STEP_C}u;
+#for i in 0..WM/UM
+#if i > 0
+  workgroupBarrier();
+#end
+#for j in 0..WN/UN
+  store_sums(strip + ${j * UN / 4}u, ${STEP_C}u, sums${i}_${j});
+#end
+  workgroupBarrier();
+  for (var e = lane; e < ${UM * WN / 4}u; e += ${LANES}u) {
+    let row = top + down + ${i * UM}u + e / ${WN / 4}u;
+    let column = left + over + e % ${WN / 4}u * 4u;
+    if (row < params.m && column < params.n) {
+      let four = vec4<${TC}>(bitcast<vec4<f32>>(held[strip + e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]));
+#if VECTOR_C
+      y[(base + row * params.y_stride + column) / 4u] = four;
+#else
+#for f in 0..4
+      if (column + ${f}u < params.n) { y[base + row * params.y_stride + column + ${f}u] = four[${f}]; }
+#end
+#end
+    }
+  }
+#end
+}
