@@ -35,6 +35,7 @@ namespace tilewright::gpu {
 struct BoundMatrices;
 struct Conjugates;
 struct MatrixPart;
+struct MatrixConv;
 struct ConvProduct;
 struct MapPiece;
 struct MapPlaces;
@@ -391,8 +392,20 @@ class GpuBackend final : public Backend {
   bool conv_taps(std::string_view op, const Conv2dRequest& request, bool backward);
   /// False where the table would be long, or the device compiles no templates.
   bool conv_spots(std::string_view op, const Conv2dRequest& request, bool backward);
-  /// Whether a forward pass is Winograd's, by the choice of conv2d_forward.
-  bool takes_winograd(const Conv2dRequest& request) const;
+  /// A candidate of conv2d_forward, for a forward pass or the gradient of an input.
+  std::size_t conv_choice(const Conv2dRequest& request) const;
+  /// On matrix units, by one of their tiles. False, with nothing done, where its scratch finds no
+  /// room.
+  bool conv_matrix(std::string_view op, const Conv2dRequest& request, std::size_t tile);
+  void pack_conv_source(const Conv2dRequest& request, const MatrixConv& conv,
+                        std::span<const Binding> bindings);
+  void pack_conv_filter(const Conv2dRequest& request, const MatrixConv& conv,
+                        std::span<const Binding> bindings);
+  void multiply_conv(const Conv2dRequest& request, const MatrixConv& conv, std::size_t tile,
+                     std::span<const Binding> bindings);
+  /// Whether Winograd's kernels can make a forward pass, and in how many microseconds.
+  bool can_winograd(const Conv2dRequest& request) const;
+  double winograd_cost(const Conv2dRequest& request) const;
   /// Tiles of 2x2 outputs that are worked on at once; 0 where there is no room.
   Size winograd_columns(const Conv2dRequest& request) const;
   /// False, with nothing done, where its scratch finds no room.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tilewright import Backend, _core
 
+from . import test_conv2d
 from .conftest import opened
 from .convolutions import Conv, check_forward
 from .factorisations import TYPES, draw, runs
@@ -18,7 +19,7 @@ from .test_attention import check as check_attention
 from .test_batched_gemm import batched_gemm
 from .test_lu import check as check_lu
 from .test_qr import check as check_qr
-from .workspace import Workspace, integers
+from .workspace import Workspace, integers, normal
 
 # Few, since a large kernel takes a software GPU seconds to compile.
 PRODUCTS = [
@@ -55,6 +56,22 @@ WINDOWS = [
     Conv((1, 32, 3, 3), (9, 32, 3, 3), pad=(4, 5)),  # tiles that see padding only
 ]
 
+# Channels that fill vectors of eight and steps of 32 or not, also of a tap; rows, columns and
+# positions beyond whole tiles; tiles over several images and with single taps.
+HALF_WINDOWS = [
+    Conv((2, 64, 12, 13), (72, 64, 3, 3), pad=(1, 1)),
+    Conv((3, 20, 11, 9), (33, 20, 3, 2), stride=(2, 1), pad=(0, 2), dilation=(1, 2)),
+    Conv((2, 18, 14, 15), (70, 9, 5, 3), stride=(2, 3), pad=(2, 4), groups=2),
+    Conv((1, 3, 33, 40), (64, 3, 7, 7), stride=(2, 2), pad=(3, 3)),
+    Conv((2, 36, 10, 11), (39, 36, 3, 4), pad=(5, 1), dilation=(2, 3)),
+    Conv((150, 8, 2, 1), (9, 8, 2, 1), pad=(1, 0)),
+    Conv((1, 16, 20, 21), (16, 1, 3, 3), pad=(1, 1), groups=16),
+    Conv((2, 72, 8, 8), (40, 72, 1, 1)),
+    Conv((3, 37, 4, 6), (50, 37, 1, 1)),
+    Conv((2, 40, 9, 11), (65, 40, 1, 1), stride=(2, 3)),
+    Conv((1, 24, 5, 5), (24, 12, 1, 1), pad=(1, 0), groups=2),
+]
+
 
 def check_products(
     products: Sequence[Product], be: Backend, rng: np.random.Generator
@@ -72,6 +89,19 @@ def check_conv2d_forward(be: Backend, rng: np.random.Generator) -> Iterator[None
                 check_forward(ws, rng, conv, dtype)
                 check_forward(ws, rng, conv, dtype, integers)
                 yield
+    for conv in HALF_WINDOWS:
+        with Workspace(be) as ws:
+            for numbers in (normal, integers):
+                check_forward(ws, rng, conv, "float16", numbers)
+                test_conv2d.check_backward_data(ws, rng, conv, "float16", numbers)
+            yield
+    with Workspace(be) as ws:
+        for special in (np.nan, np.inf):
+            test_conv2d.test_special_values_reach_only_the_windows_that_see_them(
+                ws, rng, special, "float16"
+            )
+        test_conv2d.test_padding_is_zero_also_beside_infinity(ws, "float16")
+        yield
 
 
 HEADS = [
@@ -142,7 +172,9 @@ def candidates() -> Iterator[tuple[str, str, str]]:
 
 def is_of_units(point: str, candidate: str) -> bool:
     """test_matrix_units.py has those."""
-    return "matrix" in point or "matrix" in candidate
+    if point == "conv2d_forward":
+        return candidate not in ("direct", "winograd")
+    return "matrix" in point
 
 
 def check_candidate(be: Backend, point: str, candidate: str, calls: Iterator[None]) -> None:

@@ -29,6 +29,8 @@ CONVS: dict[str, tuple[Conv, str | tuple[str, str]]] = {
     "taps in fours": (Conv((1, 16, 8, 8), (16, 16, 3, 3), pad=(1, 1)), "conv2d_taps"),
     "winograd": (Conv((1, 37, 9, 12), (10, 37, 3, 3), pad=(1, 1)), "conv2d_winograd_output"),
     "winograd of odd rows": (Conv((2, 32, 7, 9), (9, 32, 3, 3)), "conv2d_winograd_output"),
+    "matrix units": (Conv((2, 20, 9, 7), (35, 20, 3, 3), pad=(1, 1)), SPOTS),
+    "matrix units one by one": (Conv((2, 24, 4, 6), (20, 24, 1, 1)), SPOTS),
     "meetings": (
         Conv((1, 3, 5, 5), (4, 3, 2, 2), stride=(2**40, 2**40), pad=(2**31, 2**31)),
         "conv2d_meetings",
@@ -49,12 +51,14 @@ def forward(
 
 @pytest.fixture
 def direct_or_not(ws: Workspace, case: str) -> Iterator[None]:
-    """Winograd's products wherever they can be taken, of the cases that are theirs alone."""
+    """Winograd's products, and tiles of matrix units, wherever they can be taken, of the cases that
+    are theirs alone."""
     choices = _core._choices_of(ws.be)
     if choices is None or ws.be.name == "cpu":
         yield
         return
-    choices.force("conv2d_forward", "winograd" if case.startswith("winograd") else "direct")
+    candidates = {"winograd": "winograd", "matrix": "32x32"}
+    choices.force("conv2d_forward", candidates.get(case.split()[0], "direct"))
     yield
     choices.force("conv2d_forward", "")
 

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/requests.hpp"
+#include "gpu/device.hpp"
 #include "gpu/kernel_library.hpp"
 #include "tilewright/types.hpp"
 
@@ -43,9 +46,39 @@ inline std::uint32_t place_of(const ConvTile& tile) {
   return static_cast<std::uint32_t>(tile.bm + tile.bn) / 32;
 }
 
+/// Of conv2d_forward's candidates: kernels without transforms come first, tiles of matrix units last.
+inline constexpr std::size_t winograd_choice = 1, first_matrix_choice = 2;
+
 /// Whether conv2d_taps.wgsl takes a product of so many rows and channels that are read.
 bool takes_taps(Size rows, Size deep);
 /// Whether conv2d_spots.cpp does so better than sums of one output by several work-items.
 bool takes_spots(const Conv2dRequest& request, bool backward, Size units);
+
+/// A convolution of float16 as conv2d_matrix.wgsl computes it, for each group of channels: `rows`
+/// planes are written, of `deep` that are read.
+struct MatrixConv {
+  Size rows, columns, deep, taps;
+  Size vectors;         ///< of eight, that the channels of a tap fill
+  Pair source, result;  ///< height and width
+  Pair stride, pad;     ///< of what is laid out; in front of it, less than 0 where it starts later
+  Pair step;            ///< from one row or column of the source that is laid out to the next
+  Pair packed;          ///< height and width of what is laid out
+  bool packs_source, packs_filter;
+
+  /// Where only filters are laid out, the source has no more than its channels.
+  Size depth() const { return packs_source ? taps * vectors * 8 : deep; }
+  std::uint64_t source_bytes(const Conv2dRequest& r) const {
+    return packs_source ? bytes(r.batch * r.groups * packed[0] * packed[1] * vectors) : 0;
+  }
+  std::uint64_t filter_bytes(const Conv2dRequest& r) const {
+    return packs_filter ? bytes(r.groups * rows * taps * vectors) : 0;
+  }
+
+ private:
+  static std::uint64_t bytes(Size of_vectors) { return static_cast<std::uint64_t>(of_vectors) * 16; }
+};
+/// Nothing where matrix units do not take it, or not in so many bytes of scratch memory.
+std::optional<MatrixConv> matrix_conv(const Conv2dRequest& request, const DeviceLimits& limits,
+                                      std::uint64_t room);
 
 }  // namespace tilewright::gpu

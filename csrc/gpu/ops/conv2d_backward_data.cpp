@@ -11,6 +11,8 @@ void GpuBackend::launch_conv2d_backward_data(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r, r.height * r.width))) {
     return conv_meetings(op, sums_of(r));
   }
+  const std::size_t choice = conv_choice(r);
+  if (choice >= first_matrix_choice && conv_matrix(op, r, choice - first_matrix_choice)) return;
   const bool one_phase = r.stride == Pair{1, 1};
   if (one_phase && takes_taps(r.channels / r.groups, r.filters / r.groups) &&
       conv_taps(op, r, true)) {

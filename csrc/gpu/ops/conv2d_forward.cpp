@@ -11,7 +11,9 @@ void GpuBackend::launch_conv2d_forward(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r, r.out_height * r.out_width))) {
     return conv_meetings(op, sums_of(r));
   }
-  if (takes_winograd(r) && conv_winograd(op, r)) return;
+  const std::size_t choice = conv_choice(r);
+  if (choice == winograd_choice && conv_winograd(op, r)) return;
+  if (choice >= first_matrix_choice && conv_matrix(op, r, choice - first_matrix_choice)) return;
   if (takes_taps(r.filters / r.groups, r.channels / r.groups) && conv_taps(op, r, false)) return;
   if (takes_spots(r, false, device_->limits().planned_units) && conv_spots(op, r, false)) return;
   const Size taps = r.channels / r.groups * r.filter_height * r.filter_width;

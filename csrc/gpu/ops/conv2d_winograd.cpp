@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gpu/backend.hpp"
-#include "gpu/choice_points.hpp"
 #include "gpu/ops/conv2d.hpp"
 #include "gpu/plan.hpp"
 
@@ -28,49 +27,33 @@ constexpr std::uint64_t most_scratch = 160 << 20;
 /// Fewer make sums of few terms, in which the rounding of sums of pixels and taps would show.
 constexpr Size least_channels = 32;
 
-constexpr std::string_view candidates[] = {"direct", "winograd"};
-
 Size tiles_of(const Conv2dRequest& r) {
   return r.batch * count(r.out_height, 2) * count(r.out_width, 2);
 }
 
-/// Whether it is quicker, with so many tiles at once, on a GPU whose processors are those of the
-/// measured one.
-bool pays(const Conv2dRequest& r, Size columns, Size units) {
-  const double slower = static_cast<double>(measured_units) / static_cast<double>(units);
-  const auto channels = static_cast<double>(r.channels);
-  const auto filters = static_cast<double>(r.filters);
-  const auto outputs = static_cast<double>(r.batch * r.out_height * r.out_width);
-  const auto tiles = static_cast<double>(tiles_of(r));
-  // Microseconds; what is direct takes one tile's time also where there are few.
-  const double direct = slower * 18 * filters * channels * outputs / 41e6 + 0.27 * channels;
-  const double transformed = 4.0 * (2 * factors + 4) * (filters + channels) * tiles;
-  const double busy = 2.0 * factors * filters * channels * tiles / 36e6 + transformed / 5e6 +
-                      filters * channels / 6.5e3;
-  const double winograd = slower * busy + 15 * static_cast<double>(count(tiles_of(r), columns));
-  return winograd < 0.9 * direct;
-}
-
 }  // namespace
 
-constinit const ChoicePoint conv2d_forward_choice{"conv2d_forward", candidates, {"float16"}};
-
-bool GpuBackend::takes_winograd(const Conv2dRequest& r) const {
+bool GpuBackend::can_winograd(const Conv2dRequest& r) const {
   const Pair one{1, 1};
   const bool same_window = r.filter_height == 3 && r.filter_width == 3 && r.stride == one &&
                            r.dilation == one && r.groups == 1;
   if (!same_window || r.channels < least_channels || r.filters == 0 || tiles_of(r) == 0)
     return false;
   const std::uint64_t most_filter = std::min(most_scratch / 2, device_->limits().max_binding_bytes);
-  const Size columns = winograd_columns(r);
-  if (bytes_of(factors * r.channels * whole(r.filters), DType::float32) > most_filter ||
-      columns == 0) {
-    return false;
-  }
-  return choices_->pick(conv2d_forward_choice,
-                        {r.filters, r.channels, r.batch * r.out_height * r.out_width},
-                        {r.dtype == DType::float16},
-                        pays(r, columns, device_->limits().planned_units) ? 1 : 0) == 1;
+  return bytes_of(factors * r.channels * whole(r.filters), DType::float32) <= most_filter &&
+         winograd_columns(r) != 0;
+}
+
+double GpuBackend::winograd_cost(const Conv2dRequest& r) const {
+  const Size units = device_->limits().planned_units;
+  const double slower = static_cast<double>(measured_units) / static_cast<double>(units);
+  const auto channels = static_cast<double>(r.channels);
+  const auto filters = static_cast<double>(r.filters);
+  const auto tiles = static_cast<double>(tiles_of(r));
+  const double transformed = 4.0 * (2 * factors + 4) * (filters + channels) * tiles;
+  const double busy = 2.0 * factors * filters * channels * tiles / 36e6 + transformed / 5e6 +
+                      filters * channels / 6.5e3;
+  return slower * busy + 15 * static_cast<double>(count(tiles_of(r), winograd_columns(r)));
 }
 
 Size GpuBackend::winograd_columns(const Conv2dRequest& r) const {

@@ -86,9 +86,10 @@ inline constexpr MatrixTile matrix_tiles[] = {
     {"128x128", 128, 128, 32, 64, 64, 2, 280}};
 // clang-format on
 
-/// The units of float16 with float32 sums that divide such a tile of a subgroup and do the most at
-/// once; null where there are none.
-const MatrixShape* matrix_shape(const DeviceLimits& limits, Size wm, Size wn, Size bk);
+/// The units of float16 that do the most at once of a tile, with float32 sums; null where none fit.
+const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& tile);
+/// Whether a workgroup of this device computes the tile.
+bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, bool trans_b);
 
 /// How a product of float16 matrices goes over matrix units.
 struct MatrixForm {

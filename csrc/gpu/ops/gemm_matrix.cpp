@@ -24,29 +24,32 @@ Size strip_bytes(const MatrixTile& tile, const MatrixShape& shape) {
   return tile.subgroups() * static_cast<Size>(shape.m) * (tile.wn + 4) * 4;
 }
 
-bool can_run(const DeviceLimits& limits, std::size_t index, const GemmRequest& r) {
-  const MatrixTile& tile = matrix_tiles[index];
-  const MatrixShape* shape = matrix_shape(limits, tile.wm, tile.wn, tile.bk);
-  const Size memory = tile.memory(r.trans_a, r.trans_b);
-  const Size threads = tile.subgroups() * limits.matrix_lanes;
-  return shape != nullptr && memory <= limits.local_memory_bytes &&
-         threads <= limits.max_group_size && strip_bytes(tile, *shape) <= memory;
-}
-
 }  // namespace
 
-const MatrixShape* matrix_shape(const DeviceLimits& limits, Size wm, Size wn, Size bk) {
+const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& tile) {
   const MatrixShape* found = nullptr;
   for (const MatrixShape& shape : limits.matrix_shapes) {
     if (shape.in != DType::float16 || shape.out != DType::float32) continue;
     const auto divides = [](Size of_tile, std::uint32_t of_unit) {
       return of_unit % 8 == 0 && of_tile % of_unit == 0;
     };
-    if (!divides(wm, shape.m) || !divides(wn, shape.n) || !divides(bk, shape.k)) continue;
+    if (!divides(tile.wm, shape.m) || !divides(tile.wn, shape.n) || !divides(tile.bk, shape.k)) {
+      continue;
+    }
     const auto work = [](const MatrixShape& s) { return s.m * s.n * s.k; };
     if (found == nullptr || work(shape) > work(*found)) found = &shape;
   }
   return found;
+}
+
+bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, bool trans_b) {
+  const MatrixShape* shape = matrix_shape(limits, tile);
+  const Size memory = tile.memory(trans_a, trans_b);
+  const Size threads = tile.subgroups() * limits.matrix_lanes;
+  const auto shared_out = [&](Size lines) { return lines * tile.bk / 8 % threads == 0; };
+  return shape != nullptr && memory <= limits.local_memory_bytes &&
+         threads <= limits.max_group_size && strip_bytes(tile, *shape) <= memory &&
+         shared_out(tile.bm) && shared_out(tile.bn);
 }
 
 constinit const ChoicePoint gemm_matrix_choice{
@@ -64,7 +67,7 @@ std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const Ge
   double least = plain_cost;
   std::array<double, std::size(matrix_tiles)> costs{};
   for (std::size_t i = 0; i < std::size(matrix_tiles); ++i) {
-    if (!can_run(limits, i, r)) continue;
+    if (!can_run(limits, matrix_tiles[i], r.trans_a, r.trans_b)) continue;
     const GemmTile tile = matrix_tiles[i].costs();
     costs[i] = gemm_cost(work, tile, r.m, gemm_tile_pieces(work, tile, r.m));
     if (costs[i] < least) {
@@ -75,11 +78,14 @@ std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const Ge
   const std::size_t picked = choices_->pick(
       gemm_matrix_choice, {asked.m, asked.n, asked.k, asked.batch_count},
       {r.trans_a, r.trans_b, r.output_dtype == DType::float16}, rule,
-      [&](std::size_t candidate) { return candidate == 0 || can_run(limits, candidate - 1, r); });
+      [&](std::size_t candidate) {
+        return candidate == 0 ||
+               can_run(limits, matrix_tiles[candidate - 1], r.trans_a, r.trans_b);
+      });
   if (picked == 0) return std::nullopt;
   const MatrixTile& tile = matrix_tiles[picked - 1];
-  return MatrixForm{picked - 1, *matrix_shape(limits, tile.wm, tile.wn, tile.bk),
-                    gemm_tile_pieces(work, tile.costs(), r.m), costs[picked - 1]};
+  return MatrixForm{picked - 1, *matrix_shape(limits, tile), gemm_tile_pieces(work, tile.costs(), r.m),
+                    costs[picked - 1]};
 }
 
 void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, const GemmOperand& a,

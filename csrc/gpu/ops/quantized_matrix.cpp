@@ -19,14 +19,9 @@ constexpr auto names = [] {
   return all;
 }();
 
-bool can_run(const DeviceLimits& limits, const MatrixTile& tile) {
-  const MatrixShape* shape = matrix_shape(limits, tile.wm, tile.wn, tile.bk);
-  if (shape == nullptr) return false;
+bool can_take(const DeviceLimits& limits, const MatrixTile& tile) {
   const Size threads = tile.subgroups() * limits.matrix_lanes;
-  const Size memory = tile.memory(false, true);
-  const Size strips = tile.subgroups() * static_cast<Size>(shape->m) * (tile.wn + 4) * 4;
-  return threads <= limits.max_group_size && tile.bn % threads == 0 && tile.bm * 4 % threads == 0 &&
-         strips <= memory && memory <= limits.local_memory_bytes;
+  return can_run(limits, tile, false, true) && tile.bn % threads == 0;
 }
 
 }  // namespace
@@ -41,7 +36,7 @@ std::optional<QuantizedMatrixForm> GpuBackend::quantized_matrix_form(
   std::size_t rule = 0;
   double least = 0;
   for (std::size_t i = 0; i < std::size(quantized_matrix_tiles); ++i) {
-    if (!can_run(limits, quantized_matrix_tiles[i])) continue;
+    if (!can_take(limits, quantized_matrix_tiles[i])) continue;
     const GemmTile tile = quantized_matrix_tiles[i].costs();
     const double cost = gemm_cost(work, tile, r.m, gemm_tile_pieces(work, tile, r.m));
     if (rule != 0 && cost >= least) continue;
@@ -51,7 +46,7 @@ std::optional<QuantizedMatrixForm> GpuBackend::quantized_matrix_form(
   if (rule == 0) return {};
   const std::size_t picked = choices_->pick(
       quantized_matrix_choice, {r.m, r.n, r.k}, {}, rule, [&](std::size_t candidate) {
-        return candidate == 0 || can_run(limits, quantized_matrix_tiles[candidate - 1]);
+        return candidate == 0 || can_take(limits, quantized_matrix_tiles[candidate - 1]);
       });
   if (picked == 0) return {};
   const GemmTile tile = quantized_matrix_tiles[picked - 1].costs();
@@ -62,7 +57,7 @@ void GpuBackend::multiply_quantized_matrix(const QuantizedMatmulRequest& r, std:
                                            const QuantizedTarget& target,
                                            std::span<const Binding> bindings) {
   const MatrixTile& tile = quantized_matrix_tiles[index];
-  const MatrixShape& shape = *matrix_shape(device_->limits(), tile.wm, tile.wn, tile.bk);
+  const MatrixShape& shape = *matrix_shape(device_->limits(), tile);
   const auto count = [](Size size, Size part) { return (size + part - 1) / part; };
   const Size across = count(r.n, tile.bn), tiles = across * count(r.m, tile.bm);
   const bool vector_c = r.n % 4 == 0 && target.ld % 4 == 0;

@@ -1,31 +1,17 @@
 // gemm.wgsl's product of float16 matrices on matrix units: one BM x BN tile of C a workgroup,
 // WM x WN of it a subgroup, BK of k a step, float32 sums.
 // 0 a, 1 b, 2 c, with END 3 bias.
-// Tiles of A and B lie in workgroup memory as they are stored, eight elements a vec4, their lines a
-// vec4 apart from whole ones so that the units read them without bank conflicts. The next tile is
-// read while this one is used. The last, short step of k comes first, with zeros behind it. Lines
-// beyond m and n are the last one again, and are not stored. Sums leave through workgroup memory.
+// The next tiles are read while these are used. The last, short step of k comes first, with zeros
+// behind it. Lines beyond m and n are the last one again, and are not stored. Sums leave through
+// workgroup memory.
 // Lines of A and B start and end on whole vec4 of eight.
-// Variables: BM BN BK WM WN; UM UN UK of matrix_units.wgsl; LANES (of a subgroup); TA TB (1: stored transposed); TC
-// (f32 or f16); VECTOR_C (1: rows of C start and end on whole vec4); END, ACTIVATION.
+// Variables: those of matrix_tiles.wgsl; TC (f32 or f16); VECTOR_C (1: rows of C start and end on
+// whole vec4); END, ACTIVATION.
 enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
-#let ACROSS = BN / WN
-#let THREADS = BM / WM * ACROSS * LANES
-// Lines of a tile, and vec4 from one to the next.
-#let LINES_A = BM + TA * (BK - BM)
-#let LINES_B = BK + TB * (BN - BK)
-#let WIDE_A = (BK + TA * (BM - BK)) / 8
-#let WIDE_B = (BN + TB * (BK - BN)) / 8
-#let STEP_A = WIDE_A + 1
-#let STEP_B = WIDE_B + 1
-#let FROM_B = LINES_A * STEP_A
-#let LOADS_A = LINES_A * WIDE_A / THREADS
-#let LOADS_B = LINES_B * WIDE_B / THREADS
-// A strip of UM rows of a subgroup's sums, and vec4 between its rows.
-#let STEP_C = WN / 4 + 1
+#include "matrix_tiles.wgsl"
 struct Params {
   m: u32, n: u32, k: u32, lda: u32, ldb: u32, ldc: u32,
   stride_a: u32, stride_b: u32, stride_c: u32,
@@ -49,8 +35,6 @@ var<immediate> params: Params;
 @group(0) @binding(3) var<storage, read> bias: array<${TC}>;
 #include "activation.wgsl"
 #end
-var<workgroup> held: array<vec4<u32>, ${FROM_B + LINES_B * STEP_B}>;
-#include "matrix_units.wgsl"
 
 @compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -138,30 +122,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
     }
     workgroupBarrier();
-#for kk in 0..BK/UK
-#let K = kk * UK
-    {
-#for i in 0..WM/UM
-#if TA
-      let left${i} = left_columns(${K * STEP_A}u + (down + ${i * UM}u) / 8u, ${STEP_A}u);
-#else
-      let left${i} = left_rows((down + ${i * UM}u) * ${STEP_A}u + ${K / 8}u, ${STEP_A}u);
-#end
-#end
-#for j in 0..WN/UN
-#if TB
-      let right${j} = right_columns(${FROM_B}u + (over + ${j * UN}u) * ${STEP_B}u + ${K / 8}u, ${STEP_B}u);
-#else
-      let right${j} = right_rows(${FROM_B + K * STEP_B}u + (over + ${j * UN}u) / 8u, ${STEP_B}u);
-#end
-#end
-#for i in 0..WM/UM
-#for j in 0..WN/UN
-      sums${i}_${j} = multiply_add(left${i}, right${j}, sums${i}_${j});
-#end
-#end
-    }
-#end
+#include "matrix_step.wgsl"
     workgroupBarrier();
   }
 

@@ -1,0 +1,177 @@
+// conv2d of float16 on matrix units, with float32 sums: one BM x BN tile of outputs a workgroup, rows
+// of which are filters and columns positions (image, y, x); WM x WN of it a subgroup. The depth is
+// tap by tap the channels that are read.
+// 0 filters of conv2d_matrix_filter.wgsl, 1 source, 2 result; with PACKED 3 where vectors along the
+// depth lie from where a position starts, zeros up to a whole step; with BIAS the next one bias.
+// PACKED: the source is conv2d_matrix_input.wgsl's, its channels side by side. Otherwise the filter
+// has one tap, which reads what lies at its position, and planes of the source are whole vectors.
+// As in gemm_matrix.wgsl the next tiles are read while these are used, the last, short step of depth
+// comes first, and lines beyond m and n are the last one again.
+// Variables: those of matrix_tiles.wgsl, TA 0 and TB PACKED; PACKED, BIAS, T, ACTIVATION; VECTOR_C
+// (1: planes of the result are whole vec4).
+enable f16;
+enable subgroups;
+enable chromium_experimental_subgroup_matrix;
+diagnostic(off, chromium.subgroup_matrix_uniformity);
+#include "matrix_tiles.wgsl"
+struct Params {
+  m: u32, n: u32, depth: u32, plane: u32, width: u32, groups: u32, first: u32, tiles_m: u32,
+  tiles_n: u32,
+  // From one to the next, in vectors of the source.
+  image: u32, group: u32, row: u32, column: u32,
+  slope: f32, zero: u32,  // of activation.wgsl
+}
+var<immediate> params: Params;
+@group(0) @binding(0) var<storage, read> filters: array<vec4<u32>>;
+@group(0) @binding(1) var<storage, read> source: array<vec4<u32>>;
+#if VECTOR_C
+@group(0) @binding(2) var<storage, read_write> result: array<vec4<${T}>>;
+#else
+@group(0) @binding(2) var<storage, read_write> result: array<${T}>;
+#end
+#if PACKED
+@group(0) @binding(3) var<storage, read> places: array<u32>;
+#end
+#if BIAS
+@group(0) @binding(${3 + PACKED}) var<storage, read> bias: array<${T}>;
+#end
+#if ACTIVATION != "none"
+#include "activation.wgsl"
+#end
+// Work-items that store neighbouring vectors of a row.
+#let SIDE = WN / 4
+#if SIDE > LANES
+#let SIDE = LANES
+#end
+
+@compute @workgroup_size(${THREADS})
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
+        @builtin(local_invocation_index) t: u32) {
+  let tile = workgroup.x + workgroup.z * workgroups.x;
+  if (tile >= params.tiles_m * params.tiles_n) { return; }
+  // Neighbours share positions.
+  let top = tile % params.tiles_m * ${BM}u;
+  let left = tile / params.tiles_m * ${BN}u;
+  let group = params.first + workgroup.y;
+  let whole = (params.depth - 1u) / ${BK}u;
+  let last = whole * ${BK}u;
+  let subgroup = t / ${LANES}u;
+  let down = subgroup / ${ACROSS}u * ${WM}u;
+  let over = subgroup % ${ACROSS}u * ${WN}u;
+#for i in 0..WM/UM
+#for j in 0..WN/UN
+  var sums${i}_${j}: Sums;
+#end
+#end
+  let line = (params.depth + 7u) / 8u;
+#for i in 0..LOADS_A
+  let line_a${i} = (t + ${i * THREADS}u) / ${WIDE_A}u;
+  let place_a${i} = (t + ${i * THREADS}u) % ${WIDE_A}u;
+  let into_a${i} = line_a${i} * ${STEP_A}u + place_a${i};
+  let far_a${i} = (group * params.m + min(top + line_a${i}, params.m - 1u)) * line + place_a${i};
+  var next_a${i} = vec4<u32>();
+  if (last + place_a${i} * 8u < params.depth) { next_a${i} = filters[far_a${i} + last / 8u]; }
+#end
+#for i in 0..LOADS_B
+  let line_b${i} = (t + ${i * THREADS}u) / ${WIDE_B}u;
+  let place_b${i} = (t + ${i * THREADS}u) % ${WIDE_B}u;
+  let into_b${i} = ${FROM_B}u + line_b${i} * ${STEP_B}u + place_b${i};
+#if PACKED
+  let column_b${i} = min(left + line_b${i}, params.n - 1u);
+  let pixel_b${i} = column_b${i} % params.plane;
+  let far_b${i} = column_b${i} / params.plane * params.image + group * params.group +
+                  pixel_b${i} / params.width * params.row +
+                  pixel_b${i} % params.width * params.column;
+#else
+  let column_b${i} = min(left + place_b${i} * 8u, params.n - 8u);
+  let far_b${i} = column_b${i} / params.plane * params.image + group * params.group +
+                  column_b${i} % params.plane / 8u + line_b${i} * params.row;
+#end
+  var next_b${i} = vec4<u32>();
+#end
+#if PACKED
+  // A work-item reads the same vector of all its lines.
+  if (last + place_b0 * 8u < params.depth) {
+    let place = places[last / 8u + place_b0];
+#for i in 0..LOADS_B
+    next_b${i} = source[far_b${i} + place];
+#end
+  }
+  var place = places[place_b0];
+#else
+#for i in 0..LOADS_B
+  if (last + line_b${i} < params.depth) { next_b${i} = source[far_b${i} + last * params.row]; }
+#end
+#end
+  for (var step = 0u; step <= whole; step++) {
+#for i in 0..LOADS_A
+    held[into_a${i}] = next_a${i};
+#end
+#for i in 0..LOADS_B
+    held[into_b${i}] = next_b${i};
+#end
+    if (step < whole) {
+#for i in 0..LOADS_A
+      next_a${i} = filters[far_a${i} + step * ${BK / 8}u];
+#end
+#for i in 0..LOADS_B
+#if PACKED
+      next_b${i} = source[far_b${i} + place];
+#else
+      next_b${i} = source[far_b${i} + step * ${BK}u * params.row];
+#end
+#end
+#if PACKED
+      place = places[(step + 1u) * ${BK / 8}u + place_b0];
+#end
+    }
+    workgroupBarrier();
+#include "matrix_step.wgsl"
+    workgroupBarrier();
+  }
+
+  let lane = t % ${LANES}u;
+  let strip = subgroup * ${UM * STEP_C}u;
+#for h in 0..WN / 4 / SIDE
+  let column${h} = left + over + (lane % ${SIDE}u + ${h * SIDE}u) * 4u;
+#for e in 0..4 - 3 * VECTOR_C
+  let to${h}_${e} = (column${h} + ${e}u) / params.plane * params.groups * params.m * params.plane +
+                    group * params.m * params.plane + (column${h} + ${e}u) % params.plane;
+#end
+#end
+#for i in 0..WM/UM
+#if i > 0
+  workgroupBarrier();
+#end
+#for j in 0..WN/UN
+  store_sums(strip + ${j * UN / 4}u, ${STEP_C}u, sums${i}_${j});
+#end
+  workgroupBarrier();
+  for (var r = lane / ${SIDE}u; r < ${UM}u; r += ${LANES / SIDE}u) {
+    let row = top + down + ${i * UM}u + r;
+    if (row < params.m) {
+#if BIAS
+      let added = f32(bias[group * params.m + row]);
+#end
+#for h in 0..WN / 4 / SIDE
+      {
+        var x = bitcast<vec4<f32>>(held[strip + r * ${STEP_C}u + lane % ${SIDE}u + ${h * SIDE}u]);
+#if BIAS
+        x += vec4<f32>(added);
+#end
+#if ACTIVATION != "none"
+        x = activated(x);
+#end
+#if VECTOR_C
+        if (column${h} < params.n) { result[(to${h}_0 + row * params.plane) / 4u] = vec4<${T}>(x); }
+#else
+#for e in 0..4
+        if (column${h} + ${e}u < params.n) { result[to${h}_${e} + row * params.plane] = ${T}(x[${e}]); }
+#end
+#end
+      }
+#end
+    }
+  }
+#end
+}
