@@ -199,8 +199,8 @@ def test_each_kernel_is_translated_or_written_twice() -> None:
     # the place of others Level Zero has attention_general, conv2d_forward and its gradients, and
     # norms and softmax by rows. It has no matrix units yet.
     lacking = {"fft_convolved", "attention_many", "gemm_matrix", "quantized_matrix"}
-    lacking |= {name for name in wgsl.keys() - parts if name.startswith("conv2d_matrix")}
-    lacking |= {name for name in wgsl.keys() - parts if name.startswith("conv2d_spots")}
+    templates = ("conv2d_spots", "conv2d_matrix", "matrix_units")
+    lacking |= {name for name in wgsl.keys() - parts if name.startswith(templates)}
     lacking |= {f"{op}_{part}" for op in ("norm", "softmax") for part in ("pieces", "scaled")}
     assert translated | twins().keys() | lacking == shipped
 

@@ -58,14 +58,15 @@ bool takes_spots(const Conv2dRequest& request, bool backward, Size units);
 /// planes are written, of `deep` that are read.
 struct MatrixConv {
   Size rows, columns, deep, taps;
-  Size vectors;         ///< of eight, that the channels of a tap fill
+  Size folded;   ///< taps in a row of the filter that are laid out as channels of the first of them
+  Size vectors;  ///< of eight, that the channels of a tap fill
   Pair source, result;  ///< height and width
   Pair stride, pad;     ///< of what is laid out; in front of it, less than 0 where it starts later
   Pair step;            ///< from one row or column of the source that is laid out to the next
   Pair packed;          ///< height and width of what is laid out
   bool packs_source, packs_filter;
 
-  /// Where only filters are laid out, the source has no more than its channels.
+  /// Where the source is not laid out, it has no more than its channels.
   Size depth() const { return packs_source ? taps * vectors * 8 : deep; }
   std::uint64_t source_bytes(const Conv2dRequest& r) const {
     return packs_source ? bytes(r.batch * r.groups * packed[0] * packed[1] * vectors) : 0;

@@ -39,23 +39,25 @@ bool GpuBackend::conv_columns(std::string_view op, const Conv2dRequest& r) {
   const Size piece = count(count(positions, wanted), step) * step;
   const Size pieces = count(positions, piece);
   const DeviceLimits& limits = device_->limits();
+  // Matrix units multiply what is float16.
+  const DType lines_dtype = limits.matrix_lanes > 0 ? r.dtype : DType::float32;
   const std::uint64_t room =
       std::min({most_lines_bytes, scratch_limit() / 2, limits.max_binding_bytes});
   const Size at_once =
-      static_cast<Size>(room / bytes_of(std::max(taps, r.filters) * piece, DType::float32));
+      static_cast<Size>(room / bytes_of(std::max(taps, r.filters) * piece, lines_dtype));
   const Size elements = r.filters * taps;
   // Where there are several rounds, the results of each start where bindings may.
   const Size unit = lines_apart / std::gcd(elements, lines_apart);
   const Size now = at_once >= pieces ? pieces : at_once / unit * unit;
   if (now == 0) return false;
-  const auto scratch = [&](Size floats) {
-    return memory_->try_scratch(op, bytes_of(floats, DType::float32));
+  const auto scratch = [&](Size places, DType dtype) {
+    return memory_->try_scratch(op, bytes_of(places, dtype));
   };
-  const AllocationRef met = scratch(taps * piece * now);
-  const AllocationRef grads = scratch(r.filters * piece * now);
+  const AllocationRef met = scratch(taps * piece * now, lines_dtype);
+  const AllocationRef grads = scratch(r.filters * piece * now, lines_dtype);
   const bool direct = pieces == 1 && r.dtype == DType::float32;
   AllocationRef parts;
-  if (!direct) parts = scratch(elements * pieces);
+  if (!direct) parts = scratch(elements * pieces, DType::float32);
   if (!met || !grads || (!direct && !parts)) return false;
 
   const Binding input =
@@ -88,10 +90,12 @@ bool GpuBackend::conv_columns(std::string_view op, const Conv2dRequest& r) {
                u32(is_grad ? 1 : r.dilation[0]),
                u32(is_grad ? 1 : r.dilation[1])};
       const std::array<Binding, 2> bindings{from,
-                                            bind(op, to, bytes_of(lines * wide, DType::float32))};
-      run(KernelId::conv2d_columns, half_bit(r.dtype), params, bindings,
-          cover(static_cast<std::uint64_t>(params.n), group_size),
-          [&](TemplateVariables& v) { set_common(v, r.dtype); });
+                                            bind(op, to, bytes_of(lines * wide, lines_dtype))};
+      run(KernelId::conv2d_columns, half_bit(r.dtype) + 2 * half_bit(lines_dtype), params, bindings,
+          cover(static_cast<std::uint64_t>(params.n), group_size), [&](TemplateVariables& v) {
+            set_common(v, r.dtype);
+            v["TO"] = type_name(lines_dtype);
+          });
     };
     lay_out(input, met, r.channels, r.height, r.width, false);
     lay_out(output, grads, r.filters, r.out_height, r.out_width, true);
@@ -101,9 +105,9 @@ bool GpuBackend::conv_columns(std::string_view op, const Conv2dRequest& r) {
       to.offset += bytes_of(first * elements, DType::float32);
       to.bytes = bytes_of(some * elements, DType::float32);
     }
-    launch_gemm({op,       false, true,           r.filters,      taps,        piece, 1.0f,  grads,
-                 wide,     met,   wide,           0.0f,           to,          taps,  piece, piece,
-                 elements, some,  DType::float32, DType::float32, std::nullopt});
+    launch_gemm({op,       false, true,        r.filters,      taps,        piece, 1.0f,  grads,
+                 wide,     met,   wide,        0.0f,           to,          taps,  piece, piece,
+                 elements, some,  lines_dtype, DType::float32, std::nullopt});
   }
   if (!direct) {
     BufferRange all = parts;

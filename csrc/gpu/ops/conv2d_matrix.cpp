@@ -31,8 +31,8 @@ std::vector<std::uint32_t> places_of(const Conv2dRequest& r, const MatrixConv& c
   std::vector<std::uint32_t> places(static_cast<std::size_t>(count(vectors, step) * step));
   for (Size i = 0; i < vectors; ++i) {
     const Size tap = i / conv.vectors;
-    const Size down = tap / r.filter_width * r.dilation[0];
-    const Size right = tap % r.filter_width * r.dilation[1];
+    const Size wide = r.filter_width / conv.folded;
+    const Size down = tap / wide * r.dilation[0], right = tap % wide * r.dilation[1];
     places[static_cast<std::size_t>(i)] =
         u32((down * conv.packed[1] + right) * conv.vectors + i % conv.vectors);
   }
@@ -53,23 +53,28 @@ std::optional<MatrixConv> matrix_conv(const Conv2dRequest& r, const DeviceLimits
   MatrixConv conv{};
   conv.rows = backward ? channels : filters;
   conv.deep = backward ? filters : channels;
-  conv.taps = r.filter_height * r.filter_width;
-  conv.vectors = count(conv.deep, lanes);
+  // Few channels fill vectors together with the taps beside them.
+  const Size apart = r.filter_width * count(conv.deep, lanes);
+  const Size together = count(conv.deep * r.filter_width, lanes);
+  conv.folded = 4 * together <= 3 * apart ? r.filter_width : 1;
+  conv.vectors = conv.folded > 1 ? together : count(conv.deep, lanes);
+  conv.taps = r.filter_height * r.filter_width / conv.folded;
   const Pair window{r.filter_height, r.filter_width};
   conv.source = backward ? Pair{r.out_height, r.out_width} : Pair{r.height, r.width};
   conv.result = backward ? Pair{r.height, r.width} : Pair{r.out_height, r.out_width};
   conv.columns = r.batch * conv.result[0] * conv.result[1];
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const Size reach = r.dilation[axis] * (window[axis] - 1);
+    const bool single = window[axis] == (axis == 0 ? 1 : conv.folded);
     conv.pad[axis] = backward ? reach - r.pad[axis] : r.pad[axis];
     // Of a stride no place between is laid out where no tap reads it.
-    conv.step[axis] = window[axis] == 1 ? r.stride[axis] : 1;
+    conv.step[axis] = single ? r.stride[axis] : 1;
     conv.stride[axis] = r.stride[axis] / conv.step[axis];
-    conv.packed[axis] = (conv.result[axis] - 1) * conv.stride[axis] + reach + 1;
+    conv.packed[axis] = (conv.result[axis] - 1) * conv.stride[axis] + (single ? 1 : reach + 1);
   }
   const Size plane = conv.source[0] * conv.source[1];
-  conv.packs_source = conv.taps > 1 || r.stride != one || conv.pad != none || plane % lanes != 0;
-  conv.packs_filter = conv.taps > 1 || backward || conv.deep % lanes != 0;
+  conv.packs_source = window != one || r.stride != one || conv.pad != none || plane % lanes != 0;
+  conv.packs_filter = window != one || backward || conv.deep % lanes != 0;
   const std::uint64_t most = std::min({limits.max_binding_bytes, limits.max_buffer_bytes, room});
   if (conv.columns == 0 || conv.taps * conv.vectors > most_vectors ||
       conv.source_bytes(r) + conv.filter_bytes(r) > most) {
@@ -85,7 +90,7 @@ void GpuBackend::pack_conv_source(const Conv2dRequest& r, const MatrixConv& conv
   const Size slices = r.batch * r.groups, places = conv.packed[0] * conv.packed[1];
   const struct {
     std::uint32_t slices, channels, height, width, vectors, places, packed_width, step_h, step_w,
-        pad_h, pad_w;
+        pad_h, pad_w, dilation_w, folded;
   } params{u32(slices),
            u32(conv.deep),
            u32(conv.source[0]),
@@ -96,12 +101,16 @@ void GpuBackend::pack_conv_source(const Conv2dRequest& r, const MatrixConv& conv
            u32(conv.step[0]),
            u32(conv.step[1]),
            u32(conv.pad[0]),
-           u32(conv.pad[1])};
+           u32(conv.pad[1]),
+           u32(r.dilation[1]),
+           u32(conv.folded)};
   const Size blocks = count(conv.vectors, wide) * count(places, group_size / wide) * slices;
-  run(KernelId::conv2d_matrix_input, u32(wide), params, bindings,
+  const bool folds = conv.folded > 1;
+  run(KernelId::conv2d_matrix_input, u32(wide * 2) + (folds ? 1 : 0), params, bindings,
       cover(static_cast<std::uint64_t>(blocks), 1), [&](TemplateVariables& v) {
         v["GROUP"] = std::int64_t{group_size};
         v["WIDE"] = std::int64_t{wide};
+        v["FOLDS"] = std::int64_t{folds};
       });
 }
 
@@ -109,16 +118,19 @@ void GpuBackend::pack_conv_filter(const Conv2dRequest& r, const MatrixConv& conv
                                   std::span<const Binding> bindings) {
   const bool backward = r.op == ConvOp::backward_data;
   const Size channels = r.channels / r.groups, filters = r.filters / r.groups;
+  const Size window = conv.taps * conv.folded;
   const struct {
-    std::uint32_t items, rows, taps, vectors, deep, group_stride, row_stride, deep_stride, turned;
+    std::uint32_t items, rows, taps, vectors, deep, folded, group_stride, row_stride, deep_stride,
+        turned;
   } params{u32(r.groups * conv.rows * conv.taps * conv.vectors),
            u32(conv.rows),
            u32(conv.taps),
            u32(conv.vectors),
            u32(conv.deep),
-           u32(filters * channels * conv.taps),
-           u32(backward ? conv.taps : channels * conv.taps),
-           u32(backward ? channels * conv.taps : conv.taps),
+           u32(conv.folded),
+           u32(filters * channels * window),
+           u32(backward ? window : channels * window),
+           u32(backward ? channels * window : window),
            backward ? 1u : 0u};
   run(KernelId::conv2d_matrix_filter, 0, params, bindings,
       cover(std::uint64_t{params.items}, group_size),
@@ -136,7 +148,7 @@ bool GpuBackend::conv_matrix(std::string_view op, const Conv2dRequest& r, std::s
 
   const bool backward = r.op == ConvOp::backward_data;
   const Binding filter =
-      bind(op, r.filter, bytes_of(r.filters * (r.channels / r.groups) * conv.taps, r.dtype));
+      bind(op, r.filter, bytes_of(r.filters * (r.channels / r.groups) * conv.taps * conv.folded, r.dtype));
   const Binding input =
       bind(op, r.input, bytes_of(r.batch * r.channels * r.height * r.width, r.dtype));
   const Binding output =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -68,11 +69,12 @@ struct MatrixTile {
     return {name, bm, bn, bk, 0, 0, 1, resident, speed, speed, speed};
   }
   constexpr Size subgroups() const { return bm / wm * (bn / wn); }
-  /// Bytes of workgroup memory.
-  constexpr Size memory(bool trans_a, bool trans_b) const {
-    const Size of_a = trans_a ? bk * (bm + 8) : bm * (bk + 8);
-    const Size of_b = trans_b ? bn * (bk + 8) : bk * (bn + 8);
-    return (of_a + of_b) * 2;
+  /// Bytes of workgroup memory, in which sums lie as rows of `um` where the operands were.
+  constexpr Size memory(bool trans_a, bool trans_b, Size um) const {
+    const Size of_a = trans_a ? bk * (wm + 8) : wm * (bk + 8);
+    const Size of_b = trans_b ? wn * (bk + 8) : bk * (wn + 8);
+    const Size block = std::max({of_a * 2, of_b * 2, um * (wn + 4) * 4});
+    return block * std::max(bm / wm + bn / wn, subgroups());
   }
 };
 

@@ -19,11 +19,6 @@ constexpr auto tile_names = [] {
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
-/// Strips of sums leave through the memory of the tiles.
-Size strip_bytes(const MatrixTile& tile, const MatrixShape& shape) {
-  return tile.subgroups() * static_cast<Size>(shape.m) * (tile.wn + 4) * 4;
-}
-
 }  // namespace
 
 const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& tile) {
@@ -44,12 +39,11 @@ const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& ti
 
 bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, bool trans_b) {
   const MatrixShape* shape = matrix_shape(limits, tile);
-  const Size memory = tile.memory(trans_a, trans_b);
   const Size threads = tile.subgroups() * limits.matrix_lanes;
   const auto shared_out = [&](Size lines) { return lines * tile.bk / 8 % threads == 0; };
-  return shape != nullptr && memory <= limits.local_memory_bytes &&
-         threads <= limits.max_group_size && strip_bytes(tile, *shape) <= memory &&
-         shared_out(tile.bm) && shared_out(tile.bn);
+  return shape != nullptr &&
+         tile.memory(trans_a, trans_b, shape->m) <= limits.local_memory_bytes &&
+         threads <= limits.max_group_size && shared_out(tile.bm) && shared_out(tile.bn);
 }
 
 constinit const ChoicePoint gemm_matrix_choice{

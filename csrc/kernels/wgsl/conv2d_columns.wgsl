@@ -2,9 +2,10 @@
 // channel and tap, its positions side by side, from `first` on. The padding, and positions past the
 // last image, are zeros. Four positions of a line a work-item.
 // 0 input, 1 lines.
-// Variables: GROUP, T.
+// Variables: GROUP, T, TO (of the lines).
 //! GROUP: 256
 //! T: f32 f16
+//! TO: as f32
 #include "floats.wgsl"
 #include "range.wgsl"
 struct Params {
@@ -14,7 +15,7 @@ struct Params {
 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> input: array<${T}>;
-@group(0) @binding(1) var<storage, read_write> lines: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read_write> lines: array<vec4<${TO}>>;
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -50,5 +51,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
 #end
 #end
-  lines[item] = found;
+  lines[item] = vec4<${TO}>(found);
 }

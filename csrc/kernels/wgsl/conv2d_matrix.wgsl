@@ -63,19 +63,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   var sums${i}_${j}: Sums;
 #end
 #end
+#include "matrix_places.wgsl"
   let line = (params.depth + 7u) / 8u;
 #for i in 0..LOADS_A
-  let line_a${i} = (t + ${i * THREADS}u) / ${WIDE_A}u;
-  let place_a${i} = (t + ${i * THREADS}u) % ${WIDE_A}u;
-  let into_a${i} = line_a${i} * ${STEP_A}u + place_a${i};
   let far_a${i} = (group * params.m + min(top + line_a${i}, params.m - 1u)) * line + place_a${i};
   var next_a${i} = vec4<u32>();
   if (last + place_a${i} * 8u < params.depth) { next_a${i} = filters[far_a${i} + last / 8u]; }
 #end
 #for i in 0..LOADS_B
-  let line_b${i} = (t + ${i * THREADS}u) / ${WIDE_B}u;
-  let place_b${i} = (t + ${i * THREADS}u) % ${WIDE_B}u;
-  let into_b${i} = ${FROM_B}u + line_b${i} * ${STEP_B}u + place_b${i};
 #if PACKED
   let column_b${i} = min(left + line_b${i}, params.n - 1u);
   let pixel_b${i} = column_b${i} % params.plane;
@@ -105,10 +100,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #end
   for (var step = 0u; step <= whole; step++) {
 #for i in 0..LOADS_A
-    held[into_a${i}] = next_a${i};
+    held[block_a${i}][into_a${i}] = next_a${i};
 #end
 #for i in 0..LOADS_B
-    held[into_b${i}] = next_b${i};
+    held[block_b${i}][into_b${i}] = next_b${i};
 #end
     if (step < whole) {
 #for i in 0..LOADS_A
@@ -131,7 +126,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   }
 
   let lane = t % ${LANES}u;
-  let strip = subgroup * ${UM * STEP_C}u;
 #for h in 0..WN / 4 / SIDE
   let column${h} = left + over + (lane % ${SIDE}u + ${h * SIDE}u) * 4u;
 #for e in 0..4 - 3 * VECTOR_C
@@ -144,7 +138,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   workgroupBarrier();
 #end
 #for j in 0..WN/UN
-  store_sums(strip + ${j * UN / 4}u, ${STEP_C}u, sums${i}_${j});
+  subgroupMatrixStore<row_major>(&held[subgroup], ${j * UN / 4}u, sums${i}_${j}, ${STEP_C}u);
 #end
   workgroupBarrier();
   for (var r = lane / ${SIDE}u; r < ${UM}u; r += ${LANES / SIDE}u) {
@@ -155,7 +149,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #end
 #for h in 0..WN / 4 / SIDE
       {
-        var x = bitcast<vec4<f32>>(held[strip + r * ${STEP_C}u + lane % ${SIDE}u + ${h * SIDE}u]);
+        var x = bitcast<vec4<f32>>(held[subgroup][r * ${STEP_C}u + lane % ${SIDE}u + ${h * SIDE}u]);
 #if BIAS
         x += vec4<f32>(added);
 #end

@@ -1,13 +1,14 @@
 // What conv2d_matrix.wgsl reads: images by group, row and column with their channels side by side in
-// vectors of eight, the padding in them, zeros where channels fill no vector.
+// vectors of eight, the padding in them, zeros where channels fill no vector. With FOLDS a place has
+// the channels of params.folded taps that lie in a row from it on.
 // 0 source, 1 packed.
 // A workgroup turns a block of WIDE vectors of neighbouring places around in its memory.
-// Variables: GROUP, WIDE.
+// Variables: GROUP, WIDE, FOLDS.
 enable f16;
 #let PLACES = GROUP / WIDE
 struct Params {
   slices: u32, channels: u32, height: u32, width: u32, vectors: u32, places: u32, packed_width: u32,
-  step_h: u32, step_w: u32, pad_h: u32, pad_w: u32,
+  step_h: u32, step_w: u32, pad_h: u32, pad_w: u32, dilation_w: u32, folded: u32,
 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> source: array<f16>;
@@ -33,6 +34,18 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #for e in 0..8
   var x${e} = 0.0h;
 #end
+#if FOLDS
+  if (at < params.places && y < params.height) {
+    let start = slice * params.channels * plane + y * params.width;
+#for e in 0..8
+    let tap${e} = (channel + ${e}u) / params.channels;
+    let x_${e} = x + tap${e} * params.dilation_w;
+    if (tap${e} < params.folded && x_${e} < params.width) {
+      x${e} = source[start + (channel + ${e}u) % params.channels * plane + x_${e}];
+    }
+#end
+  }
+#else
   if (at < params.places && y < params.height && x < params.width) {
     let start = (slice * params.channels + channel) * plane + y * params.width + x;
     if (channel + 8u <= params.channels) {
@@ -45,6 +58,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #end
     }
   }
+#end
   block[t % ${PLACES}u * ${WIDE + 1}u + t / ${PLACES}u] =
       vec4<u32>(bitcast<u32>(vec2<f16>(x0, x1)), bitcast<u32>(vec2<f16>(x2, x3)),
                 bitcast<u32>(vec2<f16>(x4, x5)), bitcast<u32>(vec2<f16>(x6, x7)));

@@ -57,33 +57,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var sums${i}_${j}: Sums;
 #end
 #end
+#include "matrix_places.wgsl"
 #for side in 0..2
 #if side == 0
 #let X = "a"
-#let WIDE = WIDE_A
-#let STEP = STEP_A
 #let LOADS = LOADS_A
 #let DEEP = 1 - TA
 #let ORIGIN = "top"
 #let EXTENT = "params.m"
-#let INTO = 0
 #else
 #let X = "b"
-#let WIDE = WIDE_B
-#let STEP = STEP_B
 #let LOADS = LOADS_B
 #let DEEP = TB
 #let ORIGIN = "left"
 #let EXTENT = "params.n"
-#let INTO = FROM_B
 #end
   // Vectors of eight from here on.
   let ld_${X} = params.ld${X} / 8u;
   let base_${X} = batch * params.stride_${X} / 8u;
 #for i in 0..LOADS
-  let line_${X}${i} = (t + ${i * THREADS}u) / ${WIDE}u;
-  let place_${X}${i} = (t + ${i * THREADS}u) % ${WIDE}u;
-  let into_${X}${i} = ${INTO}u + line_${X}${i} * ${STEP}u + place_${X}${i};
 #if DEEP
   let far_${X}${i} = base_${X} + min(${ORIGIN} + line_${X}${i}, ${EXTENT} - 1u) * ld_${X} + place_${X}${i};
   let has_${X}${i} = whole * ${BK}u + place_${X}${i} * 8u < depth;
@@ -99,10 +91,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
   for (var step = 0u; step <= whole; step++) {
 #for i in 0..LOADS_A
-    held[into_a${i}] = next_a${i};
+    held[block_a${i}][into_a${i}] = next_a${i};
 #end
 #for i in 0..LOADS_B
-    held[into_b${i}] = next_b${i};
+    held[block_b${i}][into_b${i}] = next_b${i};
 #end
     if (step < whole) {
       let origin = start + step * ${BK}u;
@@ -128,20 +120,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 
   let base_c = product * params.stride_c;
   let lane = t % ${LANES}u;
-  let strip = subgroup * ${UM * STEP_C}u;
 #for i in 0..WM/UM
 #if i > 0
   workgroupBarrier();
 #end
 #for j in 0..WN/UN
-  store_sums(strip + ${j * UN / 4}u, ${STEP_C}u, sums${i}_${j});
+  subgroupMatrixStore<row_major>(&held[subgroup], ${j * UN / 4}u, sums${i}_${j}, ${STEP_C}u);
 #end
   workgroupBarrier();
   for (var e = lane; e < ${UM * WN / 4}u; e += ${LANES}u) {
     let row = top + down + ${i * UM}u + e / ${WN / 4}u;
     let column = left + over + e % ${WN / 4}u * 4u;
     if (row < params.m && column < params.n) {
-      store(base_c + row * params.ldc + column, column, bitcast<vec4<f32>>(held[strip + e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]));
+      store(base_c + row * params.ldc + column, column, bitcast<vec4<f32>>(held[subgroup][e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]));
     }
   }
 #end
