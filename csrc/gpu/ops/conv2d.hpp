@@ -46,7 +46,8 @@ inline std::uint32_t place_of(const ConvTile& tile) {
   return static_cast<std::uint32_t>(tile.bm + tile.bn) / 32;
 }
 
-/// Of conv2d_forward's candidates: kernels without transforms come first, tiles of matrix units last.
+/// Of conv2d_forward's candidates: kernels without transforms come first, tiles of matrix units
+/// last.
 inline constexpr std::size_t winograd_choice = 1, first_matrix_choice = 2;
 
 /// Whether conv2d_taps.wgsl takes a product of so many rows and channels that are read.
@@ -76,7 +77,9 @@ struct MatrixConv {
   }
 
  private:
-  static std::uint64_t bytes(Size of_vectors) { return static_cast<std::uint64_t>(of_vectors) * 16; }
+  static std::uint64_t bytes(Size of_vectors) {
+    return static_cast<std::uint64_t>(of_vectors) * 16;
+  }
 };
 /// Nothing where matrix units do not take it, or not in so many bytes of scratch memory.
 std::optional<MatrixConv> matrix_conv(const Conv2dRequest& request, const DeviceLimits& limits,

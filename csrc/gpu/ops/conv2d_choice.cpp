@@ -75,10 +75,10 @@ std::size_t GpuBackend::conv_choice(const Conv2dRequest& r) const {
     }
   }
   const Pair one{1, 1};
-  return choices_->pick(
-      conv2d_forward_choice,
-      {r.filters, r.channels, places, r.filter_height * r.filter_width, r.groups},
-      {r.dtype == DType::float16, r.stride == one && r.dilation == one, backward}, rule, fits);
+  return choices_->pick(conv2d_forward_choice,
+                        {r.filters, r.channels, places, r.filter_height * r.filter_width, r.groups},
+                        {r.dtype == DType::float16, r.stride == one && r.dilation == one, backward},
+                        rule, fits);
 }
 
 }  // namespace tilewright::gpu

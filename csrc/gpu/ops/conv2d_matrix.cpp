@@ -91,18 +91,9 @@ void GpuBackend::pack_conv_source(const Conv2dRequest& r, const MatrixConv& conv
   const struct {
     std::uint32_t slices, channels, height, width, vectors, places, packed_width, step_h, step_w,
         pad_h, pad_w, dilation_w, folded;
-  } params{u32(slices),
-           u32(conv.deep),
-           u32(conv.source[0]),
-           u32(conv.source[1]),
-           u32(conv.vectors),
-           u32(places),
-           u32(conv.packed[1]),
-           u32(conv.step[0]),
-           u32(conv.step[1]),
-           u32(conv.pad[0]),
-           u32(conv.pad[1]),
-           u32(r.dilation[1]),
+  } params{u32(slices),       u32(conv.deep),   u32(conv.source[0]), u32(conv.source[1]),
+           u32(conv.vectors), u32(places),      u32(conv.packed[1]), u32(conv.step[0]),
+           u32(conv.step[1]), u32(conv.pad[0]), u32(conv.pad[1]),    u32(r.dilation[1]),
            u32(conv.folded)};
   const Size blocks = count(conv.vectors, wide) * count(places, group_size / wide) * slices;
   const bool folds = conv.folded > 1;
@@ -148,7 +139,8 @@ bool GpuBackend::conv_matrix(std::string_view op, const Conv2dRequest& r, std::s
 
   const bool backward = r.op == ConvOp::backward_data;
   const Binding filter =
-      bind(op, r.filter, bytes_of(r.filters * (r.channels / r.groups) * conv.taps * conv.folded, r.dtype));
+      bind(op, r.filter,
+           bytes_of(r.filters * (r.channels / r.groups) * conv.taps * conv.folded, r.dtype));
   const Binding input =
       bind(op, r.input, bytes_of(r.batch * r.channels * r.height * r.width, r.dtype));
   const Binding output =

@@ -41,8 +41,7 @@ bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, b
   const MatrixShape* shape = matrix_shape(limits, tile);
   const Size threads = tile.subgroups() * limits.matrix_lanes;
   const auto shared_out = [&](Size lines) { return lines * tile.bk / 8 % threads == 0; };
-  return shape != nullptr &&
-         tile.memory(trans_a, trans_b, shape->m) <= limits.local_memory_bytes &&
+  return shape != nullptr && tile.memory(trans_a, trans_b, shape->m) <= limits.local_memory_bytes &&
          threads <= limits.max_group_size && shared_out(tile.bm) && shared_out(tile.bn);
 }
 
@@ -71,15 +70,13 @@ std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const Ge
   }
   const std::size_t picked = choices_->pick(
       gemm_matrix_choice, {asked.m, asked.n, asked.k, asked.batch_count},
-      {r.trans_a, r.trans_b, r.output_dtype == DType::float16}, rule,
-      [&](std::size_t candidate) {
-        return candidate == 0 ||
-               can_run(limits, matrix_tiles[candidate - 1], r.trans_a, r.trans_b);
+      {r.trans_a, r.trans_b, r.output_dtype == DType::float16}, rule, [&](std::size_t candidate) {
+        return candidate == 0 || can_run(limits, matrix_tiles[candidate - 1], r.trans_a, r.trans_b);
       });
   if (picked == 0) return std::nullopt;
   const MatrixTile& tile = matrix_tiles[picked - 1];
-  return MatrixForm{picked - 1, *matrix_shape(limits, tile), gemm_tile_pieces(work, tile.costs(), r.m),
-                    costs[picked - 1]};
+  return MatrixForm{picked - 1, *matrix_shape(limits, tile),
+                    gemm_tile_pieces(work, tile.costs(), r.m), costs[picked - 1]};
 }
 
 void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, const GemmOperand& a,
