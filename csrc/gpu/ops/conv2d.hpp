@@ -9,6 +9,7 @@
 #include "core/requests.hpp"
 #include "gpu/device.hpp"
 #include "gpu/kernel_library.hpp"
+#include "gpu/ops/gemm.hpp"
 #include "tilewright/types.hpp"
 
 namespace tilewright::gpu {
@@ -66,6 +67,7 @@ struct MatrixConv {
   Pair step;            ///< from one row or column of the source that is laid out to the next
   Pair packed;          ///< height and width of what is laid out
   bool packs_source, packs_filter;
+  Size pieces, piece;  ///< of the depth, and the depth of one
 
   /// Where the source is not laid out, it has no more than its channels.
   Size depth() const { return packs_source ? taps * vectors * 8 : deep; }
@@ -81,6 +83,9 @@ struct MatrixConv {
     return static_cast<std::uint64_t>(of_vectors) * 16;
   }
 };
+/// Pieces of the depth that pay with a tile, of sums that can be joined afterwards.
+Size pieces_of(const MatrixConv& conv, const MatrixTile& tile, const Conv2dRequest& request,
+               Size units);
 /// Nothing where matrix units do not take it, or not in so many bytes of scratch memory.
 std::optional<MatrixConv> matrix_conv(const Conv2dRequest& request, const DeviceLimits& limits,
                                       std::uint64_t room);

@@ -38,8 +38,8 @@ double matrix_cost(const MatrixConv& conv, const MatrixTile& tile, const Conv2dR
   const double bytes = 2 * static_cast<double>(conv.source_bytes(r) + conv.filter_bytes(r)) *
                        static_cast<double>(measured_units) / static_cast<double>(units);
   const int launches = (conv.packs_source ? 1 : 0) + (conv.packs_filter ? 1 : 0);
-  return gemm_cost(work, tile.costs(), conv.rows, 1) + launches * launch +
-         bytes / bytes_per_microsecond;
+  return gemm_cost(work, tile.costs(), conv.rows, pieces_of(conv, tile, r, units)) +
+         launches * launch + bytes / bytes_per_microsecond;
 }
 
 }  // namespace

@@ -41,6 +41,12 @@ std::vector<std::uint32_t> places_of(const Conv2dRequest& r, const MatrixConv& c
 
 }  // namespace
 
+Size pieces_of(const MatrixConv& conv, const MatrixTile& tile, const Conv2dRequest& r, Size units) {
+  if (r.op == ConvOp::forward && r.activation != Activation::none) return 1;
+  const GemmWork work{conv.rows, conv.columns, conv.depth(), r.groups, true, true, units};
+  return gemm_tile_pieces(work, tile.costs(), conv.rows);
+}
+
 std::optional<MatrixConv> matrix_conv(const Conv2dRequest& r, const DeviceLimits& limits,
                                       std::uint64_t room) {
   const Pair one{1, 1}, none{0, 0};
@@ -131,7 +137,7 @@ void GpuBackend::pack_conv_filter(const Conv2dRequest& r, const MatrixConv& conv
 bool GpuBackend::conv_matrix(std::string_view op, const Conv2dRequest& r, std::size_t tile) {
   const std::optional<MatrixConv> found = matrix_conv(r, device_->limits(), scratch_limit());
   if (!found) return false;
-  const MatrixConv& conv = *found;
+  MatrixConv conv = *found;
   AllocationRef packed_source, packed_filter;
   if (conv.packs_source) packed_source = memory_->try_scratch(op, conv.source_bytes(r));
   if (conv.packs_filter) packed_filter = memory_->try_scratch(op, conv.filter_bytes(r));
@@ -162,7 +168,26 @@ bool GpuBackend::conv_matrix(std::string_view op, const Conv2dRequest& r, std::s
     bindings.push_back(bind(op, table, bytes.size()));
   }
   if (!backward && r.bias) bindings.push_back(bind(op, r.bias, bytes_of(r.filters, r.dtype)));
+  const Size elements = r.groups * conv.rows * conv.columns, bk = matrix_tiles[tile].bk;
+  const std::uint64_t sums_bytes = bytes_of(elements, DType::float32);
+  const auto cut = [&](Size pieces) {
+    conv.piece = count(count(conv.depth(), pieces), bk) * bk;
+    conv.pieces = count(conv.depth(), conv.piece);
+  };
+  const Size units = device_->limits().planned_units;
+  cut(affordable(pieces_of(conv, matrix_tiles[tile], r, units), sums_bytes));
+  AllocationRef sums;
+  if (conv.pieces > 1) {
+    const std::uint64_t bytes = sums_bytes * static_cast<std::uint64_t>(conv.pieces);
+    if (bytes <= device_->limits().max_binding_bytes) sums = memory_->try_scratch(op, bytes);
+    if (sums) bindings[2] = bind(op, sums, bytes);
+  }
+  if (!sums) cut(1);
   multiply_conv(r, conv, tile, bindings);
+  if (conv.pieces > 1) {
+    const BufferRange& result = backward ? r.input : r.output;
+    reduce(op, ReduceOp::sum, sums, DType::float32, result, r.dtype, {1, conv.pieces, elements});
+  }
   return true;
 }
 
@@ -175,7 +200,8 @@ void GpuBackend::multiply_conv(const Conv2dRequest& r, const MatrixConv& conv, s
   const bool bias = forward && r.bias != nullptr, vector_c = plane % 4 == 0;
   const Activation activation = forward ? r.activation : Activation::none;
   std::uint32_t variant = u32(static_cast<Size>(index));
-  for (const bool bit : {conv.packs_source, bias, vector_c}) variant = variant * 2 + (bit ? 1 : 0);
+  for (const bool bit : {conv.packs_source, bias, vector_c, conv.pieces > 1})
+    variant = variant * 2 + (bit ? 1 : 0);
   variant = variant * 16 + static_cast<std::uint32_t>(activation);
   const auto fill = [&](TemplateVariables& v) {
     v = {{"BM", tile.bm},
@@ -193,14 +219,15 @@ void GpuBackend::multiply_conv(const Conv2dRequest& r, const MatrixConv& conv, s
          {"BIAS", std::int64_t{bias}},
          {"VECTOR_C", std::int64_t{vector_c}},
          {"T", type_name(r.dtype)},
+         {"TO", type_name(conv.pieces > 1 ? DType::float32 : r.dtype)},
          {"ACTIVATION", std::string(to_string(activation))}};
   };
   const Size tiles_m = count(conv.rows, tile.bm), tiles_n = count(conv.columns, tile.bn);
   const Size slice = conv.packs_source ? conv.packed[0] * conv.packed[1] * conv.vectors
                                        : conv.deep * plane / lanes;
   struct {
-    std::uint32_t m, n, depth, plane, width, groups, first, tiles_m, tiles_n, image, group, row,
-        column;
+    std::uint32_t m, n, depth, plane, width, groups, pieces, piece, first, tiles_m, tiles_n, image,
+        group, row, column;
     float slope;
     std::uint32_t zero;
   } params{u32(conv.rows),
@@ -209,6 +236,8 @@ void GpuBackend::multiply_conv(const Conv2dRequest& r, const MatrixConv& conv, s
            u32(plane),
            u32(conv.result[1]),
            u32(r.groups),
+           u32(conv.pieces),
+           u32(conv.piece),
            0,
            u32(tiles_m),
            u32(tiles_n),
@@ -220,10 +249,11 @@ void GpuBackend::multiply_conv(const Conv2dRequest& r, const MatrixConv& conv, s
            0};
   const auto tiles = cover(static_cast<std::uint64_t>(tiles_m * tiles_n), 1);
   const Size most = device_->limits().max_groups;
-  for (Size first = 0; first < r.groups; first += most) {
+  const Size products = r.groups * conv.pieces;
+  for (Size first = 0; first < products; first += most) {
     params.first = u32(first);
     run(KernelId::conv2d_matrix, variant, params, bindings,
-        {tiles[0], u32(std::min(most, r.groups - first)), tiles[1]}, fill);
+        {tiles[0], u32(std::min(most, products - first)), tiles[1]}, fill);
   }
 }
 

@@ -7,16 +7,17 @@
 // has one tap, which reads what lies at its position, and planes of the source are whole vectors.
 // As in gemm_matrix.wgsl the next tiles are read while these are used, the last, short step of depth
 // comes first, and lines beyond m and n are the last one again.
-// Variables: those of matrix_tiles.wgsl, TA 0 and TB PACKED; PACKED, BIAS, T, ACTIVATION; VECTOR_C
-// (1: planes of the result are whole vec4).
+// With several pieces of the depth each has a result of its own.
+// Variables: those of matrix_tiles.wgsl, TA 0 and TB PACKED; PACKED, BIAS, T, TO (of the result),
+// ACTIVATION; VECTOR_C (1: planes of the result are whole vec4).
 enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
 #include "matrix_tiles.wgsl"
 struct Params {
-  m: u32, n: u32, depth: u32, plane: u32, width: u32, groups: u32, first: u32, tiles_m: u32,
-  tiles_n: u32,
+  m: u32, n: u32, depth: u32, plane: u32, width: u32, groups: u32, pieces: u32, piece: u32,
+  first: u32, tiles_m: u32, tiles_n: u32,
   // From one to the next, in vectors of the source.
   image: u32, group: u32, row: u32, column: u32,
   slope: f32, zero: u32,  // of activation.wgsl
@@ -25,9 +26,9 @@ var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> filters: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read> source: array<vec4<u32>>;
 #if VECTOR_C
-@group(0) @binding(2) var<storage, read_write> result: array<vec4<${T}>>;
+@group(0) @binding(2) var<storage, read_write> result: array<vec4<${TO}>>;
 #else
-@group(0) @binding(2) var<storage, read_write> result: array<${T}>;
+@group(0) @binding(2) var<storage, read_write> result: array<${TO}>;
 #end
 #if PACKED
 @group(0) @binding(3) var<storage, read> places: array<u32>;
@@ -52,9 +53,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   // Neighbours share positions.
   let top = tile % params.tiles_m * ${BM}u;
   let left = tile / params.tiles_m * ${BN}u;
-  let group = params.first + workgroup.y;
-  let whole = (params.depth - 1u) / ${BK}u;
-  let last = whole * ${BK}u;
+  let product = params.first + workgroup.y;
+  let group = product / params.pieces;
+  let start = product % params.pieces * params.piece;
+  let depth = min(params.depth - start, params.piece);
+  let whole = (depth - 1u) / ${BK}u;
+  let last = start + whole * ${BK}u;
   let subgroup = t / ${LANES}u;
   let down = subgroup / ${ACROSS}u * ${WM}u;
   let over = subgroup % ${ACROSS}u * ${WN}u;
@@ -68,7 +72,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #for i in 0..LOADS_A
   let far_a${i} = (group * params.m + min(top + line_a${i}, params.m - 1u)) * line + place_a${i};
   var next_a${i} = vec4<u32>();
-  if (last + place_a${i} * 8u < params.depth) { next_a${i} = filters[far_a${i} + last / 8u]; }
+  if (whole * ${BK}u + place_a${i} * 8u < depth) { next_a${i} = filters[far_a${i} + last / 8u]; }
 #end
 #for i in 0..LOADS_B
 #if PACKED
@@ -86,16 +90,16 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #end
 #if PACKED
   // A work-item reads the same vector of all its lines.
-  if (last + place_b0 * 8u < params.depth) {
+  if (whole * ${BK}u + place_b0 * 8u < depth) {
     let place = places[last / 8u + place_b0];
 #for i in 0..LOADS_B
     next_b${i} = source[far_b${i} + place];
 #end
   }
-  var place = places[place_b0];
+  var place = places[start / 8u + place_b0];
 #else
 #for i in 0..LOADS_B
-  if (last + line_b${i} < params.depth) { next_b${i} = source[far_b${i} + last * params.row]; }
+  if (whole * ${BK}u + line_b${i} < depth) { next_b${i} = source[far_b${i} + last * params.row]; }
 #end
 #end
   for (var step = 0u; step <= whole; step++) {
@@ -106,18 +110,19 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     held[block_b${i}][into_b${i}] = next_b${i};
 #end
     if (step < whole) {
+      let origin = start + step * ${BK}u;
 #for i in 0..LOADS_A
-      next_a${i} = filters[far_a${i} + step * ${BK / 8}u];
+      next_a${i} = filters[far_a${i} + origin / 8u];
 #end
 #for i in 0..LOADS_B
 #if PACKED
       next_b${i} = source[far_b${i} + place];
 #else
-      next_b${i} = source[far_b${i} + step * ${BK}u * params.row];
+      next_b${i} = source[far_b${i} + origin * params.row];
 #end
 #end
 #if PACKED
-      place = places[(step + 1u) * ${BK / 8}u + place_b0];
+      place = places[origin / 8u + ${BK / 8}u + place_b0];
 #end
     }
     workgroupBarrier();
@@ -126,11 +131,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   }
 
   let lane = t % ${LANES}u;
+  let base = (product % params.pieces * params.n * params.groups + group * params.plane) * params.m;
 #for h in 0..WN / 4 / SIDE
   let column${h} = left + over + (lane % ${SIDE}u + ${h * SIDE}u) * 4u;
 #for e in 0..4 - 3 * VECTOR_C
   let to${h}_${e} = (column${h} + ${e}u) / params.plane * params.groups * params.m * params.plane +
-                    group * params.m * params.plane + (column${h} + ${e}u) % params.plane;
+                    base + (column${h} + ${e}u) % params.plane;
 #end
 #end
 #for i in 0..WM/UM
@@ -145,7 +151,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     let row = top + down + ${i * UM}u + r;
     if (row < params.m) {
 #if BIAS
-      let added = f32(bias[group * params.m + row]);
+      let added = select(0.0, f32(bias[group * params.m + row]), start == 0u);
 #end
 #for h in 0..WN / 4 / SIDE
       {
@@ -157,10 +163,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
         x = activated(x);
 #end
 #if VECTOR_C
-        if (column${h} < params.n) { result[(to${h}_0 + row * params.plane) / 4u] = vec4<${T}>(x); }
+        if (column${h} < params.n) { result[(to${h}_0 + row * params.plane) / 4u] = vec4<${TO}>(x); }
 #else
 #for e in 0..4
-        if (column${h} + ${e}u < params.n) { result[to${h}_${e} + row * params.plane] = ${T}(x[${e}]); }
+        if (column${h} + ${e}u < params.n) {
+          result[to${h}_${e} + row * params.plane] = ${TO}(x[${e}]);
+        }
 #end
 #end
       }
