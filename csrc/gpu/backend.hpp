@@ -381,6 +381,10 @@ class GpuBackend final : public Backend {
   bool attention_decode(const AttentionRequest& request);
   /// The same of many.
   bool attention_many(const AttentionRequest& request);
+  /// The same on matrix units.
+  bool attention_units(const AttentionRequest& request);
+  /// By a tile of unit_tiles that takes it.
+  void attention_matrix(const AttentionRequest& request, std::size_t tile);
   /// o of the sums over pieces of its keys.
   void join_pieces(const AttentionRequest& request, const AllocationRef& sums,
                    const PiecesRoom& room, const Binding& o, Size pieces);

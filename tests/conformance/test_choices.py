@@ -113,6 +113,7 @@ HEADS = [
     Attention(2, 6, 150, 131, 68, causal=True, q_offset=20, kv_heads=3),
     Attention(1, 2, 257, 70, 128),
     Attention(1, 3, 129, 65, 257),
+    Attention(2, 6, 150, 131, 40, causal=True, q_offset=20, kv_heads=3),
 ]
 
 
@@ -178,7 +179,7 @@ def is_of_units(point: str, candidate: str) -> bool:
     """test_matrix_units.py has those."""
     if point == "conv2d_forward":
         return candidate not in ("direct", "winograd")
-    return "matrix" in point
+    return "matrix" in point or candidate.startswith("units-")
 
 
 def check_candidate(be: Backend, point: str, candidate: str, calls: Iterator[None]) -> None:

@@ -15,7 +15,14 @@ from . import blocks
 from .conftest import has_matrix_units
 from .products import Product
 from .test_batched_gemm import batched_gemm
-from .test_choices import candidates, check_candidate, check_products, is_of_units
+from .test_choices import (
+    candidates,
+    check_candidate,
+    check_conv2d_forward,
+    check_heads,
+    check_products,
+    is_of_units,
+)
 from .test_quantized_matmul import check as check_quantized_matmul
 from .workspace import Workspace, normal
 
@@ -48,6 +55,8 @@ LARGE = {"128x64", "64x128", "128x128"}
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm_matrix": partial(check_products, PRODUCTS),
     "quantized_matrix": check_quantized,
+    "conv2d_forward": check_conv2d_forward,
+    "attention": check_heads,
 }
 
 

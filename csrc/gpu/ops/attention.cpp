@@ -42,7 +42,16 @@ constexpr AttentionTile attention_tiles[] = {
     {"128x64", 16, 16, 8, 4, 16, 8, 42240, 132, 26},
 };
 
-constexpr auto tile_names = names_of(attention_tiles);
+constexpr std::size_t plain_tiles = std::size(attention_tiles);
+/// Those on matrix units come last.
+constexpr auto tile_names = [] {
+  std::array<std::string_view, plain_tiles + std::size(unit_tiles)> names;
+  for (std::size_t i = 0; i < plain_tiles; ++i) names[i] = attention_tiles[i].name;
+  for (std::size_t i = 0; i < std::size(unit_tiles); ++i) {
+    names[plain_tiles + i] = unit_tiles[i].name;
+  }
+  return names;
+}();
 
 /// Up to so many queries go one by one, with the keys cut into pieces until the GPU is full, which
 /// the measured one is of enough_groups.
@@ -53,7 +62,9 @@ constexpr Size least_shared_piece = 64;
 constexpr Size most_of_piece = 16384;
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
-bool can_run(std::size_t index, Size columns, const DeviceLimits& limits) {
+bool can_run(std::size_t index, const AttentionRequest& r, Size columns,
+             const DeviceLimits& limits) {
+  if (index >= plain_tiles) return takes_units(index - plain_tiles, r, limits);
   const AttentionTile& tile = attention_tiles[index];
   return index == 0 ||
          (columns % (4 * tile.nx) == 0 && tile.nx * tile.ny <= Size{limits.max_group_size} &&
@@ -63,9 +74,17 @@ bool can_run(std::size_t index, Size columns, const DeviceLimits& limits) {
 std::size_t choose_tile(const AttentionRequest& r, Size columns, const DeviceLimits& limits) {
   std::size_t chosen = 0;
   double least = 0;
-  for (std::size_t i = 0; i < std::size(attention_tiles); ++i) {
+  for (std::size_t i = 0; i < std::size(tile_names); ++i) {
+    if (!can_run(i, r, columns, limits)) continue;
+    if (i >= plain_tiles) {
+      const double time = unit_cost(i - plain_tiles, r, limits);
+      if (time < least) {
+        chosen = i;
+        least = time;
+      }
+      continue;
+    }
     const AttentionTile& tile = attention_tiles[i];
-    if (!can_run(i, columns, limits)) continue;
     const Size groups = (r.seq_q + tile.queries() - 1) / tile.queries() * r.batch * r.heads *
                         ((r.head_dim + columns - 1) / columns);
     const double time =
@@ -272,7 +291,8 @@ void GpuBackend::launch_attention(const AttentionRequest& r) {
   const std::size_t tile_index = choices_->pick(
       attention_choice, {r.seq_q, r.seq_kv, r.head_dim, r.batch * r.heads},
       {r.causal, r.dtype == DType::float16}, choose_tile(r, columns, device_->limits()),
-      [&](std::size_t candidate) { return can_run(candidate, columns, device_->limits()); });
+      [&](std::size_t candidate) { return can_run(candidate, r, columns, device_->limits()); });
+  if (tile_index >= plain_tiles) return attention_matrix(r, tile_index - plain_tiles);
   const AttentionTile& tile = attention_tiles[tile_index];
   const Size blocks = (r.seq_q + tile.queries() - 1) / tile.queries();
   const Size slices = (r.head_dim + columns - 1) / columns;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -28,6 +29,36 @@ struct RowsOfAll {
 inline bool all_in_fours(const AttentionRequest& r) {
   return in_fours(r.q_rows) && in_fours(r.k_rows) && in_fours(r.v_rows) && in_fours(r.o_rows);
 }
+
+/// A workgroup's rows of q and keys at a time on matrix units: `across` subgroups share a strip of
+/// wm rows.
+struct UnitTile {
+  std::string_view name;
+  Size rows, keys, wm, across;
+  bool shared;   ///< scores lie in workgroup memory where the keys were
+  Size fill;     ///< how many fill the measured GPU
+  double speed;  ///< TFLOP/s of it so filled
+
+  constexpr Size subgroups() const { return rows / wm * across; }
+};
+
+// clang-format off
+inline constexpr UnitTile unit_tiles[] = {
+    {"units-16x16",      16, 16, 8, 1, false, 1, 99999},
+    {"units-64x32",      64, 32, 16, 1, false, 264, 150},
+    {"units-64x32-s",    64, 32, 16, 1, true,  264, 150},
+    {"units-64x32-2",    64, 32, 32, 2, false, 264, 150},
+    {"units-64x32-2s",   64, 32, 32, 2, true,  264, 150},
+    {"units-64x64",      64, 64, 16, 1, false, 132, 150},
+    {"units-128x32",    128, 32, 16, 1, false, 132, 200},
+    {"units-128x32-2",  128, 32, 32, 2, false, 132, 200},
+    {"units-128x32-4",  128, 32, 32, 1, false, 132, 190}};
+// clang-format on
+
+/// Whether the tile of that number can compute it on the device, whatever else a caller asks for.
+bool takes_units(std::size_t index, const AttentionRequest& r, const DeviceLimits& limits);
+/// What it takes there, as tiles of plain attention count it.
+double unit_cost(std::size_t index, const AttentionRequest& r, const DeviceLimits& limits);
 
 /// Workgroups that fill the measured GPU.
 inline constexpr Size enough_groups = 1024;

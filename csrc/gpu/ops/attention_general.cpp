@@ -42,7 +42,7 @@ void GpuBackend::attention_general(const AttentionRequest& r) {
     throw Unsupported(text(op, ": ", r.seq_q, " queries and ", r.seq_kv, " keys are more than ",
                            most, "; split the work into several calls"));
   }
-  if (attention_decode(r) || attention_many(r)) return;
+  if (attention_decode(r) || attention_units(r) || attention_many(r)) return;
   const Size share = r.heads / r.kv_heads;
   const Size most_rows = share * r.seq_q;
   const bool few = ragged ? most_rows <= few_rows * r.batch : most_rows <= few_rows;

@@ -77,6 +77,9 @@ void GpuBackend::multiply_quantized_matrix(const QuantizedMatmulRequest& r, std:
         v["VECTOR_C"] = std::int64_t{vector_c};
         v["BM"] = tile.bm;
         v["BN"] = tile.bn;
+        v["BK"] = tile.bk;
+        v["TA"] = std::int64_t{0};
+        v["TB"] = std::int64_t{1};
         v["WM"] = tile.wm;
         v["WN"] = tile.wn;
         v["UM"] = std::int64_t{shape.m};

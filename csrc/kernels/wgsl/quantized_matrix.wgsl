@@ -1,24 +1,18 @@
 // quantized_tiles.wgsl's y = x * weights^T of float16 on matrix units: one BM x BN tile of y a
 // workgroup, WM x WN of it a subgroup, a group of each row of weights a step, float32 sums.
-// Weights are rounded to float16 on their way into workgroup memory, where lines of 32 lie a vec4
-// apart from whole ones. The next group is read while this one is used. Rows beyond m and n are the
+// Weights are rounded to float16 on their way into workgroup memory. The next group is read while this one is used. Rows beyond m and n are the
 // last one again, and are not stored. k may be cut in `pieces`, each a matrix of its own in y.
 // Bindings: the planes of quantized_planes.wgsl, then x, whose rows are whole vec4 of eight, and y.
-// Variables: BM BN WM WN; UM UN UK of matrix_units.wgsl; LANES; TC (f32 or f16); VECTOR_C (1: rows
-// of y start and end on whole vec4); FORMAT.
+// Variables: those of matrix_tiles.wgsl (BK 32, TA 0, TB 1); TC (f32 or f16); VECTOR_C (1: rows of y
+// start and end on whole vec4); FORMAT.
 enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
 #let WHOLE = 1
 #include "quantized_planes.wgsl"
-#let ACROSS = BN / WN
-#let THREADS = BM / WM * ACROSS * LANES
-#let STEP = 5
-#let FROM_W = BM * STEP
-#let LOADS = BM * 4 / THREADS
+#include "matrix_tiles.wgsl"
 #let ROWS = BN / THREADS
-#let STEP_C = WN / 4 + 1
 struct Params {
   m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32, across: u32, tiles: u32, piece: u32, piece_stride: u32,
 }
@@ -29,8 +23,6 @@ var<immediate> params: Params;
 #else
 @group(0) @binding(${NEXT + 1}) var<storage, read_write> y: array<${TC}>;
 #end
-var<workgroup> held: array<vec4<u32>, ${(BM + BN) * STEP}>;
-#include "matrix_units.wgsl"
 
 @compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -50,13 +42,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var sums${i}_${j}: Sums;
 #end
 #end
+#include "matrix_places.wgsl"
 #for r in 0..ROWS
   let row${r} = min(left + t + ${r * THREADS}u, params.n - 1u) * params.groups;
 #end
-#for i in 0..LOADS
-  let line${i} = (t + ${i * THREADS}u) / 4u;
-  let place${i} = t % 4u;
-  let far${i} = min(top + line${i}, params.m - 1u) * params.x_stride + place${i};
+#for i in 0..LOADS_A
+  let far${i} = min(top + line_a${i}, params.m - 1u) * params.x_stride + place_a${i};
   var next${i} = x[far${i} + start * 4u];
 #end
 #for r in 0..ROWS
@@ -75,12 +66,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
   for (var g = start; g < end; g += 1u) {
-#for i in 0..LOADS
-    held[line${i} * ${STEP}u + place${i}] = next${i};
+#for i in 0..LOADS_A
+    held[block_a${i}][into_a${i}] = next${i};
 #end
 #for r in 0..ROWS
     {
-      let into = ${FROM_W}u + (t + ${r * THREADS}u) * ${STEP}u;
+      let block = ${FIRST_B}u + (t + ${r * THREADS}u) / ${WN}u;
+      let into = (t + ${r * THREADS}u) % ${WN}u * ${STEP_B}u;
 #for j in 0..8
 #let H = j / 4
 #if LOW == 8
@@ -111,13 +103,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
 #for v in 0..4
-      held[into + ${v}u] = vec4<u32>(pack2x16float(w${2 * v}.xy), pack2x16float(w${2 * v}.zw),
-                                     pack2x16float(w${2 * v + 1}.xy), pack2x16float(w${2 * v + 1}.zw));
+      held[block][into + ${v}u] = vec4<u32>(pack2x16float(w${2 * v}.xy), pack2x16float(w${2 * v}.zw),
+                                            pack2x16float(w${2 * v + 1}.xy), pack2x16float(w${2 * v + 1}.zw));
 #end
     }
 #end
     if (g + 1u < end) {
-#for i in 0..LOADS
+#for i in 0..LOADS_A
       next${i} = x[far${i} + (g + 1u) * 4u];
 #end
 #for r in 0..ROWS
@@ -137,39 +129,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
     }
     workgroupBarrier();
-#for kk in 0..32/UK
-    {
-#for i in 0..WM/UM
-      let left${i} = left_rows((down + ${i * UM}u) * ${STEP}u + ${kk * UK / 8}u, ${STEP}u);
-#end
-#for j in 0..WN/UN
-      let right${j} = right_columns(${FROM_W}u + (over + ${j * UN}u) * ${STEP}u + ${kk * UK / 8}u, ${STEP}u);
-#end
-#for i in 0..WM/UM
-#for j in 0..WN/UN
-      sums${i}_${j} = multiply_add(left${i}, right${j}, sums${i}_${j});
-#end
-#end
-    }
-#end
+#include "matrix_step.wgsl"
     workgroupBarrier();
   }
   let base = part / params.tiles * params.piece_stride;
   let lane = t % ${LANES}u;
-  let strip = subgroup * ${UM * STEP_C}u;
 #for i in 0..WM/UM
 #if i > 0
   workgroupBarrier();
 #end
 #for j in 0..WN/UN
-  store_sums(strip + ${j * UN / 4}u, ${STEP_C}u, sums${i}_${j});
+  subgroupMatrixStore<row_major>(&held[subgroup], ${j * UN / 4}u, sums${i}_${j}, ${STEP_C}u);
 #end
   workgroupBarrier();
   for (var e = lane; e < ${UM * WN / 4}u; e += ${LANES}u) {
     let row = top + down + ${i * UM}u + e / ${WN / 4}u;
     let column = left + over + e % ${WN / 4}u * 4u;
     if (row < params.m && column < params.n) {
-      let four = vec4<${TC}>(bitcast<vec4<f32>>(held[strip + e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]));
+      let four = vec4<${TC}>(bitcast<vec4<f32>>(held[subgroup][e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]));
 #if VECTOR_C
       y[(base + row * params.y_stride + column) / 4u] = four;
 #else
