@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "gpu/backend.hpp"
@@ -50,7 +51,8 @@ constinit const ChoicePoint conv2d_forward_choice{
 std::size_t GpuBackend::conv_choice(const Conv2dRequest& r) const {
   const DeviceLimits& limits = device_->limits();
   const bool backward = r.op == ConvOp::backward_data;
-  const std::optional<MatrixConv> conv = matrix_conv(r, limits, scratch_limit());
+  std::optional<MatrixConv> conv;
+  if (limits.matrix_lanes > 0) conv = matrix_conv(r, limits, scratch_limit());
   const bool winograd = !backward && can_winograd(r);
   if (!conv && !winograd) return 0;
   const auto fits = [&](std::size_t candidate) {
