@@ -22,6 +22,8 @@ Size count(Size size, Size tile) { return (size + tile - 1) / tile; }
 /// Enough outputs to fill the measured GPU with a work-item each.
 constexpr Size enough_outputs = 1 << 16;
 constexpr Size least_depth_of_lane = 32;
+/// Positions of few rows from which on a work-item each is quicker than several for each output.
+constexpr Size enough_positions = 1 << 12;
 
 /// Work-items for each output where there is no tile. One lets neighbours read neighbours, unless
 /// these lie along the depth.
@@ -51,7 +53,7 @@ bool takes_spots(const Conv2dRequest& r, bool backward, Size units) {
   const Size plane = backward ? r.height * r.width : r.out_height * r.out_width;
   const Size depth = deep * r.filter_height * r.filter_width;
   return rows >= least_tile_rows || depth < 2 * least_depth_of_lane ||
-         r.groups * r.batch * plane >= filling(enough_outputs, units);
+         r.groups * r.batch * plane >= filling(enough_positions, units);
 }
 
 void GpuBackend::conv_product(const Conv2dRequest& r, const ConvProduct& p) {

@@ -14,7 +14,7 @@ namespace {
 
 /// Of the lines that are laid out at a time.
 constexpr std::uint64_t most_lines_bytes = std::uint64_t{256} << 20;
-constexpr Size least_filters = 32, least_taps = 64, least_positions = 1024;
+constexpr Size least_filters = 16, least_taps = 16, least_positions = 512;
 /// Tiles of products that fill the measured GPU, their side, and positions that make a piece.
 constexpr Size enough_tiles = 264, side = 64, least_piece = 512, step = 64;
 

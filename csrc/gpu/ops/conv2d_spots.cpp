@@ -18,6 +18,8 @@ namespace {
 constexpr Size most_spots = 2048, most_phases = 64;
 /// Channels that are written by the kernel for few, and what its work-items hold at most.
 constexpr Size most_sums = 16, most_places = 4;
+/// Channels that are read which are gone through tap by tap, so many at a time.
+constexpr Size least_deep = 8, deep_step = 4;
 /// Taps that are read before the first is used.
 constexpr std::array<Size, 8> steps{8, 9, 7, 6, 5, 4, 3, 2};
 
@@ -95,7 +97,8 @@ bool GpuBackend::conv_spots(std::string_view op, const Conv2dRequest& r, bool ba
   if (columns == 0) return false;
 
   const bool few = rows < least_tile_rows;
-  const Size tap_step = few ? step_for(phases) : 1;
+  const bool is_deep = few && deep >= least_deep;
+  const Size tap_step = few && !is_deep ? step_for(phases) : 1;
   const ConvTile& tile = conv_tile(rows, columns, copies, limits.planned_units);
   Size depth = 0;
   std::vector<std::uint32_t> spots(static_cast<std::size_t>(12 * phase_count));
@@ -207,17 +210,21 @@ bool GpuBackend::conv_spots(std::string_view op, const Conv2dRequest& r, bool ba
   }
   const Size step_bytes = (tile.bm + tile.bn) * depth_step * static_cast<Size>(sizeof(float));
   const Size buffers = 2 * step_bytes <= limits.local_memory_bytes ? 2 : 1;
+  const bool edges = backward || r.pad != Pair{0, 0};
   const std::uint32_t variant =
-      ((few ? u32((rows * 8 + places) * 16 + tap_step) : place_of(tile)) * 2 + (bias ? 1 : 0)) *
+      ((few ? u32((rows * 8 + places) * 16 + (is_deep ? 0 : tap_step)) : place_of(tile)) * 4 +
+       (edges ? 2 : 0) + (bias ? 1 : 0)) *
           32 +
       half_bit(r.dtype) * 16 + static_cast<std::uint32_t>(r.activation);
   const auto fill = [&](TemplateVariables& v) {
     set_common(v, r.dtype);
     v["BIAS"] = std::int64_t{bias};
     v["ACTIVATION"] = std::string(backward ? "none" : to_string(r.activation));
+    v["EDGES"] = std::int64_t{edges};
     v["ROWS"] = std::int64_t{rows};
     v["PLACES"] = std::int64_t{places};
-    v["STEP"] = std::int64_t{tap_step};
+    v["DEEP"] = std::int64_t{is_deep};
+    v["STEP"] = std::int64_t{is_deep ? deep_step : tap_step};
     v["BM"] = std::int64_t{tile.bm};
     v["BN"] = std::int64_t{tile.bn};
     v["BK"] = std::int64_t{depth_step};

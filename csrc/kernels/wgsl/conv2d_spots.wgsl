@@ -1,10 +1,12 @@
-// conv2d, or the gradient of its input, as one product whose depth is the channels that are read with
-// their taps: rows are the channels that are written, columns the positions (image, y, x) of a phase.
+// conv2d, or the gradient of its input, as one product whose depth is the channels that are read
+// with their taps: rows are the channels that are written, columns the positions (image, y, x) of a
+// phase.
 // 0 source, 1 the filter and 2 the spots of depths of conv2d_spots_pack.wgsl, 3 the spots of taps,
 // 4 result, 5 bias where BIAS.
 // A BM x BN tile a workgroup, TM x TN of it a work-item; the next step is read from memory while
 // this one is used.
-// Variables: BM BN BK TM TN, BUFFERS (1 or 2 steps in workgroup memory), BIAS, T, ACTIVATION.
+// Variables: BM BN BK TM TN, BUFFERS (1 or 2 steps in workgroup memory), EDGES (0: no position reads
+// beyond the source), BIAS, T, ACTIVATION.
 #include "floats.wgsl"
 #if ACTIVATION != "none"
 #include "activation.wgsl"
@@ -44,11 +46,16 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   let lines = (params.rows + ${BM - 1}u) / ${BM}u * ${BM / 4}u;
   let first_a = (group * params.depth + phase.start) * lines + row0 / 4u;
 #for i in 0..LOADS_A
-  var at_a${i} = first_a + (t + ${i * THREADS}u) / ${BM / 4}u * lines + (t + ${i * THREADS}u) % ${BM / 4}u;
+  var at_a${i} = first_a + (t + ${i * THREADS}u) / ${BM / 4}u * lines +
+                (t + ${i * THREADS}u) % ${BM / 4}u;
   var next_a${i} = ${VEC}();
 #end
   let source_plane = params.source_height * params.source_width;
+#if EDGES
   let col = col0 + t % ${BN}u;
+#else
+  let col = min(col0 + t % ${BN}u, columns - 1u);
+#end
   let at = digits(col, phase.height, phase.width);
   let y = at.y * params.in_step_h - params.in_pad_h;
   let x = at.z * params.in_step_w - params.in_pad_w;
@@ -72,6 +79,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       next_a${i} = packed[at_a${i}];
       at_a${i} += ${BK}u * lines;
 #end
+#if EDGES
 #for i in 0..LOADS_B
       let spot${i} = deep_spots[depth + ${i * LINES}u];
 #end
@@ -80,6 +88,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       if (y + spot${i}.x < height && x + spot${i}.y < params.source_width) {
         next_b${i} = source[start + spot${i}.z];
       }
+#end
+#else
+#for i in 0..LOADS_B
+      let spot${i} = deep_spots[depth + ${i * LINES}u].z;
+#end
+#for i in 0..LOADS_B
+      next_b${i} = ${T}();
+      if (spot${i} != 0xffffffffu) { next_b${i} = source[start + spot${i}]; }
+#end
 #end
       depth += ${BK}u;
     }

@@ -1,7 +1,9 @@
 // conv2d or the gradient of its input where few channels of a group are written, as in depthwise
 // convolutions and in the gradient of an image: ROWS of them, at PLACES positions a work-item.
 // 0 source, 1 filter, 2 the spots of conv2d_spots.cpp, 3 result, 4 bias where BIAS.
-// Variables: GROUP, ROWS, PLACES, STEP (taps of a phase are a multiple of it), BIAS, T, ACTIVATION.
+// Variables: GROUP, ROWS, PLACES, DEEP (1: taps go one by one, each through all channels that are
+// read, STEP of them at a time; 0: the other way round, taps of a phase are a multiple of STEP),
+// BIAS, T, ACTIVATION.
 #include "floats.wgsl"
 #if ACTIVATION != "none"
 #include "activation.wgsl"
@@ -28,14 +30,68 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   let y${p} = at${p}.y * params.in_step_h - params.in_pad_h;
   let x${p} = at${p}.z * params.in_step_w - params.in_pad_w;
   let is_inside${p} = at${p}.x < params.images;
-  var from${p} = (at${p}.x * params.groups + group) * params.deep * source_plane +
-                 y${p} * params.source_width + x${p};
+  let start${p} = (at${p}.x * params.groups + group) * params.deep * source_plane +
+                  y${p} * params.source_width + x${p};
 #for r in 0..ROWS
   var c${p}_${r} = 0.0;
 #end
   at = advanced(at, phase.step, phase.height, phase.width);
 #end
+#if DEEP
+  // Where a tap reads is found once for all channels that are read.
+  let all = params.deep / ${STEP}u * ${STEP}u;
+  for (var tap = phase.first; tap < phase.end; tap++) {
+    let spot = spots[tap];
+    var of_filter = group * params.group_stride + spot.w;
+#for p in 0..PLACES
+    let reads${p} = is_inside${p} && y${p} + spot.x < params.source_height &&
+                    x${p} + spot.y < params.source_width;
+    var from${p} = start${p} + spot.z;
+#end
+    var deep = 0u;
+    for (; deep < all; deep += ${STEP}u) {
+#for s in 0..STEP
+#for p in 0..PLACES
+      var b${s}_${p} = ${T}();
+      if (reads${p}) { b${s}_${p} = source[from${p} + ${s}u * source_plane]; }
+#end
+#end
+#for s in 0..STEP
+#for r in 0..ROWS
+      {
+        let at_a = of_filter + ${s}u * params.deep_stride + ${r}u * params.row_stride;
+        let a = f32(filter_taps[at_a]);
+#for p in 0..PLACES
+        c${p}_${r} = fma(a, f32(b${s}_${p}), c${p}_${r});
+#end
+      }
+#end
+#end
+      of_filter += ${STEP}u * params.deep_stride;
+#for p in 0..PLACES
+      from${p} += ${STEP}u * source_plane;
+#end
+    }
+    for (; deep < params.deep; deep++) {
+#for r in 0..ROWS
+      {
+        let a = f32(filter_taps[of_filter + ${r}u * params.row_stride]);
+#for p in 0..PLACES
+        if (reads${p}) { c${p}_${r} = fma(a, f32(source[from${p}]), c${p}_${r}); }
+#end
+      }
+#end
+      of_filter += params.deep_stride;
+#for p in 0..PLACES
+      from${p} += source_plane;
+#end
+    }
+  }
+#else
   var of_filter = group * params.group_stride;
+#for p in 0..PLACES
+  var from${p} = start${p};
+#end
   for (var deep = 0u; deep < params.deep; deep++) {
     for (var tap = phase.first; tap < phase.end; tap += ${STEP}u) {
 #for s in 0..STEP
@@ -64,6 +120,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 #end
     of_filter += params.deep_stride;
   }
+#end
   let result_plane = params.result_height * params.result_width;
 #for p in 0..PLACES
   if (is_inside${p}) {
