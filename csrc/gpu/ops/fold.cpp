@@ -44,6 +44,8 @@ namespace {
 constexpr Size most_elements = Size{1} << 31;
 /// Enough workgroups for the measured GPU.
 constexpr Size enough_groups = 2048, enough_to_reduce = 16384;
+/// So many that hold results of their own need no pieces.
+constexpr Size enough_blocks = 1024;
 /// Rounds of a scan that take less time than two more launches.
 constexpr Size few_rounds = 16;
 /// Elements that a walker joins one after another at most, so that the errors of sums do not grow
@@ -137,11 +139,12 @@ FoldStep plan_reduction(bool rows, bool places, Size results, Size length, Size 
     walkers = std::min(bit_ceil(groups_of(length, quad * depth)), most);
   }
   const Size blocks = groups_of(results, group / walkers);
-  const Size wanted = std::clamp<Size>(filling(enough_to_reduce, units) / blocks, 1,
+  const Size enough = blocks >= filling(enough_blocks, units) ? 1 : enough_to_reduce;
+  const Size wanted = std::clamp<Size>(filling(enough, units) / blocks, 1,
                                        groups_of(length, 2 * quad * depth * walkers));
   // Where there are many workgroups, they keep as many reads on their way as one by several.
   const Size reads = wanted > 1 ? 1 : places ? depth / 2 : depth;
-  const Size unroll = rows && length >= 2 * quad * depth * walkers ? reads : 1;
+  const Size unroll = length >= 2 * quad * depth * walkers ? reads : 1;
   s.walkers = static_cast<std::uint16_t>(walkers);
   s.unroll = static_cast<std::uint16_t>(unroll);
   const Size of_round = quad * walkers * unroll;

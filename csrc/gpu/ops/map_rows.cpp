@@ -20,7 +20,9 @@ constexpr Size most_elements = Size{1} << 31;
 /// Fours that a walker reads once and keeps, and those that it has rather than a neighbour.
 constexpr Size most_kept = 8, depth = 4;
 /// Neighbouring columns that make whole reads of memory.
-constexpr Size columns_side_by_side = 32;
+constexpr Size columns_side_by_side = 32, walkers_side_by_side = 8;
+/// Fours of a row of which a walker has fewer where it reads them one by one.
+constexpr Size short_row = 256;
 /// Rows of so many elements are walked by several workgroups where they are fewer than that; of
 /// more elements where workgroups are larger, since each launch takes its time.
 constexpr Size long_row = 1 << 14, longer_row = 1 << 16, enough_rows = 128;
@@ -82,7 +84,10 @@ void plan_walk(const RowsRequest& r, std::size_t whole_inputs, Size largest, Row
   form.group = static_cast<std::uint32_t>(group);
   const Size most =
       form.by_rows ? group : group / std::min({bit_ceil(r.results), columns_side_by_side, group});
-  const Size walkers = std::min(bit_ceil(groups_of(fours, depth)), most);
+  // So many read memory side by side, also where one could hold a row.
+  const Size least = form.by_rows ? std::min(bit_ceil(fours), walkers_side_by_side) : 1;
+  const Size own = form.by_rows && form.apart && fours <= short_row ? depth / 2 : depth;
+  const Size walkers = std::min(std::max(bit_ceil(groups_of(fours, own)), least), most);
   const Size each = groups_of(fours, walkers);
   form.walkers = static_cast<std::uint16_t>(walkers);
   form.kept_reads = each <= kept || (grows && walkers == group);

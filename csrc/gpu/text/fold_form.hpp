@@ -36,8 +36,9 @@ struct FoldOperand {
 ///
 /// A workgroup has group / walkers results, and joins one piece of what is reduced to each: with
 /// `rows` neighbouring work-items are walkers of one result, else walkers of neighbouring results.
-/// A walker takes four neighbouring elements at a time. Workgroup g is that of results
-/// g % blocks * (group / walkers) on, and of piece g / blocks.
+/// A walker takes four elements at a time: neighbours, or of reductions of which no input is read
+/// by quads those that lie as far apart as there are walkers. Workgroup g is that of results g %
+/// blocks * (group / walkers) on, and of piece g / blocks.
 ///
 /// Bindings are those of the operands: front's inputs, behind's but the first, the outputs (of a
 /// launch that leaves parts the value, or the value and the place), and then of parts: the places

@@ -35,7 +35,10 @@ struct Kept {
 class Writer : WalkWriter {
  public:
   Writer(const ProgramData& front, const FoldForm& form, KernelLanguage language)
-      : front_(front), form_(form), dtype_(dtype_of(class_of(front.output_dtype()))) {
+      : front_(front),
+        form_(form),
+        dtype_(dtype_of(class_of(front.output_dtype()))),
+        step_(is_apart(form) ? form.walkers : 1) {
     const auto list = [&](const std::vector<FoldOperand>& operands, bool written) {
       for (const FoldOperand& o : operands) {
         places_.push_back(operands_.size());
@@ -65,6 +68,12 @@ class Writer : WalkWriter {
   }
 
  private:
+  static bool is_apart(const FoldForm& form) {
+    return !form.scan && std::ranges::none_of(form.inputs, [](const FoldOperand& o) {
+      return o.walk == FoldWalk::quads;
+    });
+  }
+
   // Where a work-item is ------------------------------------------------------------------------
 
   void begin() {
@@ -116,7 +125,8 @@ class Writer : WalkWriter {
   Read read(Word k) {
     Read all{};
     const Quad end = b_->quad(end_);
-    all.numbers = u32(ElementOp::add_, b_->quad(k), four_);
+    const Quad apart = step_ == 1 ? four_ : u32(ElementOp::mul_, four_, b_->quad(word(step_)));
+    all.numbers = u32(ElementOp::add_, b_->quad(k), apart);
     all.ours = below(all.numbers, end);
     const Word last = subtract(end_, word(1));
     const Quad inside = u32(ElementOp::min_, all.numbers, b_->quad(last));
@@ -196,7 +206,8 @@ class Writer : WalkWriter {
     const std::uint32_t walkers = form_.walkers, unroll = form_.unroll;
     std::vector<Kept> sums;
     for (std::uint32_t u = 0; u < unroll; ++u) sums.push_back(keep({identity_, nowhere_}));
-    const Word first = add(begin_, times(walker_, word(lanes)));
+    // Where one read has no four neighbours, neighbours are those of other walkers.
+    const Word first = add(begin_, step_ == 1 ? times(walker_, word(lanes)) : walker_);
     b_->loop(first, end_, word(lanes * walkers * unroll), [&](Word k) {
       std::vector<Read> reads;
       for (std::uint32_t u = 0; u < unroll; ++u) {
@@ -324,6 +335,7 @@ class Writer : WalkWriter {
   const ProgramData& front_;
   const FoldForm& form_;
   const DType dtype_;
+  const std::uint32_t step_;  // from one of the four of a read to the next
   std::string name_;
   std::vector<KernelBuilder::Operand> operands_;
   std::vector<std::size_t> places_;  // of each operand of the form among operands_
