@@ -2,8 +2,8 @@
 // for false; nothing relies on an infinity coming out of an overflow.
 // Around this file: params.zero, which is 0 and which no compiler knows: a constant added and taken
 // away again rounds to whole steps, unless a compiler sees both.
-// Variables: T; EXACT (1: the language's own exp is as exact). What is rounded to float16 in the end
-// needs fewer digits and no results below 2^-126.
+// Variables: T; EXACT (1: the language's own exp, division and root are as exact). What is rounded to
+// float16 in the end needs fewer digits and no results below 2^-126.
 #let HALF = T == "f16"
 fn is_nan(x: vec4<f32>) -> vec4<bool> {
   return (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u);
@@ -151,6 +151,17 @@ fn op_log(x: vec4<f32>) -> vec4<f32> {
   result = select(result, x, is_nan(x) | (op_abs(x) == infinity()));
   return select(result, not_a_number(), x < splat(0.0));
 }
+#if EXACT
+fn op_sqrt(x: vec4<f32>) -> vec4<f32> { return sqrt(x); }
+fn quotient(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> { return x / y; }
+fn op_rsqrt(x: vec4<f32>) -> vec4<f32> { return op_reciprocal(op_sqrt(x)); }
+#else
+/// Whether this device rounds fma once, which the language leaves open: then the square of 1 + 2^-12
+/// keeps its last digit.
+fn is_fused() -> bool {
+  let x = bitcast<f32>(0x3f800800u ^ params.zero);
+  return fma(x, x, -bitcast<f32>(0x3f801000u ^ params.zero)) != 0.0;
+}
 fn op_sqrt(x: vec4<f32>) -> vec4<f32> {
   // One step of Newton's method on what the device gives: exact where it is exact already.
   let inside = (x > splat(0.0)) & (x < infinity());
@@ -163,37 +174,68 @@ fn op_sqrt(x: vec4<f32>) -> vec4<f32> {
   return select(select(x, better, inside), not_a_number(), x < splat(0.0));
 }
 /// x / y rounded to nearest: devices only come close, so their quotient of the fractions is put right
-/// by its remainder, in integers. What is subnormal, infinite or no number, operand or quotient, is
-/// left to the device.
+/// by its remainder, in integers unless fma rounds once. What is subnormal, infinite or no number,
+/// operand or quotient, is left to the device.
 fn quotient(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let size_x = bitcast<vec4<u32>>(op_abs(x));
   let size_y = bitcast<vec4<u32>>(op_abs(y));
-  let above = (size_x & vec4<u32>(0x7fffffu)) | vec4<u32>(0x800000u);
-  let below = (size_y & vec4<u32>(0x7fffffu)) | vec4<u32>(0x800000u);
-  // Twenty-four digits: the quotient is in [1, 2) or in [1/2, 1).
-  let shift = select(vec4<u32>(24u), vec4<u32>(23u), above >= below);
-  let unit = power_of_two(vec4<i32>(shift));
-  let near = vec4<u32>(round(vec4<f32>(above) / vec4<f32>(below) * unit));
-  // Small, so that it survives the overflow of both terms.
-  var rest = bitcast<vec4<i32>>((above << shift) - near * below);
-  let divisor = bitcast<vec4<i32>>(below);
-  let off = vec4<i32>(round(vec4<f32>(rest) / vec4<f32>(below)));
-  rest -= off * divisor;
-  let more = select(vec4<i32>(0), vec4<i32>(1), rest * 2 > divisor);
-  let less = select(vec4<i32>(0), vec4<i32>(1), rest * 2 < -divisor);
-  let digits = bitcast<vec4<i32>>(near) + off + more - less;
-  let e = vec4<i32>(size_x >> vec4<u32>(23u)) - vec4<i32>(size_y >> vec4<u32>(23u));
+  // Fractions in [1, 2), whose quotient is as well once that of x is doubled where it is smaller.
+  let above = bitcast<vec4<f32>>((size_x & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f800000u));
+  let below = bitcast<vec4<f32>>((size_y & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f800000u));
+  let smaller = above < below;
+  let inverse = 1.0 / below;
+  let raised = select(above, 2.0 * above, smaller);
+  var near = raised * inverse;
+  var digits: vec4<u32>;
+  if (is_fused()) {
+    near = fma(fma(-near, below, raised), inverse, near);
+    // What is left is exact; twice that beside the last digit's worth of y.
+    let rest = fma(-near, below, raised) * 16777216.0;
+    digits = bitcast<vec4<u32>>(near) + select(vec4<u32>(0u), vec4<u32>(1u), rest > below) -
+             select(vec4<u32>(0u), vec4<u32>(1u), rest < -below);
+  } else {
+    let divisor = (bitcast<vec4<i32>>(below) & vec4<i32>(0x7fffff)) | vec4<i32>(0x800000);
+    let dividend = (bitcast<vec4<i32>>(above) & vec4<i32>(0x7fffff)) | vec4<i32>(0x800000);
+    digits = bitcast<vec4<u32>>(near);
+    // Small, so that it survives the overflow of both terms.
+    let whole = bitcast<vec4<i32>>(digits) - vec4<i32>(0x3f000000);
+    var rest = (dividend << select(vec4<u32>(23u), vec4<u32>(24u), smaller)) - whole * divisor;
+    let lifted =
+        fma(vec4<f32>(rest), inverse * 1.1920929e-07, same_as(splat(12582912.0)));
+    let off = bitcast<vec4<i32>>(lifted) - vec4<i32>(0x4b400000);
+    rest -= off * divisor;
+    digits += bitcast<vec4<u32>>(off) + select(vec4<u32>(0u), vec4<u32>(1u), rest * 2 > divisor) -
+              select(vec4<u32>(0u), vec4<u32>(1u), rest * 2 < -divisor);
+  }
+  let e = vec4<i32>(size_x >> vec4<u32>(23u)) - vec4<i32>(size_y >> vec4<u32>(23u)) -
+          select(vec4<i32>(0), vec4<i32>(1), smaller);
   let sign_of = bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ bitcast<vec4<u32>>(y));
-  let fraction = vec4<f32>(digits) * power_of_two(-vec4<i32>(shift));
-  let result = copy_sign(scaled(fraction, e), sign_of);
+  let result = copy_sign(
+      bitcast<vec4<f32>>(digits + (bitcast<vec4<u32>>(e) << vec4<u32>(23u))), sign_of);
   let plain = (size_x - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) &
-              (size_y - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) &
-              (e - vec4<i32>(shift) > vec4<i32>(-150));
+              (size_y - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u));
+  let is_ready = plain & (e > vec4<i32>(-127)) & (e < vec4<i32>(128));
+  if (all(is_ready)) { return result; }
   // Devices without subnormals take one over a large y for 0, which infinity must not meet.
-  let endless = (size_x == vec4<u32>(0x7f800000u)) & (size_y < vec4<u32>(0x7f800000u));
-  return select(select(x / y, copy_sign(infinity(), sign_of), endless), result, plain);
+  let endless = ((size_x == vec4<u32>(0x7f800000u)) & (size_y < vec4<u32>(0x7f800000u))) |
+                (plain & (e > vec4<i32>(127)));
+  return select(select(x / y, copy_sign(infinity(), sign_of), endless), result, is_ready);
 }
-fn op_rsqrt(x: vec4<f32>) -> vec4<f32> { return op_reciprocal(op_sqrt(x)); }
+fn op_rsqrt(x: vec4<f32>) -> vec4<f32> {
+  if (!is_fused()) { return op_reciprocal(op_sqrt(x)); }
+  let inside = (x > splat(0.0)) & (x < infinity());
+  let safe = select(splat(1.0), x, inside);
+  let tiny = safe < splat(1.0e-30);
+  let s = select(safe, safe * 1.8446744e19, tiny);
+  let inverse = inverseSqrt(s);
+  // 1 - s * inverse^2, of which the product of the first two is in two parts.
+  let root = s * inverse;
+  let off = fma(-root, inverse, splat(1.0)) - fma(s, inverse, -root) * inverse;
+  let better = fma(0.5 * inverse, off, inverse) * select(splat(1.0), splat(4.2949673e9), tiny);
+  if (all(inside)) { return better; }
+  return select(op_reciprocal(op_sqrt(x)), better, inside);
+}
+#end
 fn op_reciprocal(x: vec4<f32>) -> vec4<f32> {
   let size = op_abs(x);
   let result = select(quotient(splat(1.0), x), copy_sign(infinity(), x), size < splat(2.9387359e-39));

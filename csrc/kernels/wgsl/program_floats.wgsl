@@ -91,40 +91,7 @@ fn round_to_even_f32(x: vec4<f32>) -> vec4<f32> { return rounding_done(x, round(
 
 fn no_number_f32() -> vec4<f32> { return not_a_number(); }
 fn scaled_f32(x: vec4<f32>, e: vec4<i32>) -> vec4<f32> { return scaled(x, e); }
-/// As quotient(), with fractions as floats in [1, 2), whose bits are their digits: few conversions.
-fn divide_f32(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
-  let size_x = bitcast<vec4<u32>>(op_abs(x));
-  let size_y = bitcast<vec4<u32>>(op_abs(y));
-  let above = (size_x & vec4<u32>(0x7fffffu)) | vec4<u32>(0x800000u);
-  let below = (size_y & vec4<u32>(0x7fffffu)) | vec4<u32>(0x800000u);
-  let smaller = above < below;
-  let inverse = 1.0 / bitcast<vec4<f32>>(below | vec4<u32>(0x3f800000u));
-  let near = bitcast<vec4<f32>>(above | vec4<u32>(0x3f800000u)) * inverse *
-             select(splat(1.0), splat(2.0), smaller);
-  let digits = bitcast<vec4<u32>>(near) - vec4<u32>(0x3f000000u);
-  // Small, so that it survives the overflow of both terms.
-  var rest = bitcast<vec4<i32>>(
-      (above << select(vec4<u32>(23u), vec4<u32>(24u), smaller)) - digits * below);
-  let divisor = bitcast<vec4<i32>>(below);
-  let lifted = fma(vec4<f32>(rest), inverse * 1.1920929e-07, same_as(splat(12582912.0)));
-  let off = bitcast<vec4<i32>>(lifted) - vec4<i32>(0x4b400000);
-  rest -= off * divisor;
-  let more = select(vec4<i32>(0), vec4<i32>(1), rest * 2 > divisor);
-  let less = select(vec4<i32>(0), vec4<i32>(1), rest * 2 < -divisor);
-  let e = vec4<i32>(size_x >> vec4<u32>(23u)) - vec4<i32>(size_y >> vec4<u32>(23u)) -
-          select(vec4<i32>(0), vec4<i32>(1), smaller);
-  let size = bitcast<vec4<i32>>(digits) + off + more - less + vec4<i32>(0x3f000000) +
-             (e << vec4<u32>(23u));
-  let sign_of = bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ bitcast<vec4<u32>>(y));
-  let plain = (size_x - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) &
-              (size_y - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u));
-  // Devices without subnormals take one over a large y for 0, which infinity must not meet.
-  let endless = ((size_x == vec4<u32>(0x7f800000u)) & (size_y < vec4<u32>(0x7f800000u))) |
-                (plain & (e > vec4<i32>(127)));
-  return select(select(x / y, copy_sign(infinity(), sign_of), endless),
-                copy_sign(bitcast<vec4<f32>>(size), sign_of),
-                plain & (e > vec4<i32>(-127)) & (e < vec4<i32>(128)));
-}
+fn divide_f32(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> { return quotient(x, y); }
 fn reciprocal_f32(x: vec4<f32>) -> vec4<f32> { return op_reciprocal(x); }
 fn square_root_f32(x: vec4<f32>) -> vec4<f32> { return op_sqrt(x); }
 fn rectified_f32(x: vec4<f32>) -> vec4<f32> { return op_relu(x); }
