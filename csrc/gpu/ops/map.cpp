@@ -30,6 +30,8 @@ constexpr Size least_shared = Size{1} << 20;
 /// Values that a kernel computes at most for the sake of several quads a work-item.
 constexpr std::size_t most_unrolled = 128;
 
+Size magnitude(Size n) { return n < 0 ? -n : n; }
+
 struct Reach {
   Size before = 0, behind = 0;
 };
@@ -61,12 +63,33 @@ std::size_t dimension_to_cut(const MapRequest& r, const MapPiece& piece,
   return widest;
 }
 
+/// Whether neighbours along dimension d lie closer than those along the last one.
+bool lies_across(const MapRequest& r, std::size_t o, std::size_t d) {
+  const Size down = magnitude(r.strides(o)[d]), right = magnitude(r.strides(o)[r.rank - 1]);
+  return down != 0 && down < right;
+}
+
+/// Whether the tiles of a workgroup can be gone through by way of its memory.
+bool stages_tiles(const MapRequest& r, const std::vector<bool>& used, std::size_t d,
+                  bool stores_bytes) {
+  std::size_t staged = 0;
+  for (std::size_t o = 0; o < r.operands.size(); ++o) {
+    if (!used[o]) continue;
+    const std::size_t size = size_of(operand_dtype(*r.program, o));
+    const bool is_input = o < r.same_as.size(), across = lies_across(r, o, d);
+    if (size > 4 || (!is_input && (across || (size < 4 && !stores_bytes)))) return false;
+    staged += is_input && across ? 1 : 0;
+  }
+  return staged > 0 && staged <= most_staged;
+}
+
 class Walks {
  public:
   Walks(const MapRequest& r, const MapPiece& piece, const MapPlaces& places, bool stores_bytes)
       : r_(r), piece_(piece), places_(places), stores_bytes_(stores_bytes) {}
 
   Layout layout() {
+    if (piece_.across) return Layout::tiles;
     if (piece_.packed) return Layout::single;
     if (all([&](std::size_t o) { return flat(o); })) return Layout::flat;
     const bool small = any([&](std::size_t o) { return needs_words(o); });
@@ -95,6 +118,9 @@ class Walks {
         break;
       case Layout::split:
         if (dense(o) && places_.starts[o] % 4 == shift_) return Walk::quads;
+        break;
+      case Layout::tiles:
+        if (o < inputs() && lies_across(r_, o, *piece_.across)) return Walk::staged;
         break;
       case Layout::single:
         break;
@@ -323,6 +349,13 @@ void GpuBackend::launch_map(const MapRequest& r) {
   if (!lines || r.shape()[*lines] < tile || r.shape()[last] < tile || r.rank + 2 > max_rank) {
     return run(r, false);
   }
+  const DeviceLimits& limits = device_->limits();
+  if (device_->language() == KernelLanguage::wgsl && limits.max_group_size >= tile_group &&
+      stages_tiles(r, used, *lines, limits.stores_bytes)) {
+    MapPiece piece = piece_of(r, used);
+    piece.across = lines;
+    return map_piece(r, piece);
+  }
   const auto whole = [&](std::size_t d) { return r.shape()[d] / tile * tile; };
   const auto rest = [&](std::size_t d) { return r.shape()[d] - whole(d); };
   const MapRequest rows = part_of(r, *lines, 0, whole(*lines));
@@ -376,6 +409,9 @@ void GpuBackend::launch_piece(const MapRequest& r, const MapPiece& piece, const 
   form.rank = form.layout == Layout::flat ? 0 : static_cast<std::uint8_t>(r.rank);
   if (form.layout == Layout::flat) {
     form.vectors = vectors_of(r, piece);
+  } else if (form.layout == Layout::tiles) {
+    form.group = tile_group;
+    form.across = static_cast<std::uint8_t>(*piece.across);
   } else if (form.layout != Layout::split && device_->language() == KernelLanguage::wgsl) {
     form.vectors = items_of(r, piece, form.layout);
   }
@@ -425,6 +461,18 @@ void GpuBackend::launch_piece(const MapRequest& r, const MapPiece& piece, const 
     params.clear();
   }
   const std::uint64_t n = static_cast<std::uint64_t>(piece.n);
+  if (piece.across) {
+    const std::size_t last = r.rank - 1;
+    std::uint64_t count = 1;
+    for (std::size_t d = 0; d < r.rank; ++d) {
+      const bool is_cut = d == last || d == *piece.across;
+      count *= static_cast<std::uint64_t>(is_cut ? (piece.shape[d] + tile_side - 1) / tile_side
+                                                 : piece.shape[d]);
+    }
+    const auto tiles = program_pipeline(r.program, form);
+    device_->launch({tiles.get(), bindings, std::as_bytes(std::span(params)), cover(count, 1)});
+    return;
+  }
   const std::uint64_t items = form.layout == Layout::single ? n : (n + walks.shift() + 3) / 4;
   const std::uint32_t items_of_group = form.group * form.vectors;
   const auto pipeline = program_pipeline(r.program, form);

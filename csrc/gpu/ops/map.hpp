@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "core/requests.hpp"
@@ -15,6 +16,8 @@ struct MapPiece {
   std::array<Size, max_rank> shape;
   std::vector<Size> offsets;  // of each operand, in elements
   bool tiled = false;         // the last two dimensions are a tile
+  std::optional<std::size_t>
+      across;           // the dimension that is gone through in tiles of it and the last
   bool packed = false;  // inputs of one dtype are bound together, from their buffer's start on
 };
 

@@ -11,7 +11,7 @@ bool ProgramForm::operator==(const ProgramForm& other) const {
   if (fold || other.fold) return fold && other.fold && *fold == *other.fold;
   if (in_rows || other.in_rows) return in_rows && other.in_rows && *in_rows == *other.in_rows;
   return layout == other.layout && rank == other.rank && vectors == other.vectors &&
-         counted == other.counted && starts == other.starts &&
+         across == other.across && counted == other.counted && starts == other.starts &&
          params_in_buffer == other.params_in_buffer && group == other.group &&
          groups == other.groups && operands == other.operands;
 }
@@ -22,7 +22,7 @@ std::uint64_t ProgramForm::hash() const {
   std::uint64_t hash = static_cast<std::uint64_t>(layout) | std::uint64_t{rank} << 8 |
                        std::uint64_t{vectors} << 16 | std::uint64_t{counted} << 24 |
                        std::uint64_t{starts} << 25 | std::uint64_t{params_in_buffer} << 26 |
-                       std::uint64_t{group} << 32;
+                       std::uint64_t{group} << 32 | std::uint64_t{across} << 56;
   if (groups != 0) hash = (hash ^ groups) * 0x9e3779b97f4a7c15u;
   for (const OperandForm& operand : operands) {
     hash = (hash ^ (static_cast<std::uint64_t>(operand.walk) | std::uint64_t{operand.binding} << 8 |

@@ -11,6 +11,9 @@
 
 namespace tilewright::gpu {
 
+/// Of the layout `tiles`, and how many of its operands go through workgroup memory at most.
+inline constexpr std::uint32_t tile_side = 32, tile_group = 256, most_staged = 3;
+
 /// How the work-items of a program's kernel share out the elements. The walk is row by row through
 /// the shape of the launch; i counts its elements, and a quad is four of them in a row.
 enum class Layout : std::uint8_t {
@@ -19,13 +22,18 @@ enum class Layout : std::uint8_t {
   /// last element is not the launch's to write.
   flat,
   /// A work-item makes `vectors` quads, `group` quads apart. The size of the innermost dimension is
-  /// a multiple of 4, so a quad lies in one row.
+  /// a
+  /// multiple of 4, so a quad lies in one row.
   rows,
   /// A work-item makes the elements 4 * item - shift + (0, 1, 2, 3), those of them that are in
   /// [0, n), each with a place of its own.
   split,
   /// A work-item makes `vectors` elements, `group` elements apart.
   single,
+  /// In WGSL alone. A workgroup makes a tile of tile_side x tile_side elements, of dimension
+  /// `across`
+  /// and the innermost one, tiles innermost first by these and then by the others.
+  tiles,
 };
 
 /// Where an operand has the element i. `start` and strides are parameters, in elements.
@@ -41,6 +49,10 @@ enum class Walk : std::uint8_t {
   row,
   /// At start + the sum of the indices times the strides.
   places,
+  /// tiles alone, an input: as `places`, and neighbours along `across` are read side by side,
+  /// through
+  /// workgroup memory.
+  staged,
   /// As `places`, an output of 1 or 2 bytes: its words have elements of other work-items, so this
   /// one puts its bits in by atomics. Never on a device that stores_bytes.
   shared,
@@ -68,7 +80,7 @@ struct OperandForm {
 ///   shape         `rank` words, outermost first; none of flat
 ///   then for each operand that is not `none`, inputs before outputs:
 ///     start       unless `flat` without `starts`
-///     strides     `rank` words, of rows, split and single, where the walk is row, places or
+///     strides     `rank` words, of layouts but flat, where the walk is row, places, staged or
 ///                 shared, and of `quads` in rows
 ///   then for each number of the program: its value as its class has it (number_words), the lower
 ///   word of two first.
@@ -78,6 +90,7 @@ struct ProgramForm {
   Layout layout = Layout::flat;
   std::uint8_t rank = 0;
   std::uint8_t vectors = 1;       ///< of flat, and in WGSL of rows and single
+  std::uint8_t across = 0;        ///< of tiles
   bool counted = false;           ///< flat: n is 4 * the quads in the binding of the first output,
                                   ///< and there are no parameters
   bool starts = false;            ///< flat: operands do not all start where their bindings do
@@ -108,7 +121,7 @@ struct ProgramForm {
     if (layout == Layout::flat) return false;
     if (operand.walk == Walk::quads) return layout == Layout::rows;
     return operand.walk == Walk::row || operand.walk == Walk::places ||
-           operand.walk == Walk::shared;
+           operand.walk == Walk::staged || operand.walk == Walk::shared;
   }
 };
 

@@ -54,6 +54,7 @@ class Printer {
       case Layout::split:
         split(item_of(group, local));
         break;
+      case Layout::tiles:  // never planned for this language
       case Layout::single: {
         const Id item = item_of(group, local);
         if_(less(item, wide(n_)), [&] { one(item); });

@@ -104,6 +104,11 @@ class Printer {
                   form_.operands[o].writable ? "read_write" : "read", "> buffer", b, ": array<",
                   operand(o).item_type(), ">;\n");
     }
+    for (std::size_t o = 0; o < inputs(); ++o) {
+      if (walk(o) != Walk::staged) continue;
+      all += text("var<workgroup> staged", o, ": array<", class_name(dtype(o)), ", ",
+                  tile_side * (tile_side + 1), ">;\n");
+    }
     if (form_.params_in_buffer) {
       all += text("@group(0) @binding(", bindings, ") var<storage, read> words: array<u32>;\n");
     } else if (words_ > 0) {
@@ -134,7 +139,8 @@ class Printer {
   }
   void print_read(std::size_t o) { body_ += wgsl_read(functions_, operand(o)); }
   void print_write(std::size_t o) {
-    const bool all_lanes = form_.layout != Layout::single, some = form_.layout != Layout::rows;
+    const bool all_lanes = form_.layout != Layout::single && form_.layout != Layout::tiles;
+    const bool some = form_.layout != Layout::rows;
     body_ += wgsl_write(functions_, operand(o), all_lanes, some);
   }
   void print_compute() {
@@ -180,6 +186,8 @@ class Printer {
     print_ones();
     if (form_.layout == Layout::flat) {
       print_flat();
+    } else if (form_.layout == Layout::tiles) {
+      print_tiles();
     } else {
       body_ += text("  let item = (group.x + group.y * groups.x) * ", form_.group * form_.vectors,
                     "u + local;\n");
@@ -344,6 +352,69 @@ class Printer {
     print_items(1, [](std::size_t o, const std::string& place) {
       return text("vec4<u32>(", place, o, ")");
     });
+  }
+
+  void print_tiles() {
+    constexpr std::uint32_t lines = tile_group / tile_side;
+    const std::size_t across = form_.across, along = form_.rank - 1u;
+    const auto tile = [](std::size_t d) { return text("tile", d); };
+    body_ += "  var rest = group.x + group.y * groups.x;\n";
+    std::vector<std::size_t> order{along, across};
+    for (std::size_t d = form_.rank; d-- > 0;) {
+      if (d != along && d != across) order.push_back(d);
+    }
+    for (const std::size_t d : order) {
+      const bool is_cut = d == along || d == across;
+      const std::string count =
+          is_cut ? text("((", shape(d), " + ", tile_side - 1, "u) / ", tile_side, "u)") : shape(d);
+      body_ += text("  let ", tile(d), " = rest % ", count,
+                    is_cut ? text(" * ", tile_side, "u") : "", ";\n  rest /= ", count, ";\n");
+    }
+    body_ += text("  if (rest > 0u) { return; }\n  let side = local % ", tile_side,
+                  "u;\n  let line = local / ", tile_side, "u;\n  let down = ", shape(across), " - ",
+                  tile(across), ";\n  let right = ", shape(along), " - ", tile(along), ";\n");
+    bool any_staged = false;
+    for (std::size_t o = 0; o < form_.operands.size(); ++o) {
+      if (!form_.has_strides(form_.operands[o])) continue;
+      body_ += text("  let base", o, " = ", start(o));
+      for (std::size_t d = 0; d < form_.rank; ++d)
+        body_ += text(" + ", tile(d), " * ", stride(o, d));
+      body_ += ";\n";
+      if (walk(o) != Walk::staged) continue;
+      any_staged = true;
+      for (std::uint32_t first = 0; first < tile_side; first += lines) {
+        const std::string column = text("(line + ", first, "u)");
+        body_ +=
+            text("  if (side < down && ", column, " < right) {\n    staged", o, "[", column, " * ",
+                 tile_side + 1, "u + side] = read", o, "(vec4<u32>(base", o, " + side * ",
+                 stride(o, across), " + ", column, " * ", stride(o, along), ")).x;\n  }\n");
+      }
+    }
+    if (any_staged) body_ += "  workgroupBarrier();\n";
+    const auto at = [&](std::size_t o, std::uint32_t first) {
+      return text("vec4<u32>(base", o, " + min(line + ", first, "u, down - 1u) * ",
+                  stride(o, across), " + min(side, right - 1u) * ", stride(o, along), ")");
+    };
+    for (std::uint32_t first = 0; first < tile_side; first += lines) {
+      for (std::size_t o = 0; o < inputs(); ++o) {
+        if (walk(o) != Walk::places) continue;
+        body_ += text("  let x", o, "_", first, " = read", o, "(", at(o, first), ");\n");
+      }
+    }
+    for (std::uint32_t first = 0; first < tile_side; first += lines) {
+      body_ += text("  if (line + ", first,
+                    "u < down && side < right) {\n    let results = ", computed([&](std::size_t o) {
+                      if (walk(o) == Walk::one) return text("one", o);
+                      if (walk(o) == Walk::places) return text("x", o, "_", first);
+                      return text(vector_of(class_name(dtype(o))), "(staged", o, "[side * ",
+                                  tile_side + 1, "u + line + ", first, "u])");
+                    }),
+                    ";\n");
+      for_outputs([&](std::size_t o, const std::string& result) {
+        body_ += text("    write", o, "(", at(o, first), ", ", result, ", vec4<bool>(true));\n");
+      });
+      body_ += "  }\n";
+    }
   }
 
   const ProgramData& program_;
