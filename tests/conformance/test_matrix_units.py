@@ -50,7 +50,7 @@ def check_quantized(be: Backend, rng: np.random.Generator) -> Iterator[None]:
 
 
 # Minutes of a software GPU's compiler.
-LARGE = {"128x64", "64x128", "128x128"}
+LARGE = {"32x128", "64x64", "128x64", "64x128", "128x128"}
 
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm_matrix": partial(check_products, PRODUCTS),
@@ -87,6 +87,7 @@ def test_large_products_of_float16_run_on_them(
     assert "gemm_matrix" in kernels, kernels
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("format", FORMATS)
 def test_quantised_weights_run_on_them(be: Backend, rng: np.random.Generator, format: str) -> None:
     k = 2 * blocks.sizes_of(format)[0]

@@ -33,10 +33,10 @@ std::vector<Binding> bind_planes(const BufferRange& packed, QuantFormat format, 
 /// Tiles of y on matrix units; bk is a group of weights.
 // clang-format off
 inline constexpr MatrixTile quantized_matrix_tiles[] = {
-    {"32x64",    32,  64, quant_group, 32, 32, 6, 100},
-    {"32x128",   32, 128, quant_group, 32, 32, 4, 120},
-    {"64x128",   64, 128, quant_group, 64, 32, 4, 160},
-    {"128x128", 128, 128, quant_group, 64, 64, 2, 240}};
+    {"32x64",    32,  64, quant_group, 32, 32, 6, 115},
+    {"32x128",   32, 128, quant_group, 32, 32, 4, 110},
+    {"64x128",   64, 128, quant_group, 64, 32, 4, 110},
+    {"128x128", 128, 128, quant_group, 64, 64, 2, 230}};
 // clang-format on
 
 /// How a product with quantised weights goes over matrix units.
