@@ -71,9 +71,9 @@ HALF_WINDOWS = [
     Conv((2, 40, 9, 11), (65, 40, 1, 1), stride=(2, 3)),
     Conv((1, 24, 5, 5), (24, 12, 1, 1), pad=(1, 0), groups=2),
     # Deep ones of few positions, whose depth is cut into pieces.
-    Conv((1, 200, 6, 5), (40, 200, 3, 3), pad=(1, 1)),
-    Conv((2, 1031, 4, 4), (66, 1031, 1, 1)),
-    Conv((2, 300, 5, 5), (34, 150, 3, 2), groups=2),
+    Conv((1, 604, 4, 5), (40, 604, 3, 3), pad=(1, 1)),
+    Conv((2, 4103, 4, 4), (36, 4103, 1, 1)),
+    Conv((2, 1204, 4, 5), (34, 602, 3, 3), groups=2),
 ]
 
 

@@ -22,6 +22,11 @@ constexpr auto candidates = [] {
   return names;
 }();
 
+/// Microseconds by which few outputs take longer in pieces than a product's cost says.
+constexpr double joining = 12;
+/// And kernels without matrix units than theirs.
+constexpr double left_out = 30;
+
 /// Microseconds of the kernels without transforms, which take one tile's time also where there are
 /// few.
 double direct_cost(const Conv2dRequest& r, Size places, Size units) {
@@ -34,16 +39,25 @@ double direct_cost(const Conv2dRequest& r, Size places, Size units) {
 /// The same on matrix units, with what lays the operands out.
 double matrix_cost(const MatrixConv& conv, const MatrixTile& tile, const Conv2dRequest& r,
                    Size units) {
-  constexpr double launch = 2.5, bytes_per_microsecond = 2.5e6;
+  constexpr double launch = 8, bytes_per_microsecond = 2.5e6;
   const GemmWork work{conv.rows, conv.columns, conv.depth(), r.groups, true, true, units};
   const double bytes = 2 * static_cast<double>(conv.source_bytes(r) + conv.filter_bytes(r)) *
                        static_cast<double>(measured_units) / static_cast<double>(units);
   const int launches = (conv.packs_source ? 1 : 0) + (conv.packs_filter ? 1 : 0);
-  return gemm_cost(work, tile.costs(), conv.rows, pieces_of(conv, tile, r, units)) +
+  const Size pieces = pieces_of(conv, tile, r, units);
+  return gemm_cost(work, tile.costs(), conv.rows, pieces) + (pieces > 1 ? joining : 0) +
          launches * launch + bytes / bytes_per_microsecond;
 }
 
 }  // namespace
+
+Size pieces_of(const MatrixConv& conv, const MatrixTile& tile, const Conv2dRequest& r, Size units) {
+  if (r.op == ConvOp::forward && r.activation != Activation::none) return 1;
+  const GemmWork work{conv.rows, conv.columns, conv.depth(), r.groups, true, true, units};
+  const Size pieces = gemm_tile_pieces(work, tile.costs(), conv.rows);
+  const double cut = gemm_cost(work, tile.costs(), conv.rows, pieces);
+  return cut + joining < gemm_cost(work, tile.costs(), conv.rows, 1) ? pieces : 1;
+}
 
 constinit const ChoicePoint conv2d_forward_choice{
     "conv2d_forward", candidates, {"float16", "unit_steps", "backward_data"}};
@@ -71,6 +85,7 @@ std::size_t GpuBackend::conv_choice(const Conv2dRequest& r) const {
     }
   };
   if (winograd) compare(winograd_choice, winograd_cost(r));
+  least += left_out;
   for (std::size_t i = 0; i < std::size(matrix_tiles); ++i) {
     if (fits(first_matrix_choice + i)) {
       compare(first_matrix_choice + i, matrix_cost(*conv, matrix_tiles[i], r, units));

@@ -32,22 +32,27 @@ bool GpuBackend::conv_columns(std::string_view op, const Conv2dRequest& r) {
       positions < least_positions) {
     return false;
   }
-  // Pieces of the positions are products of their own, since their results are small and few.
-  const Size tiles = count(r.filters, side) * count(taps, side);
-  const Size enough = filling(enough_tiles, device_->limits().planned_units);
-  const Size wanted = std::clamp<Size>(enough / tiles, 1, positions / least_piece);
-  const Size piece = count(count(positions, wanted), step) * step;
-  const Size pieces = count(positions, piece);
   const DeviceLimits& limits = device_->limits();
   // Matrix units multiply what is float16.
   const DType lines_dtype = limits.matrix_lanes > 0 ? r.dtype : DType::float32;
   const std::uint64_t room =
       std::min({most_lines_bytes, scratch_limit() / 2, limits.max_binding_bytes});
-  const Size at_once =
-      static_cast<Size>(room / bytes_of(std::max(taps, r.filters) * piece, lines_dtype));
+  const auto line_bytes = [&](Size places) {
+    return bytes_of(std::max(taps, r.filters) * places, lines_dtype);
+  };
+  if (room < line_bytes(least_piece)) return false;
   const Size elements = r.filters * taps;
   // Where there are several rounds, the results of each start where bindings may.
   const Size unit = lines_apart / std::gcd(elements, lines_apart);
+  const Size rounds = count(positions, static_cast<Size>(room / line_bytes(step)) * step);
+  const Size least = rounds == 1 || unit == 1 ? rounds : (rounds + 1) * unit;
+  // Pieces of the positions are products of their own, since their results are small and few.
+  const Size tiles = count(r.filters, side) * count(taps, side);
+  const Size enough = filling(enough_tiles, limits.planned_units);
+  const Size wanted = std::clamp<Size>(std::max(enough / tiles, least), 1, positions / least_piece);
+  const Size piece = count(count(positions, wanted), step) * step;
+  const Size pieces = count(positions, piece);
+  const Size at_once = static_cast<Size>(room / line_bytes(piece));
   const Size now = at_once >= pieces ? pieces : at_once / unit * unit;
   if (now == 0) return false;
   const auto scratch = [&](Size places, DType dtype) {

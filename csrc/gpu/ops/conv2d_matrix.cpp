@@ -41,12 +41,6 @@ std::vector<std::uint32_t> places_of(const Conv2dRequest& r, const MatrixConv& c
 
 }  // namespace
 
-Size pieces_of(const MatrixConv& conv, const MatrixTile& tile, const Conv2dRequest& r, Size units) {
-  if (r.op == ConvOp::forward && r.activation != Activation::none) return 1;
-  const GemmWork work{conv.rows, conv.columns, conv.depth(), r.groups, true, true, units};
-  return gemm_tile_pieces(work, tile.costs(), conv.rows);
-}
-
 std::optional<MatrixConv> matrix_conv(const Conv2dRequest& r, const DeviceLimits& limits,
                                       std::uint64_t room) {
   const Pair one{1, 1}, none{0, 0};
