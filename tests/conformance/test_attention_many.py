@@ -1,5 +1,5 @@
-"""attention of many queries whose heads are whole vectors of eight, as matrix units take it: what is
-hidden, what is not finite, and maxima that move, in float16 and float32 on every device."""
+"""attention of many queries whose heads are whole vectors of eight, as matrix units take it: what
+is hidden, what is not finite, and maxima that move, in float16 and float32 on every device."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ def test_values_that_are_not_finite_stay_hidden(
 def test_special_keys(
     ws: Workspace, rng: np.random.Generator, special: float, at: int, dtype: str
 ) -> None:
-    """A score of -infinity weighs nothing, the others leave nothing of their query; who does not see
-    the key is not touched."""
+    """A score of -infinity weighs nothing, the others leave nothing of their query; who does not
+    see the key is not touched."""
     case = Attention(1, 2, 140, 150, 16, causal=True, q_offset=4)
     q, k, v = (normal(rng, shape, dtype) for shape in (case.q, case.kv, case.kv))
     q[..., 0] = abs(q[..., 0]) + 1

@@ -35,24 +35,21 @@ inline bool all_in_fours(const AttentionRequest& r) {
 struct UnitTile {
   std::string_view name;
   Size rows, keys, wm, across;
-  bool shared;   ///< scores lie in workgroup memory where the keys were
-  Size fill;     ///< how many fill the measured GPU
-  double speed;  ///< TFLOP/s of it so filled
+  bool shared;          ///< scores lie in workgroup memory where the keys were
+  Size fill;            ///< how many fill the measured GPU
+  double speed;         ///< TFLOP/s of it so filled
+  double narrow_speed;  ///< the same of heads of up to 64 elements
 
   constexpr Size subgroups() const { return rows / wm * across; }
 };
 
 // clang-format off
 inline constexpr UnitTile unit_tiles[] = {
-    {"units-16x16",      16, 16, 8, 1, false, 1, 99999},
-    {"units-64x32",      64, 32, 16, 1, false, 264, 150},
-    {"units-64x32-s",    64, 32, 16, 1, true,  264, 150},
-    {"units-64x32-2",    64, 32, 32, 2, false, 264, 150},
-    {"units-64x32-2s",   64, 32, 32, 2, true,  264, 150},
-    {"units-64x64",      64, 64, 16, 1, false, 132, 150},
-    {"units-128x32",    128, 32, 16, 1, false, 132, 200},
-    {"units-128x32-2",  128, 32, 32, 2, false, 132, 200},
-    {"units-128x32-4",  128, 32, 32, 1, false, 132, 190}};
+    {"units-64x32-wide",     64, 32, 16, 2, true,  230, 1, 1},
+    {"units-128x32-wide",   128, 32, 16, 2, false, 132, 1, 1},
+    {"units-64x32",          64, 32, 16, 1, true,  230, 87, 72},
+    {"units-128x32",        128, 32, 16, 1, false, 132, 91, 66},
+    {"units-128x32-halves", 128, 32, 32, 2, false, 132, 73, 58}};
 // clang-format on
 
 /// Whether the tile of that number can compute it on the device, whatever else a caller asks for.

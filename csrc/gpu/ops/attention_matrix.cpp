@@ -29,8 +29,8 @@ Size rounded(Size size, Size part) { return count(size, part) * part; }
 /// How a tile goes over the units of a device.
 struct UnitForm {
   MatrixShape shape;
-  Size d, dv;         ///< of a head, rounded up to whole units
-  Size strip;         ///< columns of the output that leave at a time
+  Size d, dv;  ///< of a head, rounded up to whole units
+  Size strip;  ///< columns of the output that leave at a time
   Size threads;
   std::uint64_t memory;
 };
@@ -39,7 +39,8 @@ struct UnitForm {
 Size held_of(const UnitTile& tile, Size d, Size dv, Size unit) {
   const Size k = tile.keys * (d / 8 + 1), v = tile.keys * (dv / 8 + 1);
   const Size scores = tile.rows * (tile.keys / 4 + 1);
-  return std::max(tile.shared ? std::max(k, scores) + v + tile.subgroups() * unit : k + v + scores,
+  return std::max(tile.shared ? std::max(k, scores) + v + std::min<Size>(tile.subgroups(), 4) * unit
+                              : k + v + scores,
                   tile.rows * (d / 8 + 1));
 }
 
@@ -47,7 +48,7 @@ std::optional<UnitForm> form_with(const UnitTile& tile, const MatrixShape& shape
                                   const AttentionRequest& r, const DeviceLimits& limits) {
   const Size um = shape.m, un = shape.n, uk = shape.k;
   const Size threads = tile.subgroups() * limits.matrix_lanes;
-  const Size split = std::max<Size>(threads / tile.rows, 1);
+  const Size split = std::clamp<Size>(threads / tile.rows, 1, std::max<Size>(tile.keys / uk, 1));
   if ((um | un | uk) % 8 != 0 || tile.wm % um != 0 || tile.keys / tile.across % un != 0 ||
       tile.keys / split % uk != 0 || threads % tile.rows * (tile.rows % threads) != 0 ||
       split > 8 || threads > Size{limits.max_group_size}) {
@@ -101,8 +102,8 @@ bool takes_units(std::size_t index, const AttentionRequest& r, const DeviceLimit
   const DType keys = r.plain ? r.dtype : r.options.page_dtype;
   return limits.matrix_lanes != 0 && r.dtype == DType::float16 && keys == DType::float16 &&
          (r.head_dim | r.value_dim) % 8 == 0 && std::max(r.head_dim, r.value_dim) <= most_dim &&
-         in_eights(r.q_rows) && in_eights(r.k_rows) && in_eights(r.v_rows) &&
-         in_eights(r.o_rows) && std::max(rows, r.seq_kv) <= most &&
+         in_eights(r.q_rows) && in_eights(r.k_rows) && in_eights(r.v_rows) && in_eights(r.o_rows) &&
+         std::max(rows, r.seq_kv) <= most &&
          tiles_of(unit_tiles[index], r) <= Size{limits.max_groups} &&
          form_of(unit_tiles[index], r, limits).has_value();
 }
@@ -112,7 +113,7 @@ double unit_cost(std::size_t index, const AttentionRequest& r, const DeviceLimit
   const Size groups = tiles_of(tile, r) * r.kv_heads * (r.options.q_starts ? 1 : r.batch);
   return static_cast<double>(std::max(groups, filling(tile.fill, limits.planned_units)) *
                              tile.rows) /
-         tile.speed;
+         (std::max(r.head_dim, r.value_dim) > 64 ? tile.speed : tile.narrow_speed);
 }
 
 bool GpuBackend::attention_units(const AttentionRequest& r) {
@@ -131,11 +132,11 @@ bool GpuBackend::attention_units(const AttentionRequest& r) {
   if (!rule) return false;
   // Of the point's candidates those without units are for plain attention.
   const std::size_t before = attention_choice.candidates.size() - std::size(unit_tiles);
-  const std::size_t picked = choices_->pick(
-      attention_choice, {r.seq_q, r.seq_kv, r.head_dim, r.batch * r.heads}, {r.causal, true},
-      before + *rule, [&](std::size_t candidate) {
-        return candidate >= before && takes_units(candidate - before, r, limits);
-      });
+  const std::size_t picked =
+      choices_->pick(attention_choice, {r.seq_q, r.seq_kv, r.head_dim, r.batch * r.heads},
+                     {r.causal, true}, before + *rule, [&](std::size_t candidate) {
+                       return candidate >= before && takes_units(candidate - before, r, limits);
+                     });
   attention_matrix(r, picked - before);
   return true;
 }

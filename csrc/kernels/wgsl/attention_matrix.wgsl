@@ -10,9 +10,10 @@
 // 0 q, 1 k, 2 v, 3 o, rows of whole vec4 of eight by strides in elements; 4 the keys of each
 // sequence or where they start, 5 where the queries of each start; 6 the page table. What a call has
 // not got may be any buffer.
-// Variables: BQ, KEYS, WM, ACROSS, SHARED (1: scores lie where k was), PARTS; UM UN UK of matrix_units.wgsl; LANES (of a subgroup); D, DV
-// (of a head, rounded up to whole units); STRIP (columns of o that leave at a time); CAP, LENGTHS,
-// RAGGED, PAGED, AT_END as of attention_general.wgsl; EMPTY (1: rows may see nothing).
+// Variables: BQ, KEYS, WM, ACROSS, SHARED (1: scores lie where k was), PARTS; UM UN UK of
+// matrix_units.wgsl; LANES (of a subgroup); D, DV (of a head, rounded up to whole units); STRIP
+// (columns of o that leave at a time); CAP, LENGTHS, RAGGED, PAGED, AT_END as of
+// attention_general.wgsl; EMPTY (1: rows may see nothing).
 enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
@@ -37,6 +38,9 @@ diagnostic(off, subgroup_uniformity);
 #end
 #let FROM_O = FROM_V + KEYS * STEP_V
 #let ROOM_O = SUBGROUPS * UNIT
+#if SUBGROUPS > 4
+#let ROOM_O = 4 * UNIT
+#end
 #let HELD = FROM_O + ROOM_O
 #else
 #let FROM_S = FROM_V + KEYS * STEP_V
@@ -50,15 +54,19 @@ diagnostic(off, subgroup_uniformity);
 #let LOADS_Q = (BQ * WIDE_K + THREADS - 1) / THREADS
 #let LOADS_K = (KEYS * WIDE_K + THREADS - 1) / THREADS
 #let LOADS_V = (KEYS * WIDE_V + THREADS - 1) / THREADS
-// Work-items of a row, or rows of a work-item.
+// Work-items of a row, or rows of a work-item. A work-item has the keys of a unit, or of more.
 #let SPLIT = 1
 #let EACH = 1
 #if THREADS > BQ
 #let SPLIT = THREADS / BQ
+#if SPLIT > KEYS / UK
+#let SPLIT = KEYS / UK
+#end
 #else
 #let EACH = BQ / THREADS
 #end
 #let PART = KEYS / SPLIT
+#let IDLE = THREADS > BQ * SPLIT
 // Subgroups that have a unit of o in workgroup memory at a time.
 #let TURNS = (SUBGROUPS * UNIT + ROOM_O - 1) / ROOM_O
 #let AT_A_TIME = (SUBGROUPS + TURNS - 1) / TURNS
@@ -103,6 +111,13 @@ fn lowest() -> f32 { return bitcast<f32>(0xff800000u ^ params.zero); }
 fn is_finite(x: vec4<u32>) -> bool {
   let sums = (x & vec4<u32>(0x7c007c00u)) + vec4<u32>(0x04000400u);
   return ((sums[0] | sums[1] | sums[2] | sums[3]) & 0x80008000u) == 0u;
+}
+/// To the digits of float16, by bits: compilers take a conversion there and back for none.
+fn to_half(x: vec4<f32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>((bitcast<vec4<u32>>(x) + vec4<u32>(0x1000u)) & vec4<u32>(0xffffe000u));
+}
+fn packed_eight(a: vec4<f32>, b: vec4<f32>) -> vec4<u32> {
+  return vec4<u32>(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
 }
 fn start_of(sequence: u32) -> i32 { return clamp(q_starts[sequence], 0, params.seq_q); }
 /// Tiles of the sequences before one, and a few that have no rows.
@@ -263,7 +278,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
 #for i in 0..EACH
+#if IDLE
+  let own${i} = min(t / ${SPLIT}u, ${BQ - 1}u);
+#else
   let own${i} = t / ${SPLIT}u + ${i * THREADS / SPLIT}u;
+#end
   let query_of${i} = i32(min(block + own${i}, rows - 1u) / params.share);
   let scores_at${i} = ${FROM_S}u + own${i} * ${STEP_S}u + t % ${SPLIT}u * ${PART / 4}u;
   var top${i} = lowest();
@@ -330,81 +349,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
     workgroupBarrier();
 
-#for i in 0..EACH
+#if IDLE
+    if (t < ${BQ * SPLIT}u) {
+#else
     {
-#for c in 0..PART/4
-#if CAP
-      var s${c} = op_tanh(bitcast<vec4<f32>>(held[scores_at${i} + ${c}u]) * params.factor) * params.cap;
-#else
-      var s${c} = bitcast<vec4<f32>>(held[scores_at${i} + ${c}u]);
 #end
-#end
-      if (!all_see) {
-        let from_query = key0 + i32(t % ${SPLIT}u) * ${PART} - query_of${i};
-        let left = end - key0 - i32(t % ${SPLIT}u) * ${PART};
-#for c in 0..PART/4
-        {
-          let here = vec4<i32>(${c * 4}, ${c * 4 + 1}, ${c * 4 + 2}, ${c * 4 + 3});
-          let away = here + vec4<i32>(from_query);
-          s${c} = select(vec4<f32>(lowest()), s${c},
-                         (away >= vec4<i32>(low)) & (away <= vec4<i32>(high)) & (here < vec4<i32>(left)));
-        }
-#end
-      }
-      var highest = s0;
-#for c in 1..PART/4
-      highest = max(highest, s${c});
-#end
-      var higher = max(max(highest[0], highest[1]), max(highest[2], highest[3]));
-#if SPLIT > 1
-      higher = max(higher, subgroupShuffleXor(higher, 1u));
-#end
-#if SPLIT > 2
-      higher = max(higher, subgroupShuffleXor(higher, 2u));
-#end
-#if SPLIT > 4
-      higher = max(higher, subgroupShuffleXor(higher, 4u));
-#end
-#if !CAP
-      higher *= params.factor;
-#end
-      var factor = 1.0;
-      if (higher > top${i} + 8.0) {
-        if (top${i} != lowest()) {
-          factor = exp2(top${i} - higher);
-          atomicOr(&events, 1u);
-        }
-        top${i} = higher;
-        sum${i} *= factor;
-      }
-      factors[own${i}] = factor;
-      // Up to 2^15, so that what is far below the maximum has its digits too.
-      let reference = select(top${i} - 7.0, 0.0, top${i} == lowest());
-#for c in 0..PART/8
-      {
-#if CAP
-        let first_four = exp2(s${c * 2} - reference);
-        let last_four = exp2(s${c * 2 + 1} - reference);
-#else
-        let first_four = exp2(fma(s${c * 2}, vec4<f32>(params.factor), vec4<f32>(-reference)));
-        let last_four = exp2(fma(s${c * 2 + 1}, vec4<f32>(params.factor), vec4<f32>(-reference)));
-#end
-        sum${i} += first_four;
-        sum${i} += last_four;
-        let powers = vec4<u32>(pack2x16float(first_four.xy), pack2x16float(first_four.zw),
-                               pack2x16float(last_four.xy), pack2x16float(last_four.zw));
-        held[scores_at${i} + ${c}u] = powers;
-#if PARTS == 2
-        held[scores_at${i} + ${PART / 8 + c}u] =
-            vec4<u32>(pack2x16float(first_four.xy - unpack2x16float(powers[0])),
-                      pack2x16float(first_four.zw - unpack2x16float(powers[1])),
-                      pack2x16float(last_four.xy - unpack2x16float(powers[2])),
-                      pack2x16float(last_four.zw - unpack2x16float(powers[3])));
-#end
-      }
-#end
+#include "attention_matrix_powers.wgsl"
     }
-#end
 #if !SHARED
 #for i in 0..LOADS_K
     if (line_k${i} < ${KEYS}u) { held[line_k${i} * ${STEP_K}u + place_k${i}] = next_k${i}; }
@@ -487,7 +438,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if SPLIT > 4
     sum += subgroupShuffleXor(sum, 4u);
 #end
+#if IDLE
+    if (t < ${BQ * SPLIT}u) { factors[own${i}] = sum; }
+#else
     factors[own${i}] = sum;
+#end
   }
 #end
   let base_o = params.o_start + of_batch * params.o_batch + u32(first_query) * params.o_seq;
