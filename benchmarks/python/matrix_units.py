@@ -210,8 +210,14 @@ def main() -> None:
             time = ours(be, case.call, warm)
             plain = []
             for candidate in choices.points[case.point] if arguments.plain else []:
-                if not needs_units(case.point, candidate):
-                    choices.force(case.point, candidate)
+                if needs_units(case.point, candidate):
+                    continue
+                choices.force(case.point, candidate)
+                choices.watch(True)
+                case.call()
+                made = [one["taken"] for one in choices.take_made() if one["point"] == case.point]
+                choices.watch(False)
+                if candidate in made:
                     plain.append(ours(be, case.call, warm))
             choices.force(case.point, "")
             theirs = of_torch(torch, case.peer(torch)) if has_cuda else None
