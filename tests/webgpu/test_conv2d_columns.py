@@ -1,4 +1,4 @@
-"""The gradient of a filter as products of what is laid out, in as many rounds as there is room for."""
+"""The gradient of a filter as products of what is laid out, in rounds where room is little."""
 
 from __future__ import annotations
 
