@@ -45,11 +45,10 @@ struct UnitTile {
 
 // clang-format off
 inline constexpr UnitTile unit_tiles[] = {
-    {"units-64x32-wide",     64, 32, 16, 2, true,  230, 1, 1},
-    {"units-128x32-wide",   128, 32, 16, 2, false, 132, 1, 1},
-    {"units-64x32",          64, 32, 16, 1, true,  230, 87, 72},
-    {"units-128x32",        128, 32, 16, 1, false, 132, 91, 66},
-    {"units-128x32-halves", 128, 32, 32, 2, false, 132, 73, 58}};
+    {"units-64x32",          64, 32, 16, 1, true,  230, 86, 69},
+    {"units-64x32-wide",     64, 32, 16, 2, true,  230, 52, 45},
+    {"units-128x32",        128, 32, 16, 1, false, 132, 90, 66},
+    {"units-128x32-halves", 128, 32, 32, 2, false, 132, 72, 57}};
 // clang-format on
 
 /// Whether the tile of that number can compute it on the device, whatever else a caller asks for.
