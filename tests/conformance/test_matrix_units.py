@@ -12,8 +12,14 @@ from tilewright import Backend
 from tilewright.quant.formats import FORMATS
 
 from . import blocks
+from .attention_cases import Options
+from .attention_cases import check as check_options
 from .conftest import has_matrix_units
 from .products import Product
+from .test_attention import Attention
+from .test_attention import check as check_attention
+from .test_attention_many import OPTIONS, SIZES
+from .test_attention_many import test_one_score_far_above_the_others as check_lead
 from .test_batched_gemm import batched_gemm
 from .test_choices import (
     candidates,
@@ -66,7 +72,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     found = []
     for device, point, candidate in candidates():
         if is_of_units(point, candidate) and has_matrix_units(device):
-            marks = [pytest.mark.exhaustive] if candidate in LARGE else []
+            is_large = candidate in LARGE or candidate.startswith("units-")
+            marks = [pytest.mark.exhaustive] if is_large else []
             found.append(pytest.param(device, point, candidate, marks=marks))
     metafunc.parametrize(("device", "point", "candidate"), found, scope="session")
 
@@ -96,3 +103,33 @@ def test_quantised_weights_run_on_them(be: Backend, rng: np.random.Generator, fo
         check_quantized_matmul(ws, format, x, raw, 70)
     kernels = [one.kernel for one in profile.records]
     assert "quantized_matrix" in kernels, kernels
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("case", [case for case in SIZES if case.head_dim <= 16], ids=str)
+def test_attention_of_many_queries_runs_on_them(
+    be: Backend, rng: np.random.Generator, case: Attention
+) -> None:
+    with Workspace(be) as ws, be.profile() as profile:
+        check_attention(ws, rng, case, "float16")
+    kernels = [one.kernel for one in profile.records]
+    assert "attention_matrix" in kernels, kernels
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("case", OPTIONS, ids=str)
+def test_attention_with_options(be: Backend, rng: np.random.Generator, case: Options) -> None:
+    with Workspace(be) as ws, be.profile() as profile:
+        check_options(ws, rng, case, "float16")
+    assert any(one.kernel.startswith("attention_matrix") for one in profile.records)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("lead", [7.9, 8.1, 20, 3000])
+@pytest.mark.parametrize("winner", [20, 299])
+def test_one_score_far_above_the_others(
+    be: Backend, rng: np.random.Generator, lead: float, winner: int
+) -> None:
+    """Sums are weighed anew where a maximum moves by more than 2^8."""
+    with Workspace(be) as ws:
+        check_lead(ws, rng, lead, winner, True, "float16")
