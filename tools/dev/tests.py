@@ -121,7 +121,7 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
     total += pytest(environment, rest, level_zero, exhaustive=every)
     if not rest:
         which = "(essential or matrix_units) and not exhaustive"
-        total += on_dawn(environment, f"matrix_units or {which}" if every else which)
+        total += on_dawn(environment, f"matrix_units or {which}" if options.all else which)
     if every:
         total += sanitized(environment)
         total += fuzzed(environment, FUZZ_MINUTES if options.all else FUZZ_MINUTES_OF_A_DRAW)
