@@ -129,7 +129,7 @@ fn op_tanh(x: vec4<f32>) -> vec4<f32> {
   let e = exp_less_one_parts(max(abs(x) * -2.0, splat(-40.0)), splat(0.0));
   let power = power_of_two(e.exponent);
   let d = fma(e.fraction, power, power - 1.0);
-  return select(copy_sign(d / (2.0 + d), x), x, is_nan(x));
+  return copy_sign(select(d / (2.0 + d), x, is_nan(x)), x);
 }
 fn op_log(x: vec4<f32>) -> vec4<f32> {
   let tiny = x < splat(1.17549435e-38);
