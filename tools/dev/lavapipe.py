@@ -40,7 +40,7 @@ def write_python(environment: Environment) -> None:
     PYTHON.write_text(
         "#!/bin/sh\n"
         f"export VK_DRIVER_FILES='{described}'\n"
-        # With LLVM 19's own passes tanh comes out wrong behind some products.
+        # Less to compile, and nothing that LLVM's own passes get wrong.
         "export GALLIVM_PERF=nopt\n"
         f"exec '{loader}' --library-path '{driver.parent}' --argv0 '{python}' '{python}' \"$@\"\n"
     )
