@@ -94,7 +94,7 @@ def weights(rng: np.random.Generator, sizes: list[tuple[int, int, int]]) -> Iter
 
         name = f"{m} x {k} by q4_0 of {n} x {k}"
         call = lambda x=x, w=w: x @ w.T  # noqa: E731
-        yield Case(name, "quantized_matrix", 2 * m * n * k, call, peer)
+        yield Case(name, "quantized_matmul_matrix", 2 * m * n * k, call, peer)
 
 
 def convolutions(rng: np.random.Generator) -> Iterator[Case]:

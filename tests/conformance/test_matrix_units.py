@@ -60,7 +60,7 @@ LARGE = {"32x128", "64x64", "128x64", "64x128", "128x128"}
 
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm_matrix": partial(check_products, PRODUCTS),
-    "quantized_matrix": check_quantized,
+    "quantized_matmul_matrix": check_quantized,
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
 }

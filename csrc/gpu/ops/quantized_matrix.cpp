@@ -26,7 +26,7 @@ bool can_take(const DeviceLimits& limits, const MatrixTile& tile) {
 
 }  // namespace
 
-constinit const ChoicePoint quantized_matrix_choice{"quantized_matrix", names, {}};
+constinit const ChoicePoint quantized_matrix_choice{"quantized_matmul_matrix", names, {}};
 
 std::optional<QuantizedMatrixForm> GpuBackend::quantized_matrix_form(
     const QuantizedMatmulRequest& r) const {

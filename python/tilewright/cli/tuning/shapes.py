@@ -25,6 +25,7 @@ _USUAL: dict[str, Sequence[tuple[int, ...]]] = {
     "attention": _HEADS,
     "attention.causal": _HEADS,
     "conv2d_forward.3x3": [(16, 256, 256, 56), (16, 64, 64, 56), (16, 128, 128, 28)],
+    "quantized_matmul.q4_0_rows": [(64, 1024, 1024), (16, 4096, 4096), (512, 4096, 4096)],
     "lu": [(512,), (1024,), (2048,)],
     # A panel each.
     "qr": [(512, 32), (256, 32), (1024, 32), (4096, 32)],
