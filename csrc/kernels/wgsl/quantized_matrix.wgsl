@@ -73,35 +73,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     {
       let block = ${FIRST_B}u + (t + ${r * THREADS}u) / ${WN}u;
       let into = (t + ${r * THREADS}u) % ${WN}u * ${STEP_B}u;
-#for j in 0..8
-#let H = j / 4
-#if LOW == 8
-      let l${j} = low${H}_${r}[${j % 4}];
-#elif LOW == 4
-      let l${j} = low0_${r}[${j % 4}];
-#else
-      let l${j} = low0_${r}[${H}];
-#end
-#if HIGH == 2
-      let h${j} = high_${r}[${H}];
-#elif HIGH == 1
-      let h${j} = high_${r};
-#else
-      let h${j} = 0u;
-#end
-#let S = 0
-#if HALVES
-#let S = H
-#end
-      let q${j} = scaled_numbers_of(places_of(l${j}, h${j}, ${j}u)) * unscaled;
-#if FORMAT == "mxfp4"
-      let w${j} = (q${j} * scale${S}_${r}.x) * scale${S}_${r}.y;
-#elif MINIMA
-      let w${j} = fma(q${j}, vec4<f32>(scale${S}_${r}.x), vec4<f32>(scale${S}_${r}.y));
-#else
-      let w${j} = q${j} * scale${S}_${r}.x;
-#end
-#end
+#include "quantized_values.wgsl"
 #for v in 0..4
       held[block][into + ${v}u] = vec4<u32>(pack2x16float(w${2 * v}.xy), pack2x16float(w${2 * v}.zw),
                                             pack2x16float(w${2 * v + 1}.xy), pack2x16float(w${2 * v + 1}.zw));

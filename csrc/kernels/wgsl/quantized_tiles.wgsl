@@ -116,34 +116,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for r in 0..ROWS
     {
       let into = (local + ${r * THREADS}u) / 4u;
+#include "quantized_values.wgsl"
 #for j in 0..8
-#let H = j / 4
-#if LOW == 8
-      let l${j} = low${H}_${r}[${j % 4}];
-#elif LOW == 4
-      let l${j} = low0_${r}[${j % 4}];
-#else
-      let l${j} = low0_${r}[${H}];
-#end
-#if HIGH == 2
-      let h${j} = high_${r}[${H}];
-#elif HIGH == 1
-      let h${j} = high_${r};
-#else
-      let h${j} = 0u;
-#end
-#let S = 0
-#if HALVES
-#let S = H
-#end
-      let q${j} = scaled_numbers_of(places_of(l${j}, h${j}, ${j}u)) * unscaled;
-#if FORMAT == "mxfp4"
-      let w${j} = (q${j} * scale${S}_${r}.x) * scale${S}_${r}.y;
-#elif MINIMA
-      let w${j} = fma(q${j}, vec4<f32>(scale${S}_${r}.x), vec4<f32>(scale${S}_${r}.y));
-#else
-      let w${j} = q${j} * scale${S}_${r}.x;
-#end
 #for e in 0..4
       w_tile[into + ${(4 * j + e) * BN / 4}u][local % 4u] = w${j}[${e}];
 #end
