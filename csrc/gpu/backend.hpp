@@ -330,6 +330,12 @@ class GpuBackend final : public Backend {
   /// request that was `asked`, whose cost without them is known.
   std::optional<MatrixForm> matrix_form(const GemmRequest& request, const GemmRequest& asked,
                                         double plain_cost) const;
+  /// A and B of such a product in blocks.
+  AllocationRef pack_blocks(const GemmRequest& request, const MatrixBlocks& blocks, GemmOperand& a,
+                            GemmOperand& b);
+  /// int8 or uint8 on matrix units that take blocks; false where there are none or it does not pay.
+  bool multiply_byte_blocks(const GemmRequest& request, const Binding& a, const Binding& b,
+                            const Binding& c);
   void multiply_planned(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c, const GemmEnd* end);
   void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,

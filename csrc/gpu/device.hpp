@@ -160,6 +160,8 @@ struct DeviceLimits {
   std::vector<MatrixShape> matrix_shapes;
   /// Work-items that hold such a matrix together; 0 where kernels cannot count on a number.
   std::uint32_t matrix_lanes = 0;
+  /// The same of units that want whole blocks, laid out before (DPAS); 0 where there are none.
+  std::uint32_t block_lanes = 0;
   /// Between these a kernel's subgroups have their size; 0 where the device does not say.
   std::uint32_t least_subgroup = 0, most_subgroup = 0;
   bool float16 = false;

@@ -109,9 +109,27 @@ void describe_limits(Adapter& adapter) {
   d.limits["max_argument_bytes"] = adapter.module.maxArgumentsSize;
   if ((adapter.module.flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0) d.features.emplace_back("float16");
   if (compute.numSubGroupSizes > 0) d.features.emplace_back("subgroups");
+  if (adapter.dpas) d.features.emplace_back("matrix_units");
   if (adapter.tick_ns > 0) d.features.emplace_back("timestamps");
   if (adapter.large_buffers) d.features.emplace_back("large_buffers");
   if (adapter.copy_group) d.features.emplace_back("copy_engine");
+}
+
+/// An extension of Intel's driver, 24.05 and later; others leave it as it is.
+struct DotProducts {
+  ze_structure_type_t stype = static_cast<ze_structure_type_t>(0x00030013);
+  void* pNext = nullptr;
+  std::uint32_t flags = 0;
+};
+constexpr std::uint32_t flag_dpas = 2;
+
+void read_module_properties(Adapter& adapter) {
+  DotProducts products;
+  adapter.module.pNext = &products;
+  check(api().DeviceGetModuleProperties(adapter.handle, &adapter.module),
+        "zeDeviceGetModuleProperties");
+  adapter.module.pNext = nullptr;
+  adapter.dpas = (products.flags & flag_dpas) != 0;
 }
 
 /// `tile` counts the tiles of one GPU.
@@ -137,7 +155,7 @@ Adapter describe(const Driver& driver, ze_device_handle_t handle, std::optional<
                     " (driver ", v >> 24, ".", (v >> 16) & 0xff, ".", v & 0xffff, ")");
     check(api().DeviceGetComputeProperties(handle, &adapter.compute),
           "zeDeviceGetComputeProperties");
-    check(api().DeviceGetModuleProperties(handle, &adapter.module), "zeDeviceGetModuleProperties");
+    read_module_properties(adapter);
     adapter.tick_ns = tick_of(driver, adapter.properties);
     find_queue_groups(adapter);
     describe_limits(adapter);

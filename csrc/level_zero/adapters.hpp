@@ -20,6 +20,7 @@ struct Adapter {
   ze_device_module_properties_t module;
   std::uint32_t driver_version = 0;
   ze_api_version_t api_version = ZE_API_VERSION_1_0;
+  bool dpas = false;           ///< it has matrix units that kernels reach
   bool large_buffers = false;  ///< may hold more in one than properties.maxMemAllocSize
   std::uint32_t compute_group = 0;
   std::optional<std::uint32_t> copy_group;  ///< of queues that copy and do nothing else

@@ -152,11 +152,17 @@ void Device::read_limits() {
     };
     limits_.block_subgroup = unless_set(true);
     limits_.product_subgroup = unless_set(adapter_.properties.type == ZE_DEVICE_TYPE_GPU);
+    // DPAS takes as many work-items as the narrowest subgroups have.
+    if (adapter_.dpas && limits_.float16 && limits_.block_subgroup != 0) {
+      limits_.block_lanes =
+          has_subgroup_size(adapter_, narrow_subgroup) ? narrow_subgroup : block_reader;
+    }
     // The only rows that blocks cannot be read from.
     limits_.packs_float16 = limits_.product_subgroup != 0;
   }
   info_.limits["block_subgroup_size"] = limits_.block_subgroup;
   info_.limits["product_subgroup_size"] = limits_.product_subgroup;
+  info_.limits["matrix_lanes"] = limits_.block_lanes;
   info_.limits["max_bindings"] = limits_.max_bindings;
   info_.limits["max_binding_bytes"] = limits_.max_binding_bytes;
   info_.limits["min_binding_alignment"] = limits_.binding_alignment;

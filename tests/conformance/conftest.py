@@ -65,9 +65,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of matrix units, where no device has them: they run on Dawn."""
-    if not any(map(has_matrix_units, opened)):
-        items[:] = [item for item in items if not item.get_closest_marker("matrix_units")]
+    """Tests of matrix units, where no device has those they want: they run on Dawn."""
+    items[:] = [item for item in items if not is_of_units(item) or device_of(item) in opened]
+
+
+def is_of_units(item: pytest.Item) -> bool:
+    return item.get_closest_marker("matrix_units") is not None
+
+
+def device_of(item: pytest.Item) -> object:
+    return item.callspec.params.get("device") if isinstance(item, pytest.Function) else None
 
 
 def has_matrix_units(device: str) -> bool:
@@ -89,8 +96,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" in metafunc.fixturenames and "candidate" not in metafunc.fixturenames:
         on_gpu = "gpu" in metafunc.fixturenames
         devices = [name for name in opened if not on_gpu or name.partition(":")[0] != "cpu"]
-        if metafunc.definition.get_closest_marker("matrix_units"):
+        if mark := metafunc.definition.get_closest_marker("matrix_units"):
             devices = [name for name in devices if has_matrix_units(name)]
+            devices = [d for d in devices if not mark.args or d.partition(":")[0] in mark.args]
         metafunc.parametrize("device", devices, scope="session")
 
 

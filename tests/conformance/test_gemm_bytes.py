@@ -88,6 +88,7 @@ def test_batches(
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_many_tiles(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     product(be, rng, dtype, "none", "none", (2300, 2052, 36))
+    product(be, rng, dtype, "none", "transpose", (1060, 2052, 68))
     product(be, rng, dtype, "transpose", "transpose", (1030, 4100, 16))
 
 

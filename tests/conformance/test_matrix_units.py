@@ -29,10 +29,12 @@ from .test_choices import (
     check_products,
     is_of_units,
 )
+from .test_gemm_bytes import product as check_bytes
 from .test_quantized_matmul import check as check_quantized_matmul
 from .workspace import Workspace, normal
 
 pytestmark = [pytest.mark.matrix_units, pytest.mark.sampled(1)]
+webgpu_alone = pytest.mark.matrix_units("webgpu")
 
 PRODUCTS = [
     Product(34, 40, 96, "none", "none", 1.0, 0.0, "float16", "float16"),
@@ -58,6 +60,9 @@ def check_quantized(be: Backend, rng: np.random.Generator) -> Iterator[None]:
 # Minutes of a software GPU's compiler.
 LARGE = {"32x128", "64x64", "128x64", "64x128", "128x128"}
 
+# What is compiled for Intel's units of 8 work-items, or of 16.
+OF_BLOCKS = {("gemm_matrix", name) for name in ("plain", "32x32", "32x128", "64x64")}
+
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm_matrix": partial(check_products, PRODUCTS),
     "quantized_matmul_matrix": check_quantized,
@@ -71,6 +76,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     found = []
     for device, point, candidate in candidates():
+        if device.startswith("level-zero") and (point, candidate) not in OF_BLOCKS:
+            continue
         if is_of_units(point, candidate) and has_matrix_units(device):
             is_large = candidate in LARGE or candidate.startswith("units-")
             marks = [pytest.mark.exhaustive] if is_large else []
@@ -82,18 +89,41 @@ def test_every_candidate(be: Backend, rng: np.random.Generator, point: str, cand
     check_candidate(be, point, candidate, CHECKS[point](be, rng))
 
 
+@webgpu_alone
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 64), (256, 512, 96), (136, 264, 200)])
-def test_large_products_of_float16_run_on_them(
+def test_products_of_float16_run_on_them(
     be: Backend, rng: np.random.Generator, m: int, n: int, k: int
 ) -> None:
+    check_runs_on_them(be, rng, m, n, k)
+
+
+@pytest.mark.parametrize("output_dtype", ["float16", "float32"])
+def test_large_products_of_float16_run_on_them(
+    be: Backend, rng: np.random.Generator, output_dtype: str
+) -> None:
+    check_runs_on_them(be, rng, 1031, 1025, 521, output_dtype)
+
+
+def check_runs_on_them(
+    be: Backend, rng: np.random.Generator, m: int, n: int, k: int, output_dtype: str = "float16"
+) -> None:
     with Workspace(be) as ws, be.profile() as profile:
-        Product(m, n, k, "none", "none", 1.0, 0.0, "float16", "float16").check(
+        Product(m, n, k, "none", "none", 1.0, 0.0, "float16", output_dtype).check(
             ws, rng, batched_gemm(be)
         )
     kernels = [one.kernel for one in profile.records if one.kernel.startswith("gemm")]
     assert "gemm_matrix" in kernels, kernels
 
 
+@pytest.mark.matrix_units("level-zero")
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_products_of_bytes_run_on_them(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    with be.profile() as profile:
+        check_bytes(be, rng, dtype, "none", "transpose", (70, 65, 131), 2)
+    assert [one.kernel for one in profile.records][-3:] == 2 * ["matrix_pack"] + ["gemm_matrix"]
+
+
+@webgpu_alone
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("format", FORMATS)
 def test_quantised_weights_run_on_them(be: Backend, rng: np.random.Generator, format: str) -> None:
@@ -105,6 +135,7 @@ def test_quantised_weights_run_on_them(be: Backend, rng: np.random.Generator, fo
     assert "quantized_matrix" in kernels, kernels
 
 
+@webgpu_alone
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", [case for case in SIZES if case.head_dim <= 16], ids=str)
 def test_attention_of_many_queries_runs_on_them(
@@ -116,6 +147,7 @@ def test_attention_of_many_queries_runs_on_them(
     assert "attention_matrix" in kernels, kernels
 
 
+@webgpu_alone
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", OPTIONS, ids=str)
 def test_attention_with_options(be: Backend, rng: np.random.Generator, case: Options) -> None:
@@ -124,6 +156,7 @@ def test_attention_with_options(be: Backend, rng: np.random.Generator, case: Opt
     assert any(one.kernel.startswith("attention_matrix") for one in profile.records)
 
 
+@webgpu_alone
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("lead", [7.9, 8.1, 20, 3000])
 @pytest.mark.parametrize("winner", [20, 299])

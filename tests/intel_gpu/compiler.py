@@ -122,6 +122,9 @@ class Module:
         no float64."""
         if "T=f64" in self.choices or self.kernel == "gemm_double":
             return device == WIDE
+        # DPAS, which one of the narrow ones has, takes as many work-items as a register holds.
+        if self.kernel == "gemm_matrix":
+            return device == (WIDE if "LANES=16" in self.choices else NARROW[1])
         return device != WIDE or self.kernel != "attention" or "SUBGROUP=16" in self.choices
 
     def __str__(self) -> str:
@@ -192,12 +195,15 @@ def every_module(folder: Path) -> list[Job]:
         wide = "SUBGROUP=16" not in module.choices and module.runs_on(WIDE)
         if wide:
             jobs.append((module, WIDE))
-        if module.runs_on(NARROW[0]) and (not wide or module in also_narrow):
-            jobs.append((module, NARROW[module.turn % len(NARROW)]))
+        narrow = [device for device in NARROW if module.runs_on(device)]
+        if narrow and (not wide or module in also_narrow):
+            jobs.append((module, narrow[module.turn % len(narrow)]))
     return jobs
 
 
-def compile_all(driver: Path, jobs: Sequence[Job], folder: Path) -> dict[Job, Compiled]:
+def compile_all(
+    driver: Path, jobs: Sequence[Job], folder: Path, **variables: str
+) -> dict[Job, Compiled]:
     """By one process: half of what one takes for each module is its start."""
     folder.mkdir()
     lines = [
@@ -211,7 +217,8 @@ def compile_all(driver: Path, jobs: Sequence[Job], folder: Path) -> dict[Job, Co
     ocloc = (driver / "usr/bin/ocloc").resolve()
     done = subprocess.run(
         [ocloc, "multi", listed],
-        env=environment(driver), cwd=folder, capture_output=True, text=True, check=False,
+        env=environment(driver) | variables, cwd=folder,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode != 0:
         raise RuntimeError(f"{done.stdout}{done.stderr}")

@@ -56,6 +56,21 @@ def test_essential_tests_pass_as_on_a_processor_with_avx2() -> None:
     assert passed(DEVICE, CONFORMANCE, "-m", "essential", **setting) > 500
 
 
+@pytest.mark.exhaustive
+def test_products_on_wider_matrix_units_pass() -> None:
+    tests = files([*PRODUCTS, "gemm_bytes", "matrix_units"])
+    assert passed(DEVICE, *tests, "-m", "not exhaustive", ZE_CPU_DPAS="16") > 100
+
+
+@pytest.mark.parametrize("lanes", [0, 8, 16])
+def test_matrix_units_are_found(succeeds: Callable[..., str], lanes: int) -> None:
+    code = """
+be = tw.init_backend(DEVICE)
+print("matrix_units" in be.device.features, be.capabilities().limits["matrix_lanes"])
+"""
+    assert succeeds(code, ZE_CPU_DPAS=str(lanes)) == f"{lanes != 0} {lanes}\n"
+
+
 @pytest.mark.parametrize(("value", "sizes"), [("", "16 0"), ("0", "0 0"), ("1", "16 16")])
 def test_the_setting_is_in_force(succeeds: Callable[..., str], value: str, sizes: str) -> None:
     code = """

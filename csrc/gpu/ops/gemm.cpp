@@ -144,6 +144,13 @@ GemmPackings packings_of(const GemmRequest& r, Size vector = 4) {
   return all;
 }
 
+/// Microseconds.
+double block_packing_cost(const GemmRequest& r, Size units) {
+  constexpr double launches = 5;
+  const auto bytes = static_cast<double>(bytes_of((r.m + r.n) * r.k * r.batch_count, r.dtype));
+  return launches + 2 * bytes / bandwidth(2.5e6, units);
+}
+
 /// Whether there is something to pack, which one binding holds.
 bool can_pack(const GemmRequest& r, const GemmPackings& packings, const DeviceLimits& limits) {
   constexpr Size least = 128;  // the largest tile
@@ -251,7 +258,14 @@ GemmPlan GpuBackend::plan_gemm(const GemmRequest& r) const {
   const bool vectors = vectors_of_a(r) && vectors_of_b(r);
   const TileChoice rule = choose_tile(work_of(r, vectors, units), limits);
   plan.loose = gemm_form(r, vectors, r.lda, r, rule.tile);
-  if (vectors_of_a(r, matrix_vector) && vectors_of_b(r, matrix_vector)) {
+  if (limits.block_lanes != 0) {
+    plan.packed.matrix = matrix_form(r, r, rule.cost - block_packing_cost(r, units));
+    if (plan.packed.matrix) {
+      plan.blocks = blocks_of(r, matrix_tiles[plan.packed.matrix->tile]);
+      plan.packed_bytes = plan.blocks->bytes();
+      return plan;
+    }
+  } else if (vectors_of_a(r, matrix_vector) && vectors_of_b(r, matrix_vector)) {
     plan.loose.matrix = matrix_form(r, r, rule.cost);
     if (plan.loose.matrix) return plan;
   } else if (const GemmPackings whole = packings_of(r, matrix_vector); can_pack(r, whole, limits)) {
@@ -299,7 +313,10 @@ void GpuBackend::launch_gemm(const GemmRequest& r) {
   const Binding c =
       bind(r.op, r.c, bytes_of(reach(r.m, r.n, r.ldc, r.stride_c, r.batch_count), r.output_dtype));
   if (r.dtype == DType::float64) return multiply_doubles(r, a, b, c);
-  if (r.output_dtype == DType::int32) return multiply_bytes(r, a, b, c);
+  if (r.output_dtype == DType::int32) {
+    if (!multiply_byte_blocks(r, a, b, c)) multiply_bytes(r, a, b, c);
+    return;
+  }
   // Intel's GPUs have a kernel of their own, which reads by blocks.
   if (device_->limits().product_subgroup == 0 && is_by_rows(r)) {
     return multiply_rows(r, a, b, c, nullptr);
@@ -312,16 +329,17 @@ void GpuBackend::multiply_planned(const GemmRequest& r, const Binding& a, const 
   GemmOperand left{a, r.lda, r.stride_a, vectors_of_a(r), false};
   GemmOperand right{b, r.ldb, r.stride_b, vectors_of_b(r), false};
   const GemmPlan plan = plan_gemm(r);
-  if (plan.packings && plan.packed_bytes <= scratch_limit()) {
+  if ((plan.packings || plan.blocks) && plan.packed_bytes <= scratch_limit()) {
     AllocationRef packed;
     try {
-      packed = pack(*plan.packings, r, left, right);
+      packed = plan.blocks ? pack_blocks(r, *plan.blocks, left, right)
+                           : pack(*plan.packings, r, left, right);
     } catch (const OutOfMemory&) {
       // The matrices are read as they are, which is only slower.
     }
     if (packed) {
       GemmRequest request = r;
-      request.k = plan.packings->k;
+      request.k = plan.blocks ? plan.blocks->k : plan.packings->k;
       return multiply_form(request, plan.packed, left, right, c, end);
     }
   }

@@ -133,6 +133,20 @@ struct GemmPackings {
   }
 };
 
+/// A and B in the blocks that matrix units of DPAS take (matrix_pack.wgsl), with zeros up to whole
+/// tiles.
+struct MatrixBlocks {
+  Size rows, columns, k, batches_a, batches_b, element_bytes;
+
+  Size words_a() const { return rows * k * element_bytes / 4; }
+  Size words_b() const { return columns * k * element_bytes / 4; }
+  std::uint64_t bytes() const {
+    return static_cast<std::uint64_t>(words_a() * batches_a + words_b() * batches_b) * 4;
+  }
+};
+
+MatrixBlocks blocks_of(const GemmRequest& r, const MatrixTile& tile);
+
 /// How a product is launched: by tiles, or without one where C has few rows or columns.
 struct GemmForm {
   std::optional<MatrixForm> matrix;  ///< with it the rest does not count
@@ -145,6 +159,7 @@ struct GemmForm {
 struct GemmPlan {
   GemmForm loose;
   std::optional<GemmPackings> packings;  ///< where it pays to pack, if there is room
+  std::optional<MatrixBlocks> blocks;    ///< the same into blocks
   std::uint64_t packed_bytes = 0;
   GemmForm packed;
 };

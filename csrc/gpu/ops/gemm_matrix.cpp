@@ -37,7 +37,24 @@ const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& ti
   return found;
 }
 
+namespace {
+
+std::string matrix_type_name(DType dtype) {
+  if (dtype == DType::int8) return "i8";
+  return dtype == DType::uint8 ? "u8" : type_name(dtype);
+}
+
+/// Whether DPAS has the tile: the kernel of those is compiled for some.
+bool is_of_blocks(const MatrixTile& tile, std::uint32_t lanes) {
+  return tile.wn <= 32 && (tile.wm <= 32 || lanes == 16);
+}
+
+}  // namespace
+
 bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, bool trans_b) {
+  if (limits.block_lanes != 0) {
+    return is_of_blocks(tile, limits.block_lanes) && tile.subgroups() * 16 <= limits.max_group_size;
+  }
   const MatrixShape* shape = matrix_shape(limits, tile);
   const Size threads = tile.subgroups() * limits.matrix_lanes;
   const auto shared_out = [&](Size lines) { return lines * tile.bk / 8 % threads == 0; };
@@ -51,8 +68,8 @@ constinit const ChoicePoint gemm_matrix_choice{
 std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const GemmRequest& asked,
                                                   double plain_cost) const {
   const DeviceLimits& limits = device_->limits();
-  if (limits.matrix_lanes == 0 || r.dtype != DType::float16 || r.rounding || r.alpha == 0 ||
-      r.k == 0) {
+  if ((limits.matrix_lanes == 0 && limits.block_lanes == 0) || r.dtype != DType::float16 ||
+      r.rounding || r.alpha == 0 || r.k == 0) {
     return std::nullopt;
   }
   const GemmWork work{r.m, r.n, r.k, r.batch_count, true, true, limits.planned_units};
@@ -75,7 +92,8 @@ std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const Ge
       });
   if (picked == 0) return std::nullopt;
   const MatrixTile& tile = matrix_tiles[picked - 1];
-  return MatrixForm{picked - 1, *matrix_shape(limits, tile),
+  const MatrixShape blocks{DType::float16, DType::float32, 8, limits.block_lanes, 16};
+  return MatrixForm{picked - 1, limits.block_lanes != 0 ? blocks : *matrix_shape(limits, tile),
                     gemm_tile_pieces(work, tile.costs(), r.m), costs[picked - 1]};
 }
 
@@ -89,7 +107,9 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
   const std::uint32_t ending = end ? 1 + static_cast<std::uint32_t>(end->activation) : 0;
   const std::uint32_t layout =
       (r.trans_a ? 8u : 0u) + (r.trans_b ? 4u : 0u) + (vector_c ? 2u : 0u) + (half_c ? 1u : 0u);
-  const std::uint32_t variant = (static_cast<std::uint32_t>(form.tile) * 16 + ending) * 16 + layout;
+  const std::uint32_t type = r.dtype == DType::int8 ? 1u : r.dtype == DType::uint8 ? 2u : 0u;
+  const std::uint32_t variant =
+      ((static_cast<std::uint32_t>(form.tile) * 16 + ending) * 16 + layout) * 4 + type;
   const auto fill = [&](TemplateVariables& v) {
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
@@ -99,10 +119,11 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
          {"UM", std::int64_t{form.shape.m}},
          {"UN", std::int64_t{form.shape.n}},
          {"UK", std::int64_t{form.shape.k}},
-         {"LANES", std::int64_t{device_->limits().matrix_lanes}},
+         {"LANES",
+          std::int64_t{std::max(device_->limits().matrix_lanes, device_->limits().block_lanes)}},
          {"TA", std::int64_t{r.trans_a}},
          {"TB", std::int64_t{r.trans_b}},
-         {"T", type_name(r.dtype)},
+         {"T", matrix_type_name(r.dtype)},
          {"TC", type_name(target.dtype)},
          {"VECTOR_C", std::int64_t{vector_c}},
          {"END", std::int64_t{end != nullptr}},

@@ -13,20 +13,19 @@ namespace {
 
 /// Rows of x that are multiplied while weights are read, not by tiles.
 constexpr Size few = 8;
-constexpr std::uint32_t few_group = 128;
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
 /// How few rows are multiplied: `vectors` of x at a time by `own` rows of weights a work-item.
 struct FewPlan {
-  Size vectors, row_lanes, own, span;
+  Size vectors, row_lanes, own, span, group = 128;
 
   Size rows() const { return row_lanes * own; }
 };
 
 FewPlan few_plan(Size m, bool is_compiled) {
   // What is compiled for Intel's GPUs takes fewer, for their registers.
-  if (is_compiled) return {2, 4, 2, 32};
+  if (is_compiled) return {2, 4, 2, 16, 64};
   if (m == 2) return {2, 4, 4, 32};
   return m <= 4 ? FewPlan{4, 8, 2, 32} : FewPlan{8, 8, 2, 16};
 }
@@ -117,7 +116,7 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
         cover(static_cast<std::uint64_t>(count(r.n, plan.rows()) * count(r.m, plan.vectors)), 1),
         [&](TemplateVariables& v) {
           set_quantized(v, r.dtype, r.format);
-          v["GROUP"] = std::int64_t{few_group};
+          v["GROUP"] = plan.group;
           v["VECTORS"] = std::int64_t{plan.vectors};
           v["ROW_LANES"] = std::int64_t{plan.row_lanes};
           v["OWN"] = std::int64_t{plan.own};

@@ -8,8 +8,8 @@
 //! VECTORS: 2
 //! ROW_LANES: 4
 //! OWN: 2
-//! SPAN: 32
-//! GROUP: 128
+//! SPAN: 16
+//! GROUP: 64
 #include "floats.wgsl"
 #let WHOLE = 1
 #include "quantized_planes.wgsl"

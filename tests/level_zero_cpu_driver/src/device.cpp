@@ -38,6 +38,20 @@ const std::vector<ze_device_handle_t>& root_devices() {
   return *handles;
 }
 
+/// ze_intel_device_module_dp_exp_properties_t, which Debian's headers do not have yet.
+struct DotProducts {
+  ze_structure_type_t stype;
+  void* pNext;
+  uint32_t flags;
+};
+
+void give_dot_products(void* next) {
+  constexpr auto kType = static_cast<ze_structure_type_t>(0x00030013);
+  auto* const asked = static_cast<DotProducts*>(next);
+  if (asked == nullptr || asked->stype != kType) return;
+  asked->flags = (opencl().integer_dot_product ? 1 : 0) | (settings().dpas != 0 ? 2 : 0);
+}
+
 void give_handles(uint32_t* count, ze_device_handle_t* devices,
                   const std::vector<ze_device_handle_t>& all) {
   give(count, devices, all.size(), [&](auto& device, uint32_t i) { device = all[i]; });
@@ -144,6 +158,8 @@ ze_result_t zeDeviceGetComputeProperties(ze_device_handle_t handle,
   p.maxSharedLocalMemory = Limits::kLocalMemory;
   p.numSubGroupSizes = 0;
   for (const uint32_t size : opencl().sub_group_sizes) {
+    // As GPUs have them whose DPAS is so wide.
+    if (size < settings().dpas) continue;
     if (p.numSubGroupSizes < ZE_SUBGROUPSIZE_COUNT) p.subGroupSizes[p.numSubGroupSizes++] = size;
   }
   return ZE_RESULT_SUCCESS;
@@ -166,6 +182,7 @@ ze_result_t zeDeviceGetModuleProperties(ze_device_handle_t handle,
   p.fp32flags = floating;
   p.fp64flags = cl.fp64 ? floating : 0;
   p.maxArgumentsSize = uint32_t(cl.info<size_t>(CL_DEVICE_MAX_PARAMETER_SIZE));
+  give_dot_products(p.pNext);
   p.printfBufferSize = uint32_t(cl.info<size_t>(CL_DEVICE_PRINTF_BUFFER_SIZE));
   std::memset(p.nativeKernelSupported.id, 0, sizeof(p.nativeKernelSupported.id));
   return ZE_RESULT_SUCCESS;

@@ -9,30 +9,12 @@
 
 #include "api.hpp"
 #include "give.hpp"
+#include "matrix_mad.hpp"
 #include "native_binary.hpp"
 #include "settings.hpp"
 
 namespace ze_cpu {
 namespace {
-
-using Program = std::unique_ptr<_cl_program, cl_int (*)(cl_program)>;
-
-Program owned(cl_program program, cl_int error) {
-  if (error != CL_SUCCESS) {
-    fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, "the OpenCL runtime refuses the module: ", error);
-  }
-  return Program(program, opencl().clReleaseProgram);
-}
-
-std::string build_log(cl_program program) {
-  const OpenCL& cl = opencl();
-  size_t size = 0;
-  cl.clGetProgramBuildInfo(program, cl.device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size);
-  std::string log(size, '\0');
-  cl.clGetProgramBuildInfo(program, cl.device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
-  while (!log.empty() && log.back() == '\0') log.pop_back();
-  return log;
-}
 
 /// Level Zero's build flags as OpenCL's.
 std::string opencl_options(const char* flags) {
@@ -47,6 +29,7 @@ std::string opencl_options(const char* flags) {
       {"-ze-opt-level", ""},
       {"-ze-opt-has-buffer-offset-arg", ""},
       {"-ze-opt-large-grf", ""},
+      {"-ze-intel-enable-auto-large-GRF-mode", ""},
       {"-g", ""},
   };
   std::string options;
@@ -122,6 +105,10 @@ std::shared_ptr<Module> build(const std::shared_ptr<Context>& context, const ze_
   SpirvModule spirv;
   const std::string options = opencl_options(desc.pBuildFlags);
   Program program = create(desc, spirv);
+  if (desc.format == ZE_MODULE_FORMAT_IL_SPIRV && imports_matrix_mad(spirv)) {
+    program = with_matrix_mad(std::move(program), options, log);
+    return std::make_shared<Module>(context, std::move(spirv), program.release());
+  }
   const cl_int error =
       cl.clBuildProgram(program.get(), 1, &cl.device, options.c_str(), nullptr, nullptr);
   log = build_log(program.get());

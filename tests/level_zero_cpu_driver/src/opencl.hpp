@@ -20,7 +20,10 @@ namespace ze_cpu {
   apply(clReleaseCommandQueue) \
   apply(clCreateProgramWithIL) \
   apply(clCreateProgramWithBinary) \
+  apply(clCreateProgramWithSource) \
   apply(clBuildProgram) \
+  apply(clCompileProgram) \
+  apply(clLinkProgram) \
   apply(clGetProgramBuildInfo) \
   apply(clGetProgramInfo) \
   apply(clReleaseProgram) \

@@ -73,6 +73,7 @@ Settings from_environment() {
   settings.gpu = flag_of("ZE_CPU_GPU", false);
   settings.integrated = flag_of("ZE_CPU_INTEGRATED", true);
   settings.simd_width = number_of("ZE_CPU_SIMD_WIDTH");
+  settings.dpas = uint32_t(number_of("ZE_CPU_DPAS").value_or(8));
   settings.memory_limit = number_of("ZE_CPU_MEMORY").value_or(physical_memory() / 2);
   settings.poison = flag_of("ZE_CPU_POISON", true);
   settings.guard_pages = flag_of("ZE_CPU_GUARD_PAGES", false);

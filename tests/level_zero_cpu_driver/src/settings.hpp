@@ -17,6 +17,7 @@ struct Settings {
   bool gpu;
   bool integrated;
   std::optional<uint32_t> simd_width;
+  uint32_t dpas;
   uint64_t memory_limit;
   bool poison;
   bool guard_pages;

@@ -31,7 +31,7 @@ enum StorageClass : uint32_t {
   CrossWorkgroup = 5,
   Generic = 8,
 };
-constexpr uint32_t kDecorationSpecId = 1;
+constexpr uint32_t kDecorationSpecId = 1, kDecorationLinkage = 41, kLinkageImport = 1;
 constexpr uint32_t kExecutionModelKernel = 6;
 
 struct Reader {
@@ -41,6 +41,7 @@ struct Reader {
   std::map<uint32_t, uint32_t> spec_ids;
   std::map<uint32_t, std::vector<ArgumentKind>> functions;
   std::map<uint32_t, uint32_t> constants;
+  std::vector<std::string> imports;
   uint32_t function = 0;
 
   void read(const spv_parsed_instruction_t& instruction);
@@ -83,6 +84,9 @@ void Reader::read(const spv_parsed_instruction_t& instruction) {
       break;
     case OpDecorate:
       if (words[2] == kDecorationSpecId) spec_ids[words[1]] = words[3];
+      if (words[2] == kDecorationLinkage && words[instruction.num_words - 1] == kLinkageImport) {
+        imports.emplace_back(reinterpret_cast<const char*>(words + 3));
+      }
       break;
     case OpSpecConstant:
     case OpSpecConstantTrue:
@@ -144,6 +148,7 @@ SpirvModule read_spirv(const uint8_t* bytes, size_t size) {
                 diagnostic);
   for (const auto& [id, name] : reader.entry_points) module.kernels[name] = reader.functions[id];
   module.constants = std::move(reader.constants);
+  module.imports = std::move(reader.imports);
   return module;
 }
 

@@ -16,6 +16,8 @@ struct SpirvModule {
   std::map<std::string, std::vector<ArgumentKind>> kernels;
   /// The bytes of each specialization constant by its id.
   std::map<uint32_t, uint32_t> constants;
+  /// Names of functions that it takes from elsewhere.
+  std::vector<std::string> imports;
 };
 
 /// Reads and checks a module; throws MODULE_BUILD_FAILURE with what the validator says, because the

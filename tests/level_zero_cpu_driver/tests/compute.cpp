@@ -320,3 +320,77 @@ TEST_CASE("timestamps are real") {
   measured(1);
   CHECK(measured(50000000) > 10 * measured(10));
 }
+
+namespace {
+
+/// What DPAS makes of matrices: A of 8 rows of 32 bytes, of which each of `lanes` work-items has a
+/// part of every row; B by columns of 32 bytes.
+template <typename Element, typename Sum>
+std::vector<Sum> multiplied(Fixture& f, const char* name, uint32_t lanes,
+                            const std::vector<Element>& a, const std::vector<Element>& b) {
+  const size_t part = 32 / lanes;
+  auto* const rows = f.device_memory<uint8_t>(8 * 32);
+  auto* const columns = f.device_memory<uint8_t>(lanes * 32);
+  auto* const sums = f.device_memory<Sum>(lanes * 8);
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(a.data());
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    for (size_t row = 0; row < 8; ++row) {
+      std::memcpy(rows + (lane * 8 + row) * part, bytes + row * 32 + lane * part, part);
+    }
+  }
+  std::memcpy(columns, b.data(), lanes * 32);
+  std::fill_n(sums, lanes * 8, Sum(1));
+  const auto list = f.immediate();
+  const auto kernel = f.kernel(name, lanes);
+  REQUIRE_OK(set_argument(kernel, 0, rows));
+  REQUIRE_OK(set_argument(kernel, 1, columns));
+  REQUIRE_OK(set_argument(kernel, 2, sums));
+  REQUIRE_OK(f.launch(list, kernel));
+  REQUIRE_OK(f.finish(list));
+  return {sums, sums + lanes * 8};
+}
+
+template <typename Element, typename Sum>
+void check_matrix_mad(const char* name, uint32_t lanes, int (*value)(int), Element (*stored)(int)) {
+  Fixture f;
+  const int depth = int(32 / sizeof(Element));
+  std::vector<Element> a, b;
+  for (int i = 0; i < 8 * depth; ++i) a.push_back(stored(value(i)));
+  for (int i = 0; i < int(lanes) * depth; ++i) b.push_back(stored(value(3 * i + 1)));
+  const auto sums = multiplied<Element, Sum>(f, name, lanes, a, b);
+  for (int column = 0; column < int(lanes); ++column) {
+    for (int row = 0; row < 8; ++row) {
+      Sum expected = 1;
+      for (int k = 0; k < depth; ++k) {
+        expected += Sum(value(row * depth + k) * value(3 * (column * depth + k) + 1));
+      }
+      CHECK(sums[size_t(column * 8 + row)] == expected);
+    }
+  }
+}
+
+/// Whole numbers below 16 as halves.
+uint16_t half_of(int value) {
+  if (value == 0) return 0;
+  int power = 0;
+  while (value >> (power + 1) != 0) ++power;
+  return uint16_t(((15 + power) << 10) | ((value << (10 - power)) & 0x3ff));
+}
+
+}  // namespace
+
+TEST_CASE("DPAS multiplies float16 and bytes, of 8 and of 16 work-items") {
+  const auto few = [](int i) { return i % 13; };
+  SUBCASE("halves of 16") { check_matrix_mad<uint16_t, float>("halves_of_16", 16, few, half_of); }
+  SUBCASE("halves of 8") { check_matrix_mad<uint16_t, float>("halves_of_8", 8, few, half_of); }
+  SUBCASE("bytes with a sign") {
+    check_matrix_mad<int8_t, int>(
+        "bytes_of_16", 16, [](int i) { return i * 7 % 256 - 128; },
+        [](int value) { return int8_t(value); });
+  }
+  SUBCASE("bytes without") {
+    check_matrix_mad<uint8_t, int>(
+        "bytes_of_8", 8, [](int i) { return i * 11 % 256; },
+        [](int value) { return uint8_t(value); });
+  }
+}

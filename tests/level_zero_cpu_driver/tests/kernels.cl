@@ -5,6 +5,10 @@
 typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef ulong size_t;
+typedef short short8 __attribute__((ext_vector_type(8)));
+typedef int int8 __attribute__((ext_vector_type(8)));
+typedef uint uint8 __attribute__((ext_vector_type(8)));
+typedef float float8 __attribute__((ext_vector_type(8)));
 #define PURE __attribute__((overloadable, const))
 #define CONVERGENT __attribute__((overloadable, convergent))
 size_t PURE get_global_id(uint);
@@ -74,6 +78,20 @@ sub_groups(__global const uint* in, __global float* out) {
   float neighbour = intel_sub_group_shuffle(v, get_sub_group_local_id() ^ 1);
   out[get_global_id(0)] = sum + 1000.0f * third + 100000.0f * neighbour;
 }
+
+// DPAS: what each work-item has of A, B and the sums lies side by side.
+#define MATRIX_MAD(name, lanes, ROWS, COLUMN, SUMS, built_in)                     \
+  SUMS CONVERGENT built_in(ROWS a, COLUMN b, SUMS sums);                          \
+  __kernel __attribute__((intel_reqd_sub_group_size(lanes)))                      \
+  __attribute__((reqd_work_group_size(lanes, 1, 1))) void                         \
+  name(__global const ROWS* a, __global const COLUMN* b, __global SUMS* sums) {   \
+    uint i = get_local_id(0);                                                     \
+    sums[i] = built_in(a[i], b[i], sums[i]);                                      \
+  }
+MATRIX_MAD(halves_of_16, 16, short8, int8, float8, intel_sub_group_f16_f16_matrix_mad_k16)
+MATRIX_MAD(halves_of_8, 8, int8, int8, float8, intel_sub_group_f16_f16_matrix_mad_k16)
+MATRIX_MAD(bytes_of_16, 16, short8, int8, int8, intel_sub_group_i8_i8_matrix_mad_k32)
+MATRIX_MAD(bytes_of_8, 8, uint8, uint8, int8, intel_sub_group_u8_u8_matrix_mad_k32)
 
 // The wrong order of these two shows in the result.
 __kernel void times_two(__global int* value) { value[0] *= 2; }
