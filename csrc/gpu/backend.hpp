@@ -330,12 +330,20 @@ class GpuBackend final : public Backend {
   /// request that was `asked`, whose cost without them is known.
   std::optional<MatrixForm> matrix_form(const GemmRequest& request, const GemmRequest& asked,
                                         double plain_cost) const;
+  /// Where A or B lies in what holds both in blocks.
+  GemmOperand blocks_in(const MatrixBlocks& blocks, const Binding& packed, bool columns) const;
+  GemmOperand lay_in_blocks(const GemmRequest& request, const MatrixBlocks& blocks,
+                            const GemmOperand& from, const Binding& packed, bool columns);
+  AllocationRef room_for_blocks(std::string_view op, const MatrixBlocks& blocks);
   /// A and B of such a product in blocks.
   AllocationRef pack_blocks(const GemmRequest& request, const MatrixBlocks& blocks, GemmOperand& a,
                             GemmOperand& b);
   /// int8 or uint8 on matrix units that take blocks; false where there are none or it does not pay.
   bool multiply_byte_blocks(const GemmRequest& request, const Binding& a, const Binding& b,
                             const Binding& c);
+  /// The same of float16 with quantised weights; `bindings` are their planes, x and y.
+  bool multiply_quantized_blocks(const QuantizedMatmulRequest& request, Size ldx, Size ldy,
+                                 std::span<const Binding> bindings);
   void multiply_planned(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c, const GemmEnd* end);
   void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,

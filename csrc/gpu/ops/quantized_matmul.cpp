@@ -123,6 +123,7 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
           v["SPAN"] = std::int64_t{plan.span};
         });
   }
+  if (multiply_quantized_blocks(r, ldx, ldy, bindings)) return;
   const std::uint64_t bytes = bytes_of(r.m * r.n, DType::float32);
   const std::optional<QuantizedMatrixForm> units = quantized_matrix_form(r);
   const Tile tile = tile_of(r.m, is_compiled);
