@@ -4,12 +4,13 @@ It comes with the C library that it was built for, and Python runs on that one t
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import stat
 
 import debian
 from project import Environment
-from shell import BUILD, say
+from shell import BUILD, Failed, say
 
 PACKAGE = "mesa-vulkan-drivers"
 SUITE, UPDATES = "trixie", "trixie-backports"
@@ -24,7 +25,13 @@ def install(environment: Environment) -> bool:
         if not shutil.which("apt-get") or not debian.mirror():
             return False
         say(f"unpacking Mesa's software GPU of Debian {UPDATES}, for the tests on Dawn")
-        names = debian.unpack_of(SUITE, UPDATES, PACKAGE, FOLDER)
+        try:
+            names = debian.unpack_of(SUITE, UPDATES, PACKAGE, FOLDER)
+        except Failed as failure:
+            if os.environ.get("CI"):
+                raise
+            say(f"left out: {failure}")
+            return False
         STAMP.write_text(" ".join(names))
     write_python(environment)
     return True

@@ -39,11 +39,20 @@ def run(
     return code
 
 
-def succeeds(command: Sequence[str | Path], stdin: str = "") -> bool:
+def succeeds(
+    command: Sequence[str | Path], stdin: str = "", env: Mapping[str, str] | None = None
+) -> bool:
     """Whether a command can be run and ends with 0; its output is not shown."""
     try:
         words = [str(word) for word in command]
-        done = subprocess.run(words, input=stdin, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            words,
+            input=stdin,
+            env={**os.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except OSError:
         return False
     return done.returncode == 0
