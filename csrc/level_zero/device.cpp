@@ -53,9 +53,9 @@ Device::Device(const Adapter& adapter, const Config& config)
   read_limits();
   build_flags_ = flags_for(adapter_, limits_);
   if (config.enable_pipeline_cache) {
-    binaries_ = std::make_unique<NativeBinaries>(text(info_.name, " ", adapter.properties.vendorId,
-                                                      ":", adapter.properties.deviceId, " driver ",
-                                                      adapter.driver_version));
+    binaries_ = std::make_unique<KeptFiles>(
+        "level-zero", text(info_.name, " ", adapter.properties.vendorId, ":",
+                           adapter.properties.deviceId, " driver ", adapter.driver_version));
   }
   try {
     open();

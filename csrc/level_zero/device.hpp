@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/kept_files.hpp"
 #include "gpu/device.hpp"
 #include "gpu/download_queue.hpp"
 #include "level_zero/adapters.hpp"
 #include "level_zero/events.hpp"
-#include "level_zero/native_binaries.hpp"
 #include "level_zero/staging.hpp"
 #include "level_zero/timestamps.hpp"
 #include "tilewright/backend.hpp"
@@ -139,7 +139,7 @@ class Device final : public gpu::Device {
   const unsigned fork_generation_;
   const bool debug_;
   std::string build_flags_;
-  std::unique_ptr<NativeBinaries> binaries_;  // where they are kept
+  std::unique_ptr<KeptFiles> binaries_;  // where they are kept
   ze_context_handle_t context_ = nullptr;
   ze_command_list_handle_t list_ = nullptr;
   ze_command_list_handle_t copies_ = nullptr;  // of an engine that only copies, where there is one

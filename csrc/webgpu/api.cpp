@@ -115,6 +115,8 @@ Api open_dawn() {
   }
   Api api = dawn_by(reinterpret_cast<dawn::GetProcAddress*>(given->get_proc_address), given->name);
   api.enumerate_adapters = reinterpret_cast<dawn::EnumerateAdapters*>(given->enumerate_adapters);
+  // A build that has this is one that the package names, of a version that it knows.
+  api.has_cache = api.enumerate_adapters != nullptr;
   return api;
 }
 

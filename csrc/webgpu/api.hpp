@@ -54,6 +54,8 @@ struct Api {
 #undef TILEWRIGHT_WEBGPU_MEMBER
   /// Null where this build of Dawn lacks it.
   dawn::EnumerateAdapters* enumerate_adapters = nullptr;
+  /// Dawn's, whether its cache is asked as dawn.hpp declares it, which differs between versions.
+  bool has_cache = false;
 
   Implementation implementation = Implementation::wgpu;
   std::string name;  ///< "wgpu-native 29.0.1.1"

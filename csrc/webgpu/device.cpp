@@ -56,6 +56,10 @@ Device::Device(const Adapter& adapter, const Config& config, gpu::DeviceUse use)
       instance_(adapter.instance),
       debug_(config.debug_mode),
       checks_kernels_(config.kernel_checks || config.debug_mode) {
+  if (api_.has_cache && config.enable_pipeline_cache) {
+    blobs_ = std::make_unique<Blobs>(
+        text(info_.name, " ", adapter.vendor, ":", adapter.device, " ", info_.driver));
+  }
   open(adapter, use);
   bind_groups_ = std::make_unique<BindGroups>(api_, device_, kept_bind_groups);
   layouts_ = std::make_unique<Layouts>(api_, device_, kept_layouts);
@@ -70,6 +74,7 @@ Device::~Device() {
     (void)uniforms_.release();
     (void)timestamps_.release();
     (void)helper_.release();
+    (void)blobs_.release();
     return;
   }
   if (device_ == nullptr) return;
@@ -87,6 +92,7 @@ Device::~Device() {
     // To let go of a lost device ends the process, and its callbacks may still come.
     (void)failures_.release();
     (void)progress_.release();
+    (void)blobs_.release();
     return;
   }
   api_.QueueRelease(queue_);
@@ -114,6 +120,11 @@ WGPUDevice Device::request(WGPUAdapter adapter, gpu::DeviceUse use) {
                         enabled.data(),
                         dawn_disabled.size(),
                         dawn_disabled.data()};
+  dawn::Cache cache{};
+  if (blobs_) {
+    cache = blobs_->descriptor();
+    toggles.chain.next = &cache.chain;
+  }
   WGPUDeviceDescriptor descriptor{};
   if (api_.is_dawn()) {
     descriptor.nextInChain = &toggles.chain;

@@ -21,6 +21,7 @@
 #include "webgpu/adapters.hpp"
 #include "webgpu/api.hpp"
 #include "webgpu/bind_groups.hpp"
+#include "webgpu/blobs.hpp"
 #include "webgpu/encoding.hpp"
 #include "webgpu/failures.hpp"
 #include "webgpu/helper.hpp"
@@ -144,6 +145,7 @@ class Device final : public gpu::Device {
   WGPULimits raw_limits_{};
   unsigned fork_generation_;
   const WGPUInstance instance_;
+  std::unique_ptr<Blobs> blobs_;  // of Dawn, which asks for them as long as the device is there
   WGPUDevice device_ = nullptr;
   WGPUQueue queue_ = nullptr;
 

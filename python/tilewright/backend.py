@@ -123,7 +123,8 @@ def init_backend(preference: str = "auto", **config: Any) -> Backend:
             or none. False leaves the checks out, of the library's kernels too, whose products by
             matrix units they slow down; kernels of one's own then have to be trusted.
         max_buffer_size: bytes; lowers the device's own limit.
-        enable_pipeline_cache: False compiles a GPU kernel again at each use.
+        enable_pipeline_cache: False compiles a GPU kernel again at each use, and keeps none on the
+            disk (docs/environment.md).
         preferred_workgroup_size: work-items in a workgroup of the GPU's elementwise kernels, at
             most what the device takes.
         compute_units: the GPU's processors that ops are planned for, up to 65536. Otherwise what a

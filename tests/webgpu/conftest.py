@@ -62,3 +62,12 @@ def faulty_driver(
         "FAULTY_DRIVER": str(library),
         "FAULTY_DRIVER_REAL": driver_library(),
     }
+
+
+@pytest.fixture(scope="session")
+def on_dawn() -> dict[str, str]:
+    """The variables under which webgpu is Dawn: on the GPU of the machine, else on SwiftShader."""
+    variables = {"TILEWRIGHT_WEBGPU": "dawn", "TILEWRIGHT_ALLOW_SOFTWARE": "1"}
+    if driver := os.environ.get("TILEWRIGHT_TEST_SWIFTSHADER"):
+        variables["VK_DRIVER_FILES"] = driver
+    return variables

@@ -3,7 +3,6 @@ stands in its way, and which one is taken."""
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable
 from importlib import metadata
@@ -17,15 +16,6 @@ from .test_libraries import DAWN_CALLS
 
 ROOT = Path(__file__).parents[2]
 Succeeds = Callable[..., str]
-
-
-@pytest.fixture(scope="session")
-def on_dawn() -> dict[str, str]:
-    """The variables under which webgpu is Dawn: on the GPU of the machine, else on SwiftShader."""
-    variables = {"TILEWRIGHT_WEBGPU": "dawn", "TILEWRIGHT_ALLOW_SOFTWARE": "1"}
-    if driver := os.environ.get("TILEWRIGHT_TEST_SWIFTSHADER"):
-        variables["VK_DRIVER_FILES"] = driver
-    return variables
 
 
 LIFE = """

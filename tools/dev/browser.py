@@ -12,7 +12,11 @@ from shell import BUILD, ROOT, say
 PACKAGE = "chromium-headless-shell"
 FOLDER = BUILD / "chromium"
 STAMP = FOLDER / "packages"
-TESTS = ("tests/conformance/test_serving_page.py", "tests/webgpu/test_dawn.py")
+TESTS = (
+    "tests/conformance/test_serving_page.py",
+    "tests/webgpu/test_dawn.py",
+    "tests/webgpu/test_kept_kernels.py",
+)
 SWIFTSHADER = FOLDER / "usr" / "lib" / "chromium" / "vk_swiftshader_icd.json"
 # Of what it asks for: its own parts, libraries and a font.
 UNPACKED = ("chromium", "lib", "fonts-dejavu-core")

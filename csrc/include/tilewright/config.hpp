@@ -25,7 +25,8 @@ struct Config {
   /// down; kernels of one's own then have to be trusted. Elsewhere trusted kernels have no checks.
   bool kernel_checks = true;
   std::optional<Size> max_buffer_size;  ///< bytes; lowers the device's own limit
-  bool enable_pipeline_cache = true;    ///< false: each use of a GPU kernel compiles it again
+  /// false: each use of a GPU kernel compiles it again, and none is kept on the disk.
+  bool enable_pipeline_cache = true;
   /// GPU backends: work-items in a workgroup of elementwise kernels, at most what the device takes.
   std::optional<Size> preferred_workgroup_size;
   /// GPU backends: the processors (multiprocessors, Xe cores, compute units) that ops are planned
