@@ -94,8 +94,7 @@ void KeptFiles::make_room() const {
     if (!gone && file->is_regular_file(gone)) files.emplace_back(time, file->path());
   }
   const std::size_t going = std::min(files.size(), count - most_files + most_files / 8);
-  std::partial_sort(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(going),
-                    files.end());
+  std::partial_sort(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(going), files.end());
   files.resize(going);
   for (const auto& [time, path] : files) fs::remove(path, error);
 }

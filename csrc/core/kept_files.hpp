@@ -18,8 +18,8 @@ class KeptFiles {
   static constexpr std::size_t most_files = 2048;
   static constexpr std::size_t most_bytes = 1 << 20;  ///< of a content
 
-  /// `folder`: in the folder for caches. `maker`: the device and its driver, with their versions, on
-  /// one line.
+  /// `folder`: in the folder for caches. `maker`: the device and its driver, with their versions,
+  /// on one line.
   KeptFiles(std::string_view folder, std::string maker);
 
   /// Empty where none is kept that is whole and of this key. A file that is not whole is removed.

@@ -31,9 +31,8 @@ struct Toggles {
 using LoadCacheData = std::size_t(std::size_t key_bytes, const std::uint8_t* key,
                                   std::size_t value_bytes, std::uint8_t* value, void* userdata1,
                                   void* userdata2);
-using StoreCacheData = void(std::size_t key_bytes, const std::uint8_t* key,
-                            std::size_t value_bytes, const std::uint8_t* value, void* userdata1,
-                            void* userdata2);
+using StoreCacheData = void(std::size_t key_bytes, const std::uint8_t* key, std::size_t value_bytes,
+                            const std::uint8_t* value, void* userdata1, void* userdata2);
 
 template <class Callback>
 struct CallbackInfo {

@@ -1,3 +1,5 @@
+#include "core/kept_files.hpp"
+
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +17,6 @@
 #include <vector>
 
 #include "core/files.hpp"
-#include "core/kept_files.hpp"
 #include "core/text.hpp"
 #include "scoped_environment.hpp"
 

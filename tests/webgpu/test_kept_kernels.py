@@ -1,4 +1,4 @@
-"""What Dawn compiled, on disk: used again by later processes, and of no harm where it is damaged."""
+"""What Dawn compiled, on disk: used again by later processes, of no harm where it is damaged."""
 
 from __future__ import annotations
 
@@ -222,7 +222,9 @@ def test_kernels_without_checks_are_not_taken_for_others(
     inside, numbers = succeeds(without, **variables).splitlines()
     assert (inside, int(numbers.split()[1]) > 0) == ("False", True)
     for _ in range(2):
-        inside, numbers = succeeds(START + OUTSIDE.replace("CHECKS", "True"), **variables).split("\n", 1)
+        inside, numbers = succeeds(START + OUTSIDE.replace("CHECKS", "True"), **variables).split(
+            "\n", 1
+        )
         assert inside == "True"
     assert succeeds(without, **variables).splitlines()[0] == "False"
 
