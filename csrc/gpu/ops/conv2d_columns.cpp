@@ -34,7 +34,8 @@ bool GpuBackend::conv_columns(std::string_view op, const Conv2dRequest& r) {
   }
   const DeviceLimits& limits = device_->limits();
   // Matrix units multiply what is float16.
-  const DType lines_dtype = limits.matrix_lanes > 0 ? r.dtype : DType::float32;
+  const bool has_units = limits.matrix_lanes > 0 || limits.block_lanes > 0;
+  const DType lines_dtype = has_units ? r.dtype : DType::float32;
   const std::uint64_t room =
       std::min({most_lines_bytes, scratch_limit() / 2, limits.max_binding_bytes});
   const auto line_bytes = [&](Size places) {

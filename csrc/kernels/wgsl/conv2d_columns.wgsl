@@ -5,7 +5,8 @@
 // Variables: GROUP, T, TO (of the lines).
 //! GROUP: 256
 //! T: f32 f16
-//! TO: as f32
+//! TO: f32 f16
+//! only: T == "f16" or TO == "f32"
 #include "floats.wgsl"
 #include "range.wgsl"
 struct Params {
