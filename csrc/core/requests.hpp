@@ -127,6 +127,8 @@ struct GemmRequest {
   DType dtype, output_dtype;
   std::optional<Precision> rounding;  ///< of A and B, for float32 inputs
 
+  bool rounds() const { return rounding && *rounding != Precision::high; }
+
   static void operands(auto& r, const auto& visit) {
     visit(r.a, Access::read);
     visit(r.b, Access::read);

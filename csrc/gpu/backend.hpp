@@ -344,6 +344,14 @@ class GpuBackend final : public Backend {
   /// The same of float16 with quantised weights; `bindings` are their planes, x and y.
   bool multiply_quantized_blocks(const QuantizedMatmulRequest& request, Size ldx, Size ldy,
                                  std::span<const Binding> bindings);
+  /// How matrix units make a product of float32 that may be rounded or split, where it pays.
+  std::optional<GemmSplit> gemm_split(const GemmRequest& request, double plain_cost) const;
+  /// Throws OutOfMemory before it has done anything.
+  void multiply_split(const GemmRequest& request, const GemmSplit& split, const Binding& a,
+                      const Binding& b, const Binding& c);
+  /// The largest finite magnitudes of the rows of op(A), and of the columns of op(B).
+  void measure_lines(const GemmRequest& request, const Binding& a, const Binding& b,
+                     const Binding& largest);
   void multiply_planned(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c, const GemmEnd* end);
   void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,

@@ -51,6 +51,7 @@ class Transpose(enum.StrEnum):
 class Precision(enum.StrEnum):
     float16 = "float16"
     bfloat16 = "bfloat16"
+    high = "high"
 
 class UnaryOp(enum.StrEnum):
     relu = "relu"

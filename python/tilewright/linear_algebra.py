@@ -30,8 +30,9 @@ class LinearAlgebraOps(Operands):
         """alpha * a @ b, with NumPy's rules for vectors, matrices and batches.
 
         transpose_a and transpose_b swap the last two axes. beta adds beta * out. precision
-        ("float16" or "bfloat16") rounds float32 inputs first. out_dtype float32 keeps the sums of
-        float16 inputs as they are.
+        ("float16" or "bfloat16") rounds float32 inputs first; "high" lets matrix units take them as
+        sums of float16, with 22 digits. out_dtype float32 keeps the sums of float16 inputs as they
+        are.
         """
         wanted = None if out_dtype is None else to_dtype("matmul", out_dtype, "out_dtype")
         return self._matmul(a, b, transpose_a, transpose_b, alpha, beta, precision, wanted, out)

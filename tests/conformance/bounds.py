@@ -105,6 +105,16 @@ def inner_product(magnitudes: Array, k: int, dtype: str = "float32") -> Array:
     return min(k + 2, 8) * U * magnitudes + SMALLEST
 
 
+def split_product(magnitudes: Array, rows: Array, columns: Array, k: int) -> Array:
+    """What matrix units may leave out of float32 products that they take as sums of float16: of
+    each product 2^-21, and what is small beside the largest of its row of op(A) and column of
+    op(B)."""
+    largest_a = np.where(np.isfinite(rows), np.abs(rows), 0).max(-1, initial=0)
+    largest_b = np.where(np.isfinite(columns), np.abs(columns), 0).max(-2, initial=0)
+    largest = largest_a[..., :, None] * largest_b[..., None, :]
+    return np.asarray(2.0**-21 * magnitudes + k * 2.0**-36 * largest)
+
+
 def summation(magnitudes: Array, n: int) -> Array:
     """A pairwise sum: a tree over pieces that are summed one by one, in several lanes at once.
     Pieces of up to 256 cost sqrt(256) roundings as random walks go, each level of the tree one."""

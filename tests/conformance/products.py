@@ -96,16 +96,31 @@ class Product:
 
         exact, magnitudes = self.exact(a, b, c, rounding)
         got = ws.read(buffer_c)
-        tolerance = 0.0 if exactly else bounds.inner_product(magnitudes, self.k, self.dtype)
+        tolerance = 0.0 if exactly else self.tolerance(a, b, magnitudes, rounding)
         bounds.assert_within(self.view("c")(got), exact, tolerance)
         assert_unchanged_outside(got, c, self.view("c"))
 
+    def operands(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """op(A) and op(B) in float64."""
+        return (
+            references.transposed(self.view("a")(a).astype(np.float64), self.trans_a),
+            references.transposed(self.view("b")(b).astype(np.float64), self.trans_b),
+        )
+
+    def tolerance(self, a: Any, b: Any, magnitudes: Any, rounding: str | None) -> Any:
+        error = bounds.inner_product(magnitudes, self.k, self.dtype)
+        if rounding == "high" and self.alpha != 0:
+            left, right = self.operands(a, b)
+            scale = abs(self.alpha)
+            products = scale * (np.abs(left) @ np.abs(right))
+            error = error + bounds.split_product(products, scale * left, right, self.k)
+        return error
+
     def exact(self, a: Any, b: Any, c: Any, rounding: str | None) -> tuple[Any, Any]:
         """The product in float64, and the same of absolute values."""
-        if rounding is not None:
+        if rounding not in (None, "high"):
             a, b = references.rounded(a, rounding), references.rounded(b, rounding)
-        left = references.transposed(self.view("a")(a).astype(np.float64), self.trans_a)
-        right = references.transposed(self.view("b")(b).astype(np.float64), self.trans_b)
+        left, right = self.operands(a, b)
         old = self.view("c")(c).astype(np.float64)
         alpha, beta = float(np.float32(self.alpha)), float(np.float32(self.beta))
         exact = np.zeros((self.count, self.m, self.n))

@@ -195,6 +195,7 @@ def test_matmul_of_rounded_inputs(be: Backend, rng: np.random.Generator) -> None
     for precision in ("float16", "bfloat16"):
         rounded = references.rounded(a, precision), references.rounded(b, precision)
         check_product(be.matmul(a, b, precision=precision).numpy(), *rounded)
+    check_product(be.matmul(a, b, precision="high").numpy(), a, b)
 
 
 def test_an_empty_batch_checks_its_arguments(be: Backend) -> None:

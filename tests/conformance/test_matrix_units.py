@@ -4,17 +4,17 @@ them, and which kernels run."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 import pytest
-from tilewright import Backend
+from tilewright import Backend, _core
 from tilewright.quant.formats import FORMATS
 
 from . import blocks
 from .attention_cases import Options
 from .attention_cases import check as check_options
 from .conftest import has_matrix_units
+from .high_precision import check_high, mixed
 from .products import Product
 from .test_attention import Attention
 from .test_attention import check as check_attention
@@ -44,6 +44,16 @@ PRODUCTS = [
     Product(129, 131, 133, "none", "none", 1.0, 0.0, "float16", "float16", pad_a=2),
 ]
 
+# Of float32, which are split or rounded.
+SINGLES = [
+    Product(34, 40, 96),
+    Product(130, 136, 200, "none", "transpose", 0.5, -0.75, pad_c=4),
+    Product(72, 65, 131, "transpose", "none", 1.0, 1.0, pad_a=3, pad_b=1),
+    Product(66, 37, 1100, "transpose", "transpose", 1.5, 0.0, pad_b=5, pad_c=3),
+]
+
+LARGE_SINGLE = (2048, 2048, 256)
+
 # m, n, blocks along k; more of ldx, of ldy
 QUANTIZED = {"q4_0": (33, 67, 9, 8, 1), "q4_k": (130, 132, 4, 0, 4)}
 
@@ -57,6 +67,16 @@ def check_quantized(be: Backend, rng: np.random.Generator) -> Iterator[None]:
             yield
 
 
+def check_gemm_matrix(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    yield from check_products(PRODUCTS, be, rng)
+    for precision in ("high", "float16"):
+        for single in SINGLES:
+            with Workspace(be) as ws:
+                single.check(ws, rng, mixed(be, precision), rounding=precision)
+                yield
+    yield from check_high(be, rng, 35, 37, 70)
+
+
 # Minutes of a software GPU's compiler.
 LARGE = {"32x128", "64x64", "128x64", "64x128", "128x128"}
 
@@ -64,7 +84,7 @@ LARGE = {"32x128", "64x64", "128x64", "64x128", "128x128"}
 OF_BLOCKS = {("gemm_matrix", name) for name in ("plain", "32x32", "32x128", "64x64")}
 
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
-    "gemm_matrix": partial(check_products, PRODUCTS),
+    "gemm_matrix": check_gemm_matrix,
     "quantized_matmul_matrix": check_quantized,
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
@@ -121,6 +141,47 @@ def test_products_of_bytes_run_on_them(be: Backend, rng: np.random.Generator, dt
     with be.profile() as profile:
         check_bytes(be, rng, dtype, "none", "transpose", (70, 65, 131), 2)
     assert [one.kernel for one in profile.records][-3:] == 2 * ["matrix_pack"] + ["gemm_matrix"]
+def kernels_of_float32(
+    be: Backend, rng: np.random.Generator, sizes: tuple[int, int, int], precision: str
+) -> list[str]:
+    with Workspace(be) as ws, be.profile() as profile:
+        Product(*sizes).check(ws, rng, mixed(be, precision), rounding=precision)
+    return [one.kernel for one in profile.records if one.kernel.startswith("gemm")]
+
+
+MEASURED = {"high": ["gemm_largest"], "float16": []}
+
+
+@pytest.mark.parametrize("precision", MEASURED)
+def test_float32_with_a_precision_runs_on_them(
+    be: Backend, rng: np.random.Generator, precision: str
+) -> None:
+    choices = _core._choices_of(be)
+    assert choices is not None
+    choices.force("gemm_matrix", "32x32")
+    try:
+        kernels = kernels_of_float32(be, rng, (70, 50, 40), precision)
+    finally:
+        choices.force("gemm_matrix", "")
+    assert kernels == [*MEASURED[precision], "gemm_split", "gemm_matrix"], kernels
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("precision", MEASURED)
+def test_large_products_of_float32_run_on_them_by_themselves(
+    be: Backend, rng: np.random.Generator, precision: str
+) -> None:
+    kernels = kernels_of_float32(be, rng, LARGE_SINGLE, precision)
+    assert kernels[:3] == [*MEASURED[precision], "gemm_split", "gemm_matrix"][:3], kernels
+
+
+def test_float32_without_a_precision_does_not_run_on_them(
+    be: Backend, rng: np.random.Generator
+) -> None:
+    m, n, k = LARGE_SINGLE
+    with Workspace(be) as ws, be.profile() as profile:
+        Product(m, n, k).check(ws, rng, batched_gemm(be))
+    assert "gemm_matrix" not in [one.kernel for one in profile.records]
 
 
 @pytest.mark.sampled(4)

@@ -9,19 +9,13 @@ import pytest
 from tilewright import Backend
 
 from . import references
+from .conftest import has_matrix_units
+from .high_precision import check_high, mixed
 from .products import TRANSPOSES, Product
+from .test_gemm import gemm
 from .workspace import Workspace
 
-PRECISIONS = ["float16", "bfloat16"]
-
-
-def mixed(be: Backend, precision: str) -> Any:
-    def call(p: Product, a: Any, b: Any, c: Any) -> None:
-        be.gemm_mixed_precision(
-            precision, *p.sizes(), a, p.ld("a"), b, p.ld("b"), p.beta, c, p.ld("c")
-        )
-
-    return call
+PRECISIONS = ["float16", "bfloat16", "high"]
 
 
 def f16(be: Backend) -> Any:
@@ -119,6 +113,31 @@ def test_beta_zero_and_empty_products(
             Product(m, n, k, dtype="float16", output_dtype="float16", c_is=np.nan).check(
                 ws, rng, f16(be)
             )
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(33, 20, 40), (130, 72, 9), (4, 11, 257)])
+def test_high_of_any_range(be: Backend, rng: np.random.Generator, m: int, n: int, k: int) -> None:
+    for _ in check_high(be, rng, max(m, 8), max(n, 8), k):
+        pass
+
+
+def test_without_matrix_units_high_is_gemm(be: Backend, rng: np.random.Generator) -> None:
+    for m, n, k in [(65, 33, 257), (129, 131, 200)]:
+        # Where there are units they take only what pays.
+        sizes = (m, n, k) if not has_matrix_units(be.device.id) else (5, 6, 7)
+        p = Product(*sizes, "transpose", "none", 1.5, 0.5, pad_a=1, pad_c=3)
+        a, b, c = (
+            p.flat(rng, "a", "float32"),
+            p.flat(rng, "b", "float32"),
+            p.flat(rng, "c", "float32"),
+        )
+        results = []
+        for call in (mixed(be, "high"), gemm(be)):
+            with Workspace(be) as ws:
+                out = ws.output(c)
+                call(p, ws.input(a), ws.input(b), out)
+                results.append(ws.read(out))
+        np.testing.assert_array_equal(*results)
 
 
 def test_the_reference_rounds_as_numpy_does(rng: np.random.Generator) -> None:

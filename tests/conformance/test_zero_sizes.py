@@ -237,7 +237,7 @@ def test_results_of_nothing(
         call(ws, 0, dtype)
 
 
-@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+@pytest.mark.parametrize("precision", ["float16", "bfloat16", "high"])
 def test_mixed_precision_of_nothing(ws: Workspace, precision: str) -> None:
     out = ws.output(np.full(33 * 33, 5, np.float32))
     ws.be.gemm_mixed_precision(precision, "none", "none", 33, 33, 0, 1.0, 0, 0, 0, 0, 2.0, out, 33)

@@ -192,7 +192,7 @@ Size reach(Size rows, Size cols, Size ld, Size stride, Size batch) {
 }
 
 std::uint32_t rounding_of(const GemmRequest& r) {
-  return r.rounding ? 1 + static_cast<std::uint32_t>(*r.rounding) : 0;
+  return r.rounds() ? 1 + static_cast<std::uint32_t>(*r.rounding) : 0;
 }
 
 std::uint32_t bits(std::initializer_list<bool> flags) {
@@ -265,7 +265,9 @@ GemmPlan GpuBackend::plan_gemm(const GemmRequest& r) const {
       plan.packed_bytes = plan.blocks->bytes();
       return plan;
     }
-  } else if (vectors_of_a(r, matrix_vector) && vectors_of_b(r, matrix_vector)) {
+  }
+  plan.split = gemm_split(r, rule.cost);
+  if (limits.block_lanes == 0 && vectors_of_a(r, matrix_vector) && vectors_of_b(r, matrix_vector)) {
     plan.loose.matrix = matrix_form(r, r, rule.cost);
     if (plan.loose.matrix) return plan;
   } else if (const GemmPackings whole = packings_of(r, matrix_vector); can_pack(r, whole, limits)) {
@@ -329,6 +331,13 @@ void GpuBackend::multiply_planned(const GemmRequest& r, const Binding& a, const 
   GemmOperand left{a, r.lda, r.stride_a, vectors_of_a(r), false};
   GemmOperand right{b, r.ldb, r.stride_b, vectors_of_b(r), false};
   const GemmPlan plan = plan_gemm(r);
+  if (plan.split && plan.split->bytes <= scratch_limit()) {
+    try {
+      return multiply_split(r, *plan.split, a, b, c);
+    } catch (const OutOfMemory&) {
+      // In float32, which is only slower.
+    }
+  }
   if ((plan.packings || plan.blocks) && plan.packed_bytes <= scratch_limit()) {
     AllocationRef packed;
     try {
@@ -436,10 +445,11 @@ void GpuBackend::multiply(const GemmRequest& r, const GemmForm& form, Size piece
   }
   if (!scratch) {
     return multiply_into(
-        {c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece_of(1), end});
+        {c, r.output_dtype, r.ldc, r.stride_c, r.alpha, r.beta, 1, piece_of(1), end, form.largest});
   }
   const Binding products = bind(r.op, scratch, scratch_bytes);
-  multiply_into({products, DType::float32, r.n, r.m * r.n, 1.0f, 0.0f, pieces, piece});
+  multiply_into(
+      {products, DType::float32, r.n, r.m * r.n, 1.0f, 0.0f, pieces, piece, nullptr, form.largest});
   join_products(r, pieces, products, c, end);
 }
 

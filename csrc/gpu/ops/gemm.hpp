@@ -147,17 +147,27 @@ struct MatrixBlocks {
 
 MatrixBlocks blocks_of(const GemmRequest& r, const MatrixTile& tile);
 
+/// How float32 matrices are laid out for matrix units: as float16, one behind the other along k.
+struct GemmSplit {
+  MatrixForm form;
+  Size terms;           ///< 1: rounded; 3: the products of two parts each
+  Size k;               ///< of one term, whole vec4 of eight
+  std::uint64_t bytes;  ///< of scratch
+};
+
 /// How a product is launched: by tiles, or without one where C has few rows or columns.
 struct GemmForm {
   std::optional<MatrixForm> matrix;  ///< with it the rest does not count
   std::optional<std::size_t> tile;
   Size ahead = 0;  ///< rows of C that are worked on first, by launches of their own
   Size pieces_ahead = 1, pieces = 1;  ///< that k is cut into, for those and for the other rows
+  const Binding* largest = nullptr;   ///< by which matrices were scaled before they were split
 };
 
 /// What a product's sizes, types and places in memory ask for on a device.
 struct GemmPlan {
   GemmForm loose;
+  std::optional<GemmSplit> split;  ///< where it pays, if there is room
   std::optional<GemmPackings> packings;  ///< where it pays to pack, if there is room
   std::optional<MatrixBlocks> blocks;    ///< the same into blocks
   std::uint64_t packed_bytes = 0;
@@ -180,7 +190,8 @@ struct GemmTarget {
   Size ld, stride;
   float alpha, beta;
   Size pieces, piece;
-  const GemmEnd* end = nullptr;  ///< where the kernel of the products makes it
+  const GemmEnd* end = nullptr;      ///< where the kernel of the products makes it
+  const Binding* largest = nullptr;  ///< that of a GemmForm
 };
 
 }  // namespace tilewright::gpu

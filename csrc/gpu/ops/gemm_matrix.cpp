@@ -107,9 +107,13 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
   const std::uint32_t ending = end ? 1 + static_cast<std::uint32_t>(end->activation) : 0;
   const std::uint32_t layout =
       (r.trans_a ? 8u : 0u) + (r.trans_b ? 4u : 0u) + (vector_c ? 2u : 0u) + (half_c ? 1u : 0u);
+  const bool is_scaled = target.largest != nullptr;
   const std::uint32_t type = r.dtype == DType::int8 ? 1u : r.dtype == DType::uint8 ? 2u : 0u;
   const std::uint32_t variant =
-      ((static_cast<std::uint32_t>(form.tile) * 16 + ending) * 16 + layout) * 4 + type;
+      (((static_cast<std::uint32_t>(form.tile) * 16 + ending) * 2 + (is_scaled ? 1u : 0u)) * 16 +
+       layout) *
+          4 +
+      type;
   const auto fill = [&](TemplateVariables& v) {
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
@@ -126,6 +130,7 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
          {"T", matrix_type_name(r.dtype)},
          {"TC", type_name(target.dtype)},
          {"VECTOR_C", std::int64_t{vector_c}},
+         {"SCALED", std::int64_t{is_scaled}},
          {"END", std::int64_t{end != nullptr}},
          {"ACTIVATION", std::string(to_string(end ? end->activation : Activation::none))}};
   };
@@ -142,7 +147,9 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
            u32(target.piece),  0,
            target.alpha,       target.beta};
   const std::array<Binding, 4> bindings{a.binding, b.binding, target.binding,
-                                        end ? end->bias : a.binding};
+                                        end         ? end->bias
+                                        : is_scaled ? *target.largest
+                                                    : a.binding};
   const auto tiles = cover(static_cast<std::uint64_t>(tiles_m * tiles_n), 1);
   const Size products = r.batch_count * target.pieces;
   const Size most = device_->limits().max_groups;
@@ -151,7 +158,8 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
     const std::array<std::uint32_t, 3> grid{tiles[0], u32(std::min(most, products - first)),
                                             tiles[1]};
     if (end == nullptr) {
-      run(KernelId::gemm_matrix, variant, params, std::span(bindings).first(3), grid, fill);
+      const auto bound = std::span(bindings).first(is_scaled ? 4 : 3);
+      run(KernelId::gemm_matrix, variant, params, bound, grid, fill);
       continue;
     }
     const struct {

@@ -36,7 +36,7 @@ bool GpuBackend::is_by_rows(const GemmRequest& r) const {
   const Size few = few_rows ? r.m : r.n;
   const Size few_ld = few_rows ? r.lda : r.ldb, many_ld = few_rows ? r.ldb : r.lda;
   const auto whole = [&](Size size) { return size % width_of(r.dtype) == 0; };
-  return few <= most_thin && r.dtype == r.output_dtype && !r.rounding && !r.trans_a && r.trans_b &&
+  return few <= most_thin && r.dtype == r.output_dtype && !r.rounds() && !r.trans_a && r.trans_b &&
          r.k > 0 && r.alpha != 0 && whole(r.k) && whole(many_ld) && (few == 1 || whole(few_ld)) &&
          whole(r.stride_a) && whole(r.stride_b);
 }

@@ -220,7 +220,11 @@ class TILEWRIGHT_API Backend {
                 Buffer a, Size lda, Buffer b, Size ldb, double beta, Buffer c, Size ldc);
 
   /// gemm on float32 buffers whose A and B are rounded to `precision` (to nearest even) first;
-  /// products are summed in float32.
+  /// products are summed in float32. Of Precision::high A and B keep 22 digits where matrix units
+  /// take the product: each element of op(A) op(B) is off by at most 2^-21 times the sum of its
+  /// products' magnitudes, plus k 2^-36 (k 2^-26 where units flush float16's subnormal numbers)
+  /// times the largest finite magnitudes of the row of op(A) and the column of op(B), beside what
+  /// sums are off by. Infinities and NaN come out as of gemm. Elsewhere it is gemm.
   void gemm_mixed_precision(Precision precision, Transpose trans_a, Transpose trans_b, Size m,
                             Size n, Size k, double alpha, Buffer a, Size lda, Buffer b, Size ldb,
                             double beta, Buffer c, Size ldc);

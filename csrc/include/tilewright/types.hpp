@@ -38,8 +38,9 @@ enum class DType : std::uint8_t {
 
 enum class Transpose : std::uint8_t { none, transpose, conj_transpose };
 
-/// What the inputs of a mixed-precision product are rounded to.
-enum class Precision : std::uint8_t { float16, bfloat16 };
+/// What the inputs of a mixed-precision product are rounded to; `high` rounds to no dtype, but lets
+/// matrix units take float32 as sums of float16 (gemm_mixed_precision()).
+enum class Precision : std::uint8_t { float16, bfloat16, high };
 
 /// Which elements rope() turns together: the first half with the second, or neighbours.
 enum class RopePairing : std::uint8_t { halves, neighbours };
@@ -166,7 +167,7 @@ struct EnumNames<Transpose> {
 template <>
 struct EnumNames<Precision> {
   static constexpr std::string_view kind = "precision";
-  static constexpr std::array<std::string_view, 2> values{"float16", "bfloat16"};
+  static constexpr std::array<std::string_view, 3> values{"float16", "bfloat16", "high"};
 };
 
 template <>

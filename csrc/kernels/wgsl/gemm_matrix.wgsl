@@ -1,12 +1,13 @@
 // gemm.wgsl's product of float16 matrices on matrix units: one BM x BN tile of C a workgroup,
 // WM x WN of it a subgroup, BK of k a step, float32 sums.
-// 0 a, 1 b, 2 c, with END 3 bias.
+// 0 a, 1 b, 2 c, with END 3 bias, with SCALED 3 largest (of gemm_largest.wgsl): the sums are those of
+// lines that were multiplied by powers of two, which are taken back.
 // The next tiles are read while these are used. The last, short step of k comes first, with zeros
 // behind it. Lines beyond m and n are the last one again, and are not stored. Sums leave through
 // workgroup memory.
 // Lines of A and B start and end on whole vec4 of eight.
 // Variables: those of matrix_tiles.wgsl; TC (f32 or f16); VECTOR_C (1: rows of C start and end on
-// whole vec4); END, ACTIVATION.
+// whole vec4); END, ACTIVATION; SCALED (never with END).
 enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
@@ -34,6 +35,20 @@ var<immediate> params: Params;
 #if END
 @group(0) @binding(3) var<storage, read> bias: array<${TC}>;
 #include "activation.wgsl"
+#end
+#if SCALED
+@group(0) @binding(3) var<storage, read> largest: array<u32>;
+#include "line_scales.wgsl"
+
+fn unscaled(sums: vec4<f32>, row: u32, column: u32) -> vec4<f32> {
+  var of_columns = vec4<u32>();
+#for e in 0..4
+  of_columns[${e}] = largest[params.m + min(column + ${e}u, params.n - 1u)];
+#end
+  let lift = lift_of(vec4<u32>(largest[row])) + lift_of(of_columns);
+  // Below it all is 0.
+  return lifted(sums, max(-lift, vec4<i32>(-252)));
+}
 #end
 
 @compute @workgroup_size(${THREADS})
@@ -132,7 +147,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let row = top + down + ${i * UM}u + e / ${WN / 4}u;
     let column = left + over + e % ${WN / 4}u * 4u;
     if (row < params.m && column < params.n) {
-      store(base_c + row * params.ldc + column, column, bitcast<vec4<f32>>(held[subgroup][e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]));
+      let sums = bitcast<vec4<f32>>(held[subgroup][e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]);
+#if SCALED
+      store(base_c + row * params.ldc + column, column, unscaled(sums, row, column));
+#else
+      store(base_c + row * params.ldc + column, column, sums);
+#end
     }
   }
 #end

@@ -62,8 +62,8 @@ def product(draw: Draw, name: str) -> Call:
     rounding = precision if name == "gemm_mixed_precision" else None
     with np.errstate(all="ignore"):
         right, magnitudes = p.exact(a, b, c, rounding)
+        tolerance = 0.0 if exact else p.tolerance(a, b, magnitudes, rounding)
     operands = [Operand(x, draw.integer(0, 40)) for x in (a, b, c)]
-    tolerance = 0.0 if exact else bounds.inner_product(magnitudes, k, dtype)
     values = {
         "precision": precision,
         "trans_a": draw.one_of([p.trans_a, Transpose(p.trans_a)]),

@@ -147,7 +147,11 @@ CASES = [
             dtypes=("float32",),
             compute_bound=True,
         )
-        for precision, rounded in (("float16", to_float16), ("bfloat16", to_bfloat16))
+        for precision, rounded in (
+            ("float16", to_float16),
+            ("bfloat16", to_bfloat16),
+            ("high", lambda x: x),
+        )
     ),
     Case("matmul_vec", GROUP, _matmul_vec, sizes((67, 129), (2048, 4096), (8192, 8192))),
 ]
