@@ -1,11 +1,12 @@
-"""float16 on matrix units beside the kernels without them and torch on CUDA, in TFLOP/s.
+"""Products on matrix units beside the kernels without them and torch on CUDA, in TFLOP/s.
 
     TILEWRIGHT_WEBGPU=dawn python benchmarks/python/matrix_units.py [--device webgpu:0] [--seed N]
 
 Ours are by the GPU's clock, all launches of a call, the median of the calls; torch's between two
 events. "without" is the best of the kernels that need no units. TILEWRIGHT_DAWN_TOGGLES=
-disable_robustness leaves out Dawn's bounds checks. With --seed the sizes are drawn, from 64 to 4096
-each, else they are those of a list.
+disable_robustness leaves out Dawn's bounds checks. "high" are products of float32 at precision
+"high", 22 digits, beside torch's float32 without TF32; "int8" are products into int32, in TOP/s.
+With --seed the sizes are drawn, from 64 to 4096 each, else they are those of a list.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import tilewright as tw
 from tilewright import _core
 
 CALLS = 7
+FAMILIES = ("products", "high", "int8", "weights", "convolutions", "attention")
 WIDE, WARM = 4096, 2e11  # products of that many multiplications before each measurement
 
 PRODUCTS = [
@@ -80,6 +82,54 @@ def products(rng: np.random.Generator, sizes: list[tuple[int, int, int, bool]]) 
 
         name = f"{m} x {n} x {k}{', B transposed' if turned else ''}"
         yield Case(name, "gemm_matrix", 2 * m * n * k, lambda a=a, y=y: a @ y, peer)
+
+
+def high(rng: np.random.Generator, sizes: list[tuple[int, int, int, bool]]) -> Iterator[Case]:
+    for m, n, k, turned in sizes:
+        a = tw.asarray(rng.standard_normal((m, k), np.float32))
+        b = tw.asarray(rng.standard_normal((n, k) if turned else (k, n), np.float32))
+
+        def call(a: Any = a, b: Any = b, turned: bool = turned) -> object:
+            return a.backend.matmul(a, b, transpose_b=turned, precision="high")
+
+        def peer(torch: Any, m: int = m, n: int = n, k: int = k, turned: bool = turned) -> Any:
+            torch.backends.cuda.matmul.allow_tf32 = False
+            x = torch.randn(m, k, device="cuda")
+            w = torch.randn(*((n, k) if turned else (k, n)), device="cuda")
+            return lambda: x @ (w.T if turned else w)
+
+        name = f"float32, {m} x {n} x {k}{', B transposed' if turned else ''}"
+        yield Case(name, "gemm_matrix", 2 * m * n * k, call, peer)
+
+
+def int8(
+    be: tw.Backend, rng: np.random.Generator, sizes: list[tuple[int, int, int, bool]]
+) -> Iterator[Case]:
+    for m, rough_n, rough_k, turned in sizes:
+        n, k = (max(8, size // 8 * 8) for size in (rough_n, rough_k))  # what torch._int_mm takes
+        buffers = []
+        for size in (m * k, n * k, 4 * m * n):
+            buffers.append(be.alloc(size))
+            be.copy_htod(buffers[-1], rng.integers(-128, 128, size, np.int8))
+        a, b, c = buffers
+
+        def call(
+            x: tuple[Any, ...] = (m, n, k, 1, a, k, b, k if turned else n, 0, c, n),
+            turned: bool = turned,
+        ) -> object:
+            return be.gemm("none", "transpose" if turned else "none", *x, "int8")
+
+        def peer(torch: Any, m: int = m, n: int = n, k: int = k, turned: bool = turned) -> Any:
+            x, w = (
+                torch.randint(-128, 128, shape, dtype=torch.int8, device="cuda")
+                for shape in ((m, k), (n, k) if turned else (k, n))
+            )
+            return lambda: torch._int_mm(x, w.T if turned else w)
+
+        name = f"int8, {m} x {n} x {k}{', B transposed' if turned else ''}"
+        yield Case(name, "gemm_bytes_matrix", 2 * m * n * k, call, peer)
+        for buffer in buffers:
+            be.free(buffer)
 
 
 def weights(rng: np.random.Generator, sizes: list[tuple[int, int, int]]) -> Iterator[Case]:
@@ -170,7 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="webgpu:0", help="default: %(default)s")
     parser.add_argument("--seed", type=int, help="draw the sizes of products")
-    parser.add_argument("--only", nargs="*", help="products, weights, convolutions, attention")
+    parser.add_argument("--only", nargs="*", help=f"of {', '.join(FAMILIES)}")
     parser.add_argument("--plain", action="store_true", help="also without matrix units")
     arguments = parser.parse_args()
     try:
@@ -188,6 +238,8 @@ def main() -> None:
         quantized = [(m, n, max(32, k // 32 * 32)) for m, n, k in drawn[:6]]
     families = {
         "products": lambda: products(rng, sizes),
+        "high": lambda: high(rng, sizes),
+        "int8": lambda: int8(be, rng, sizes),
         "weights": lambda: weights(rng, quantized),
         "convolutions": lambda: convolutions(rng),
         "attention": lambda: attention(rng),

@@ -358,6 +358,11 @@ class GpuBackend final : public Backend {
                      const GemmOperand& b, const Binding& c, const GemmEnd* end);
   void multiply_bytes(const GemmRequest& request, const Binding& a, const Binding& b,
                       const Binding& c);
+  /// On matrix units, where they pay beside `plain_cost`. False, with nothing done, where they do
+  /// not or there is no room.
+  bool multiply_bytes_matrix(const GemmRequest& request, double plain_cost, const Binding& a,
+                             const Binding& b, const Binding& c);
+  void fill_zeros(const Binding& binding, Size words);
   void multiply_doubles(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c);
   void multiply(const GemmRequest& request, const GemmForm& form, Size pieces, const GemmOperand& a,

@@ -9,6 +9,7 @@ extern const ChoicePoint gemm_choice;
 extern const ChoicePoint gemm_rows_choice;
 extern const ChoicePoint gemm_pieces_choice;
 extern const ChoicePoint gemm_matrix_choice;
+extern const ChoicePoint gemm_bytes_matrix_choice;
 extern const ChoicePoint conv2d_forward_choice;
 extern const ChoicePoint attention_choice;
 extern const ChoicePoint lu_panel_choice;

@@ -4,6 +4,7 @@ them, and which kernels run."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from .test_choices import (
     check_products,
     is_of_units,
 )
-from .test_gemm_bytes import product as check_bytes
+from .test_gemm_bytes import product as product_of_bytes
 from .test_quantized_matmul import check as check_quantized_matmul
 from .workspace import Workspace, normal
 
@@ -77,6 +78,28 @@ def check_gemm_matrix(be: Backend, rng: np.random.Generator) -> Iterator[None]:
     yield from check_high(be, rng, 35, 37, 70)
 
 
+# m, n, k; padding, beta, matrices, whether they share B
+OF_BYTES = [
+    ((34, 40, 96), 0, 0, 1, False),
+    ((130, 136, 272), 16, 1, 1, False),
+    ((72, 65, 1031), 3, 0, 2, False),
+    ((129, 131, 133), 0, 1, 2, True),
+    ((64, 64, 2048), 0, 0, 1, False),
+    ((33, 7, 16), 1, 0, 3, True),
+]
+
+
+def check_bytes(be: Backend, rng: np.random.Generator) -> Iterator[None]:
+    for i, (sizes, pad, beta, count, shared) in enumerate(OF_BYTES):
+        for j, dtype in enumerate(("int8", "uint8")):
+            for trans_a, trans_b in product(("none", "transpose"), repeat=2):
+                if (i + j) % 2 or trans_b == "transpose":
+                    product_of_bytes(
+                        be, rng, dtype, trans_a, trans_b, sizes, pad, beta, count, shared
+                    )
+                    yield
+
+
 # Minutes of a software GPU's compiler.
 LARGE = {"32x128", "64x64", "128x64", "64x128", "128x128"}
 
@@ -85,6 +108,7 @@ OF_BLOCKS = {("gemm_matrix", name) for name in ("plain", "32x32", "32x128", "64x
 
 CHECKS: dict[str, Callable[[Backend, np.random.Generator], Iterator[None]]] = {
     "gemm_matrix": check_gemm_matrix,
+    "gemm_bytes_matrix": check_bytes,
     "quantized_matmul_matrix": check_quantized,
     "conv2d_forward": check_conv2d_forward,
     "attention": check_heads,
@@ -182,6 +206,18 @@ def test_float32_without_a_precision_does_not_run_on_them(
     with Workspace(be) as ws, be.profile() as profile:
         Product(m, n, k).check(ws, rng, batched_gemm(be))
     assert "gemm_matrix" not in [one.kernel for one in profile.records]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize(("trans_a", "trans_b"), [("none", "transpose"), ("transpose", "none")])
+def test_large_products_of_bytes_run_on_them(
+    be: Backend, rng: np.random.Generator, dtype: str, trans_a: str, trans_b: str
+) -> None:
+    with be.profile() as profile:
+        product_of_bytes(be, rng, dtype, trans_a, trans_b, (128, 136, 256))
+    kernels = [one.kernel for one in profile.records if one.kernel.startswith("gemm")]
+    packed = [] if (trans_a, trans_b) == ("none", "transpose") else ["gemm_bytes_pack"]
+    assert kernels == [*packed, "gemm_matrix"], kernels
 
 
 @pytest.mark.sampled(4)

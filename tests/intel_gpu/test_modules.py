@@ -17,7 +17,7 @@ KERNELS = ROOT / "csrc" / "kernels"
 OF_TEMPLATES_ALONE = {
     "fft_convolved", "attention_many", "attention_matrix", "conv2d_matrix", "conv2d_matrix_filter",
     "conv2d_matrix_input", "conv2d_spots", "conv2d_spots_few", "conv2d_spots_pack",
-    "gemm_largest", "gemm_split", "matrix_units", "norm_pieces", "norm_scaled",
+    "gemm_bytes_pack", "gemm_largest", "gemm_split", "matrix_units", "norm_pieces", "norm_scaled",
     "quantized_matrix", "softmax_pieces", "softmax_scaled",
 }  # fmt: skip
 

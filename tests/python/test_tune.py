@@ -218,7 +218,7 @@ def test_a_device_without_choices_is_refused(capsys: pytest.CaptureFixture[str])
     [
         (["--ops", "gemn"], 'op "gemn" is unknown; did you mean "gemm"?'),
         (["--device", "cqu"], 'device "cqu" is unknown; did you mean "cpu"?'),
-        (["--dtypes", "int8"], 'dtype "int8" is unknown'),
+        (["--dtypes", "int16"], 'dtype "int16" is unknown'),
         (
             ["--ops", "gemm", "--sizes", "64x64"],
             '--sizes "64x64" is not 3 numbers joined by x, as gemm needs',

@@ -56,6 +56,14 @@ double gemm_cost(const GemmWork& work, const GemmTile& tile, Size rows, Size pie
 /// Pieces of k that pay where the tiles of C do not fill the GPU.
 Size gemm_tile_pieces(const GemmWork& work, const GemmTile& tile, Size rows);
 
+/// A place of the workgroup memory that matrix units read: factors of a product, or sums of 32
+/// bits.
+struct MatrixPlace {
+  Size bytes, factors;
+  constexpr Size sums() const { return bytes / 4; }
+};
+inline constexpr MatrixPlace place_of_halves{16, 8};
+
 /// The bm x bn tile of C that a workgroup computes on matrix units, wm x wn of it a subgroup, bk of
 /// k at a time.
 struct MatrixTile {
@@ -69,11 +77,13 @@ struct MatrixTile {
     return {name, bm, bn, bk, 0, 0, 1, resident, speed, speed, speed};
   }
   constexpr Size subgroups() const { return bm / wm * (bn / wn); }
-  /// Bytes of workgroup memory, in which sums lie as rows of `um` where the operands were.
-  constexpr Size memory(bool trans_a, bool trans_b, Size um) const {
-    const Size of_a = trans_a ? bk * (wm + 8) : wm * (bk + 8);
-    const Size of_b = trans_b ? wn * (bk + 8) : bk * (wn + 8);
-    const Size block = std::max({of_a * 2, of_b * 2, um * (wn + 4) * 4});
+  /// Bytes of workgroup memory, in which sums lie as rows of `um` where the operands were. Between
+  /// lines there is a place.
+  constexpr Size memory(bool trans_a, bool trans_b, Size um, const MatrixPlace& place) const {
+    const auto lines = [](Size count, Size places) { return count * (places + 1); };
+    const Size of_a = trans_a ? lines(bk, wm / place.factors) : lines(wm, bk / place.factors);
+    const Size of_b = trans_b ? lines(wn, bk / place.factors) : lines(bk, wn / place.factors);
+    const Size block = std::max({of_a, of_b, lines(um, wn / place.sums())}) * place.bytes;
     return block * std::max(bm / wm + bn / wn, subgroups());
   }
 };
@@ -88,12 +98,25 @@ inline constexpr MatrixTile matrix_tiles[] = {
     {"128x128", 128, 128, 32, 64, 64, 2, 280}};
 // clang-format on
 
-/// The units of float16 that do the most at once of a tile, with float32 sums; null where none fit.
-const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& tile);
-/// Whether a workgroup of this device computes the tile.
-bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, bool trans_b);
+// clang-format off
+/// Of bytes; the speeds are those of float16, which no GPU's bytes are slower than.
+inline constexpr MatrixTile byte_tiles[] = {
+    {"32x32",    32,  32, 64, 16, 16, 6,  60},
+    {"32x128",   32, 128, 64, 32, 32, 4, 120},
+    {"64x64",    64,  64, 64, 32, 32, 4, 160},
+    {"64x128",   64, 128, 64, 32, 64, 3, 170},
+    {"128x128", 128, 128, 64, 64, 64, 2, 280}};
+// clang-format on
 
-/// How a product of float16 matrices goes over matrix units.
+/// The units that do the most at once of a tile of float16, with float32 sums, or of int8 or uint8;
+/// null where none fit.
+const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& tile,
+                                DType dtype = DType::float16);
+/// Whether a workgroup of this device computes the tile.
+bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, bool trans_b,
+             DType dtype = DType::float16);
+
+/// How a product goes over matrix units: by one of matrix_tiles, or of byte_tiles.
 struct MatrixForm {
   std::size_t tile;
   MatrixShape shape;
@@ -167,7 +190,7 @@ struct GemmForm {
 /// What a product's sizes, types and places in memory ask for on a device.
 struct GemmPlan {
   GemmForm loose;
-  std::optional<GemmSplit> split;  ///< where it pays, if there is room
+  std::optional<GemmSplit> split;        ///< where it pays, if there is room
   std::optional<GemmPackings> packings;  ///< where it pays to pack, if there is room
   std::optional<MatrixBlocks> blocks;    ///< the same into blocks
   std::uint64_t packed_bytes = 0;
@@ -192,6 +215,7 @@ struct GemmTarget {
   Size pieces, piece;
   const GemmEnd* end = nullptr;      ///< where the kernel of the products makes it
   const Binding* largest = nullptr;  ///< that of a GemmForm
+  bool is_added = false;             ///< products of the pieces are added to C, which are integers
 };
 
 }  // namespace tilewright::gpu

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "gpu/backend.hpp"
+#include "gpu/ops/gemm.hpp"
 #include "gpu/plan.hpp"
 
 namespace tilewright::gpu {
@@ -11,6 +12,8 @@ namespace {
 constexpr Size large_tile = 128, small_tile = 64;
 /// Workgroups that a processor of the GPU runs at a time.
 constexpr Size resident = 2;
+/// TOP/s of the measured GPU.
+constexpr double dot_speed = 62;
 /// What a piece of k is at least worth, and what its length is a multiple of.
 constexpr Size least_piece = 512, piece_step = 64;
 
@@ -27,6 +30,15 @@ std::uint32_t last_word(const Binding& binding) {
 }
 
 }  // namespace
+
+void GpuBackend::fill_zeros(const Binding& binding, Size words) {
+  const struct {
+    std::uint32_t n, value;
+  } zeros{u32(words), 0};
+  run(KernelId::fill, 0, zeros, std::span(&binding, 1),
+      cover(static_cast<std::uint64_t>(words), group_size),
+      [](TemplateVariables& v) { set_common(v, DType::float32); });
+}
 
 void GpuBackend::multiply_bytes(const GemmRequest& r, const Binding& a, const Binding& b,
                                 const Binding& c) {
@@ -45,15 +57,10 @@ void GpuBackend::multiply_bytes(const GemmRequest& r, const Binding& a, const Bi
                                  : 1;
   const Size piece = std::max<Size>(count(count(r.k, wanted), piece_step) * piece_step, piece_step);
   const Size pieces = std::max<Size>(count(r.k, piece), 1);
-  if (pieces > 1 && r.beta == 0) {
-    const Size elements = r.m * r.n * r.batch_count;
-    const struct {
-      std::uint32_t n, value;
-    } zeros{u32(elements), 0};
-    run(KernelId::fill, 0, zeros, std::span(&c, 1),
-        cover(static_cast<std::uint64_t>(elements), group_size),
-        [](TemplateVariables& v) { set_common(v, DType::float32); });
-  }
+  const GemmTile costs{"", tile, tile, 0, 0, 0, 1, resident, dot_speed, dot_speed, dot_speed};
+  const GemmWork work{r.m, r.n, r.k, r.batch_count, false, true, limits.planned_units};
+  if (multiply_bytes_matrix(r, gemm_cost(work, costs, r.m, pieces), a, b, c)) return;
+  if (pieces > 1 && r.beta == 0) fill_zeros(c, r.m * r.n * r.batch_count);
   const bool vector_a = !is_compiled && whole(!r.trans_a, r.trans_a ? r.m : r.k, r.lda, r.stride_a);
   const bool vector_b = !is_compiled && whole(r.trans_b, r.trans_b ? r.k : r.n, r.ldb, r.stride_b);
   const bool vector_c = !is_compiled && r.n % 4 == 0 && r.ldc % 4 == 0 && r.stride_c % 4 == 0;

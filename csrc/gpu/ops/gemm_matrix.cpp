@@ -19,12 +19,24 @@ constexpr auto tile_names = [] {
 
 Size count(Size size, Size part) { return (size + part - 1) / part; }
 
+DType sums_of(DType factors) {
+  return factors == DType::float16 ? DType::float32
+         : factors == DType::int8  ? DType::int32
+                                   : DType::uint32;
+}
+
+/// As matrix_halves.wgsl and matrix_bytes.wgsl have it.
+MatrixPlace place_of(DType factors, const MatrixShape& shape) {
+  if (factors == DType::float16) return place_of_halves;
+  return shape.k % 16 == 0 ? MatrixPlace{16, 16} : MatrixPlace{8, 8};
+}
+
 }  // namespace
 
-const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& tile) {
+const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& tile, DType dtype) {
   const MatrixShape* found = nullptr;
   for (const MatrixShape& shape : limits.matrix_shapes) {
-    if (shape.in != DType::float16 || shape.out != DType::float32) continue;
+    if (shape.in != dtype || shape.out != sums_of(dtype)) continue;
     const auto divides = [](Size of_tile, std::uint32_t of_unit) {
       return of_unit % 8 == 0 && of_tile % of_unit == 0;
     };
@@ -39,11 +51,6 @@ const MatrixShape* matrix_shape(const DeviceLimits& limits, const MatrixTile& ti
 
 namespace {
 
-std::string matrix_type_name(DType dtype) {
-  if (dtype == DType::int8) return "i8";
-  return dtype == DType::uint8 ? "u8" : type_name(dtype);
-}
-
 /// Whether DPAS has the tile: the kernel of those is compiled for some.
 bool is_of_blocks(const MatrixTile& tile, std::uint32_t lanes) {
   return tile.wn <= 32 && (tile.wm <= 32 || lanes == 16);
@@ -51,14 +58,19 @@ bool is_of_blocks(const MatrixTile& tile, std::uint32_t lanes) {
 
 }  // namespace
 
-bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, bool trans_b) {
+bool can_run(const DeviceLimits& limits, const MatrixTile& tile, bool trans_a, bool trans_b,
+             DType dtype) {
   if (limits.block_lanes != 0) {
     return is_of_blocks(tile, limits.block_lanes) && tile.subgroups() * 16 <= limits.max_group_size;
   }
-  const MatrixShape* shape = matrix_shape(limits, tile);
+  const MatrixShape* shape = matrix_shape(limits, tile, dtype);
+  if (shape == nullptr) return false;
+  const MatrixPlace place = place_of(dtype, *shape);
   const Size threads = tile.subgroups() * limits.matrix_lanes;
-  const auto shared_out = [&](Size lines) { return lines * tile.bk / 8 % threads == 0; };
-  return shape != nullptr && tile.memory(trans_a, trans_b, shape->m) <= limits.local_memory_bytes &&
+  const auto shared_out = [&](Size lines) {
+    return lines * tile.bk / place.factors % threads == 0;
+  };
+  return tile.memory(trans_a, trans_b, shape->m, place) <= limits.local_memory_bytes &&
          threads <= limits.max_group_size && shared_out(tile.bm) && shared_out(tile.bn);
 }
 
@@ -99,7 +111,8 @@ std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const Ge
 
 void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, const GemmOperand& a,
                                  const GemmOperand& b, const GemmTarget& target) {
-  const MatrixTile& tile = matrix_tiles[form.tile];
+  const bool is_of_bytes = r.dtype != DType::float16;
+  const MatrixTile& tile = is_of_bytes ? byte_tiles[form.tile] : matrix_tiles[form.tile];
   const Size tiles_m = count(r.m, tile.bm), tiles_n = count(r.n, tile.bn);
   const bool vector_c = r.n % 4 == 0 && target.ld % 4 == 0 && target.stride % 4 == 0;
   const bool half_c = target.dtype == DType::float16;
@@ -108,12 +121,10 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
   const std::uint32_t layout =
       (r.trans_a ? 8u : 0u) + (r.trans_b ? 4u : 0u) + (vector_c ? 2u : 0u) + (half_c ? 1u : 0u);
   const bool is_scaled = target.largest != nullptr;
-  const std::uint32_t type = r.dtype == DType::int8 ? 1u : r.dtype == DType::uint8 ? 2u : 0u;
+  const std::uint32_t type = !is_of_bytes ? 0 : r.dtype == DType::int8 ? 1 : 2;
+  const std::uint32_t forms = (type * 2 + (is_scaled ? 1u : 0u)) * 2 + (target.is_added ? 1u : 0u);
   const std::uint32_t variant =
-      (((static_cast<std::uint32_t>(form.tile) * 16 + ending) * 2 + (is_scaled ? 1u : 0u)) * 16 +
-       layout) *
-          4 +
-      type;
+      ((static_cast<std::uint32_t>(form.tile) * 16 + ending) * 16 + forms) * 16 + layout;
   const auto fill = [&](TemplateVariables& v) {
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
@@ -127,9 +138,12 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
           std::int64_t{std::max(device_->limits().matrix_lanes, device_->limits().block_lanes)}},
          {"TA", std::int64_t{r.trans_a}},
          {"TB", std::int64_t{r.trans_b}},
-         {"T", matrix_type_name(r.dtype)},
-         {"TC", type_name(target.dtype)},
+         {"T", std::string(std::array{"f16", "i8", "u8"}[type])},
+         {"TC", std::string(is_of_bytes ? "i32"
+                            : half_c    ? "f16"
+                                        : "f32")},
          {"VECTOR_C", std::int64_t{vector_c}},
+         {"ADDED", std::int64_t{target.is_added}},
          {"SCALED", std::int64_t{is_scaled}},
          {"END", std::int64_t{end != nullptr}},
          {"ACTIVATION", std::string(to_string(end ? end->activation : Activation::none))}};

@@ -116,9 +116,8 @@ void GpuBackend::multiply_split(const GemmRequest& r, const GemmSplit& split, co
                    true,
                    false};
   }
-  run(KernelId::gemm_split, is_scaled ? 1 : 0, params,
-      std::span(bindings).first(is_scaled ? 4 : 3), cover(items, group_size),
-      [&](TemplateVariables& v) {
+  run(KernelId::gemm_split, is_scaled ? 1 : 0, params, std::span(bindings).first(is_scaled ? 4 : 3),
+      cover(items, group_size), [&](TemplateVariables& v) {
         v["GROUP"] = std::int64_t{group_size};
         v["TERMS"] = split.terms;
       });
@@ -135,12 +134,7 @@ void GpuBackend::multiply_split(const GemmRequest& r, const GemmSplit& split, co
 void GpuBackend::measure_lines(const GemmRequest& r, const Binding& a, const Binding& b,
                                const Binding& largest) {
   constexpr Size rows_of_tile = 32, columns_of_tile = 128;
-  const struct {
-    std::uint32_t n, value;
-  } zeros{u32(r.m + r.n), 0};
-  run(KernelId::fill, 0, zeros, std::span(&largest, 1),
-      cover(static_cast<std::uint64_t>(r.m + r.n), group_size),
-      [](TemplateVariables& v) { set_common(v, DType::float32); });
+  fill_zeros(largest, r.m + r.n);
   struct Matrix {
     std::uint32_t rows, columns, ld, by_columns, first, wide, tiles;
   };

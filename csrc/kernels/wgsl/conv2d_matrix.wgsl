@@ -14,6 +14,7 @@ enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
+#include "matrix_halves.wgsl"
 #include "matrix_tiles.wgsl"
 struct Params {
   m: u32, n: u32, depth: u32, plane: u32, width: u32, groups: u32, pieces: u32, piece: u32,

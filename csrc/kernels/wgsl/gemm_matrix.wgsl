@@ -1,17 +1,29 @@
-// gemm.wgsl's product of float16 matrices on matrix units: one BM x BN tile of C a workgroup,
-// WM x WN of it a subgroup, BK of k a step, float32 sums.
+// The product of float16 matrices, with float32 sums, or of bytes into int32 on matrix units: one
+// BM x BN tile of C a workgroup, WM x WN of it a subgroup, BK of k a step.
 // 0 a, 1 b, 2 c, with END 3 bias, with SCALED 3 largest (of gemm_largest.wgsl): the sums are those of
 // lines that were multiplied by powers of two, which are taken back.
 // The next tiles are read while these are used. The last, short step of k comes first, with zeros
 // behind it. Lines beyond m and n are the last one again, and are not stored. Sums leave through
 // workgroup memory.
-// Lines of A and B start and end on whole vec4 of eight.
-// Variables: those of matrix_tiles.wgsl; TC (f32 or f16); VECTOR_C (1: rows of C start and end on
-// whole vec4); END, ACTIVATION; SCALED (never with END).
+// Lines of A and B start and end on whole vec4.
+// Variables: those of matrix_tiles.wgsl; T (f16, i8 or u8); TC (f32 or f16; i32 of bytes); VECTOR_C (1:
+// rows of C start and end on whole vec4); END, ACTIVATION; SCALED (never with END); ADDED (1: pieces
+// are added to C by atomics, of bytes alone).
+#if T == "f16"
 enable f16;
+#end
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
+#if T == "f16"
+#include "matrix_halves.wgsl"
+#let RESULT = "f32"
+#let BETA = "params.beta * "
+#else
+#include "matrix_bytes.wgsl"
+#let RESULT = "i32"
+#let BETA = ""
+#end
 #include "matrix_tiles.wgsl"
 struct Params {
   m: u32, n: u32, k: u32, lda: u32, ldb: u32, ldc: u32,
@@ -24,9 +36,11 @@ struct Params {
 #end
 }
 var<immediate> params: Params;
-@group(0) @binding(0) var<storage, read> a: array<vec4<u32>>;
-@group(0) @binding(1) var<storage, read> b: array<vec4<u32>>;
-#if VECTOR_C
+@group(0) @binding(0) var<storage, read> a: array<${HELD}>;
+@group(0) @binding(1) var<storage, read> b: array<${HELD}>;
+#if ADDED
+@group(0) @binding(2) var<storage, read_write> c: array<atomic<${TC}>>;
+#elif VECTOR_C
 @group(0) @binding(2) var<storage, read_write> c: array<vec4<${TC}>>;
 #else
 @group(0) @binding(2) var<storage, read_write> c: array<${TC}>;
@@ -87,19 +101,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #let ORIGIN = "left"
 #let EXTENT = "params.n"
 #end
-  // Vectors of eight from here on.
-  let ld_${X} = params.ld${X} / 8u;
-  let base_${X} = batch * params.stride_${X} / 8u;
+  // Places from here on.
+  let ld_${X} = params.ld${X} / ${PER_PLACE}u;
+  let base_${X} = batch * params.stride_${X} / ${PER_PLACE}u;
 #for i in 0..LOADS
 #if DEEP
   let far_${X}${i} = base_${X} + min(${ORIGIN} + line_${X}${i}, ${EXTENT} - 1u) * ld_${X} + place_${X}${i};
-  let has_${X}${i} = whole * ${BK}u + place_${X}${i} * 8u < depth;
-  var next_${X}${i} = vec4<u32>();
-  if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last / 8u]; }
+  let has_${X}${i} = whole * ${BK}u + place_${X}${i} * ${PER_PLACE}u < depth;
+  var next_${X}${i} = ${HELD}();
+  if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last / ${PER_PLACE}u]; }
 #else
-  let far_${X}${i} = base_${X} + line_${X}${i} * ld_${X} + min(${ORIGIN} / 8u + place_${X}${i}, (${EXTENT} + 7u) / 8u - 1u);
+  let far_${X}${i} = base_${X} + line_${X}${i} * ld_${X} + min(${ORIGIN} / ${PER_PLACE}u + place_${X}${i}, (${EXTENT} + ${PER_PLACE - 1}u) / ${PER_PLACE}u - 1u);
   let has_${X}${i} = whole * ${BK}u + line_${X}${i} < depth;
-  var next_${X}${i} = vec4<u32>();
+  var next_${X}${i} = ${HELD}();
   if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last * ld_${X}]; }
 #end
 #end
@@ -117,12 +131,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if TA
       next_a${i} = a[far_a${i} + origin * ld_a];
 #else
-      next_a${i} = a[far_a${i} + origin / 8u];
+      next_a${i} = a[far_a${i} + origin / ${PER_PLACE}u];
 #end
 #end
 #for i in 0..LOADS_B
 #if TB
-      next_b${i} = b[far_b${i} + origin / 8u];
+      next_b${i} = b[far_b${i} + origin / ${PER_PLACE}u];
 #else
       next_b${i} = b[far_b${i} + origin * ld_b];
 #end
@@ -133,21 +147,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
   }
 
+#if ADDED
+  let base_c = batch * params.stride_c;
+#else
   let base_c = product * params.stride_c;
+#end
   let lane = t % ${LANES}u;
 #for i in 0..WM/UM
 #if i > 0
   workgroupBarrier();
 #end
 #for j in 0..WN/UN
-  subgroupMatrixStore<row_major>(&held[subgroup], ${j * UN / 4}u, sums${i}_${j}, ${STEP_C}u);
+  subgroupMatrixStore<row_major>(&held[subgroup], ${j * UN / SUMS_PER_PLACE}u, sums${i}_${j}, ${STEP_C}u);
 #end
   workgroupBarrier();
   for (var e = lane; e < ${UM * WN / 4}u; e += ${LANES}u) {
     let row = top + down + ${i * UM}u + e / ${WN / 4}u;
     let column = left + over + e % ${WN / 4}u * 4u;
     if (row < params.m && column < params.n) {
-      let sums = bitcast<vec4<f32>>(held[subgroup][e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]);
+      let place = e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u * ${4 / SUMS_PER_PLACE}u;
+#if SUMS_PER_PLACE == 4
+      let sums = bitcast<vec4<${RESULT}>>(held[subgroup][place]);
+#else
+      let sums = bitcast<vec4<${RESULT}>>(vec4<u32>(held[subgroup][place], held[subgroup][place + 1u]));
+#end
 #if SCALED
       store(base_c + row * params.ldc + column, column, unscaled(sums, row, column));
 #else
@@ -158,8 +181,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 }
 
-fn store(at: u32, column: u32, sums: vec4<f32>) {
+fn store(at: u32, column: u32, sums: vec4<${RESULT}>) {
+#if RESULT == "f32"
   var result = params.alpha * sums;
+#else
+  var result = sums;
+#end
 #if END
   if (params.is_biased != 0u) {
 #for e in 0..4
@@ -168,14 +195,18 @@ fn store(at: u32, column: u32, sums: vec4<f32>) {
   }
   result = activated(result);
 #end
-#if VECTOR_C
-  if (adds_c()) { result += params.beta * vec4<f32>(c[at / 4u]); }
+#if ADDED
+#for e in 0..4
+  if (column + ${e}u < params.n) { atomicAdd(&c[at + ${e}u], result[${e}]); }
+#end
+#elif VECTOR_C
+  if (adds_c()) { result += ${BETA}vec4<${RESULT}>(c[at / 4u]); }
   c[at / 4u] = vec4<${TC}>(result);
 #else
 #for e in 0..4
   if (column + ${e}u < params.n) {
     var one = result[${e}];
-    if (adds_c()) { one += params.beta * f32(c[at + ${e}u]); }
+    if (adds_c()) { one += ${BETA}${RESULT}(c[at + ${e}u]); }
     c[at + ${e}u] = ${TC}(one);
   }
 #end

@@ -1,9 +1,8 @@
-// Products of small matrices that a subgroup holds together: UM x UK times UK x UN, float16 in,
-// float32 sums.
-// Variables: UM, UN, UK.
-alias Left = subgroup_matrix_left<f16, ${UK}, ${UM}>;
-alias Right = subgroup_matrix_right<f16, ${UN}, ${UK}>;
-alias Sums = subgroup_matrix_result<f32, ${UN}, ${UM}>;
+// Products of small matrices that a subgroup holds together: UM x UK times UK x UN.
+// Variables: UM, UN, UK; FACTOR (f16, i8 or u8) and SUM (f32, i32 or u32), what they have for elements.
+alias Left = subgroup_matrix_left<${FACTOR}, ${UK}, ${UM}>;
+alias Right = subgroup_matrix_right<${FACTOR}, ${UN}, ${UK}>;
+alias Sums = subgroup_matrix_result<${SUM}, ${UN}, ${UM}>;
 fn multiply_add(left: Left, right: Right, sums: Sums) -> Sums {
   return subgroupMatrixMultiplyAccumulate(left, right, sums);
 }

@@ -2,6 +2,7 @@
 // Around this file: var<workgroup> held: array<vec4<u32>, ...>, which the matrices are read from
 // and sums are stored to, at places counted in vec4 (eight float16, four float32).
 // Variables: UM, UN, UK.
+#include "matrix_halves.wgsl"
 #include "matrix_types.wgsl"
 fn left_rows(place: u32, apart: u32) -> Left {
   return subgroupMatrixLoad<Left, row_major>(&held, place, apart);

@@ -11,6 +11,7 @@ enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
 #let WHOLE = 1
 #include "quantized_planes.wgsl"
+#include "matrix_halves.wgsl"
 #include "matrix_tiles.wgsl"
 #let ROWS = BN / THREADS
 struct Params {

@@ -21,13 +21,12 @@ import tilewright
 from tilewright import _core
 
 from . import environment
-from .catalog import FLOATS
 from .options import FAILED, INTERRUPTED, OK, WrongUse, matching, names, seconds, unknown
 from .terminal import Painter, Progress, facts
 from .tuning import results
 from .tuning.process import WorkerFailed
 from .tuning.search import Finding, Rejected, Search
-from .tuning.shapes import Shape, tuned_cases, usual_sizes
+from .tuning.shapes import TUNED_DTYPES, Shape, tuned_cases, usual_sizes
 
 HELP = "find the quickest kernels for this device and keep them for later runs"
 
@@ -47,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="instead of the usual ones, by comma: 1000x1000x64 is m x n x k of a gemm",
     )
     parser.add_argument(
-        "--dtypes", metavar="NAMES", default=",".join(FLOATS), help="default: %(default)s"
+        "--dtypes", metavar="NAMES", default=",".join(TUNED_DTYPES), help="default: %(default)s"
     )
     parser.add_argument("--quick", action="store_true", help="one usual size of each")
     parser.add_argument(
@@ -116,8 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _shapes(arguments: argparse.Namespace) -> list[Shape]:
     dtypes = names(arguments.dtypes)
     for dtype in dtypes:
-        if dtype not in FLOATS:
-            raise unknown("dtype", dtype, FLOATS)
+        if dtype not in TUNED_DTYPES:
+            raise unknown("dtype", dtype, TUNED_DTYPES)
     cases = tuned_cases()
     if arguments.ops is not None:
         cases = matching(names(arguments.ops), cases)

@@ -55,6 +55,19 @@ def _gemm_to_float32(draw: Draw, m: int, n: int, k: int) -> Problem:
     )
 
 
+def _gemm_bytes(draw: Draw, m: int, n: int, k: int) -> Problem:
+    return Problem(
+        shape=by(m, n, k),
+        inputs=[draw.normal(m, k), draw.normal(n, k)],
+        output=np.zeros((m, n), np.int32),
+        call=lambda be, x, c: be.gemm(
+            "none", "transpose", m, n, k, 1.0, x[0], k, x[1], k, 0.0, c, n, draw.dtype
+        ),
+        numpy=lambda a, b, out=None: np.matmul(a.astype(np.float64), b.T.astype(np.float64)),
+        flops=2.0 * m * n * k,
+    )
+
+
 def _batched_gemm(draw: Draw, batch: int, m: int, n: int, k: int) -> Problem:
     return Problem(
         shape=by(batch, m, n, k),
@@ -129,6 +142,7 @@ CASES = [
         dtypes=("float16",),
         compute_bound=True,
     ),
+    Case("gemm", GROUP, _gemm_bytes, _MATRICES, "bytes", dtypes=("int8",), compute_bound=True),
     Case(
         "batched_gemm",
         GROUP,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..catalog import CASES, Case
+from ..catalog import CASES, FLOATS, Case
 from ..catalog.case import by
 
 CASES_BY_NAME = {case.name: case for case in CASES}
+TUNED_DTYPES = (*FLOATS, "int8")
 
 _SQUARES = [(n, n, n) for n in (1024, 256, 512, 2048, 4096, 1023, 2047)]
 _LAYERS = [(m, n, k) for m in (128, 512, 2048) for n, k in ((4096, 4096), (11008, 4096))]
@@ -21,6 +22,7 @@ _HEADS = [(1, 32, 2048, 128), (1, 8, 1024, 64), (1, 16, 512, 64), (1, 32, 4096, 
 _USUAL: dict[str, Sequence[tuple[int, ...]]] = {
     "gemm": [*_SQUARES, *_LAYERS, *_DEEP],
     "gemm.transposed": [*_SQUARES, *_LAYERS],
+    "gemm.bytes": [(1024, 1024, 1024), (256, 256, 8192), (128, 4096, 4096), (4096, 4096, 4096)],
     "batched_gemm": [(32, 1024, 1024, 64), (32, 1024, 64, 1024), (64, 128, 128, 128)],
     "attention": _HEADS,
     "attention.causal": _HEADS,
