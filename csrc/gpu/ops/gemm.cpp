@@ -267,10 +267,12 @@ GemmPlan GpuBackend::plan_gemm(const GemmRequest& r) const {
     }
   }
   plan.split = gemm_split(r, rule.cost);
-  if (limits.block_lanes == 0 && vectors_of_a(r, matrix_vector) && vectors_of_b(r, matrix_vector)) {
+  const bool has_units = limits.matrix_lanes != 0;
+  if (has_units && vectors_of_a(r, matrix_vector) && vectors_of_b(r, matrix_vector)) {
     plan.loose.matrix = matrix_form(r, r, rule.cost);
     if (plan.loose.matrix) return plan;
-  } else if (const GemmPackings whole = packings_of(r, matrix_vector); can_pack(r, whole, limits)) {
+  } else if (const GemmPackings whole = packings_of(r, matrix_vector);
+             has_units && can_pack(r, whole, limits)) {
     GemmRequest packed = r;
     packed.k = whole.k;
     plan.packed.matrix = matrix_form(packed, r, rule.cost - packing_cost(r, whole, units));

@@ -112,7 +112,8 @@ std::optional<MatrixForm> GpuBackend::matrix_form(const GemmRequest& r, const Ge
 void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, const GemmOperand& a,
                                  const GemmOperand& b, const GemmTarget& target) {
   const bool is_of_bytes = r.dtype != DType::float16;
-  const MatrixTile& tile = is_of_bytes ? byte_tiles[form.tile] : matrix_tiles[form.tile];
+  const bool has_own_tiles = is_of_bytes && device_->limits().block_lanes == 0;
+  const MatrixTile& tile = has_own_tiles ? byte_tiles[form.tile] : matrix_tiles[form.tile];
   const Size tiles_m = count(r.m, tile.bm), tiles_n = count(r.n, tile.bn);
   const bool vector_c = r.n % 4 == 0 && target.ld % 4 == 0 && target.stride % 4 == 0;
   const bool half_c = target.dtype == DType::float16;
