@@ -163,8 +163,10 @@ def check_runs_on_them(
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_products_of_bytes_run_on_them(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     with be.profile() as profile:
-        check_bytes(be, rng, dtype, "none", "transpose", (70, 65, 131), 2)
+        product_of_bytes(be, rng, dtype, "none", "transpose", (70, 65, 131), 2)
     assert [one.kernel for one in profile.records][-3:] == 2 * ["matrix_pack"] + ["gemm_matrix"]
+
+
 def kernels_of_float32(
     be: Backend, rng: np.random.Generator, sizes: tuple[int, int, int], precision: str
 ) -> list[str]:
@@ -176,6 +178,7 @@ def kernels_of_float32(
 MEASURED = {"high": ["gemm_largest"], "float16": []}
 
 
+@webgpu_alone
 @pytest.mark.parametrize("precision", MEASURED)
 def test_float32_with_a_precision_runs_on_them(
     be: Backend, rng: np.random.Generator, precision: str
@@ -190,6 +193,7 @@ def test_float32_with_a_precision_runs_on_them(
     assert kernels == [*MEASURED[precision], "gemm_split", "gemm_matrix"], kernels
 
 
+@webgpu_alone
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("precision", MEASURED)
 def test_large_products_of_float32_run_on_them_by_themselves(
