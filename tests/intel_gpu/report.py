@@ -34,7 +34,8 @@ def main(modules: Path, driver: Path) -> None:
         made = [Module(path) for path in programs.made(Path(folder))]
         jobs = on_all_devices(modules) + [(m, device) for m in made for device in DEVICES]
         results = all_compiled(driver, jobs, Path(folder))
-    package = next((driver / "archives").glob("intel-opencl-icd_*")).name.split("_")[1]
+    unpacked = (driver / "packages").read_text()
+    package = unpacked.split("intel-opencl-icd_")[1].split("_")[0]
     page = HEAD.format(
         version=f"`ocloc` {package}",
         flag=FLAGS["pvc"],

@@ -12,7 +12,7 @@ from shell import Failed, output, run, succeeds
 
 
 def unpack(package: str, folder: Path, wanted: Callable[[str], bool]) -> list[str]:
-    """Unpacks a package and those of what it asks for that are wanted; their names."""
+    """Unpacks a package and those of what it asks for that are wanted; their files' names."""
     root = system.root_prefix()
     if root is not None and not succeeds(["apt-cache", "show", package]):
         run([*root, "apt-get", "update", "-q"])
@@ -27,10 +27,11 @@ def unpack(package: str, folder: Path, wanted: Callable[[str], bool]) -> list[st
         updated = root is not None and run([*root, "apt-get", "update", "-q"], check=False) == 0
         if not updated or run(fetch, cwd=archives, check=False) != 0:
             raise Failed(f"{package} and what it asks for could not be fetched; try apt-get update")
-    for archive in sorted(archives.glob("*.deb")):
-        run(["dpkg-deb", "-x", archive, folder])
-        archive.unlink()
-    return names
+    files = sorted(archive.name for archive in archives.glob("*.deb"))
+    for name in files:
+        run(["dpkg-deb", "-x", archives / name, folder])
+        (archives / name).unlink()
+    return files
 
 
 def unpack_of(suite: str, backports: str, package: str, folder: Path) -> list[str]:
