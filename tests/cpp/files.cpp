@@ -11,15 +11,10 @@
 #include <string>
 
 #include "core/dynamic_library.hpp"
+#include "new_folder.hpp"
 
 namespace tilewright {
 namespace {
-
-std::string new_folder() {
-  char folder[] = "/tmp/tilewright-XXXXXX";
-  REQUIRE(mkdtemp(folder) != nullptr);
-  return folder;
-}
 
 std::string named_pipe() {
   const std::string path = new_folder() + "/pipe";

@@ -18,16 +18,11 @@
 
 #include "core/files.hpp"
 #include "core/text.hpp"
+#include "new_folder.hpp"
 #include "scoped_environment.hpp"
 
 namespace tilewright {
 namespace {
-
-std::string new_folder() {
-  char folder[] = "/tmp/tilewright-XXXXXX";
-  REQUIRE(mkdtemp(folder) != nullptr);
-  return folder;
-}
 
 const std::string binary("\0binary\n\n\xff of a kernel", 22);
 

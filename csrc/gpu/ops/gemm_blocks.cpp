@@ -107,7 +107,7 @@ AllocationRef GpuBackend::room_for_blocks(std::string_view op, const MatrixBlock
 
 bool GpuBackend::multiply_byte_blocks(const GemmRequest& r, const Binding& a, const Binding& b,
                                       const Binding& c) {
-  // Below that the laying out takes longer than the products.
+  // As reckoned: below that the laying out takes longer than the products.
   constexpr Size least_lines = 32, least_k = 64;
   const DeviceLimits& limits = device_->limits();
   if (limits.block_lanes == 0 || std::min(r.m, r.n) < least_lines || r.k < least_k) return false;
@@ -132,7 +132,7 @@ bool GpuBackend::multiply_byte_blocks(const GemmRequest& r, const Binding& a, co
 bool GpuBackend::multiply_quantized_blocks(const QuantizedMatmulRequest& q, Size ldx, Size ldy,
                                            std::span<const Binding> bindings) {
   constexpr std::string_view op = "quantized_matmul";
-  // Fewer rows of x are multiplied sooner than weights are laid out.
+  // As reckoned: fewer rows of x are multiplied sooner than weights are laid out.
   constexpr Size least_rows = 48;
   const DeviceLimits& limits = device_->limits();
   if (limits.block_lanes == 0 || q.dtype != DType::float16 || q.m < least_rows) return false;
