@@ -40,14 +40,7 @@ fn kept(word: u32, count: u32) -> u32 {
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  var item = item_index(group, groups, local);
-  let in_a = item < params.a.items;
-  var matrix = params.a;
-  if (!in_a) {
-    item -= params.a.items;
-    matrix = params.b;
-  }
-  if (item >= matrix.items) { return; }
+#include "item_of_two.wgsl"
   if (matrix.across == 0u) {
     let line = item / matrix.vectors;
     let near = item % matrix.vectors * 16u;

@@ -19,14 +19,7 @@ var<immediate> params: Params;
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  var item = item_index(group, groups, local);
-  let in_a = item < params.a.items;
-  var matrix = params.a;
-  if (!in_a) {
-    item -= params.a.items;
-    matrix = params.b;
-  }
-  if (item >= matrix.items) { return; }
+#include "item_of_two.wgsl"
   let line = item / matrix.vectors;
   let row = line % matrix.packed_rows;
   let column = item % matrix.vectors * 4u;

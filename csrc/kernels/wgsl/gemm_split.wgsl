@@ -55,14 +55,7 @@ fn split(x: vec4<f32>, lift: vec4<i32>) -> Parts {
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) local: u32) {
-  var item = item_index(group, groups, local);
-  let in_a = item < params.a.items;
-  var matrix = params.a;
-  if (!in_a) {
-    item -= params.a.items;
-    matrix = params.b;
-  }
-  if (item >= matrix.items) { return; }
+#include "item_of_two.wgsl"
   let row = item / matrix.vectors;
   let column = item % matrix.vectors * 8u;
   let base = row * matrix.ld + column;
