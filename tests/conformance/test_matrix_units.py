@@ -218,16 +218,8 @@ def test_float32_without_a_precision_does_not_run_on_them(
 def test_large_products_of_bytes_run_on_them(
     be: Backend, rng: np.random.Generator, dtype: str, trans_a: str, trans_b: str
 ) -> None:
-    """By themselves, but on units that take 32 of k at once."""
-    choices = _core._choices_of(be)
-    assert choices is not None
-    if any(shape.endswith("x32") for shape in be.device.matrix_shapes):
-        choices.force("gemm_bytes_matrix", "32x32")
-    try:
-        with be.profile() as profile:
-            product_of_bytes(be, rng, dtype, trans_a, trans_b, (128, 136, 256))
-    finally:
-        choices.force("gemm_bytes_matrix", "")
+    with be.profile() as profile:
+        product_of_bytes(be, rng, dtype, trans_a, trans_b, (128, 136, 256))
     kernels = [one.kernel for one in profile.records if one.kernel.startswith("gemm")]
     packed = [] if (trans_a, trans_b) == ("none", "transpose") else ["gemm_bytes_pack"]
     assert kernels == [*packed, "gemm_matrix"], kernels

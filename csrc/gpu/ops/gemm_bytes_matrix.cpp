@@ -16,9 +16,6 @@ constexpr Size vector = 16;
 /// Of scratch that one binding holds, where the next part of it may begin.
 constexpr std::uint64_t part_step = 256;
 
-/// Of k, that units take at once. Those of more have not been measured, and are left to who tunes.
-constexpr Size deepest_by_rule = 16;
-
 constexpr auto tile_names = [] {
   std::array<std::string_view, std::size(byte_tiles) + 1> names{"plain"};
   for (std::size_t i = 0; i < std::size(byte_tiles); ++i) names[i + 1] = byte_tiles[i].name;
@@ -51,7 +48,7 @@ std::array<Side, 2> sides_of(const GemmRequest& r) {
 
 /// Microseconds.
 double packing_cost(std::uint64_t bytes, Size units) {
-  constexpr double launch = 2.5, bytes_per_microsecond = 2.5e6;
+  constexpr double launch = 2.5, bytes_per_microsecond = 0.8e6;
   if (bytes == 0) return 0;
   return launch + 2 * static_cast<double>(bytes) * static_cast<double>(measured_units) /
                       (bytes_per_microsecond * static_cast<double>(units));
@@ -86,7 +83,6 @@ bool GpuBackend::multiply_bytes_matrix(const GemmRequest& r, double plain_cost, 
   double least = plain_cost - packing_cost(packed_bytes, limits.planned_units);
   for (std::size_t i = 0; i < std::size(byte_tiles); ++i) {
     if (!admits(i + 1)) continue;
-    if (matrix_shape(limits, byte_tiles[i], r.dtype)->k > deepest_by_rule) continue;
     const double cost = gemm_cost(work, byte_tiles[i].costs(), r.m, pieces_of(byte_tiles[i]));
     if (cost >= least) continue;
     least = cost;

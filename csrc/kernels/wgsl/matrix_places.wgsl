@@ -1,6 +1,12 @@
-// Where a work-item's loads go in the blocks of matrix_tiles.wgsl.
+// Where a work-item's loads go in the blocks of matrix_tiles.wgsl. Lines of fewer than eight places: of
+// eight work-items side by side, which store at once, those of the next line are as many lines on as a
+// line has places, so that no two of them store to the same banks.
 #for i in 0..LOADS_A
+#if WIDE_A < 8
+  let line_a${i} = (t + ${i * THREADS}u) / ${8 * WIDE_A}u * 8u + t % 8u / ${WIDE_A}u * ${WIDE_A}u + (t + ${i * THREADS}u) / 8u % ${WIDE_A}u;
+#else
   let line_a${i} = (t + ${i * THREADS}u) / ${WIDE_A}u;
+#end
   let place_a${i} = (t + ${i * THREADS}u) % ${WIDE_A}u;
 #if TA
   let block_a${i} = place_a${i} / ${WM / PER_PLACE}u;
@@ -11,7 +17,11 @@
 #end
 #end
 #for i in 0..LOADS_B
+#if WIDE_B < 8
+  let line_b${i} = (t + ${i * THREADS}u) / ${8 * WIDE_B}u * 8u + t % 8u / ${WIDE_B}u * ${WIDE_B}u + (t + ${i * THREADS}u) / 8u % ${WIDE_B}u;
+#else
   let line_b${i} = (t + ${i * THREADS}u) / ${WIDE_B}u;
+#end
   let place_b${i} = (t + ${i * THREADS}u) % ${WIDE_B}u;
 #if TB
   let block_b${i} = ${FIRST_B}u + line_b${i} / ${WN}u;

@@ -26,6 +26,10 @@
 #if BLOCK < UM * STEP_C
 #let BLOCK = UM * STEP_C
 #end
+// Neighbouring blocks of four places a line, to which neighbours store, begin in other banks.
+#if BLOCK % 8 == 0
+#let BLOCK = BLOCK + 4
+#end
 #let FIRST_B = BM / WM
 #let BLOCKS = FIRST_B + ACROSS
 #if BLOCKS < SUBGROUPS
