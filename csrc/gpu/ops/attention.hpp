@@ -45,9 +45,9 @@ struct UnitTile {
 
 // clang-format off
 inline constexpr UnitTile unit_tiles[] = {
-    {"units-64x32",          64, 32, 16, 1, true,  230, 86, 69},
+    {"units-64x32",          64, 32, 16, 1, true,  230, 91, 75},
     {"units-64x32-wide",     64, 32, 16, 2, true,  230, 52, 45},
-    {"units-128x32",        128, 32, 16, 1, false, 132, 90, 66},
+    {"units-128x32",        128, 32, 16, 1, false, 132, 102, 64},
     {"units-128x32-halves", 128, 32, 32, 2, false, 132, 72, 57}};
 // clang-format on
 

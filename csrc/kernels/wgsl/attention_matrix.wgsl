@@ -239,14 +239,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let line_${X}${i} = (t + ${i * THREADS}u) / ${WIDE}u;
   let place_${X}${i} = (t + ${i * THREADS}u) % ${WIDE}u;
   var next_${X}${i} = vec4<u32>();
-  {
-    let key = first + i32(line_${X}${i});
-    if (line_${X}${i} < ${KEYS}u && key < end) {
-      next_${X}${i} = read_${X}(base_${X}, place_of(sequence, first_key, u32(key)), place_${X}${i} * 8u);
-    }
-  }
 #end
 #end
+#let X = "k"
+#let LOADS = LOADS_K
+#let FROM = "first"
+#let AHEAD = 0
+#include "attention_matrix_next.wgsl"
   // Rows past the last one are as it is, and not stored.
 #for i in 0..LOADS_Q
   {
@@ -294,6 +293,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   workgroupBarrier();
 
   for (var key0 = first; key0 < end; key0 += ${KEYS}) {
+    // Values are on their way while scores are made, the next keys while these are used up.
+#let X = "v"
+#let LOADS = LOADS_V
+#let FROM = "key0"
+#let AHEAD = 0
+#include "attention_matrix_next.wgsl"
     let all_see = key0 >= all_from && key0 + ${KEYS} <= all_to;
     {
 #for i in 0..WM/UM
@@ -327,26 +332,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       if (!is_finite(next_v${i})) { atomicOr(&events, 2u); }
     }
 #end
-    if (key0 + ${KEYS} < end) {
-#for i in 0..2
-#if i == 0
-#let X = "k"
-#let LOADS = LOADS_K
-#else
-#let X = "v"
-#let LOADS = LOADS_V
-#end
-#for n in 0..LOADS
-      {
-        let key = key0 + ${KEYS} + i32(line_${X}${n});
-        next_${X}${n} = vec4<u32>();
-        if (line_${X}${n} < ${KEYS}u && key < end) {
-          next_${X}${n} = read_${X}(base_${X}, place_of(sequence, first_key, u32(key)), place_${X}${n} * 8u);
-        }
-      }
-#end
-#end
-    }
     workgroupBarrier();
 
 #if IDLE
@@ -356,11 +341,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #include "attention_matrix_powers.wgsl"
     }
-#if !SHARED
-#for i in 0..LOADS_K
-    if (line_k${i} < ${KEYS}u) { held[line_k${i} * ${STEP_K}u + place_k${i}] = next_k${i}; }
-#end
-#end
     let happened = workgroupUniformLoad(&events);
     if (happened != 0u) {
       if (t == 0u) { atomicStore(&events, 0u); }
@@ -387,13 +367,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #end
 #end
-#if !SHARED
-#for i in 0..LOADS_K
-      if (line_k${i} < ${KEYS}u) { held[line_k${i} * ${STEP_K}u + place_k${i}] = next_k${i}; }
-#end
-      workgroupBarrier();
-#end
     }
+#let X = "k"
+#let LOADS = LOADS_K
+#let FROM = "key0"
+#let AHEAD = KEYS
+#include "attention_matrix_next.wgsl"
     if ((happened & 2u) == 0u) {
 #for kk in 0..KEYS/UK
 #let AT = kk * UK / PART * (PART / 4) + kk * UK % PART / 8
@@ -418,11 +397,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
 #if SHARED
     workgroupBarrier();
+#end
 #for i in 0..LOADS_K
     if (line_k${i} < ${KEYS}u) { held[line_k${i} * ${STEP_K}u + place_k${i}] = next_k${i}; }
 #end
     workgroupBarrier();
-#end
   }
 
   workgroupBarrier();
