@@ -400,6 +400,33 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   }
 #end
 #end
+#elif !VECTOR_C
+  // The same for every fourth row at a time.
+#for i in 0..TM
+#if i > 0
+  workgroupBarrier();
+#end
+#for j in 0..TN/4
+  tile_b[ty * ${BN / 4}u + tx + ${j * NX}u] = sum${i}_${j};
+#end
+  workgroupBarrier();
+#for n in 0..TN
+  {
+    let element = t + ${n * THREADS}u;
+    let row = top + ${i / 4 * NY * 4 + i % 4}u + element / ${BN}u * 4u;
+    let col = left + element % ${BN}u;
+    if (row >= first_row && row < params.m && col >= first_col && col < params.n) {
+      let at = base_c + row * params.ldc + col;
+      var result = params.alpha * tile_b[element / 4u][element % 4u];
+#if END
+      result = ended(vec4<f32>(result), col).x;
+#end
+      if (adds_c()) { result += params.beta * f32(c[at]); }
+      c[at] = ${TC}(result);
+    }
+  }
+#end
+#end
 #else
 #for i in 0..ROWS
   {
@@ -412,19 +439,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if END
       result${j} = ended(result${j}, col${j});
 #end
-#if VECTOR_C
       if (col${j} >= first_col && col${j} < params.n) {
         if (adds_c()) { result${j} += params.beta * vec4<f32>(c[at${j} / 4u]); }
         c[at${j} / 4u] = vec4<${TC}>(result${j});
       }
-#else
-#for e in 0..4
-      if (col${j} + ${e}u >= first_col && col${j} + ${e}u < params.n) {
-        if (adds_c()) { result${j}[${e}] += params.beta * f32(c[at${j} + ${e}u]); }
-        c[at${j} + ${e}u] = ${TC}(result${j}[${e}]);
-      }
-#end
-#end
 #end
     }
   }
