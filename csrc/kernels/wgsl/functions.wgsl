@@ -131,12 +131,8 @@ fn op_tanh(x: vec4<f32>) -> vec4<f32> {
   let d = fma(e.fraction, power, power - 1.0);
   return copy_sign(select(d / (2.0 + d), x, is_nan(x)), x);
 }
-fn op_log(x: vec4<f32>) -> vec4<f32> {
-  let tiny = x < splat(1.17549435e-38);
-  let bits = bitcast<vec4<i32>>(select(x, x * 8388608.0, tiny));
-  let exponent = (bits - vec4<i32>(0x3f3504f3)) >> vec4<u32>(23u);
-  let f = bitcast<vec4<f32>>(bits - (exponent << vec4<u32>(23u))) - 1.0;
-  let e = vec4<f32>(exponent - select(vec4<i32>(0), vec4<i32>(23), tiny));
+/// log(1 + f) + e ln 2 for f in [sqrt(1/2) - 1, sqrt(2) - 1].
+fn log_of_parts(f: vec4<f32>, e: vec4<f32>) -> vec4<f32> {
   var p = fma(f, splat(0.0674919), splat(-0.11670025));
   p = fma(p, f, splat(0.118835375));
   p = fma(p, f, splat(-0.1240624));
@@ -146,8 +142,15 @@ fn op_log(x: vec4<f32>) -> vec4<f32> {
   p = fma(p, f, splat(-0.2500001));
   p = fma(p, f, splat(0.33333313));
   let f2 = f * f;
-  var result = fma(e, splat(0.693145752), f + (f * f2 * p + e * 1.42860677e-06 - f2 * 0.5));
-  result = select(result, -infinity(), x == splat(0.0));
+  return fma(e, splat(0.693145752), f + (f * f2 * p + e * 1.42860677e-06 - f2 * 0.5));
+}
+fn op_log(x: vec4<f32>) -> vec4<f32> {
+  let tiny = x < splat(1.17549435e-38);
+  let bits = bitcast<vec4<i32>>(select(x, x * 8388608.0, tiny));
+  let exponent = (bits - vec4<i32>(0x3f3504f3)) >> vec4<u32>(23u);
+  let f = bitcast<vec4<f32>>(bits - (exponent << vec4<u32>(23u))) - 1.0;
+  let e = vec4<f32>(exponent - select(vec4<i32>(0), vec4<i32>(23), tiny));
+  var result = select(log_of_parts(f, e), -infinity(), x == splat(0.0));
   result = select(result, x, is_nan(x) | (op_abs(x) == infinity()));
   return select(result, not_a_number(), x < splat(0.0));
 }
@@ -173,12 +176,26 @@ fn op_sqrt(x: vec4<f32>) -> vec4<f32> {
   let better = fma(fma(-root, root, s), 0.5 / root, root) * unscale;
   return select(select(x, better, inside), not_a_number(), x < splat(0.0));
 }
-/// x / y rounded to nearest: devices only come close, so their quotient of the fractions is put right
-/// by its remainder, in integers unless fma rounds once. What is subnormal, infinite or no number,
-/// operand or quotient, is left to the device.
+/// x / y rounded to nearest, of which devices only come close.
 fn quotient(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let size_x = bitcast<vec4<u32>>(op_abs(x));
   let size_y = bitcast<vec4<u32>>(op_abs(y));
+  // From 2^-60 to 2^60, or 0, no step leaves the normal numbers, and every remainder is exact.
+  let is_near = ((size_x - vec4<u32>(0x21800000u) < vec4<u32>(0x3c000000u)) | (size_x == vec4<u32>(0u))) &
+                (size_y - vec4<u32>(0x21800000u) < vec4<u32>(0x3c000000u));
+  if (all(is_near) && is_fused()) {
+    let start = 1.0 / y;
+    let inverse = fma(start, fma(-y, start, splat(1.0)), start);
+    var near = x * inverse;
+    near = fma(fma(-y, near, x), inverse, near);
+    near = fma(fma(-y, near, x), inverse, near);
+    return copy_sign(near, bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) ^ bitcast<vec4<u32>>(y)));
+  }
+  return quotient_of_any(x, y, size_x, size_y);
+}
+/// The quotient of the fractions is put right by its remainder, in integers unless fma rounds once.
+/// What is subnormal, infinite or no number, operand or quotient, is left to the device.
+fn quotient_of_any(x: vec4<f32>, y: vec4<f32>, size_x: vec4<u32>, size_y: vec4<u32>) -> vec4<f32> {
   // Fractions in [1, 2), whose quotient is as well once that of x is doubled where it is smaller.
   let above = bitcast<vec4<f32>>((size_x & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f800000u));
   let below = bitcast<vec4<f32>>((size_y & vec4<u32>(0x7fffffu)) | vec4<u32>(0x3f800000u));

@@ -9,14 +9,13 @@ fn sum_of(a: vec4<f32>, b: vec4<f32>) -> Parts {
 struct Angle { high: vec4<f32>, low: vec4<f32>, quadrant: vec4<i32> }
 
 /// |x| up to 256: the first two parts of pi / 2 have sixteen digits, so that their products with
-/// the quadrant are exact.
+/// the quadrant are exact, and it is all one whether fma rounds them.
 fn angle_of_small(x: vec4<f32>) -> Angle {
-  let lifted = kept(x * 0.636619772) + same_as(splat(12582912.0));
-  let k = kept(lifted - 12582912.0);
-  let first = kept(x - kept(k * 1.570770263671875));
-  let second = kept(k * 2.6063062250614166e-05);
-  let near = kept(first - second);
-  let rest = kept(kept(first - near) - second) - kept(k * 6.0771006e-11);
+  let lifted = fma(x, splat(0.636619772), same_as(splat(12582912.0)));
+  let k = lifted - 12582912.0;
+  let first = fma(k, splat(-1.570770263671875), x);
+  let near = fma(k, splat(-2.6063062250614166e-05), first);
+  let rest = fma(k, splat(-6.0771006e-11), fma(k, splat(-2.6063062250614166e-05), kept(first - near)));
   let sum = sum_of(near, rest);
   return Angle(sum.high, sum.low, bitcast<vec4<i32>>(lifted) - vec4<i32>(0x4b400000));
 }
@@ -127,9 +126,10 @@ fn turn_of(angle: Angle) -> Turn {
   var q = fma(z, splat(-2.72093558e-07), splat(2.47995104e-05));
   q = fma(q, z, splat(-0.00138888834));
   q = fma(q, z, splat(0.0416666679));
-  let half = kept(0.5 * z);
+  // Half of it is exact.
+  let half = 0.5 * z;
   let below = kept(1.0 - half);
-  let cosine = below + (kept(kept(1.0 - below) - half) + (z * (z * q) - r * angle.low));
+  let cosine = below + (((1.0 - below) - half) + (z * (z * q) - r * angle.low));
   return Turn(sine, cosine);
 }
 fn with_sign(x: vec4<f32>, turned: vec4<bool>) -> vec4<f32> {

@@ -17,11 +17,15 @@ fn logarithm_10_f32(x: vec4<f32>) -> vec4<f32> {
 fn logarithm_of_one_plus_f32(x: vec4<f32>) -> vec4<f32> {
   // Of the rounded sum, and what its rounding cut off.
   let sum = kept(1.0 + x);
-  let big = op_abs(x) >= splat(1.0);
-  let cut = select(kept(x - kept(sum - 1.0)), kept(1.0 - kept(sum - x)), big);
-  let plain = (sum > splat(0.0)) & is_finite_f32(x);
-  let result = op_log(sum) + select(splat(0.0), cut / select(splat(1.0), sum, plain), plain);
-  return choose_f32(op_abs(x) < splat(1e-8), x, result);
+  let cut = select(kept(x - kept(sum - 1.0)), kept(1.0 - kept(sum - x)), op_abs(x) >= splat(1.0));
+  let bits = bitcast<vec4<i32>>(sum);
+  let exponent = (bits - vec4<i32>(0x3f3504f3)) >> vec4<u32>(23u);
+  let f = bitcast<vec4<f32>>(bits - (exponent << vec4<u32>(23u))) - 1.0;
+  let result = log_of_parts(fma(cut, power_of_two(vec4<i32>(0) - exponent), f), vec4<f32>(exponent));
+  var ends = choose_f32(sum == splat(0.0), -infinity(), x);
+  ends = choose_f32(sum < splat(0.0), not_a_number(), ends);
+  let plain = (sum > splat(0.0)) & is_finite_f32(x) & (op_abs(x) >= splat(1e-8));
+  return choose_f32(plain, result, ends);
 }
 fn log_add_exp_f32(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let most = maximum_f32(x, y);

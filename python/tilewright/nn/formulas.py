@@ -123,7 +123,8 @@ def logsigmoid(x: Value) -> Value:
 
 
 def hardswish(x: Value) -> Value:
-    return choose(x <= -3, 0.0, x * (within(x + 3, 0.0, 6.0) / 6))
+    x = x.max(-3.0)
+    return x * ((x + 3).min(6.0) * (1 / 6))
 
 
 def hardswish_slope(x: Value) -> Value:
