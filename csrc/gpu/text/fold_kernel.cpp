@@ -55,6 +55,9 @@ class Writer : WalkWriter {
         name_,  form.group, fold_params_words(front, form), form.params_in_buffer,
         dtype_, operands_};
     b_ = language == KernelLanguage::spirv ? spirv_builder(layout) : wgsl_builder(layout);
+    const bool is_ordered = form.finds_place() || form.op == Reduction::max || is_least();
+    is_keyed_ = !form.scan && is_ordered && b_->has_keys(dtype_);
+    if (is_keyed_) joins_ = DType::uint32;
   }
 
   KernelDescription write() {
@@ -111,7 +114,8 @@ class Writer : WalkWriter {
     for (const auto* operands : {&form_.inputs, &form_.others, &form_.outputs}) {
       for (const FoldOperand& o : *operands) add_base(o, mine);
     }
-    identity_ = form_.finds_place()
+    identity_ = is_keyed_ ? b_->quad(word(0))
+                : form_.finds_place()
                     ? b_->constant(dtype_, 0)
                     : b_->constant(dtype_, identity_bits(form_.op, form_.identity_of));
     if (form_.finds_place()) nowhere_ = b_->constant(DType::uint32, no_place);
@@ -146,16 +150,33 @@ class Writer : WalkWriter {
     return all;
   }
   Found element(const Read& read) {
-    const Quad value = b_->compute(0, read.inputs)[0];
-    if (!form_.finds_place()) return {choose(dtype_, read.ours, value, identity_)};
+    Quad value = b_->compute(0, read.inputs)[0];
+    if (is_keyed_) value = key_of(value);
+    if (is_keyed_ || !form_.finds_place()) value = choose(joins_, read.ours, value, identity_);
+    if (!form_.finds_place()) return {value};
     const Quad place =
         form_.takes_parts ? read.place : u32(ElementOp::add_, read.numbers, b_->quad(place_base_));
     return {value, choose(DType::uint32, read.ours, place, nowhere_)};
   }
+  bool is_least() const { return form_.op == Reduction::min || form_.op == Reduction::argmin; }
+  Quad key_of(Quad value) {
+    const Quad key = b_->key_of(value, is_least());
+    if (!form_.finds_place()) return key;
+    // The first of equals is found: of both zeros, and of all NaN.
+    constexpr std::uint32_t lower_zero = 0x7f800000, least_nan = 0xff000002;
+    const Quad is_lower =
+        apply(ElementOp::equal_, DType::uint32, DType::boolean, {key, b_->quad(word(lower_zero))});
+    return u32(ElementOp::min_,
+               choose(DType::uint32, is_lower, b_->quad(word(lower_zero + 1)), key),
+               b_->quad(word(least_nan)));
+  }
+  Quad of_key(Quad value) { return is_keyed_ ? b_->of_key(value, is_least()) : value; }
 
   // Joining -------------------------------------------------------------------------------------
 
-  Quad joined(Quad a, Quad b) { return WalkWriter::joined(form_.op, dtype_, a, b); }
+  Quad joined(Quad a, Quad b) {
+    return is_keyed_ ? u32(ElementOp::max_, a, b) : WalkWriter::joined(form_.op, dtype_, a, b);
+  }
   Quad before(Quad a, Quad b) {
     const ElementOp op = form_.op == Reduction::argmax ? ElementOp::greater_ : ElementOp::less_;
     const Quad is = apply(op, dtype_, DType::boolean, {a, b});
@@ -176,6 +197,12 @@ class Writer : WalkWriter {
   }
   Found joined(const Found& a, const Found& b) {
     if (!form_.finds_place()) return {joined(a.value, b.value)};
+    if (is_keyed_) {
+      const Quad same = apply(ElementOp::equal_, DType::uint32, DType::boolean, {a.value, b.value});
+      const Quad taken = either(below(a.value, b.value), both(same, below(b.place, a.place)));
+      return {choose(joins_, taken, b.value, a.value),
+              choose(DType::uint32, taken, b.place, a.place)};
+    }
     const Quad a_is_none =
         apply(ElementOp::equal_, DType::uint32, DType::boolean, {a.place, nowhere_});
     const Quad b_is_some = below(b.place, nowhere_);
@@ -189,7 +216,7 @@ class Writer : WalkWriter {
     return {b_->rotated(a.value, by), form_.finds_place() ? b_->rotated(a.place, by) : Quad{}};
   }
   Kept keep(const Found& start) {
-    return {b_->variable(dtype_, start.value),
+    return {b_->variable(joins_, start.value),
             form_.finds_place() ? b_->variable(DType::uint32, start.place) : Variable{}};
   }
   Found get(const Kept& kept) {
@@ -227,7 +254,7 @@ class Writer : WalkWriter {
       b_->when(alive_, [&] { leave(all); });
       return;
     }
-    const Local values = b_->local_array(dtype_, form_.group);
+    const Local values = b_->local_array(joins_, form_.group);
     const Local places =
         form_.finds_place() ? b_->local_array(DType::uint32, form_.group) : Local{};
     const auto store = [&](const Found& found) {
@@ -252,14 +279,16 @@ class Writer : WalkWriter {
     const std::size_t outputs = form_.inputs.size() + form_.others.size();
     if (form_.leaves_parts) {
       const Word place = add(times(add(first_part_, number_), results_), result_);
-      b_->write_one(places_[outputs], place, found.value);
+      b_->write_one(places_[outputs], place, of_key(found.value));
       if (form_.finds_place()) b_->write_one(places_[outputs + 1], place, found.place);
       return;
     }
     std::vector<Quad> inputs;
     const ProgramData& behind = *form_.behind;
     const std::vector<bool> needed = behind.needed();
-    if (needed[behind.inputs[0]]) inputs.push_back(form_.finds_place() ? found.place : found.value);
+    if (needed[behind.inputs[0]]) {
+      inputs.push_back(form_.finds_place() ? found.place : of_key(found.value));
+    }
     for (std::size_t i = 0; i < form_.others.size(); ++i) {
       if (form_.others[i].walk == FoldWalk::none) continue;
       const std::size_t at = form_.inputs.size() + i;
@@ -335,6 +364,8 @@ class Writer : WalkWriter {
   const ProgramData& front_;
   const FoldForm& form_;
   const DType dtype_;
+  DType joins_ = dtype_;  // what is joined: values, or keys of them
+  bool is_keyed_ = false;
   const std::uint32_t step_;  // from one of the four of a read to the next
   std::string name_;
   std::vector<KernelBuilder::Operand> operands_;
