@@ -29,17 +29,23 @@ inline bool takes_steps(Size n) { return has_fft_primes_alone(n); }
 /// Whether one step takes lengths of other factors, however long they are.
 inline bool takes_any(const Backend& be) { return be.name() == "cpu"; }
 
+/// Of how many numbers a workgroup of this GPU has the memory, in so many bytes each, beside what
+/// keeps them in different banks.
+inline Size held_by_workgroup(Backend& be, std::size_t bytes) {
+  const auto limits = be.capabilities().limits;
+  const auto found = limits.find("max_workgroup_memory_bytes");
+  return found == limits.end() ? 0 : (static_cast<Size>(found->second / bytes) - 1) * 16 / 17;
+}
+
 /// What one step takes, of rows or along another axis.
 inline Size longest_step(Backend& be, DType dtype, bool is_row) {
   constexpr Size on_cpu = 1 << 14, across_on_cpu = 1 << 12, across = 256, any_gpu = 512;
   if (be.name() == "cpu") return is_row ? on_cpu : across_on_cpu;
   if (!is_row) return be.name() == "webgpu" ? any_gpu : across;
   if (be.name() == "level-zero") return any_gpu;
-  const auto limits = be.capabilities().limits;
-  const auto found = limits.find("max_workgroup_memory_bytes");
-  if (found == limits.end()) return any_gpu;
-  const auto held = static_cast<Size>(found->second / (2 * size_of(dtype)));
-  return std::min(Size{4096}, (held - 1) * 16 / 17);
+  // Of real parts, then of imaginary ones.
+  const Size held = held_by_workgroup(be, size_of(dtype));
+  return held == 0 ? any_gpu : std::min(Size{8192}, held);
 }
 
 /// Whether one step takes such a length on this device as a convolution: one that has other factors
@@ -47,7 +53,8 @@ inline Size longest_step(Backend& be, DType dtype, bool is_row) {
 inline bool takes_convolved(Backend& be, DType dtype, Size n) {
   if (be.name() != "webgpu" || takes_steps(n)) return false;
   const auto most = static_cast<Size>(std::bit_ceil(static_cast<std::uint64_t>(2 * n - 1)));
-  return fft_tables::convolution_of(n).n == n && most <= longest_step(be, dtype, true);
+  const Size held = std::min(Size{4096}, held_by_workgroup(be, 2 * size_of(dtype)));
+  return fft_tables::convolution_of(n).n == n && most <= held;
 }
 
 /// The parts of complex numbers, as operands of programs: [outer, count, inner] from number `first`

@@ -133,9 +133,12 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
   const Size width = r.middle * r.inner, lines = r.outer * width;
   const bool from_lines = width > 1, to_lines = r.inner > 1;
   const Radices radices(n, width == 1, !for_each_length, is_double);
-  // Kernels hold 32 numbers a work-item at most. So much is a line of 4096, or four of 1024.
-  Size room =
-      std::min(Size{device_->limits().local_memory_bytes} / bytes_of_number, 4 * pitch(1024));
+  // Where real and imaginary parts take turns in the memory, it has room for twice as many numbers.
+  const bool is_split = for_each_length && !is_convolved;
+  const Size bytes_held = is_split ? bytes_of_number / 2 : bytes_of_number;
+  // Kernels hold 32 numbers a work-item at most. So much is a line of 8192, or eight of 1024.
+  Size room = std::min(Size{device_->limits().local_memory_bytes} / bytes_held,
+                       (is_split ? 8 : 4) * pitch(1024));
   Size most = longest(room);
   if (!for_each_length) {
     // Passes write to a second half.
@@ -163,7 +166,8 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
   if (for_each_length) {
     const Size each = n > 16 && radices.most() > 5 ? 8 : 4;
     const auto items = static_cast<std::size_t>((together * n + each - 1) / each);
-    group = std::clamp(static_cast<Size>(std::bit_ceil(items)), Size{64}, Size{256});
+    const Size largest = std::min<Size>(n > 4096 ? 512 : 256, device_->limits().max_group_size);
+    group = std::clamp(static_cast<Size>(std::bit_ceil(items)), Size{64}, largest);
   } else {
     size = *std::ranges::find_if(compiled_sizes, [&](Size one) { return size <= one; });
   }
@@ -219,6 +223,7 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
         v["LINES"] = std::int64_t{together};
         v["APART"] = std::int64_t{0};
         v["SEVERAL"] = std::int64_t{several};
+        v["SPLIT"] = std::int64_t{is_split};
         v["PASSES"] = std::int64_t{radices.count()};
         for (std::size_t i = 0; i < Radices::room; ++i) {
           v["R" + std::to_string(i)] = std::int64_t{radices[i]};

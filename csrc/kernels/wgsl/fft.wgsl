@@ -8,7 +8,8 @@
 // Variables: N, LINES, PASSES, R0 to R7 (1 past the last pass), SIZE (what the memory holds; each
 // line has N + N / 16, against conflicts of banks, and one more if that is even), FROM_LINES and
 // TO_LINES (1: work-items side by side read, or write, neighbouring lines; 0: numbers of one),
-// TURNED, GROUP, SEVERAL (0: a work-item has R numbers in each pass at most), APART (1: a kernel for
+// TURNED, GROUP, SEVERAL (0: a work-item has R numbers in each pass at most), SPLIT (1: the memory holds
+// all real parts, then all imaginary ones), APART (1: a kernel for
 // all radices, which has no registers for long ones: passes write to another half of the memory than
 // they read, and radices above 8, of which there are 11 and 13 then, are sums), T (f32 or f64).
 // At most 32 numbers a work-item in a pass.
@@ -27,6 +28,7 @@
 //! TO_LINES: params to_lines
 //! TURNED: params turned
 //! SEVERAL: as 0
+//! SPLIT: as 0
 //! APART: as 1
 //! SIZE: 1089 2178
 //! GROUP: 256
@@ -63,7 +65,11 @@ var<immediate> params: Params;
 @group(0) @binding(1) var<storage, read> roots: array<${V}>;
 @group(0) @binding(2) var<storage, read> turns: array<${V}>;
 @group(0) @binding(3) var<storage, read_write> output: array<${OUTPUT}>;
+#if SPLIT
+var<workgroup> held: array<${T}, ${SIZE}>;
+#else
 var<workgroup> held: array<${V}, ${SIZE * (1 + APART)}>;
+#end
 #let PITCH = N + N / 16 + 1 - (N + N / 16) % 2
 
 #include "fft_numbers.wgsl"
@@ -88,20 +94,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if !APART
 #for i in 0..16 + SEVERAL * 16
   var v${i}: ${V};
+#if SPLIT
+  var x${i}: ${T};
+#end
 #end
 #end
 #for p in 0..PASSES
-#let R = (p == 0) * R0 + (p == 1) * R1 + (p == 2) * R2 + (p == 3) * R3 + (p == 4) * R4 + (p == 5) * R5 + (p == 6) * R6 + (p == 7) * R7
-#let BEFORE = (1 + (p > 0) * (R0 - 1)) * (1 + (p > 1) * (R1 - 1)) * (1 + (p > 2) * (R2 - 1)) * (1 + (p > 3) * (R3 - 1)) * (1 + (p > 4) * (R4 - 1)) * (1 + (p > 5) * (R5 - 1)) * (1 + (p > 6) * (R6 - 1))
-#let FIRST = p == 0
-#let PART = N / R
-#let ITEMS = LINES * PART
-#let BY_LINES = (p == 0 && FROM_LINES) || (p > 0 && p == PASSES - 1 && TO_LINES)
-#let LAST = p == PASSES - 1 && KIND != 1
-#let U = 1
-#if SEVERAL
-#let U = (ITEMS + GROUP - 1) / GROUP
-#end
+#let P = p
+#include "fft_pass_values.wgsl"
 #let FROM_HALF = APART * SIZE * ((p + 1) % 2)
 #let TO_HALF = APART * SIZE * (p % 2)
 #if APART
@@ -132,6 +132,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #include "fft_sums.wgsl"
 #end
 #else
+#if SPLIT && p > 0
+#include "fft_exchange.wgsl"
+#end
 #include "fft_pass.wgsl"
 #end
 #end

@@ -1,4 +1,5 @@
 // A pass of a workgroup over its lines, whose numbers are in registers between the reads and the writes.
+// With SPLIT what they have for the next pass stays there: fft_exchange.wgsl hands it over.
 // Around this file: the radix R, BEFORE, PART, ITEMS, U, and whether the pass is the FIRST, the LAST.
 #for u in 0..U
   {
@@ -17,6 +18,7 @@
     }
   }
 #end
+#if LAST || !SPLIT
 #if !FIRST && !LAST
   workgroupBarrier();
 #end
@@ -38,4 +40,5 @@
 #end
 #if !LAST
   workgroupBarrier();
+#end
 #end

@@ -11,7 +11,7 @@
 #else
       if (inside) { v${u * Q + i} = input[source + ${i * PART}u * params.width]; }
 #end
-#else
+#elif !SPLIT
       v${u * Q + i} = held[${FROM_HALF}u + source + place(t + ${i * PART}u)];
 #end
 #end

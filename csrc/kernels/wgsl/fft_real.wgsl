@@ -27,3 +27,14 @@ fn store(row: u32, k: u32, n: u32, y: ${V}) {
 #end
 }
 #end
+#if KIND == 1
+/// Numbers k and N - k of the transform of a row of 2 N, by those of the N complex ones.
+fn write_pair(row: u32, k: u32, a: ${V}, b: ${V}) {
+  let half = ${T}(0.5) * scale();
+  let even = ${V}(a.x + b.x, a.y - b.y) * half;
+  let odd = times(${V}(a.y + b.y, b.x - a.x) * half, roots[k]);
+  let to = row * ${N + 1}u;
+  output[to + k] = even + odd;
+  output[to + ${N}u - k] = ${V}(even.x - odd.x, odd.y - even.y);
+}
+#end

@@ -16,7 +16,7 @@
 #end
 #end
 #for i in 0..Q
-#let FROM = u * Q + (Q == 16) * (i % 4 * 4 + i / 4) + (Q == 9) * (i % 3 * 3 + i / 3) + (Q == 8) * (i % 2 * 4 + i / 2) + (Q != 16 && Q != 9 && Q != 8) * i
+#include "fft_from.wgsl"
 #if LAST
 #if CONVOLVED
         if (inside && t + ${i * PART}u < ${LENGTH}u) {
