@@ -20,6 +20,9 @@ constexpr Size most_spots = 2048, most_phases = 64;
 constexpr Size most_sums = 16, most_places = 4;
 /// Channels that are read which are gone through tap by tap, so many at a time.
 constexpr Size least_deep = 8, deep_step = 4;
+/// Bytes of workgroup memory that let two workgroups run at a time on a processor of the measured
+/// GPU, which is worth more than a second step of tiles there.
+constexpr Size shared_memory = 24 << 10;
 /// Taps that are read before the first is used.
 constexpr std::array<Size, 8> steps{8, 9, 7, 6, 5, 4, 3, 2};
 
@@ -209,7 +212,8 @@ bool GpuBackend::conv_spots(std::string_view op, const Conv2dRequest& r, bool ba
     places *= 2;
   }
   const Size step_bytes = (tile.bm + tile.bn) * depth_step * static_cast<Size>(sizeof(float));
-  const Size buffers = 2 * step_bytes <= limits.local_memory_bytes ? 2 : 1;
+  const Size buffers =
+      2 * step_bytes <= std::min(Size{limits.local_memory_bytes}, shared_memory) ? 2 : 1;
   const bool edges = backward || r.pad != Pair{0, 0};
   const std::uint32_t variant =
       ((few ? u32((rows * 8 + places) * 16 + (is_deep ? 0 : tap_step)) : place_of(tile)) * 4 +

@@ -77,27 +77,13 @@ Placed placed(const BufferRange& range, std::uint64_t element, const DeviceLimit
           static_cast<std::uint32_t>((range.offset - begin) / element)};
 }
 
-/// How many elements a work-item of sort_scatter has at once, which lie in the workgroup's memory,
-/// and of how many of these the bits do.
-struct ScatterRounds {
-  int rounds = 4,
-      together = 1;  ///< of which SPIR-V modules are made, and what the smallest tile has
-
-  ScatterRounds(const SortRows& s, Size tile, const DeviceLimits& limits) {
-    if (!limits.compiles_templates) return;
-    const auto fits = [&] {
-      const auto elements = static_cast<std::uint64_t>(rounds) * group_size;
-      const auto beside = static_cast<std::uint64_t>((together + 1) * 2048 + 2 * digit_values) * 4;
-      return elements <= static_cast<std::uint64_t>(tile) &&
-             beside + elements * s.bytes() <= limits.local_memory_bytes;
-    };
-    const int most = s.wide() ? 8 : 16;
-    for (rounds = most; rounds > 1 && !fits();) rounds /= 2;
-    // Small tiles do better with less memory.
-    together = 2;
-    if (rounds < most || !fits()) together = 1;
-  }
-};
+/// How many elements a work-item of sort_scatter has at once, which lie in the workgroup's memory.
+int scatter_rounds(const SortRows& s, Size tile, const DeviceLimits& limits) {
+  if (!limits.compiles_templates) return 4;  // of which SPIR-V modules are made
+  int rounds = s.wide() ? 8 : 16;            // what the memory of its counts has room for
+  while (rounds > 1 && rounds * group_size > tile) rounds /= 2;
+  return rounds;
+}
 
 /// The operands of a launch that moves rows.
 struct MoveOperands {
@@ -313,14 +299,11 @@ void GpuBackend::sort_by_digits(const SortRows& s) {
       std::uint32_t values_start, indices_start;
     } params{operands.start,  u32(s.length), u32(blocks.tile),      u32(blocks.of_row),
              u32(blocks.all), keys,          operands.values_start, operands.indices_start};
-    const ScatterRounds cut(step, blocks.tile, device_->limits());
-    run(KernelId::sort_scatter,
-        (operands.variant * 32 + static_cast<std::uint32_t>(cut.rounds)) * 8 +
-            static_cast<std::uint32_t>(cut.together),
-        params, operands.bindings, grid, [&](TemplateVariables& v) {
+    const int rounds = scatter_rounds(step, blocks.tile, device_->limits());
+    run(KernelId::sort_scatter, operands.variant * 32 + static_cast<std::uint32_t>(rounds), params,
+        operands.bindings, grid, [&](TemplateVariables& v) {
           operands.fill(step, v);
-          v["ROUNDS"] = std::int64_t{cut.rounds};
-          v["TOGETHER"] = std::int64_t{cut.together};
+          v["ROUNDS"] = std::int64_t{rounds};
         });
     step.source = step.values;
     if (s.indices) step.places = step.indices;

@@ -6,14 +6,12 @@
 // 0 source, 1 before (for each digit and block of a row, how many elements come before), then
 // places of the elements (FROM), sorted elements (VALUES), their places (INDICES).
 // Variables: GROUP, WORDS, FROM (1: elements have places, 0: these are where they are in the row),
-// VALUES (1: elements are written), INDICES (words of a place that is written; 0: none is), ROUNDS, TOGETHER (rounds whose bits are set
-// between the same barriers).
+// VALUES (1: elements are written), INDICES (words of a place that is written; 0: none is), ROUNDS.
 //! WORDS: 1 2
 //! FROM: 0 1
 //! VALUES: 0 1
 //! INDICES: 0 1 2
 //! ROUNDS: 4
-//! TOGETHER: 1
 //! GROUP: 256
 //! only: (VALUES == 1 or INDICES != 0) and (FROM == 0 or INDICES != 0)
 
@@ -37,20 +35,30 @@ var<immediate> params: Params;
 #elif INDICES == 2
 @group(0) @binding(${2 + FROM + VALUES}) var<storage, read_write> indices: array<vec2<u32>>;
 #end
-// Of each part and digit: a bit for each of 32 elements; how many came before them; then how many
-// are in the parts before.
-var<workgroup> bits: array<atomic<u32>, ${2048 * TOGETHER}>;
-var<workgroup> counts: array<u32, 2048>;
+// Of each part and digit: a bit for each of 32 elements, and from 2048 on how many came before them,
+// then how many are in the parts before. Once these are in registers, all elements lie there, up to
+// 4096 words: the less memory a workgroup takes, the more of them run at a time.
+#let ELEMENTS = ROUNDS * GROUP
+var<workgroup> held: array<atomic<u32>, 4096>;
 // Where a digit's elements begin among those at hand, and how far from there they go.
 var<workgroup> begins: array<u32, 256>;
 var<workgroup> shifts: array<u32, 256>;
-var<workgroup> tile: array<${RAW}, ${ROUNDS * GROUP}>;
-#let PLACE = "place"
-#let FIRST_WORD = ""
+fn hold(at: u32, raw: ${RAW}) {
 #if WORDS == 2
-#let PLACE = "vec2<u32>(place, 0u)"
-#let FIRST_WORD = ".x"
+  atomicStore(&held[at], raw.x);
+  atomicStore(&held[${ELEMENTS}u + at], raw.y);
+#else
+  atomicStore(&held[at], raw);
 #end
+}
+fn held_at(at: u32) -> ${RAW} {
+#if WORDS == 2
+  return vec2<u32>(atomicLoad(&held[at]), atomicLoad(&held[${ELEMENTS}u + at]));
+#else
+  return atomicLoad(&held[at]);
+#end
+}
+fn count_of(entry: u32) -> u32 { return atomicLoad(&held[2048u + entry]); }
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -65,11 +73,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   // Of the digit `local`: where its next element goes.
   var next = 0u;
   if (inside) { next = before[(row * 256u + local) * params.blocks + block]; }
-#for p in 0..8 * TOGETHER
-  atomicStore(&bits[${p * 256}u + local], 0u);
-#end
-#for p in 0..8
-  counts[${p * 256}u + local] = 0u;
+#for p in 0..16
+  atomicStore(&held[${p * 256}u + local], 0u);
 #end
   workgroupBarrier();
   let base = row * params.length;
@@ -83,44 +88,26 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       raw_${r} = source[params.start + base + first + own + ${r * 32}u];
     }
 #end
-#for q in 0..ROUNDS / TOGETHER
-#for t in 0..TOGETHER
-#let r = q * TOGETHER + t
+#for r in 0..ROUNDS
     let here_${r} = own + ${r * 32}u < count;
     let entry_${r} = of_part + digit_of(sort_key(raw_${r}));
-    if (here_${r}) { atomicOr(&bits[${t * 2048}u + entry_${r}], before_own + 1u); }
-#end
+    if (here_${r}) { atomicOr(&held[entry_${r}], before_own + 1u); }
     workgroupBarrier();
-#for t in 0..TOGETHER
-#let r = q * TOGETHER + t
-    var place_${r} = counts[entry_${r}];
-#for e in 0..t
-    place_${r} += countOneBits(atomicLoad(&bits[${e * 2048}u + entry_${r}]));
-#end
-    let same_${r} = atomicLoad(&bits[${t * 2048}u + entry_${r}]);
+    let same_${r} = atomicLoad(&held[entry_${r}]);
     // Whether it is the last one of its digit.
-    var last_${r} = here_${r} && (same_${r} >> lane) == 1u;
-#for e in t + 1..TOGETHER
-    last_${r} = last_${r} && atomicLoad(&bits[${e * 2048}u + entry_${r}]) == 0u;
-#end
-    place_${r} += countOneBits(same_${r} & before_own);
-#end
+    let last_${r} = here_${r} && (same_${r} >> lane) == 1u;
+    var place_${r} = count_of(entry_${r}) + countOneBits(same_${r} & before_own);
     workgroupBarrier();
-#for t in 0..TOGETHER
-#let r = q * TOGETHER + t
     if (last_${r}) {
-      counts[entry_${r}] = place_${r} + 1u;
-#for e in 0..TOGETHER
-      atomicStore(&bits[${e * 2048}u + entry_${r}], 0u);
-#end
+      atomicStore(&held[2048u + entry_${r}], place_${r} + 1u);
+      atomicStore(&held[entry_${r}], 0u);
     }
-#end
     workgroupBarrier();
 #end
     var all = 0u;
 #for p in 0..8
-    let of_part_${p} = counts[${p * 256}u + local];
-    counts[${p * 256}u + local] = all;
+    let of_part_${p} = count_of(${p * 256}u + local);
+    atomicStore(&held[${2048 + p * 256}u + local], all);
     all += of_part_${p};
 #end
     // Of 16 digits side by side, then of those.
@@ -149,18 +136,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for r in 0..ROUNDS
     if (own + ${r * 32}u < count) {
       let digit = digit_of(sort_key(raw_${r}));
-      place_${r} += counts[of_part + digit] + begins[digit];
-      tile[place_${r}] = raw_${r};
+      place_${r} += count_of(of_part + digit) + begins[digit];
     }
 #end
     workgroupBarrier();
-#for p in 0..8
-    counts[${p * 256}u + local] = 0u;
+#for r in 0..ROUNDS
+    if (own + ${r * 32}u < count) { hold(place_${r}, raw_${r}); }
 #end
+    workgroupBarrier();
 #for r in 0..ROUNDS
     var target_${r} = 0u;
     if (${r * GROUP}u + local < count) {
-      let raw = tile[${r * GROUP}u + local];
+      let raw = held_at(${r * GROUP}u + local);
       target_${r} = base + shifts[digit_of(sort_key(raw))] + ${r * GROUP}u + local;
 #if VALUES
       values[params.values_start + target_${r}] = raw;
@@ -176,13 +163,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
       let place = first + own + ${r * 32}u;
 #end
-      tile[place_${r}] = ${PLACE};
+      atomicStore(&held[place_${r}], place);
     }
 #end
     workgroupBarrier();
 #for r in 0..ROUNDS
     if (${r * GROUP}u + local < count) {
-      let place = tile[${r * GROUP}u + local]${FIRST_WORD};
+      let place = atomicLoad(&held[${r * GROUP}u + local]);
 #if INDICES == 1
       indices[params.indices_start + target_${r}] = place;
 #else
@@ -192,5 +179,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
     workgroupBarrier();
 #end
+#for p in 0..16
+    atomicStore(&held[${p * 256}u + local], 0u);
+#end
+    workgroupBarrier();
   }
 }
