@@ -166,10 +166,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     }
   }
 
+#if VECTOR
 #for j in 0..TN/4
   {
     let first = col0 + ${j * NX * 4}u + tx * 4u;
-#if VECTOR
     if (first < params.n) {
       let plane = first / result_plane * params.groups + group;
       let at = (plane * params.m * result_plane + first % result_plane) / 4u;
@@ -188,26 +188,35 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       }
 #end
     }
+  }
+#end
 #else
-#for e in 0..4
-    if (first + ${e}u < params.n) {
-      let plane = (first + ${e}u) / result_plane * params.groups + group;
-      let at = plane * params.m * result_plane + (first + ${e}u) % result_plane;
+  // Neighbours store what lies side by side, which they find in workgroup memory, every fourth row at a
+  // time.
+  let to = (image * params.groups + group) * params.m * result_plane + col % result_plane;
 #for i in 0..TM
-      if (row0 + ${(i / 4) * NY * 4 + i % 4}u + ty * 4u < params.m) {
-        let row = row0 + ${(i / 4) * NY * 4 + i % 4}u + ty * 4u;
+  workgroupBarrier();
+#for j in 0..TN/4
+  tile_b[ty * ${BN / 4}u + tx + ${j * NX}u] =
+      vec4<f32>(c${i}_${4 * j}, c${i}_${4 * j + 1}, c${i}_${4 * j + 2}, c${i}_${4 * j + 3});
+#end
+  workgroupBarrier();
+#for n in 0..TN
+  {
+    let line = t / ${BN}u + ${n * LINES}u;
+    let row = row0 + ${(i / 4) * NY * 4 + i % 4}u + line * 4u;
+    if (col < params.n && row < params.m) {
+      var sum = tile_b[line * ${BN / 4}u + t % ${BN}u / 4u][t % 4u];
 #if BIAS
-        c${i}_${4 * j + e} += f32(bias[group * params.m + row]);
+      sum += f32(bias[group * params.m + row]);
 #end
 #if ACTIVATION != "none"
-        c${i}_${4 * j + e} = activated_one(c${i}_${4 * j + e});
+      sum = activated_one(sum);
 #end
-        result[at + row * result_plane] = ${T}(c${i}_${4 * j + e});
-      }
-#end
+      result[to + row * result_plane] = ${T}(sum);
     }
-#end
-#end
   }
+#end
+#end
 #end
 }
