@@ -14,12 +14,13 @@ std::size_t pieces(std::size_t of, std::size_t piece) { return (of + piece - 1) 
 
 BlockGrid::BlockGrid(const MapRequest& r, std::size_t most) : row_dim(no_rows), rows(1) {
   // Rows of two lines of floats, and for each as many columns as a block has.
-  constexpr std::size_t rows_of_lines = 32;
+  constexpr std::size_t rows_of_lines = 32, short_lines = 8;
   const auto size = [&](std::size_t d) { return static_cast<std::size_t>(r.shape()[d]); };
   cols = std::min(size(r.rank - 1), most);
   if (r.rank > 1) {
     if (const auto lines = dimension_of_lines(r)) {
-      row_dim = *lines;
+      // Of a short one there are lines along the dimension before the last as well.
+      row_dim = size(*lines) < short_lines ? r.rank - 2 : *lines;
       rows = std::min(size(row_dim), rows_of_lines);
       cols = std::min(cols, most / rows);
     } else {

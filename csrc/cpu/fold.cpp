@@ -29,7 +29,8 @@ Cut cut_of(const FoldRequest& r) {
   const auto n = static_cast<std::size_t>(r.length);
   const std::size_t inner = r.kept > 0 ? static_cast<std::size_t>(r.shape()[r.kept - 1]) : 1;
   Cut c{};
-  c.columns = walks_columns(r, 16);
+  // Narrow columns are walked where nothing is computed of them first.
+  c.columns = walks_columns(r, reads_plainly(r) && r.rank - r.kept == 1 ? 2 : 16);
   c.length = n;
   c.inner = c.columns ? inner : 1;
   c.outer = static_cast<std::size_t>(r.results) / c.inner;
@@ -106,10 +107,19 @@ ProgramLoop loop_of(Reduction op, ComputeClass kind) {
   return program_kernels().ops[static_cast<std::size_t>(joined)][static_cast<std::size_t>(kind)];
 }
 
+bool reads_plainly(const FoldRequest& r) {
+  const ProgramData& front = *r.front;
+  const ProgramNode& output = front.nodes[front.outputs[0]];
+  return front.inputs.size() == 1 && output.kind == NodeKind::input &&
+         output.dtype == DType::float32;
+}
+
 bool walks_columns(const FoldRequest& r, Size least) {
-  constexpr Size short_rows = 32;
+  // Floats are joined in rows by vectors.
+  const Size short_rows = class_of(r.front->output_dtype()) == ComputeClass::f32 ? 8 : 32;
   if (r.kept == 0 || r.rank == r.kept || r.shape()[r.kept - 1] < least) return false;
-  if (!r.scan && r.length < short_rows) return true;
+  const bool lies_in_rows = reads_plainly(r) && r.strides(0)[r.rank - 1] == 1;
+  if (!r.scan && r.length < short_rows && !lies_in_rows) return true;
   const auto size = [](Size stride) { return stride < 0 ? -stride : stride; };
   for (std::size_t o = 0; o < r.front->inputs.size(); ++o) {
     const Size kept = size(r.strides(o)[r.kept - 1]), reduced = size(r.strides(o)[r.rank - 1]);
@@ -176,14 +186,21 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
       Scratch own(registers);
       ProgramRun run(front, steps, reinterpret_cast<std::byte*>(own.take(floats)));
       Reducer reducer(r, cut, joiner, run);
-      for (std::size_t t = tasks * piece / pieces; t < tasks * (piece + 1) / pieces; ++t) {
+      const std::size_t begin = tasks * piece / pieces, end = tasks * (piece + 1) / pieces;
+      if (!cut.columns && cut.chunks == 1) {
+        return reducer.reduce_rows(first + begin, end - begin, part_values + begin * joiner.size,
+                                   part_places + begin);
+      }
+      for (std::size_t t = begin; t < end; ++t) {
         const std::size_t at = t * cut.width;
         reducer.reduce(first + t / cut.chunks, t % cut.chunks, part_values + at * joiner.size,
                        part_places + at);
       }
     });
-    std::size_t done = 0;
-    for (std::size_t unit = 0; unit < now; ++unit) {
+    // What is found of whole units lies side by side already where these are of one width.
+    const bool is_found = cut.chunks == 1 && cut.inner % cut.width == 0;
+    std::size_t done = is_found ? now * cut.width : 0;
+    for (std::size_t unit = 0; unit < now && !is_found; ++unit) {
       const std::size_t at = unit * cut.chunks * cut.width, width = cut.count(first + unit);
       join_chunks(r, joiner, part_values + at * joiner.size, part_places + at, cut.chunks,
                   cut.width, width);
@@ -192,8 +209,9 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
       done += width;
     }
     MapRequest slab = behind;
-    const std::byte* const given =
-        places ? reinterpret_cast<const std::byte*>(found) : static_cast<const std::byte*>(values);
+    const std::byte* const found_places =
+        reinterpret_cast<const std::byte*>(is_found ? part_places : found);
+    const std::byte* const given = places ? found_places : is_found ? part_values : values;
     const std::size_t size = places ? sizeof(std::uint32_t) : joiner.size;
     slab.operands[0].offset =
         (given - data<std::byte>(scratch)) / static_cast<Size>(size) - static_cast<Size>(base);

@@ -12,6 +12,9 @@ namespace tilewright::cpu {
 /// The loop that joins values of a class.
 ProgramLoop loop_of(Reduction op, ComputeClass kind);
 
+/// Whether what is joined are elements of float32 as they are.
+bool reads_plainly(const FoldRequest& r);
+
 /// Whether neighbouring results, at least `least` of them in a row, are made side by side, since
 /// the inputs lie so.
 bool walks_columns(const FoldRequest& r, Size least);

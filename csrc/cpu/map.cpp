@@ -8,11 +8,13 @@
 #include "core/program/program_data.hpp"
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
+#include "cpu/block_moves.hpp"
 #include "cpu/block_walk.hpp"
 #include "cpu/elements.hpp"
 #include "cpu/kernels/random_table.hpp"
 #include "cpu/program_steps.hpp"
 #include "cpu/scratch.hpp"
+#include "cpu/straight_rows.hpp"
 #include "cpu/thread_pool.hpp"
 
 namespace tilewright::cpu {
@@ -21,98 +23,6 @@ namespace {
 
 /// Registers that find room on the stack.
 constexpr std::size_t few_registers = 12;
-
-/// Calls body with a word of so many bytes.
-template <class Body>
-void with_word(std::size_t bytes, const Body& body) {
-  switch (bytes) {
-    case 1:
-      return body(std::uint8_t{});
-    case 2:
-      return body(std::uint16_t{});
-    case 4:
-      return body(std::uint32_t{});
-    default:
-      return body(std::uint64_t{});
-  }
-}
-
-/// Whether a block's elements are better gone through column by column: those of a column lie
-/// nearer to each other in memory, or rows are too short for a loop.
-bool by_columns(const BlockPlace& place, std::size_t rows, std::size_t cols) {
-  const auto magnitude = [](Size x) { return x < 0 ? -x : x; };
-  constexpr std::size_t short_row = 8;
-  return rows > 1 && (magnitude(place.row_step) < magnitude(place.col_step) ||
-                      (cols < short_row && cols < rows));
-}
-
-/// A block's elements, side by side.
-template <class T>
-void gather(const T* from, const BlockPlace& place, T* to, std::size_t rows, std::size_t cols) {
-  const auto at = [&](std::size_t row, std::size_t col) {
-    return from + static_cast<Size>(row) * place.row_step + static_cast<Size>(col) * place.col_step;
-  };
-  if (by_columns(place, rows, cols)) {
-    for (std::size_t col = 0; col < cols; ++col) {
-      const T* const x = at(0, col);
-      if (place.row_step == 1) {
-        // No prefetcher sees the next block coming.
-        const T* const next = x + static_cast<Size>(cols) * place.col_step;
-        for (std::size_t row = 0; row < rows; row += 64 / sizeof(T)) __builtin_prefetch(next + row);
-        for (std::size_t row = 0; row < rows; ++row) to[row * cols + col] = x[row];
-      } else {
-        for (std::size_t row = 0; row < rows; ++row) {
-          to[row * cols + col] = x[static_cast<Size>(row) * place.row_step];
-        }
-      }
-    }
-    return;
-  }
-  for (std::size_t row = 0; row < rows; ++row) {
-    const T* const x = at(row, 0);
-    T* const y = to + row * cols;
-    if (place.col_step == 1) {
-      std::memcpy(y, x, cols * sizeof(T));
-    } else if (place.col_step == 0) {
-      std::fill_n(y, cols, *x);
-    } else if (place.col_step == 2) {
-      // The parts of complex numbers; a step that compilers know makes vectors.
-      for (std::size_t col = 0; col < cols; ++col) y[col] = x[2 * col];
-    } else {
-      for (std::size_t col = 0; col < cols; ++col)
-        y[col] = x[static_cast<Size>(col) * place.col_step];
-    }
-  }
-}
-template <class T>
-void scatter(const T* from, T* to, const BlockPlace& place, std::size_t rows, std::size_t cols) {
-  const auto at = [&](std::size_t row, std::size_t col) {
-    return to + static_cast<Size>(row) * place.row_step + static_cast<Size>(col) * place.col_step;
-  };
-  if (by_columns(place, rows, cols)) {
-    for (std::size_t col = 0; col < cols; ++col) {
-      T* const y = at(0, col);
-      if (place.row_step == 1) {
-        for (std::size_t row = 0; row < rows; ++row) y[row] = from[row * cols + col];
-      } else {
-        for (std::size_t row = 0; row < rows; ++row) {
-          y[static_cast<Size>(row) * place.row_step] = from[row * cols + col];
-        }
-      }
-    }
-    return;
-  }
-  for (std::size_t row = 0; row < rows; ++row) {
-    const T* const x = from + row * cols;
-    T* const y = at(row, 0);
-    if (place.col_step == 1) {
-      std::memcpy(y, x, cols * sizeof(T));
-    } else {
-      for (std::size_t col = 0; col < cols; ++col)
-        y[static_cast<Size>(col) * place.col_step] = x[col];
-    }
-  }
-}
 
 /// Whether an operand's elements lie behind those of another one by one, `step` apart, as the
 /// imaginary parts of complex numbers behind the real ones.
@@ -482,6 +392,7 @@ void CpuBackend::do_map(const MapRequest& r) {
   if (const auto operands = complex_product(r)) return multiply(r, *operands);
   const ProgramSteps steps = plan_steps(*r.program, r.numbers, r.same_as);
   const bool streaming = streams(r, steps);
+  if (map_straight_rows(r, steps, streaming)) return;
   const BlockGrid grid(r, block_of(r, steps, streaming));
   const bool on_stack = steps.registers <= few_registers;
   const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);

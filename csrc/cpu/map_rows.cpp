@@ -54,6 +54,16 @@ bool goes_by_passes(const RowsRequest& r, const FoldRequest& first) {
   return rows < 2 * thread_count() && length >= many_elements;
 }
 
+/// Makes a dimension the last one: elements are the same in any order.
+void walk_last(MapRequest& r, std::size_t dimension) {
+  for (std::size_t at = 0; at < r.sizes.size(); at += r.rank) {
+    const auto first = r.sizes.begin() + static_cast<std::ptrdiff_t>(at);
+    std::rotate(first + static_cast<std::ptrdiff_t>(dimension),
+                first + static_cast<std::ptrdiff_t>(dimension) + 1,
+                first + static_cast<std::ptrdiff_t>(r.rank));
+  }
+}
+
 }  // namespace
 
 void CpuBackend::do_map_rows(const RowsRequest& r) {
@@ -62,10 +72,15 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
   const std::size_t size = size_of(r.found());
   const AllocationRef found = memory_->scratch(r.call, r.folds.size() * rows * size);
   // This op is one of a profile and of a recording, whatever it is made of.
-  if (goes_by_passes(r, fold_of(r, 0, found))) {
+  const FoldRequest first = fold_of(r, 0, found);
+  if (goes_by_passes(r, first)) {
     for (std::size_t i = 0; i < r.folds.size(); ++i)
       CpuBackend::do_map_reduce(fold_of(r, i, found));
-    if (r.elements.program) CpuBackend::do_map(elements_of(r, found));
+    if (r.elements.program) {
+      MapRequest elements = elements_of(r, found);
+      if (walks_columns(first, 16)) walk_last(elements, r.kept - 1);
+      CpuBackend::do_map(elements);
+    }
     if (r.ends.program) CpuBackend::do_map(ends_of(r, found));
     return;
   }
@@ -103,11 +118,15 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
     }
     std::vector<ProgramRun> last;
     for (const RowStep& step : elements) last.push_back(run_of(step));
-    for (std::size_t row = rows * piece / pieces; row < rows * (piece + 1) / pieces; ++row) {
+    // As many short rows at a time as a block holds.
+    const std::size_t at_once = std::max<std::size_t>(program_block / length, 1);
+    const std::size_t end = rows * (piece + 1) / pieces;
+    for (std::size_t row = rows * piece / pieces, n = 0; row < end; row += n) {
+      n = std::min(at_once, end - row);
       for (std::size_t i = 0; i < folds.size(); ++i) {
-        reducers[i].reduce(row, 0, values + (i * rows + row) * size, nullptr);
+        reducers[i].reduce_rows(row, n, values + (i * rows + row) * size, nullptr);
       }
-      for (ProgramRun& run : last) run.run(row * length, (row + 1) * length);
+      for (ProgramRun& run : last) run.run(row * length, (row + n) * length);
     }
   });
   if (r.ends.program) CpuBackend::do_map(ends_of(r, found));

@@ -195,6 +195,9 @@ class Walk {
   /// Blocks [begin, end) of all outer dimensions, and of their rows the elements [first, past).
   template <class T>
   void run(Size begin, Size end, Size first, Size past) const {
+    if (!r_.scatter && row_dim_ == 0 && blocks_ == 1 && line_ > 0 && stays_before_line()) {
+      return same_lines<T>(begin, end);
+    }
     for_blocks(begin, end,
                [&](const Place& place, Size from, Size count, Size source, Size output) {
                  lines<T>(place, from, count, source, output, first, past);
@@ -263,6 +266,38 @@ class Walk {
       Size start = from * one.stride(line_);
       for (std::size_t d = 0; d < line_; ++d) start += place[d] * one.stride(d);
       one.add(start, one.stride(line_), count, offsets);
+    }
+  }
+
+  /// Whether each line has the same indices.
+  bool stays_before_line() const {
+    for (std::size_t d = 0; d < line_; ++d) {
+      if (!still(d)) return false;
+    }
+    return true;
+  }
+  /// Such lines of a gather: those of the dimension before them in one go.
+  template <class T>
+  void same_lines(Size begin, Size end) const {
+    std::array<Size, block> offsets;
+    add_indices({}, 0, length_, offsets.data());
+    const std::size_t rows = line_ - 1;
+    const Size source_step = r_.source_strides()[line_], output_step = r_.output_strides()[line_];
+    const Size source_row = r_.source_strides()[rows], output_row = r_.output_strides()[rows];
+    for (Size j = 0; j < length_; ++j) offsets[j] += j * source_step;
+    for (Size unit = begin; unit < end;) {
+      Size rest = unit / r_.shape()[rows], from = r_.source.offset, to = r_.output.offset;
+      const Size row = unit % r_.shape()[rows], count = std::min(end - unit, r_.shape()[rows] - row);
+      for (std::size_t d = rows; d-- > 0; rest /= r_.shape()[d]) {
+        from += rest % r_.shape()[d] * r_.source_strides()[d];
+        to += rest % r_.shape()[d] * r_.output_strides()[d];
+      }
+      const T* x = data<T>(r_.source.allocation) + from + row * source_row;
+      T* y = data<T>(r_.output.allocation) + to + row * output_row;
+      for (Size i = 0; i < count; ++i, x += source_row, y += output_row) {
+        for (Size j = 0; j < length_; ++j) y[j * output_step] = x[offsets[j]];
+      }
+      unit += count;
     }
   }
 

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "core/requests.hpp"
+#include "cpu/block_moves.hpp"
 #include "cpu/memory.hpp"
 #include "cpu/program_steps.hpp"
 
@@ -32,7 +34,7 @@ class ProgramRun {
   /// Writes all outputs of elements begin to end.
   void run(std::size_t begin, std::size_t end) {
     for (std::size_t n = 0; begin < end; begin += n) {
-      n = std::min(program_block, end - begin);
+      n = fitting(begin, end - begin);
       const Walk start(request_, begin);
       evaluate(start, n);
       for (const ProgramSteps::Output& output : steps_.outputs) {
@@ -41,6 +43,14 @@ class ProgramRun {
       }
     }
   }
+  /// So many of n elements from `begin` on are best had at a time: whole rows of the last dimension
+  /// where a block has room for them.
+  std::size_t fitting(std::size_t begin, std::size_t n) const {
+    const auto length = static_cast<std::size_t>(request_.shape()[request_.rank - 1]);
+    const std::size_t most = std::min(n, program_block);
+    if (length >= most) return std::min(most, length - begin % length);
+    return begin % length == 0 ? most / length * length : length - begin % length;
+  }
   /// The first output of the next n elements, as its class has it. It may lie in the memory of an
   /// input.
   const std::byte* values(std::size_t begin, std::size_t n) {
@@ -48,6 +58,34 @@ class ProgramRun {
     const ProgramSteps::Output& output = steps_.outputs[0];
     spread(output.from, bytes_of(class_of(output.dtype)), n);
     return at_[output.from];
+  }
+  /// The memory of the first element, where values are those of an input of float32 as they are;
+  /// else null. Element by element they lie at steps of strides().
+  const float* plain(std::size_t begin) const {
+    const bool is_plain = steps_.steps.empty() && steps_.inputs.size() == 1 &&
+                          steps_.inputs[0].dtype == DType::float32 && !steps_.inputs[0].copied;
+    if (!is_plain) return nullptr;
+    const std::uint32_t operand = steps_.inputs[0].operand;
+    return reinterpret_cast<const float*>(
+        memory_of(operand, DType::float32, Walk(request_, begin).place(operand)));
+  }
+  /// Some of the next n of them: whole rows of the last dimension, or the part of one.
+  struct PlainRows {
+    const float* first;
+    std::size_t rows, columns;
+    Size step;  ///< from one row to the next
+  };
+  PlainRows plain_rows(std::size_t begin, std::size_t n) const {
+    const Walk walk(request_, begin);
+    const std::size_t rows = walk.whole_rows(n), columns = walk.left_in_run();
+    const Size step = request_.rank > 1 ? strides()[request_.rank - 2] : 0;
+    return {plain(begin), std::max<std::size_t>(rows, 1), rows > 0 ? columns : std::min(n, columns),
+            step};
+  }
+  std::span<const Size> strides() const { return request_.strides(steps_.inputs[0].operand); }
+  std::span<const Size> shape() const { return request_.shape(); }
+  std::size_t row_length() const {
+    return static_cast<std::size_t>(request_.shape()[request_.rank - 1]);
   }
   /// Stores n elements, as their class has them.
   void store(std::uint32_t operand, DType dtype, const std::byte* values, std::size_t begin,
@@ -76,6 +114,22 @@ class ProgramRun {
       const std::size_t last = request_.rank - 1;
       return static_cast<std::size_t>(request_.shape()[last] - index_[last]);
     }
+    bool is_at_row() const { return index_[request_.rank - 1] == 0; }
+    /// Rows of the last dimension from here on that lie along the one before, of n elements.
+    std::size_t whole_rows(std::size_t n) const {
+      const std::size_t last = request_.rank - 1;
+      if (request_.rank < 2 || index_[last] != 0) return 0;
+      const auto left = static_cast<std::size_t>(request_.shape()[last - 1] - index_[last - 1]);
+      return std::min(left, n / static_cast<std::size_t>(request_.shape()[last]));
+    }
+    void advance_rows(std::size_t rows) {
+      std::size_t d = request_.rank - 2;
+      index_[d] += static_cast<Size>(rows);
+      while (d > 0 && index_[d] == request_.shape()[d]) {
+        index_[d] = 0;
+        ++index_[--d];
+      }
+    }
     /// In elements from the operand's start.
     Size place(std::size_t operand) const {
       const std::span<const Size> strides = request_.strides(operand);
@@ -97,42 +151,74 @@ class ProgramRun {
     std::array<Size, max_rank> index_;
   };
 
-  /// What a register has: an element each, one for all of them in its first place, or the same in
-  /// all places.
-  enum class Held : std::uint8_t { each, one, filled };
+  /// What a register has: an element each, one for each row of the last dimension, one for all of
+  /// them in its first place, or the same in all places.
+  enum class Held : std::uint8_t { each, rows, one, filled };
 
   void evaluate(const Walk& start, std::size_t n) {
+    columns_ = start.left_in_run();
+    rows_ = start.is_at_row() && n % columns_ == 0 ? n / columns_ : 0;
     for (const ProgramSteps::Input& input : steps_.inputs) read(input, start, n);
     for (const ProgramSteps::Step& step : steps_.steps) {
-      bool same = step.results == 1;
+      Held held = step.results == 1 ? Held::one : Held::each;
       for (const std::uint32_t operand : step.operands) {
-        same = same && (operand == ProgramSteps::nothing || held_[operand] != Held::each);
+        if (operand != ProgramSteps::nothing) held = std::min(held, held_[operand]);
       }
-      const std::size_t count = same ? 1 : n;
-      if (!same) {
-        for (std::size_t o = 0; o < step.operands.size(); ++o) {
-          if (step.operands[o] != ProgramSteps::nothing) spread(step.operands[o], step.bytes[o], n);
+      std::byte* const result = registers_[step.result];
+      if (held == Held::each && take_rows(step, result, n)) continue;
+      const std::size_t count = held == Held::each ? n : held == Held::rows ? rows_ : 1;
+      for (std::size_t o = 0; o < step.operands.size(); ++o) {
+        const std::uint32_t operand = step.operands[o];
+        if (operand == ProgramSteps::nothing) continue;
+        if (held == Held::each || (held == Held::rows && held_[operand] == Held::one)) {
+          spread(operand, step.bytes[o], n);
         }
       }
       const auto operand = [&](std::size_t o) -> const void* {
         return step.operands[o] != ProgramSteps::nothing ? at_[step.operands[o]] : nullptr;
       };
-      std::byte* const result = registers_[step.result];
       step.loop(operand(0), operand(1), operand(2), result, count);
       if (step.wrap) step.wrap(result, nullptr, nullptr, result, count);
       at_[step.result] = result;
-      held_[step.result] = same ? Held::one : Held::each;
+      held_[step.result] = held;
     }
   }
-  /// One value for all elements in each of their places.
+  /// An op of an operand that has an element each and one that has fewer, where there is a loop that
+  /// takes them so; whether there was.
+  bool take_rows(const ProgramSteps::Step& step, std::byte* result, std::size_t n) {
+    if (step.rows == nullptr) return false;
+    const std::uint32_t first = step.operands[0], second = step.operands[1];
+    const bool is_first = held_[first] != Held::each;
+    if (is_first == (held_[second] != Held::each)) return false;
+    const std::uint32_t few = is_first ? first : second, each = is_first ? second : first;
+    const bool by_rows = held_[few] == Held::rows;
+    const std::size_t rows = by_rows ? rows_ : 1, columns = by_rows ? columns_ : n;
+    const std::byte* values = at_[few];
+    if (values == result) {
+      std::memcpy(spare_, values, rows * sizeof(float));
+      values = spare_;
+    }
+    const RowsOperand some{reinterpret_cast<const float*>(values), by_rows ? 1 : 0};
+    const auto step_of_rows = static_cast<std::ptrdiff_t>(columns);
+    const RowsOperand all{reinterpret_cast<const float*>(at_[each]), step_of_rows};
+    const RowsLoop loop = (*step.rows)[is_first ? 1 : 2];
+    loop(is_first ? some : all, is_first ? all : some,
+         {reinterpret_cast<float*>(result), step_of_rows}, rows, columns, Store::cached);
+    at_[step.result] = result;
+    held_[step.result] = Held::each;
+    return true;
+  }
+  /// One value for all elements, or for those of each row, in each of their n places.
   void spread(std::uint32_t held, std::size_t bytes, std::size_t n) {
-    if (held_[held] != Held::one) return;
-    const auto fill = [&]<class Word>(Word) {
-      Word* const to = reinterpret_cast<Word*>(at_[held]);
-      std::fill_n(to + 1, n - 1, *to);
-    };
-    with_bytes(bytes, fill);
-    held_[held] = Held::filled;
+    if (held_[held] != Held::one && held_[held] != Held::rows) return;
+    const bool by_rows = held_[held] == Held::rows;
+    const std::size_t rows = by_rows ? rows_ : 1;
+    std::memcpy(spare_, at_[held], rows * bytes);
+    with_word(bytes, [&]<class Word>(Word) {
+      gather(reinterpret_cast<const Word*>(spare_), BlockPlace{0, 1, 0},
+             reinterpret_cast<Word*>(at_[held]), rows, by_rows ? columns_ : n);
+    });
+    held_[held] = by_rows ? Held::each : Held::filled;
   }
 
   std::byte* memory_of(std::uint32_t operand, DType dtype, Size place) const {
@@ -146,36 +232,28 @@ class ProgramRun {
     return memory_of(operand, dtype, start.place(operand));
   }
 
-  /// Calls body(memory, element, n) for each run of n elements along the last dimension.
+  /// Calls body(memory, element, place, rows, columns) for blocks of whole rows along the last
+  /// dimension, and for parts of one.
   template <class Body>
-  void for_runs(Walk walk, std::uint32_t operand, DType dtype, std::size_t n,
-                const Body& body) const {
+  void for_blocks(Walk walk, std::uint32_t operand, DType dtype, std::size_t n,
+                  const Body& body) const {
+    const Size row_step =
+        request_.rank > 1 ? request_.strides(operand)[request_.rank - 2] : Size{0};
+    const BlockPlace place{0, row_step, step_of(operand)};
     for (std::size_t done = 0; done < n;) {
-      const std::size_t now = std::min(n - done, walk.left_in_run());
-      body(memory_of(operand, dtype, walk.place(operand)), done, now);
-      walk.advance(now);
-      done += now;
+      std::byte* const memory = memory_of(operand, dtype, walk.place(operand));
+      std::size_t rows = walk.whole_rows(n - done), columns = walk.left_in_run();
+      if (rows > 0) {
+        walk.advance_rows(rows);
+      } else {
+        rows = 1;
+        columns = std::min(n - done, columns);
+        walk.advance(columns);
+      }
+      body(memory, done, place, rows, columns);
+      done += rows * columns;
     }
   }
-  /// Calls body with a word of the dtype's size.
-  template <class Body>
-  static void with_word(DType dtype, const Body& body) {
-    with_bytes(size_of(dtype), body);
-  }
-  template <class Body>
-  static void with_bytes(std::size_t bytes, const Body& body) {
-    switch (bytes) {
-      case 1:
-        return body(std::uint8_t{});
-      case 2:
-        return body(std::uint16_t{});
-      case 4:
-        return body(std::uint32_t{});
-      default:
-        return body(std::uint64_t{});
-    }
-  }
-
   void read(const ProgramSteps::Input& input, const Walk& start, std::size_t n) {
     const ProgramLoop load = program_kernels().loads[index(input.dtype)];
     std::byte* const own = registers_[input.result];
@@ -195,16 +273,15 @@ class ProgramRun {
         held_[input.result] = Held::one;
         return;
       }
+      if (step == 0 && rows_ > 1) return read_rows(input, start, n);
       std::byte* const gathered = load == nullptr ? own : spare_;
-      with_word(input.dtype, [&]<class Word>(Word) {
+      with_word(size_of(input.dtype), [&]<class Word>(Word) {
         Word* const to = reinterpret_cast<Word*>(gathered);
-        for_runs(start, input.operand, input.dtype, n,
-                 [&](const std::byte* memory, std::size_t done, std::size_t now) {
-                   const Word* const x = reinterpret_cast<const Word*>(memory);
-                   for (std::size_t i = 0; i < now; ++i) {
-                     to[done + i] = x[static_cast<Size>(i) * step];
-                   }
-                 });
+        for_blocks(start, input.operand, input.dtype, n,
+                   [&](const std::byte* memory, std::size_t done, const BlockPlace& place,
+                       std::size_t rows, std::size_t columns) {
+                     gather(reinterpret_cast<const Word*>(memory), place, to + done, rows, columns);
+                   });
       });
       source = gathered;
     } else if (load == nullptr) {
@@ -213,6 +290,26 @@ class ProgramRun {
     }
     at_[input.result] = own;
     if (load != nullptr) load(source, nullptr, nullptr, own, n);
+  }
+
+  /// An input that has one element for each row.
+  void read_rows(const ProgramSteps::Input& input, const Walk& start, std::size_t n) {
+    const ProgramLoop load = program_kernels().loads[index(input.dtype)];
+    std::byte* const own = registers_[input.result];
+    with_word(size_of(input.dtype), [&]<class Word>(Word) {
+      Word* to = reinterpret_cast<Word*>(load == nullptr ? own : spare_);
+      for_blocks(start, input.operand, input.dtype, n,
+                 [&](const std::byte* memory, std::size_t, const BlockPlace& place,
+                     std::size_t rows, std::size_t) {
+                   const Word* const x = reinterpret_cast<const Word*>(memory);
+                   for (std::size_t i = 0; i < rows; ++i) {
+                     *to++ = x[static_cast<Size>(i) * place.row_step];
+                   }
+                 });
+    });
+    if (load != nullptr) load(spare_, nullptr, nullptr, own, rows_);
+    at_[input.result] = own;
+    held_[input.result] = Held::rows;
   }
 
   void write(std::uint32_t operand, DType dtype, const std::byte* values, const Walk& start,
@@ -230,13 +327,13 @@ class ProgramRun {
       store(values, nullptr, nullptr, spare_, n);
       values = spare_;
     }
-    const Size step = step_of(operand);
-    with_word(dtype, [&]<class Word>(Word) {
+    with_word(size_of(dtype), [&]<class Word>(Word) {
       const Word* const x = reinterpret_cast<const Word*>(values);
-      for_runs(start, operand, dtype, n, [&](std::byte* memory, std::size_t done, std::size_t now) {
-        Word* const to = reinterpret_cast<Word*>(memory);
-        for (std::size_t i = 0; i < now; ++i) to[static_cast<Size>(i) * step] = x[done + i];
-      });
+      for_blocks(start, operand, dtype, n,
+                 [&](std::byte* memory, std::size_t done, const BlockPlace& place,
+                     std::size_t rows, std::size_t columns) {
+                   scatter(x + done, reinterpret_cast<Word*>(memory), place, rows, columns);
+                 });
     });
   }
 
@@ -244,6 +341,7 @@ class ProgramRun {
   const ProgramSteps& steps_;
   std::vector<std::byte*> at_;  // where each register's elements are now
   std::vector<std::byte*> registers_;
+  std::size_t rows_ = 0, columns_ = 0;  // of the last dimension, where a block is whole ones
   std::vector<Held> held_;
   std::byte* spare_;
 };

@@ -171,6 +171,8 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
       step.wrap = kernels.wraps[index(node.dtype)];
       if (of == DType::float32 && node.dtype == DType::float32) {
         step.streamed = kernels.streamed[static_cast<std::size_t>(node.op)];
+        const RowsLoops& rows = kernels.rows[static_cast<std::size_t>(node.op)];
+        if (rows[0] != nullptr) step.rows = &rows;
       }
     } else {
       const DType from = data.nodes[node.operands[0]].dtype;

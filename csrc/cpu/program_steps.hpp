@@ -26,6 +26,7 @@ struct ProgramSteps {
   struct Step {
     ProgramLoop loop = nullptr, wrap = nullptr;
     ProgramLoop streamed = nullptr;  ///< the loop for a result that goes past the caches, or null
+    const RowsLoops* rows = nullptr;  ///< the loops of rows, or null
     std::array<std::uint32_t, 3> operands;
     std::uint32_t node, result;
     std::uint32_t output;                 ///< that the result can be written to at once, or nothing

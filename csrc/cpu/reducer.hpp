@@ -16,6 +16,8 @@ namespace tilewright::cpu {
 
 /// Sums of columns are joined into one more after so many.
 inline constexpr std::size_t rows_of_level = 64;
+/// Floats of four lines of a cache.
+inline constexpr std::size_t lines_of_floats = 64;
 
 template <class T>
 bool is_nan(T x) {
@@ -28,13 +30,20 @@ bool better(T x, T y) {
   return is_nan(x) || (largest ? x > y : x < y);
 }
 
+/// Which of the kernels of folds joins values: of sums, products, the largest or the smallest.
+inline std::size_t fold_kernel(Reduction op) {
+  if (op == Reduction::sum || op == Reduction::prod) return op == Reduction::sum ? 0 : 1;
+  return op == Reduction::max || op == Reduction::argmax ? 2 : 3;
+}
+
 /// The reduction of blocks of values in their class.
 class Joiner {
  public:
   explicit Joiner(const FoldRequest& r)
       : loop(loop_of(r.op, class_of(r.front->output_dtype()))),
         kind(class_of(r.front->output_dtype())),
-        size(bytes_of(kind)) {}
+        size(bytes_of(kind)),
+        place(fold_kernel(r.op)) {}
 
   /// `rows` rows of `width` values each to one row, in `to`.
   void fold(const std::byte* from, std::size_t rows, std::size_t width, std::byte* to) const {
@@ -54,10 +63,41 @@ class Joiner {
   void join(std::byte* into, const std::byte* with, std::size_t n) const {
     loop(into, with, nullptr, into, n);
   }
+  bool is_float() const { return kind == ComputeClass::f32; }
+  /// n float32 values to one.
+  float fold(const float* values, std::size_t n) const {
+    float one;
+    program_kernels().fold_rows[place](values, 1, n, n, &one);
+    return one;
+  }
+  /// `rows` rows of n values each, one behind the other, each to one value, in `to`. `spare` has
+  /// room for one row.
+  void fold_each(const std::byte* values, std::size_t rows, std::size_t n, std::byte* spare,
+                 std::byte* to) const {
+    if (is_float()) {
+      program_kernels().fold_rows[place](reinterpret_cast<const float*>(values), rows, n, n,
+                                         reinterpret_cast<float*>(to));
+      return;
+    }
+    for (std::size_t i = 0; i < rows; ++i) {
+      fold(values + i * n * size, n, 1, spare);
+      std::memcpy(to + i * size, spare, size);
+    }
+  }
+  void fold_rows(const float* values, std::size_t rows, std::size_t n, std::size_t stride,
+                 float* to) const {
+    program_kernels().fold_rows[place](values, rows, n, stride, to);
+  }
+  /// into[j] joined with all rows of float32.
+  void fold_columns(const float* values, std::size_t rows, std::size_t stride, std::size_t width,
+                    float* into) const {
+    program_kernels().fold_columns[place](values, rows, stride, width, into);
+  }
 
   const ProgramLoop loop;
   const ComputeClass kind;
   const std::size_t size;
+  const std::size_t place;  ///< among the kernels of folds
 };
 
 /// How the work is cut: units of neighbouring results, and pieces of what is reduced to each.
@@ -76,11 +116,28 @@ struct Cut {
   }
 };
 
-/// The elements of one unit and chunk, reduced.
+/// The elements of units and chunks, reduced.
 class Reducer {
  public:
   Reducer(const FoldRequest& r, const Cut& cut, const Joiner& joiner, ProgramRun& piece)
-      : r_(r), cut_(cut), joiner_(joiner), piece_(piece) {}
+      : r_(r), cut_(cut), joiner_(joiner), piece_(piece) {
+    if (!joiner.is_float()) return;
+    plain_ = piece.plain(0);
+    if (plain_ == nullptr) return;
+    const std::span<const Size> shape = piece.shape(), strides = piece.strides();
+    Size step = 1;
+    is_dense_ = true;
+    for (std::size_t d = shape.size(); d-- > 0; step *= shape[d]) {
+      is_dense_ = is_dense_ && strides[d] == step;
+    }
+    constexpr Size long_enough = 32;
+    lies_in_rows_ = !is_dense_ && strides[shape.size() - 1] == 1 && shape.size() > 1 &&
+                    shape[shape.size() - 1] >= long_enough && strides[shape.size() - 2] >= 0;
+    // Rows of columns lie at even steps where one dimension is reduced.
+    columns_lie_evenly_ = cut.columns && r.rank - r.kept == 1 && strides[shape.size() - 1] == 1 &&
+                          strides[shape.size() - 2] > 0;
+    if (columns_lie_evenly_) step_ = static_cast<std::size_t>(strides[shape.size() - 2]);
+  }
 
   /// Values, and places where they are asked for.
   void reduce(std::size_t unit, std::size_t chunk, std::byte* values, std::uint32_t* places) {
@@ -94,17 +151,86 @@ class Reducer {
           find<false>(unit, begin, end, reinterpret_cast<T*>(values), places);
         }
       });
+    } else if (columns_lie_evenly_) {
+      reduce_columns_in_memory(unit, begin, end, reinterpret_cast<float*>(values));
     } else if (cut_.columns) {
       reduce_columns(unit, begin, end, values);
     } else {
       reduce_row(unit, begin, end, values);
     }
   }
+  /// Whole rows: `count` of them from `row` on.
+  void reduce_rows(std::size_t row, std::size_t count, std::byte* values, std::uint32_t* places) {
+    const std::size_t length = cut_.length, at_once = program_block / length;
+    if (length == 1 && r_.finds_place()) {
+      std::fill_n(places, count, 0U);
+      return;
+    }
+    if (at_once < 2) {
+      for (std::size_t i = 0; i < count; ++i) {
+        reduce(row + i, 0, values + i * joiner_.size, places + i);
+      }
+      return;
+    }
+    if (is_dense_ && !r_.finds_place()) {
+      const auto* const x = reinterpret_cast<const std::byte*>(plain_ + row * length);
+      return joiner_.fold_each(x, count, length, folded_.data(), values);
+    }
+    for (std::size_t i = 0; i < count; i += at_once) {
+      const std::size_t now = std::min(at_once, count - i);
+      const std::byte* const x = piece_.values((row + i) * length, now * length);
+      std::byte* const to = values + i * joiner_.size;
+      joiner_.fold_each(x, now, length, folded_.data(), to);
+      if (!r_.finds_place()) continue;
+      with_class(joiner_.kind, [&]<class T>(T) {
+        for (std::size_t j = 0; j < now; ++j) {
+          const T* const first = reinterpret_cast<const T*>(x) + j * length;
+          places[i + j] = static_cast<std::uint32_t>(
+              place_of(first, length, reinterpret_cast<const T*>(to)[j]));
+        }
+      });
+    }
+  }
 
  private:
-  /// One value of up to rows_of_level blocks from k on, in `to`: whole blocks are joined lane by
-  /// lane, and their lanes then. Gives the elements that it took.
+  /// Where the first of n values is that is `best`, which may be NaN; or n.
+  template <class T>
+  static std::size_t place_of(const T* x, std::size_t n, T best) {
+    const T* const found = std::find_if(
+        x, x + n, [&](T one) { return one == best || (is_nan(one) && is_nan(best)); });
+    return static_cast<std::size_t>(found - x);
+  }
+  /// One value of up to rows_of_level blocks from k on, in `to`: of float32 each block comes to one;
+  /// of others whole blocks are joined lane by lane, and their lanes then. Gives the elements that
+  /// it took.
   std::size_t join_blocks(std::size_t row, std::size_t k, std::size_t end, std::byte* to) {
+    if (joiner_.is_float()) {
+      const std::size_t n = std::min(end - k, rows_of_level * program_block);
+      const std::size_t begin = row * cut_.length + k;
+      std::array<float, rows_of_level> parts;
+      std::size_t blocks = 0;
+      if (is_dense_) {
+        parts[blocks++] = joiner_.fold(plain_ + begin, n);
+      }
+      std::size_t done = is_dense_ ? n : 0;
+      while (lies_in_rows_ && done < n && blocks < parts.size()) {
+        const std::size_t room = (parts.size() - blocks) * piece_.row_length();
+        const ProgramRun::PlainRows some =
+            piece_.plain_rows(begin + done, std::min(n - done, room));
+        joiner_.fold_rows(some.first, some.rows, some.columns, static_cast<std::size_t>(some.step),
+                          parts.data() + blocks);
+        blocks += some.rows;
+        done += some.rows * some.columns;
+      }
+      for (std::size_t now = 0; done < n && blocks < parts.size(); done += now) {
+        now = piece_.fitting(begin + done, n - done);
+        const std::byte* const x = piece_.values(begin + done, now);
+        parts[blocks++] = joiner_.fold(reinterpret_cast<const float*>(x), now);
+      }
+      const float one = joiner_.fold(parts.data(), blocks);
+      std::memcpy(to, &one, sizeof one);
+      return done;
+    }
     std::size_t whole = std::min((end - k) / program_block, rows_of_level);
     if (whole == 0) {
       joiner_.fold(piece_.values(row * cut_.length + k, end - k), end - k, 1, to);
@@ -150,6 +276,32 @@ class Reducer {
       body(piece_.values(at, now * width), k, now, width);
     }
   }
+  /// Columns of float32 that are read where they lie. Narrow rows that lie side by side are taken
+  /// several at a time as one.
+  void reduce_columns_in_memory(std::size_t unit, std::size_t begin, std::size_t end,
+                                float* result) {
+    const std::size_t row = unit / cut_.units_of_row(), width = cut_.count(unit);
+    const std::size_t first = unit % cut_.units_of_row() * cut_.width;
+    const float* x = piece_.plain((row * cut_.length + begin) * cut_.inner + first);
+    std::size_t rows = end - begin;
+    std::memcpy(result, x, width * sizeof(float));
+    x += step_;
+    --rows;
+    const std::size_t together = step_ == width ? program_block / width : 1;
+    float* const sums = reinterpret_cast<float*>(sums_.data());
+    for (std::size_t n = 0; rows > 0; rows -= n, x += n * step_) {
+      const std::size_t side_by_side = rows >= 2 * together ? together : 1;
+      const std::size_t wide = side_by_side * width, stride = side_by_side * step_;
+      // Errors of sums grow with the rows that are joined one after the other, and wide ones are
+      // better walked than many.
+      const std::size_t most = wide > 4 * lines_of_floats ? rows_of_level / 4 : 4 * rows_of_level;
+      const std::size_t taken = std::min(rows / side_by_side, most);
+      n = taken * side_by_side;
+      std::memcpy(sums, x, wide * sizeof(float));
+      joiner_.fold_columns(x + stride, taken - 1, stride, wide, sums);
+      joiner_.fold_columns(sums, side_by_side, width, width, result);
+    }
+  }
   void reduce_columns(std::size_t unit, std::size_t begin, std::size_t end, std::byte* result) {
     const std::size_t width = cut_.count(unit), bytes = width * joiner_.size;
     std::size_t joined = 0;
@@ -165,7 +317,13 @@ class Reducer {
     };
     for_rows(unit, begin, end,
              [&](const std::byte* values, std::size_t, std::size_t rows, std::size_t) {
-               if (rows > 1) {
+               if (rows > 1 && joiner_.is_float()) {
+                 float* const folded = reinterpret_cast<float*>(folded_.data());
+                 std::memcpy(folded, values, bytes);
+                 joiner_.fold_columns(reinterpret_cast<const float*>(values + bytes), rows - 1,
+                                      width, width, folded);
+                 values = folded_.data();
+               } else if (rows > 1) {
                  joiner_.fold(values, rows, width, folded_.data());
                  values = folded_.data();
                }
@@ -203,13 +361,12 @@ class Reducer {
       if (k != begin && !better<largest>(best, *values)) continue;
       *values = best;
       // Only where there is a better one its place is looked for.
-      const auto is_best = [&](T one) { return one == best || (is_nan(one) && is_nan(best)); };
       for (std::size_t from = k; from < k + n; from += program_block) {
         const std::size_t now = std::min(program_block, k + n - from);
         const T* x = reinterpret_cast<const T*>(piece_.values(unit * cut_.length + from, now));
-        const T* const found = std::find_if(x, x + now, is_best);
-        if (found == x + now) continue;
-        *places = static_cast<std::uint32_t>(from + static_cast<std::size_t>(found - x));
+        const std::size_t found = place_of(x, now, best);
+        if (found == now) continue;
+        *places = static_cast<std::uint32_t>(from + found);
         break;
       }
     }
@@ -219,6 +376,11 @@ class Reducer {
   const Cut& cut_;
   const Joiner& joiner_;
   ProgramRun& piece_;
+  const float* plain_ = nullptr;  // the first element, where values are float32 of memory
+  bool is_dense_ = false;         // whether all of them lie there in their order
+  bool lies_in_rows_ = false;     // or those of rows of the last dimension
+  bool columns_lie_evenly_ = false;
+  std::size_t step_ = 0;  // from one row of columns to the next
   alignas(64) std::array<std::byte, register_bytes> folded_;
   alignas(64) std::array<std::byte, register_bytes> sums_;
 };

@@ -98,6 +98,22 @@ class Scanner {
       store(at, now);
     }
   }
+  /// Short rows, as many as a block holds.
+  void scan_rows(std::size_t row, std::size_t count) {
+    const std::size_t at = row * length_;
+    const T* x = values(at, count * length_);
+    T* to = out_.data();
+    for (std::size_t i = 0; i < count; ++i, x += length_, to += length_) {
+      T part = x[0];
+      to[0] = r_.exclusive ? identity_ : part;
+      for (std::size_t k = 1; k < length_; ++k) {
+        if (r_.exclusive) to[k] = part;
+        part = joined<op>(part, x[k]);
+        if (!r_.exclusive) to[k] = part;
+      }
+    }
+    store(at, count * length_);
+  }
   /// Columns first to first + width of `inner` side by side.
   void scan_columns(std::size_t outer, std::size_t inner, std::size_t first, std::size_t width) {
     for (std::size_t k = 0; k < length_; ++k) {
@@ -176,6 +192,14 @@ void CpuBackend::do_scan(const FoldRequest& r) {
           const std::size_t first = unit % tiles * width;
           s.scan_columns(unit / tiles, inner, first, std::min(width, inner - first));
         });
+        return;
+      }
+      if (const std::size_t at_once = program_block / length; at_once > 1) {
+        for_units((rows + at_once - 1) / at_once, at_once * length,
+                  [&](Scanner<op, T>& s, std::size_t unit) {
+                    const std::size_t first = unit * at_once;
+                    s.scan_rows(first, std::min(at_once, rows - first));
+                  });
         return;
       }
       const Chunks chunks(length);

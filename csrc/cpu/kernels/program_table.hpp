@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/program/rules.hpp"
+#include "cpu/kernels/table.hpp"
 #include "tilewright/types.hpp"
 
 namespace tilewright::cpu {
@@ -23,16 +24,57 @@ using ProgramLoop = void (*)(const void* a, const void* b, const void* c, void* 
 template <std::size_t count>
 using ProgramLoops = std::array<ProgramLoop, count>;
 
+/// Rows of float32, `step` elements apart.
+struct RowsOperand {
+  const float* data;
+  std::ptrdiff_t step;
+};
+struct RowsResult {
+  float* data;
+  std::ptrdiff_t step;
+};
+/// An op of two operands on rows of n elements.
+using RowsLoop = void (*)(const RowsOperand& a, const RowsOperand& b, const RowsResult& result,
+                          std::size_t rows, std::size_t n, Store how);
+/// Of operands with an element each, and with one for a whole row as the first and as the second.
+using RowsLoops = std::array<RowsLoop, 3>;
+
 /// The inner loops of programs.
 struct ProgramKernels {
   std::array<ProgramLoops<class_count>, op_count> ops;  ///< null where the op has no such class
   /// Of float32, to memory that the caches are too small for; null where the op has none.
   ProgramLoops<op_count> streamed;
+  /// Of float32, of rows where they lie; null where the op has none.
+  std::array<RowsLoops, op_count> rows;
   /// To an element of the dtype, from any class; the result is in the dtype's class.
   std::array<ProgramLoops<dtype_count>, class_count> casts;
   ProgramLoops<dtype_count> wraps;   ///< to what the dtype holds; null where all of its class does
   ProgramLoops<dtype_count> loads;   ///< null where a class is stored as it is
   ProgramLoops<dtype_count> stores;  ///< the same
+
+  // Of float32, by sum, product, max and min, in which NaN spreads.
+  /// Rows of n > 0 elements, `stride` apart, each to one number.
+  std::array<void (*)(const float* x, std::size_t rows, std::size_t n, std::size_t stride,
+                      float* to),
+             4>
+      fold_rows;
+  /// into[j] joined with x[i * stride + j] of all rows i, which should be no more than some
+  /// hundreds: the errors of sums grow with them.
+  std::array<void (*)(const float* x, std::size_t rows, std::size_t stride, std::size_t width,
+                      float* into),
+             4>
+      fold_columns;
+
+  // Blocks of rows of n elements of 4 bytes.
+  void (*copy_words)(const void* from, std::ptrdiff_t from_step, void* to, std::ptrdiff_t to_step,
+                     std::size_t rows, std::size_t n);
+  /// One element of each row, `step` apart, n times.
+  void (*repeat_words)(const void* from, std::ptrdiff_t step, void* to, std::size_t rows,
+                       std::size_t n);
+  /// Columns whose elements lie side by side, `step` apart, to rows that lie so.
+  void (*transpose_words)(const void* from, std::ptrdiff_t step, void* to, std::size_t rows,
+                          std::size_t n);
+
   ProgramLoop stream;                ///< copies n bytes past the caches
   void (*end_stream)();              ///< after the last of these and of `streamed`
 

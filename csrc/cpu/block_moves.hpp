@@ -1,0 +1,134 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "cpu/block_walk.hpp"
+#include "cpu/kernels/program_table.hpp"
+
+// Blocks of elements from where they lie to places side by side, and back.
+namespace tilewright::cpu {
+
+/// Calls body with a word of so many bytes.
+template <class Body>
+void with_word(std::size_t bytes, const Body& body) {
+  switch (bytes) {
+    case 1:
+      return body(std::uint8_t{});
+    case 2:
+      return body(std::uint16_t{});
+    case 4:
+      return body(std::uint32_t{});
+    default:
+      return body(std::uint64_t{});
+  }
+}
+
+/// Whether a block's elements are better gone through column by column: those of a column lie
+/// nearer to each other in memory, or rows are too short for a loop.
+inline bool by_columns(const BlockPlace& place, std::size_t rows, std::size_t cols) {
+  const auto magnitude = [](Size x) { return x < 0 ? -x : x; };
+  constexpr std::size_t short_row = 8;
+  return rows > 1 && place.row_step != 0 &&
+         (magnitude(place.row_step) < magnitude(place.col_step) ||
+                      (cols < short_row && cols < rows));
+}
+
+namespace block_moves {
+/// Rows or columns that are worth vectors, and those that are worth a call of their own.
+constexpr std::size_t few = 4, many = 256;
+}  // namespace block_moves
+
+/// A block's elements, side by side.
+template <class T>
+void gather(const T* from, const BlockPlace& place, T* to, std::size_t rows, std::size_t cols) {
+  const auto at = [&](std::size_t row, std::size_t col) {
+    return from + static_cast<Size>(row) * place.row_step + static_cast<Size>(col) * place.col_step;
+  };
+  if constexpr (sizeof(T) == 4) {
+    if (place.col_step == 0) {
+      return program_kernels().repeat_words(from, place.row_step, to, rows, cols);
+    }
+    if (place.col_step == 1 && cols < block_moves::many) {
+      return program_kernels().copy_words(from, place.row_step, to, static_cast<Size>(cols), rows,
+                                          cols);
+    }
+  }
+  if (by_columns(place, rows, cols)) {
+    if constexpr (sizeof(T) == 4) {
+      if (place.row_step == 1 && rows >= block_moves::few) {
+        return program_kernels().transpose_words(from, place.col_step, to, rows, cols);
+      }
+    }
+    for (std::size_t col = 0; col < cols; ++col) {
+      const T* const x = at(0, col);
+      if (place.row_step == 1) {
+        // No prefetcher sees the next block coming.
+        const T* const next = x + static_cast<Size>(cols) * place.col_step;
+        for (std::size_t row = 0; row < rows; row += 64 / sizeof(T)) __builtin_prefetch(next + row);
+        for (std::size_t row = 0; row < rows; ++row) to[row * cols + col] = x[row];
+      } else {
+        for (std::size_t row = 0; row < rows; ++row) {
+          to[row * cols + col] = x[static_cast<Size>(row) * place.row_step];
+        }
+      }
+    }
+    return;
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    const T* const x = at(row, 0);
+    T* const y = to + row * cols;
+    if (place.col_step == 1) {
+      std::memcpy(y, x, cols * sizeof(T));
+    } else if (place.col_step == 0) {
+      std::fill_n(y, cols, *x);
+    } else if (place.col_step == 2) {
+      // The parts of complex numbers; a step that compilers know makes vectors.
+      for (std::size_t col = 0; col < cols; ++col) y[col] = x[2 * col];
+    } else {
+      for (std::size_t col = 0; col < cols; ++col)
+        y[col] = x[static_cast<Size>(col) * place.col_step];
+    }
+  }
+}
+
+/// The other way round.
+template <class T>
+void scatter(const T* from, T* to, const BlockPlace& place, std::size_t rows, std::size_t cols) {
+  const auto at = [&](std::size_t row, std::size_t col) {
+    return to + static_cast<Size>(row) * place.row_step + static_cast<Size>(col) * place.col_step;
+  };
+  if constexpr (sizeof(T) == 4) {
+    if (place.col_step == 1 && cols < block_moves::many) {
+      return program_kernels().copy_words(from, static_cast<Size>(cols), to, place.row_step, rows,
+                                          cols);
+    }
+  }
+  if (by_columns(place, rows, cols)) {
+    for (std::size_t col = 0; col < cols; ++col) {
+      T* const y = at(0, col);
+      if (place.row_step == 1) {
+        for (std::size_t row = 0; row < rows; ++row) y[row] = from[row * cols + col];
+      } else {
+        for (std::size_t row = 0; row < rows; ++row) {
+          y[static_cast<Size>(row) * place.row_step] = from[row * cols + col];
+        }
+      }
+    }
+    return;
+  }
+  for (std::size_t row = 0; row < rows; ++row) {
+    const T* const x = from + row * cols;
+    T* const y = at(row, 0);
+    if (place.col_step == 1) {
+      std::memcpy(y, x, cols * sizeof(T));
+    } else {
+      for (std::size_t col = 0; col < cols; ++col)
+        y[static_cast<Size>(col) * place.col_step] = x[col];
+    }
+  }
+}
+
+}  // namespace tilewright::cpu

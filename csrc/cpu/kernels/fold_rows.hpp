@@ -1,0 +1,157 @@
+#pragma once
+
+#include "cpu/kernels/simd.hpp"
+
+// Rows and columns of float32, joined.
+namespace tilewright::cpu::TILEWRIGHT_ISA {
+
+struct JoinSum {
+  static constexpr float nothing = 0;
+  template <class Vector>
+  static inline Vector of(Vector a, Vector b) {
+    return a + b;
+  }
+};
+struct JoinProduct {
+  static constexpr float nothing = 1;
+  template <class Vector>
+  static inline Vector of(Vector a, Vector b) {
+    return a * b;
+  }
+};
+/// NaN spreads.
+struct JoinLargest {
+  static constexpr float nothing = -__builtin_inff();
+  template <class Vector>
+  static inline Vector of(Vector a, Vector b) {
+    const Vector larger = a > b ? a : b;
+    return a == a ? larger : a;
+  }
+};
+struct JoinSmallest {
+  static constexpr float nothing = __builtin_inff();
+  template <class Vector>
+  static inline Vector of(Vector a, Vector b) {
+    const Vector smaller = a < b ? a : b;
+    return a == a ? smaller : a;
+  }
+};
+
+/// The elements of four vectors, joined: their halves until four are left of each, and those of
+/// all four side by side.
+template <class Join>
+static inline void join_four(const Floats (&x)[4], float* to) {
+  typedef float Four __attribute__((vector_size(16)));
+  Four of[4];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) {
+#if defined(__AVX512F__)
+    typedef float Eight __attribute__((vector_size(32)));
+    const Eight half = Join::of(__builtin_shufflevector(x[i], x[i], 0, 1, 2, 3, 4, 5, 6, 7),
+                                __builtin_shufflevector(x[i], x[i], 8, 9, 10, 11, 12, 13, 14, 15));
+    of[i] = Join::of(__builtin_shufflevector(half, half, 0, 1, 2, 3),
+                     __builtin_shufflevector(half, half, 4, 5, 6, 7));
+#elif defined(__AVX2__)
+    of[i] = Join::of(__builtin_shufflevector(x[i], x[i], 0, 1, 2, 3),
+                     __builtin_shufflevector(x[i], x[i], 4, 5, 6, 7));
+#else
+    of[i] = x[i];
+#endif
+  }
+  const Four a = Join::of(__builtin_shufflevector(of[0], of[1], 0, 4, 1, 5),
+                          __builtin_shufflevector(of[0], of[1], 2, 6, 3, 7));
+  const Four b = Join::of(__builtin_shufflevector(of[2], of[3], 0, 4, 1, 5),
+                          __builtin_shufflevector(of[2], of[3], 2, 6, 3, 7));
+  const Four all = Join::of(__builtin_shufflevector(a, b, 0, 1, 4, 5),
+                            __builtin_shufflevector(a, b, 2, 3, 6, 7));
+  __builtin_memcpy(to, &all, sizeof all);
+}
+
+/// The elements of a row, lane by lane, in runs so that errors of sums do not grow with n.
+template <class Join>
+static inline Floats join_lanes(const float* x, std::size_t n) {
+  if (n < lanes) return load(x, n, Join::nothing);
+  constexpr std::size_t step = 4 * lanes, run = 16 * step;
+  const Floats nothing = splat(Join::nothing);
+  Floats all = nothing;
+  std::size_t i = 0;
+  while (i + step <= n) {
+    const std::size_t end = i + run < n ? i + run : n;
+    Floats a = load(x + i), b = load(x + i + lanes);
+    Floats c = load(x + i + 2 * lanes), d = load(x + i + 3 * lanes);
+    for (i += step; i + step <= end; i += step) {
+      a = Join::of(a, load(x + i));
+      b = Join::of(b, load(x + i + lanes));
+      c = Join::of(c, load(x + i + 2 * lanes));
+      d = Join::of(d, load(x + i + 3 * lanes));
+    }
+    all = Join::of(all, Join::of(Join::of(a, b), Join::of(c, d)));
+  }
+  Floats rest = nothing;
+  for (; i + lanes <= n; i += lanes) rest = Join::of(rest, load(x + i));
+  if (i < n) rest = Join::of(rest, load(x + i, n - i, Join::nothing));
+  return Join::of(all, rest);
+}
+
+template <class Join>
+static void fold_rows(const float* x, std::size_t rows, std::size_t n, std::size_t stride,
+                      float* to) {
+  if (n == 1) {
+    for (std::size_t i = 0; i < rows; ++i) to[i] = x[i * stride];
+    return;
+  }
+  std::size_t i = 0;
+  for (; i + 4 <= rows; i += 4, x += 4 * stride) {
+    const Floats four[4] = {join_lanes<Join>(x, n), join_lanes<Join>(x + stride, n),
+                            join_lanes<Join>(x + 2 * stride, n),
+                            join_lanes<Join>(x + 3 * stride, n)};
+    join_four<Join>(four, to + i);
+  }
+  for (; i < rows; ++i, x += stride) {
+    const Floats one = join_lanes<Join>(x, n);
+    float joined[4];
+    join_four<Join>({one, one, one, one}, joined);
+    to[i] = joined[0];
+  }
+}
+
+template <class Join>
+static void fold_columns(const float* x, std::size_t rows, std::size_t stride, std::size_t width,
+                         float* into) {
+  // So many columns at a time that what they come to stays in registers.
+  const auto walk = [=]<std::size_t vectors>(std::size_t j, auto read, const auto& write) {
+    Floats all[vectors];
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < vectors; ++v) all[v] = read(into + j + v * lanes);
+    const float* row = x + j;
+    std::size_t i = 0;
+    for (; i + 4 <= rows; i += 4, row += 4 * stride) {
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const float* const at = row + v * lanes;
+        const Floats two = Join::of(read(at), read(at + stride));
+        const Floats other = Join::of(read(at + 2 * stride), read(at + 3 * stride));
+        all[v] = Join::of(all[v], Join::of(two, other));
+      }
+    }
+    for (; i < rows; ++i, row += stride) {
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < vectors; ++v) all[v] = Join::of(all[v], read(row + v * lanes));
+    }
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < vectors; ++v) write(into + j + v * lanes, all[v]);
+  };
+  const auto whole = [](float* to, Floats all) { store(to, all); };
+  std::size_t j = 0;
+  for (; j + 4 * lanes <= width; j += 4 * lanes) {
+    walk.template operator()<4>(j, ReadWhole{0}, whole);
+  }
+  for (; j + lanes <= width; j += lanes) walk.template operator()<1>(j, ReadWhole{0}, whole);
+  if (j < width) {
+    const std::size_t rest = width - j;
+    walk.template operator()<1>(j, ReadPart{0, rest},
+                                [=](float* to, Floats all) { store(to, all, rest); });
+  }
+}
+
+}  // namespace tilewright::cpu::TILEWRIGHT_ISA

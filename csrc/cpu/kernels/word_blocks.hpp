@@ -1,0 +1,61 @@
+#pragma once
+
+#include "cpu/kernels/rows.hpp"
+
+// Blocks of elements of 4 bytes, whatever they are, moved by vectors of floats that nothing is
+// computed with.
+namespace tilewright::cpu::TILEWRIGHT_ISA {
+
+/// Rows of n elements, `from_step` apart, to rows `to_step` apart.
+static void copy_words(const void* from, std::ptrdiff_t from_step, void* to, std::ptrdiff_t to_step,
+                       std::size_t rows, std::size_t n) {
+  const float* x = static_cast<const float*>(from);
+  float* y = static_cast<float*>(to);
+  for (std::size_t row = 0; row < rows; ++row, x += from_step, y += to_step) {
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes) store(y + i, load(x + i));
+    if (i < n) store(y + i, load(x + i, n - i), n - i);
+  }
+}
+
+/// One element of each row, `step` apart, n times; rows lie side by side.
+static void repeat_words(const void* from, std::ptrdiff_t step, void* to, std::size_t rows,
+                         std::size_t n) {
+  const float* x = static_cast<const float*>(from);
+  float* y = static_cast<float*>(to);
+  for (std::size_t row = 0; row < rows; ++row, x += step, y += n) {
+    const Floats all = (Floats)(Words{} + load_bits<std::uint32_t>(x));
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes) store(y + i, all);
+    if (i < n) store(y + i, all, n - i);
+  }
+}
+
+/// Columns whose elements lie side by side, `step` apart, to rows of n side by side.
+static void transpose_words(const void* from, std::ptrdiff_t step, void* to, std::size_t rows,
+                            std::size_t n) {
+  const float* x = static_cast<const float*>(from);
+  float* y = static_cast<float*>(to);
+  for (std::size_t j = 0; j < n; j += lanes) {
+    const std::size_t width = n - j < lanes ? n - j : lanes;
+    for (std::size_t i = 0; i < rows; i += lanes) {
+      const std::size_t height = rows - i < lanes ? rows - i : lanes;
+      const float* const column = x + static_cast<std::ptrdiff_t>(j) * step + i;
+      Floats square[lanes];
+#pragma GCC unroll 16
+      for (std::size_t k = 0; k < lanes; ++k) {
+        // No prefetcher sees the next block coming.
+        __builtin_prefetch(column + static_cast<std::ptrdiff_t>(k + n) * step);
+        square[k] = k >= width ? Floats{}
+                               : load_up_to(column + static_cast<std::ptrdiff_t>(k) * step, height);
+      }
+      transpose_square(square);
+#pragma GCC unroll 16
+      for (std::size_t k = 0; k < lanes; ++k) {
+        if (k < height) store_up_to(y + (i + k) * n + j, square[k], width);
+      }
+    }
+  }
+}
+
+}  // namespace tilewright::cpu::TILEWRIGHT_ISA

@@ -1,0 +1,117 @@
+#include "cpu/straight_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+
+#include "core/map_lines.hpp"
+#include "core/program/program_data.hpp"
+#include "cpu/block_walk.hpp"
+#include "cpu/elements.hpp"
+#include "cpu/memory.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+/// Elements of a block of rows.
+constexpr std::size_t block_elements = 1 << 14;
+/// Rows that are long enough for vectors, for a call of their own, and to go past the caches.
+constexpr Size short_row = 8, long_row = 64, streamed_row = 256;
+
+/// An operand of the op: of the request, or a number.
+struct RowOperand {
+  std::uint32_t operand = ProgramSteps::nothing;
+  float number = 0;
+  bool is_one = true;  ///< for a whole row
+};
+
+std::optional<RowOperand> operand_of(const MapRequest& r, const ProgramSteps& steps,
+                                     std::uint32_t held) {
+  for (const ProgramSteps::Input& input : steps.inputs) {
+    if (input.result != held) continue;
+    const Size step = r.strides(input.operand)[r.rank - 1];
+    const bool is_read_in_place =
+        program_kernels().loads[index(input.dtype)] == nullptr && !input.copied;
+    if (!is_read_in_place || step < 0 || step > 1) return {};
+    return RowOperand{input.operand, 0, step == 0};
+  }
+  for (const ProgramSteps::Fixed& fixed : steps.fixed) {
+    if (fixed.result != held || fixed.dtype != DType::float32) continue;
+    RowOperand number;
+    std::memcpy(&number.number, &fixed.bits, sizeof number.number);
+    return number;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool map_straight_rows(const MapRequest& r, const ProgramSteps& steps, bool streaming) {
+  if (steps.steps.size() != 1 || steps.outputs.size() != 1) return false;
+  const ProgramSteps::Step& step = steps.steps[0];
+  const ProgramSteps::Output& output = steps.outputs[0];
+  const bool is_written_at_once = step.output == 0 && step.wrap == nullptr && step.results == 1 &&
+                                  r.strides(output.operand)[r.rank - 1] == 1;
+  const Size length = r.shape()[r.rank - 1];
+  if (!is_written_at_once || length < short_row || dimension_of_lines(r)) return false;
+
+  const ProgramNode& node = r.program->nodes[step.node];
+  std::array<RowOperand, 3> operands;
+  unsigned ones = 0;
+  for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
+    const std::optional<RowOperand> one = operand_of(r, steps, step.operands[o]);
+    if (!one) return false;
+    operands[o] = *one;
+    if (one->is_one) ones |= 1U << o;
+  }
+  const RowsLoop loop = step.rows != nullptr && ones < 3 ? (*step.rows)[ones] : nullptr;
+  if (loop == nullptr && (ones != 0 || r.rank == 1 || length < long_row)) return false;
+
+  const bool past_caches = streaming && length >= streamed_row;
+  const ProgramLoop row_loop = past_caches && step.streamed != nullptr ? step.streamed : step.loop;
+  const BlockGrid grid(r, block_elements);
+  const std::size_t pieces =
+      std::min(grid.count, piece_count(grid.count * grid.elements(), grain_of(steps)));
+  parallel_tasks(pieces, [&](std::size_t piece) {
+    const std::size_t begin = grid.count * piece / pieces, end = grid.count * (piece + 1) / pieces;
+    BlockWalk walk(r, grid, begin);
+    for (std::size_t block = begin; block < end; ++block, walk.next()) {
+      const auto row_of = [&](std::uint32_t operand, DType dtype, std::size_t row) {
+        const BlockPlace place = walk.place(operand);
+        return data<std::byte>(r.operands[operand].allocation) +
+               (place.start + static_cast<Size>(row) * place.row_step) *
+                   static_cast<Size>(size_of(dtype));
+      };
+      if (loop == nullptr) {
+        for (std::size_t row = 0; row < walk.rows(); ++row) {
+          std::array<const void*, 3> from{};
+          for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
+            const DType dtype = r.program->nodes[node.operands[o]].dtype;
+            from[o] = row_of(operands[o].operand, dtype, row);
+          }
+          row_loop(from[0], from[1], from[2], row_of(output.operand, output.dtype, row),
+                   walk.cols());
+        }
+        continue;
+      }
+      const auto rows_of = [&](const RowOperand& one) {
+        if (one.operand == ProgramSteps::nothing) return RowsOperand{&one.number, 0};
+        const std::byte* const first = row_of(one.operand, DType::float32, 0);
+        return RowsOperand{reinterpret_cast<const float*>(first),
+                           walk.place(one.operand).row_step};
+      };
+      const RowsResult result{
+          reinterpret_cast<float*>(row_of(output.operand, DType::float32, 0)),
+          walk.place(output.operand).row_step};
+      loop(rows_of(operands[0]), rows_of(operands[1]), result, walk.rows(), walk.cols(),
+           past_caches ? Store::streaming_part : Store::cached);
+    }
+    if (past_caches) program_kernels().end_stream();
+  });
+  return true;
+}
+
+}  // namespace tilewright::cpu

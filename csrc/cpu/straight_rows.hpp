@@ -1,0 +1,12 @@
+#pragma once
+
+#include "core/requests.hpp"
+#include "cpu/program_steps.hpp"
+
+namespace tilewright::cpu {
+
+/// A program of one op whose operands' rows lie in memory as its loop reads them, element by
+/// element or one for a whole row: with nothing in between. Whether it was one.
+bool map_straight_rows(const MapRequest& request, const ProgramSteps& steps, bool streaming);
+
+}  // namespace tilewright::cpu
