@@ -36,6 +36,12 @@ inline bool by_columns(const BlockPlace& place, std::size_t rows, std::size_t co
                       (cols < short_row && cols < rows));
 }
 
+/// Whether a block's elements lie side by side in memory.
+inline bool lies_densely(const BlockPlace& place, std::size_t rows, std::size_t cols) {
+  return (place.col_step == 1 || cols == 1) &&
+         (rows == 1 || place.row_step == static_cast<Size>(cols));
+}
+
 namespace block_moves {
 /// Rows or columns that are worth vectors, and those that are worth a call of their own.
 constexpr std::size_t few = 4, many = 256;
@@ -47,6 +53,10 @@ void gather(const T* from, const BlockPlace& place, T* to, std::size_t rows, std
   const auto at = [&](std::size_t row, std::size_t col) {
     return from + static_cast<Size>(row) * place.row_step + static_cast<Size>(col) * place.col_step;
   };
+  if (lies_densely(place, rows, cols)) {
+    std::memcpy(to, from, rows * cols * sizeof(T));
+    return;
+  }
   if constexpr (sizeof(T) == 4) {
     if (place.col_step == 0) {
       return program_kernels().repeat_words(from, place.row_step, to, rows, cols);
@@ -100,6 +110,10 @@ void scatter(const T* from, T* to, const BlockPlace& place, std::size_t rows, st
   const auto at = [&](std::size_t row, std::size_t col) {
     return to + static_cast<Size>(row) * place.row_step + static_cast<Size>(col) * place.col_step;
   };
+  if (lies_densely(place, rows, cols)) {
+    std::memcpy(to, from, rows * cols * sizeof(T));
+    return;
+  }
   if constexpr (sizeof(T) == 4) {
     if (place.col_step == 1 && cols < block_moves::many) {
       return program_kernels().copy_words(from, static_cast<Size>(cols), to, place.row_step, rows,

@@ -189,10 +189,7 @@ class Piece {
   };
 
   /// Whether a block's elements lie side by side in memory.
-  bool is_dense(const BlockPlace& place) const {
-    return (place.col_step == 1 || cols_ == 1) &&
-           (rows_ == 1 || place.row_step == static_cast<Size>(cols_));
-  }
+  bool is_dense(const BlockPlace& place) const { return lies_densely(place, rows_, cols_); }
   std::byte* memory_of(std::uint32_t operand, DType dtype, Size element) const {
     return data<std::byte>(request_.operands[operand].allocation) +
            element * static_cast<Size>(size_of(dtype));

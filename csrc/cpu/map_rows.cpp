@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/row_parts.hpp"
@@ -45,6 +47,37 @@ struct RowFoldStep : RowStep {
   FoldRequest fold;
   Joiner joiner;
 };
+
+/// Rows of float32 one behind the other, of which a fold sums exp() of what is off the number that
+/// another one found, as softmaxes do.
+struct Exponentials {
+  const float* rows;
+  std::size_t found;
+};
+
+std::optional<Exponentials> exponentials_of(const RowsRequest& r, std::size_t i,
+                                            const MapRequest& front) {
+  if (r.folds[i].op != Reduction::sum || r.inputs != 1) return {};
+  const ProgramData& program = *front.program;
+  const auto& nodes = program.nodes;
+  const auto is = [&](std::uint32_t node, NodeKind kind) {
+    return nodes[node].kind == kind && nodes[node].dtype == DType::float32;
+  };
+  const std::uint32_t last = program.outputs[0];
+  if (!is(last, NodeKind::op) || nodes[last].op != ElementOp::exp_) return {};
+  const std::uint32_t off = nodes[last].operands[0];
+  if (!is(off, NodeKind::op) || nodes[off].op != ElementOp::sub_) return {};
+  const std::uint32_t x = nodes[off].operands[0], centre = nodes[off].operands[1];
+  if (!is(x, NodeKind::input) || nodes[x].bits != 0 || !is(centre, NodeKind::input)) return {};
+  if (nodes[centre].bits == 0) return {};
+  Size step = 1;
+  for (std::size_t d = front.rank; d-- > 0; step *= front.shape()[d]) {
+    if (front.strides(0)[d] != step) return {};
+  }
+  const MapRequest::Operand& operand = front.operands[0];
+  return Exponentials{data<float>(operand.allocation) + operand.offset,
+                      static_cast<std::size_t>(nodes[centre].bits) - 1};
+}
 
 /// Whether neighbouring elements of a row lie far apart, or rows are too few for the threads.
 bool goes_by_passes(const RowsRequest& r, const FoldRequest& first) {
@@ -97,6 +130,12 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
     elements.emplace_back(elements_of(r, found), r.elements);
     floats += elements.back().floats();
   }
+  // The loops of rows are worth it where these fill vectors.
+  constexpr std::size_t least_of_vectors = 64;
+  std::vector<std::optional<Exponentials>> exponentials(folds.size());
+  for (std::size_t i = 0; i < folds.size() && length >= least_of_vectors; ++i) {
+    exponentials[i] = exponentials_of(r, i, folds[i].request);
+  }
   const Cut cut{false, rows, length, 1, 1, rows, length, 1};
   const std::size_t pieces =
       std::clamp<std::size_t>(piece_count(rows * length, element_grain), 1, rows);
@@ -124,6 +163,15 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
     for (std::size_t row = rows * piece / pieces, n = 0; row < end; row += n) {
       n = std::min(at_once, end - row);
       for (std::size_t i = 0; i < folds.size(); ++i) {
+        if (const std::optional<Exponentials>& of = exponentials[i]) {
+          auto* const sums = reinterpret_cast<float*>(values) + i * rows;
+          const auto* const off = reinterpret_cast<const float*>(values) + of->found * rows;
+          for (std::size_t at = row; at < row + n; ++at) {
+            sums[at] = static_cast<float>(
+                kernels().float32.sum_of_exp(of->rows + at * length, length, off[at]));
+          }
+          continue;
+        }
         reducers[i].reduce_rows(row, n, values + (i * rows + row) * size, nullptr);
       }
       for (ProgramRun& run : last) run.run(row * length, (row + n) * length);

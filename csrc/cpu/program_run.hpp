@@ -21,7 +21,19 @@ class ProgramRun {
  public:
   /// `memory` holds steps.registers registers and one more.
   ProgramRun(const MapRequest& request, const ProgramSteps& steps, std::byte* memory)
-      : request_(request), steps_(steps), at_(steps.registers), held_(steps.registers) {
+      : request_(request),
+        steps_(steps),
+        at_(steps.registers),
+        held_(steps.registers),
+        dense_(request.operands.size()) {
+    for (std::size_t i = 0; i < dense_.size(); ++i) {
+      const std::span<const Size> strides = request.strides(i);
+      dense_[i] = 1;
+      for (std::size_t d = request.rank; d-- > 0;) {
+        if (strides[d] != static_cast<Size>(dense_[i])) break;
+        dense_[i] *= static_cast<std::size_t>(request.shape()[d]);
+      }
+    }
     for (std::uint32_t i = 0; i < steps.registers; ++i) at_[i] = memory + i * register_bytes;
     spare_ = memory + steps.registers * register_bytes;
     for (const ProgramSteps::Fixed& fixed : steps.fixed) {
@@ -36,7 +48,7 @@ class ProgramRun {
     for (std::size_t n = 0; begin < end; begin += n) {
       n = fitting(begin, end - begin);
       const Walk start(request_, begin);
-      evaluate(start, n);
+      evaluate(start, n, true);
       for (const ProgramSteps::Output& output : steps_.outputs) {
         spread(output.from, bytes_of(class_of(output.dtype)), n);
         write(output.operand, output.dtype, at_[output.from], start, n);
@@ -54,7 +66,7 @@ class ProgramRun {
   /// The first output of the next n elements, as its class has it. It may lie in the memory of an
   /// input.
   const std::byte* values(std::size_t begin, std::size_t n) {
-    evaluate(Walk(request_, begin), n);
+    evaluate(Walk(request_, begin), n, false);
     const ProgramSteps::Output& output = steps_.outputs[0];
     spread(output.from, bytes_of(class_of(output.dtype)), n);
     return at_[output.from];
@@ -97,7 +109,7 @@ class ProgramRun {
   /// Where the walk is: an element of the shape, in runs along the last dimension.
   class Walk {
    public:
-    Walk(const MapRequest& r, std::size_t start) : request_(r) {
+    Walk(const MapRequest& r, std::size_t start) : request_(r), start_(start) {
       auto rest = static_cast<Size>(start);
       for (std::size_t d = r.rank; d-- > 0;) {
         index_[d] = rest % r.shape()[d];
@@ -105,7 +117,7 @@ class ProgramRun {
       }
     }
     // Most shapes have few of the dimensions that there is room for.
-    Walk(const Walk& other) : request_(other.request_) {
+    Walk(const Walk& other) : request_(other.request_), start_(other.start_) {
       std::copy_n(other.index_.begin(), request_.rank, index_.begin());
     }
     Walk& operator=(const Walk&) = delete;
@@ -114,6 +126,8 @@ class ProgramRun {
       const std::size_t last = request_.rank - 1;
       return static_cast<std::size_t>(request_.shape()[last] - index_[last]);
     }
+    /// The element that it started from.
+    std::size_t start() const { return start_; }
     bool is_at_row() const { return index_[request_.rank - 1] == 0; }
     /// Rows of the last dimension from here on that lie along the one before, of n elements.
     std::size_t whole_rows(std::size_t n) const {
@@ -148,6 +162,7 @@ class ProgramRun {
 
    private:
     const MapRequest& request_;
+    const std::size_t start_;
     std::array<Size, max_rank> index_;
   };
 
@@ -155,7 +170,8 @@ class ProgramRun {
   /// them in its first place, or the same in all places.
   enum class Held : std::uint8_t { each, rows, one, filled };
 
-  void evaluate(const Walk& start, std::size_t n) {
+  /// With `to_memory` the last step may write an output at once.
+  void evaluate(const Walk& start, std::size_t n, bool to_memory) {
     columns_ = start.left_in_run();
     rows_ = start.is_at_row() && n % columns_ == 0 ? n / columns_ : 0;
     for (const ProgramSteps::Input& input : steps_.inputs) read(input, start, n);
@@ -164,7 +180,14 @@ class ProgramRun {
       for (const std::uint32_t operand : step.operands) {
         if (operand != ProgramSteps::nothing) held = std::min(held, held_[operand]);
       }
-      std::byte* const result = registers_[step.result];
+      std::byte* result = registers_[step.result];
+      const bool is_last = &step == &steps_.steps.back() && step.output != ProgramSteps::nothing;
+      if (to_memory && is_last && held == Held::each) {
+        const ProgramSteps::Output& output = steps_.outputs[step.output];
+        if (std::byte* const memory = run_of(output.operand, output.dtype, start, n)) {
+          result = memory;
+        }
+      }
       if (held == Held::each && take_rows(step, result, n)) continue;
       const std::size_t count = held == Held::each ? n : held == Held::rows ? rows_ : 1;
       for (std::size_t o = 0; o < step.operands.size(); ++o) {
@@ -228,7 +251,9 @@ class ProgramRun {
   Size step_of(std::uint32_t operand) const { return request_.strides(operand)[request_.rank - 1]; }
   /// An operand's own memory, where its next elements lie side by side.
   std::byte* run_of(std::uint32_t operand, DType dtype, const Walk& start, std::size_t n) const {
-    if (step_of(operand) != 1 || start.left_in_run() < n) return nullptr;
+    if (step_of(operand) != 1) return nullptr;
+    const std::size_t dense = dense_[operand];
+    if (start.left_in_run() < n && (dense < n || dense - start.start() % dense < n)) return nullptr;
     return memory_of(operand, dtype, start.place(operand));
   }
 
@@ -318,7 +343,7 @@ class ProgramRun {
     if (std::byte* const run = run_of(operand, dtype, start, n)) {
       if (store != nullptr) {
         store(values, nullptr, nullptr, run, n);
-      } else {
+      } else if (run != values) {
         std::memcpy(run, values, n * size_of(dtype));
       }
       return;
@@ -343,6 +368,7 @@ class ProgramRun {
   std::vector<std::byte*> registers_;
   std::size_t rows_ = 0, columns_ = 0;  // of the last dimension, where a block is whole ones
   std::vector<Held> held_;
+  std::vector<std::size_t> dense_;  // of each operand the elements that lie side by side
   std::byte* spare_;
 };
 

@@ -166,15 +166,15 @@ class Reducer {
       std::fill_n(places, count, 0U);
       return;
     }
+    if (is_dense_ && !r_.finds_place() && length <= rows_of_level * program_block) {
+      return joiner_.fold_rows(plain_ + row * length, count, length, length,
+                               reinterpret_cast<float*>(values));
+    }
     if (at_once < 2) {
       for (std::size_t i = 0; i < count; ++i) {
         reduce(row + i, 0, values + i * joiner_.size, places + i);
       }
       return;
-    }
-    if (is_dense_ && !r_.finds_place()) {
-      const auto* const x = reinterpret_cast<const std::byte*>(plain_ + row * length);
-      return joiner_.fold_each(x, count, length, folded_.data(), values);
     }
     for (std::size_t i = 0; i < count; i += at_once) {
       const std::size_t now = std::min(at_once, count - i);

@@ -7,6 +7,7 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 struct JoinSum {
   static constexpr float nothing = 0;
+  static constexpr bool loses_nan = false;
   template <class Vector>
   static inline Vector of(Vector a, Vector b) {
     return a + b;
@@ -14,6 +15,7 @@ struct JoinSum {
 };
 struct JoinProduct {
   static constexpr float nothing = 1;
+  static constexpr bool loses_nan = false;
   template <class Vector>
   static inline Vector of(Vector a, Vector b) {
     return a * b;
@@ -22,6 +24,12 @@ struct JoinProduct {
 /// NaN spreads.
 struct JoinLargest {
   static constexpr float nothing = -__builtin_inff();
+  static constexpr bool loses_nan = true;
+  /// Where no element is NaN.
+  template <class Vector>
+  static inline Vector of_numbers(Vector a, Vector b) {
+    return a > b ? a : b;
+  }
   template <class Vector>
   static inline Vector of(Vector a, Vector b) {
     const Vector larger = a > b ? a : b;
@@ -30,6 +38,11 @@ struct JoinLargest {
 };
 struct JoinSmallest {
   static constexpr float nothing = __builtin_inff();
+  static constexpr bool loses_nan = true;
+  template <class Vector>
+  static inline Vector of_numbers(Vector a, Vector b) {
+    return a < b ? a : b;
+  }
   template <class Vector>
   static inline Vector of(Vector a, Vector b) {
     const Vector smaller = a < b ? a : b;
@@ -67,10 +80,70 @@ static inline void join_four(const Floats (&x)[4], float* to) {
   __builtin_memcpy(to, &all, sizeof all);
 }
 
+/// Whether any of the vectors that were seen, two by two, has NaN.
+class NanSeen {
+ public:
+  inline void see(Floats a, Floats b) {
+#if defined(__AVX512F__)
+    lanes_ |= _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q);
+#elif defined(__AVX2__)
+    lanes_ |= (Ints)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q);
+#else
+    lanes_ |= (a != a) | (b != b);
+#endif
+  }
+  inline bool any_lane() const {
+#if defined(__AVX512F__)
+    return lanes_ != 0;
+#else
+    return any(lanes_);
+#endif
+  }
+
+ private:
+#if defined(__AVX512F__)
+  __mmask16 lanes_ = 0;
+#else
+  Ints lanes_{};
+#endif
+};
+
+/// Of rows that are long enough: with NaN looked for beside.
+template <class Join>
+static inline Floats join_numbers(const float* x, std::size_t n) {
+  Floats a = load(x), b = load(x + lanes), c = a, d = b;
+  NanSeen seen;
+  seen.see(a, b);
+  std::size_t i = 2 * lanes;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    const Floats p = load(x + i), q = load(x + i + lanes);
+    const Floats r = load(x + i + 2 * lanes), s = load(x + i + 3 * lanes);
+    seen.see(p, q);
+    seen.see(r, s);
+    a = Join::of_numbers(p, a);
+    b = Join::of_numbers(q, b);
+    c = Join::of_numbers(r, c);
+    d = Join::of_numbers(s, d);
+  }
+  for (; i + lanes <= n; i += lanes) {
+    const Floats p = load(x + i);
+    seen.see(p, p);
+    a = Join::of_numbers(p, a);
+  }
+  // An element may be looked at twice.
+  const Floats last = load(x + n - lanes);
+  seen.see(last, last);
+  const Floats all = Join::of_numbers(Join::of_numbers(a, b), Join::of_numbers(c, d));
+  return seen.any_lane() ? splat(__builtin_nanf("")) : Join::of_numbers(last, all);
+}
+
 /// The elements of a row, lane by lane, in runs so that errors of sums do not grow with n.
 template <class Join>
 static inline Floats join_lanes(const float* x, std::size_t n) {
   if (n < lanes) return load(x, n, Join::nothing);
+  if constexpr (Join::loses_nan) {
+    if (n >= 2 * lanes) return join_numbers<Join>(x, n);
+  }
   constexpr std::size_t step = 4 * lanes, run = 16 * step;
   const Floats nothing = splat(Join::nothing);
   Floats all = nothing;

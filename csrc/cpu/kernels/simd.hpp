@@ -355,7 +355,20 @@ static inline void store(T* to, Floats x, std::size_t count) {
 #else
 #if defined(__AVX2__)
   if constexpr (sizeof(T) == 4) {
-    return _mm256_maskstore_ps(to, (__m256i)first_lanes(count), (__m256)x);
+    // Masked stores take long on some processors.
+    __m128 part = _mm256_castps256_ps128((__m256)x);
+    if ((count & 4) != 0) {
+      _mm_storeu_ps(to, part);
+      part = _mm256_extractf128_ps((__m256)x, 1);
+      to += 4;
+    }
+    if ((count & 2) != 0) {
+      _mm_storel_pi(reinterpret_cast<__m64*>(to), part);
+      part = _mm_movehl_ps(part, part);
+      to += 2;
+    }
+    if ((count & 1) != 0) _mm_store_ss(to, part);
+    return;
   }
 #endif
   T padded[lanes];
