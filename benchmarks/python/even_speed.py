@@ -16,7 +16,8 @@ cut into axes at log-uniform places: rows, columns, long and short ones alike. R
 norms and sorts are a quarter each few (1 to 64) and long, and short (2 to 48). Products have m, n
 and k from 16 to 8192, in batches 8 to 1024; sides of images 7 to 224, channels up to 512, batches
 up to 64; attention 64 to 8192 queries and keys, short ones 16 to 192, decoding up to 32768 keys.
-A case that moves fewer than 2^22 elements and has fewer than 5e8 operations, more than 2^28 or
+Permutations that leave the order of elements as it is are drawn again, since torch copies nothing
+then. A case that moves fewer than 2^22 elements and has fewer than 5e8 operations, more than 2^28 or
 more than 3e11 is drawn again; on `cpu` 2^15, 1e7, 2^22 and 5e8.
 
 Both sides have the same numbers. On a GPU our time is that of all launches of a call by the GPU's
@@ -176,6 +177,8 @@ class Bench:
         kept: list[Any] = []
 
         def own() -> Any:
+            # torch's last result is free at its next call as well.
+            kept.clear()
             with self.tw.deferred() if case.deferred else nullcontext():
                 kept[:] = [case.own(self.tw, *arrays)]
             self.be.flush()
@@ -216,6 +219,8 @@ class Bench:
             for _ in range(self.turns):
                 call()
         records = p.records[self.warm_launches :]
+        if not records:
+            raise RuntimeError("a call made no launch that the GPU's clock could time")
         each = len(records) // self.turns
         if each * self.turns != len(records):
             return sum(r.duration_ns for r in records) * 1e-9 / self.turns, names(records)

@@ -97,6 +97,21 @@ MapRequest request_behind(const FoldRequest& r, AllocationRef results) {
   return behind;
 }
 
+/// The memory of an output that holds what is found as it is, side by side; else null.
+std::byte* plain_output(const MapRequest& behind, const ProgramSteps& steps,
+                        const Joiner& joiner) {
+  if (!steps.steps.empty() || steps.outputs.size() != 1 || steps.inputs.size() != 1) return nullptr;
+  const ProgramSteps::Output& output = steps.outputs[0];
+  const bool is_as_found = joiner.is_float() && output.dtype == DType::float32 &&
+                           steps.inputs[0].operand == 0 && output.from == steps.inputs[0].result;
+  if (!is_as_found || !std::ranges::equal(behind.strides(output.operand), behind.strides(0))) {
+    return nullptr;
+  }
+  const MapRequest::Operand& operand = behind.operands[output.operand];
+  return data<std::byte>(operand.allocation) +
+         operand.offset * static_cast<Size>(sizeof(float));
+}
+
 }  // namespace
 
 ProgramLoop loop_of(Reduction op, ComputeClass kind) {
@@ -177,6 +192,8 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
       (std::max(steps.registers, behind_steps.registers) + 1) * register_bytes / sizeof(float);
   OpScratch registers(*memory_, r.call, floats, std::max<std::size_t>(most_pieces, 1));
 
+  // What is found goes to an output's memory at once where nothing else is made of it.
+  std::byte* const output = cut.chunks == 1 ? plain_output(behind, behind_steps, joiner) : nullptr;
   for (std::size_t first = 0; first < cut.units; first += units) {
     const std::size_t now = std::min(units, cut.units - first), tasks = now * cut.chunks;
     const std::size_t pieces =
@@ -187,16 +204,20 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
       ProgramRun run(front, steps, reinterpret_cast<std::byte*>(own.take(floats)));
       Reducer reducer(r, cut, joiner, run);
       const std::size_t begin = tasks * piece / pieces, end = tasks * (piece + 1) / pieces;
+      const auto values_of = [&](std::size_t t) {
+        return output != nullptr ? output + cut.first(first + t) * joiner.size
+                                 : part_values + t * cut.width * joiner.size;
+      };
       if (!cut.columns && cut.chunks == 1) {
-        return reducer.reduce_rows(first + begin, end - begin, part_values + begin * joiner.size,
+        return reducer.reduce_rows(first + begin, end - begin, values_of(begin),
                                    part_places + begin);
       }
       for (std::size_t t = begin; t < end; ++t) {
-        const std::size_t at = t * cut.width;
-        reducer.reduce(first + t / cut.chunks, t % cut.chunks, part_values + at * joiner.size,
-                       part_places + at);
+        reducer.reduce(first + t / cut.chunks, t % cut.chunks, values_of(t),
+                       part_places + t * cut.width);
       }
     });
+    if (output != nullptr) continue;
     // What is found of whole units lies side by side already where these are of one width.
     const bool is_found = cut.chunks == 1 && cut.inner % cut.width == 0;
     std::size_t done = is_found ? now * cut.width : 0;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/map_lines.hpp"
 #include "core/program/program_data.hpp"
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
@@ -12,6 +13,7 @@
 #include "cpu/block_walk.hpp"
 #include "cpu/elements.hpp"
 #include "cpu/kernels/random_table.hpp"
+#include "cpu/program_run.hpp"
 #include "cpu/program_steps.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/straight_rows.hpp"
@@ -383,6 +385,32 @@ std::size_t block_of(const MapRequest& r, const ProgramSteps& steps, bool stream
   return many;
 }
 
+/// Whether some of what a program computes is the same for all elements of a row.
+bool has_values_of_rows(const MapRequest& r, const ProgramSteps& steps) {
+  constexpr Size least_row = 8;
+  const std::size_t last = r.rank - 1;
+  if (r.rank < 2 || r.shape()[last] < least_row || steps.steps.size() < 2) return false;
+  const bool in_place = std::ranges::any_of(
+      r.same_as, [](std::uint32_t output) { return output != MapRequest::no_output; });
+  const bool is_random = std::ranges::any_of(
+      steps.steps, [](const ProgramSteps::Step& step) { return step.results > 1; });
+  if (in_place || is_random || dimension_of_lines(r)) return false;
+  return std::ranges::any_of(steps.inputs, [&](const ProgramSteps::Input& input) {
+    const std::span<const Size> strides = r.strides(input.operand);
+    return strides[last] == 0 && std::ranges::any_of(strides, [](Size s) { return s != 0; });
+  });
+}
+
+void run_rows(const MapRequest& r, const ProgramSteps& steps, MemoryPool& pool) {
+  const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);
+  const auto n = static_cast<std::size_t>(r.n);
+  OpScratch scratch(pool, "map", floats, std::max<std::size_t>(piece_count(n, element_grain), 1));
+  parallel_for(n, element_grain, [&](std::size_t begin, std::size_t end) {
+    Scratch own(scratch);
+    ProgramRun(r, steps, reinterpret_cast<std::byte*>(own.take(floats))).run(begin, end);
+  });
+}
+
 }  // namespace
 
 void CpuBackend::do_map(const MapRequest& r) {
@@ -390,6 +418,7 @@ void CpuBackend::do_map(const MapRequest& r) {
   const ProgramSteps steps = plan_steps(*r.program, r.numbers, r.same_as);
   const bool streaming = streams(r, steps);
   if (map_straight_rows(r, steps, streaming)) return;
+  if (!streaming && has_values_of_rows(r, steps)) return run_rows(r, steps, *memory_);
   const BlockGrid grid(r, block_of(r, steps, streaming));
   const bool on_stack = steps.registers <= few_registers;
   const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);

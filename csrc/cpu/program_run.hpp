@@ -166,6 +166,8 @@ class ProgramRun {
     std::array<Size, max_rank> index_;
   };
 
+  static constexpr std::size_t most_chain = 6;  // steps
+
   /// What a register has: an element each, one for each row of the last dimension, one for all of
   /// them in its first place, or the same in all places.
   enum class Held : std::uint8_t { each, rows, one, filled };
@@ -175,19 +177,18 @@ class ProgramRun {
     columns_ = start.left_in_run();
     rows_ = start.is_at_row() && n % columns_ == 0 ? n / columns_ : 0;
     for (const ProgramSteps::Input& input : steps_.inputs) read(input, start, n);
-    for (const ProgramSteps::Step& step : steps_.steps) {
+    for (std::size_t i = 0; i < steps_.steps.size(); ++i) {
+      if (const std::size_t taken = take_chain(i, start, n, to_memory); taken > 0) {
+        i += taken - 1;
+        continue;
+      }
+      const ProgramSteps::Step& step = steps_.steps[i];
       Held held = step.results == 1 ? Held::one : Held::each;
       for (const std::uint32_t operand : step.operands) {
         if (operand != ProgramSteps::nothing) held = std::min(held, held_[operand]);
       }
-      std::byte* result = registers_[step.result];
-      const bool is_last = &step == &steps_.steps.back() && step.output != ProgramSteps::nothing;
-      if (to_memory && is_last && held == Held::each) {
-        const ProgramSteps::Output& output = steps_.outputs[step.output];
-        if (std::byte* const memory = run_of(output.operand, output.dtype, start, n)) {
-          result = memory;
-        }
-      }
+      std::byte* const result = held == Held::each ? result_of(step, start, n, to_memory)
+                                                   : registers_[step.result];
       if (held == Held::each && take_rows(step, result, n)) continue;
       const std::size_t count = held == Held::each ? n : held == Held::rows ? rows_ : 1;
       for (std::size_t o = 0; o < step.operands.size(); ++o) {
@@ -205,6 +206,93 @@ class ProgramRun {
       at_[step.result] = result;
       held_[step.result] = held;
     }
+  }
+  /// Where a result of an element each goes: to an output's memory from the last step.
+  std::byte* result_of(const ProgramSteps::Step& step, const Walk& start, std::size_t n,
+                       bool to_memory) const {
+    const bool is_last = &step == &steps_.steps.back() && step.output != ProgramSteps::nothing;
+    if (to_memory && is_last) {
+      const ProgramSteps::Output& output = steps_.outputs[step.output];
+      std::byte* const memory = run_of(output.operand, output.dtype, start, n);
+      if (memory != nullptr) return memory;
+    }
+    return registers_[step.result];
+  }
+  /// Sums, differences and products from a step on, each of the one before and of what is the same
+  /// for all elements of a row, in one walk; how many steps it took.
+  std::size_t take_chain(std::size_t first, const Walk& start, std::size_t n, bool to_memory) {
+    using Affine = ProgramSteps::Affine;
+    if (steps_.steps[first].affine == Affine::no || !steps_.steps[first].feeds_next) return 0;
+    const auto is_each = [&](std::uint32_t operand) { return held_[operand] == Held::each; };
+    const std::array<std::uint32_t, 3>& begin = steps_.steps[first].operands;
+    if (is_each(begin[0]) == is_each(begin[1])) return 0;
+    const std::uint32_t each = is_each(begin[0]) ? begin[0] : begin[1];
+
+    std::array<std::uint32_t, most_chain> few;
+    std::array<bool, most_chain> is_turned;  // whether what came before is the second operand
+    std::size_t taken = 0;
+    bool by_rows = false;
+    for (; first + taken < steps_.steps.size() && taken < most_chain; ++taken) {
+      const ProgramSteps::Step& step = steps_.steps[first + taken];
+      const std::uint32_t before = taken == 0 ? each : steps_.steps[first + taken - 1].result;
+      if (step.affine == Affine::no || (taken > 0 && !steps_.steps[first + taken - 1].feeds_next)) {
+        break;
+      }
+      is_turned[taken] = step.operands[0] != before;
+      few[taken] = step.operands[is_turned[taken] ? 0 : 1];
+      // A register of what came before may be the other operand's of before.
+      if (few[taken] == before || is_each(few[taken])) break;
+      by_rows = by_rows || held_[few[taken]] == Held::rows;
+    }
+    const std::size_t rows = by_rows ? rows_ : 1, columns = by_rows ? columns_ : n;
+    if (taken < 2 || 2 * most_stages * rows > program_block) return 0;
+
+    std::array<RowsStage, most_stages> stages;
+    std::size_t count = 0;
+    float* room = reinterpret_cast<float*>(spare_);
+    for (std::size_t i = 0; i < taken; ++i) {
+      const Affine affine = steps_.steps[first + i].affine;
+      const float* const values = reinterpret_cast<const float*>(at_[few[i]]);
+      const auto value = [&](std::size_t row) {
+        return values[held_[few[i]] == Held::rows ? row : 0];
+      };
+      // A sum behind a product is one stage with it.
+      const bool is_behind = i > 0 && steps_.steps[first + i - 1].affine == Affine::product &&
+                             affine != Affine::product && !is_turned[i];
+      if (!is_behind && count == most_stages) {
+        taken = i;
+        break;
+      }
+      if (!is_behind) {
+        stages[count++] = {room, room + rows};
+        room += 2 * rows;
+      }
+      float* const factors = const_cast<float*>(stages[count - 1].factors);
+      float* const addends = const_cast<float*>(stages[count - 1].addends);
+      for (std::size_t row = 0; row < rows; ++row) {
+        if (!is_behind) factors[row] = 1;
+        switch (affine) {
+          case Affine::product:
+            factors[row] = value(row);
+            addends[row] = -0.0f;  // leaves zeros their sign
+            break;
+          case Affine::difference:
+            if (is_turned[i]) factors[row] = -1;
+            addends[row] = is_turned[i] ? value(row) : -value(row);
+            break;
+          default:
+            addends[row] = value(row);
+        }
+      }
+    }
+    const ProgramSteps::Step& last = steps_.steps[first + taken - 1];
+    std::byte* const result = result_of(last, start, n, to_memory);
+    const auto step = static_cast<std::ptrdiff_t>(columns);
+    program_kernels().stages({reinterpret_cast<const float*>(at_[each]), step}, stages.data(),
+                             count, {reinterpret_cast<float*>(result), step}, rows, columns);
+    at_[last.result] = result;
+    held_[last.result] = Held::each;
+    return taken;
   }
   /// An op of an operand that has an element each and one that has fewer, where there is a loop that
   /// takes them so; whether there was.

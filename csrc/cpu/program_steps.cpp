@@ -77,6 +77,33 @@ std::vector<bool> needed_around(const ProgramData& data, const PhiloxNodes& phil
   return all;
 }
 
+ProgramSteps::Affine affine_of(ElementOp op) {
+  using Affine = ProgramSteps::Affine;
+  if (op == ElementOp::add_) return Affine::sum;
+  if (op == ElementOp::sub_) return Affine::difference;
+  return op == ElementOp::mul_ ? Affine::product : Affine::no;
+}
+
+/// Says of each step whether the next one alone reads its result.
+void mark_chains(const ProgramData& data, const std::vector<bool>& needed,
+                 std::vector<ProgramSteps::Step>& steps) {
+  std::vector<std::uint32_t> uses(data.nodes.size());
+  for (std::size_t i = 0; i < data.nodes.size(); ++i) {
+    const ProgramNode& node = data.nodes[i];
+    for (std::uint32_t o = 0; needed[i] && o < node.operand_count(); ++o) ++uses[node.operands[o]];
+  }
+  for (const std::uint32_t output : data.outputs) ++uses[output];
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    if (steps[i].node == ProgramSteps::nothing || steps[i + 1].node == ProgramSteps::nothing) {
+      continue;
+    }
+    const ProgramNode& next = data.nodes[steps[i + 1].node];
+    const auto operands = std::span(next.operands).first(next.operand_count());
+    steps[i].feeds_next = uses[steps[i].node] == 1 &&
+                          std::ranges::find(operands, steps[i].node) != operands.end();
+  }
+}
+
 /// The step that makes a block's words, of a second half of the counter and a key that are filled
 /// into registers of their own.
 ProgramSteps::Step philox_step(const ProgramData& data, std::span<const std::uint64_t> numbers,
@@ -173,6 +200,7 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
         step.streamed = kernels.streamed[static_cast<std::size_t>(node.op)];
         const RowsLoops& rows = kernels.rows[static_cast<std::size_t>(node.op)];
         if (rows[0] != nullptr) step.rows = &rows;
+        step.affine = affine_of(node.op);
       }
     } else {
       const DType from = data.nodes[node.operands[0]].dtype;
@@ -203,6 +231,7 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
     if (made == steps.steps.end() || kernels.stores[index(dtype)] != nullptr) continue;
     if (made->output == nothing && (!in_place || made + 1 == steps.steps.end())) made->output = i;
   }
+  mark_chains(data, needed, steps.steps);
   steps.registers = registers.count();
   return steps;
 }

@@ -22,11 +22,16 @@ std::size_t bytes_of(ComputeClass kind);
 struct ProgramSteps {
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
+  /// What is made of one operand where the other one is the same for many elements.
+  enum class Affine : std::uint8_t { no, sum, difference, product };
+
   /// A loop, and the registers it works on.
   struct Step {
     ProgramLoop loop = nullptr, wrap = nullptr;
     ProgramLoop streamed = nullptr;  ///< the loop for a result that goes past the caches, or null
     const RowsLoops* rows = nullptr;  ///< the loops of rows, or null
+    Affine affine = Affine::no;       ///< of float32
+    bool feeds_next = false;          ///< whether the next step alone reads the result, and once
     std::array<std::uint32_t, 3> operands;
     std::uint32_t node, result;
     std::uint32_t output;                 ///< that the result can be written to at once, or nothing

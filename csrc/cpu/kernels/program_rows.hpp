@@ -26,6 +26,40 @@ static void rows_loop(const RowsOperand& a, const RowsOperand& b, const RowsResu
   }
 }
 
+template <std::size_t count>
+static void stages_of_rows(const RowsOperand& operand, const RowsStage* stages,
+                           const RowsResult& result, std::size_t rows, std::size_t n) {
+  const float* x = operand.data;
+  float* to = result.data;
+  for (std::size_t row = 0; row < rows; ++row, x += operand.step, to += result.step) {
+    Floats factors[count], addends[count];
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < count; ++i) {
+      factors[i] = splat(stages[i].factors[row]);
+      addends[i] = Floats{} + stages[i].addends[row];
+    }
+    generate(to, n, Store::cached, [&](auto read) {
+      Floats value = read(x);
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < count; ++i) value = value * factors[i] + addends[i];
+      return value;
+    });
+  }
+}
+static void run_stages(const RowsOperand& x, const RowsStage* stages, std::size_t count,
+                       const RowsResult& result, std::size_t rows, std::size_t n) {
+  switch (count) {
+    case 1:
+      return stages_of_rows<1>(x, stages, result, rows, n);
+    case 2:
+      return stages_of_rows<2>(x, stages, result, rows, n);
+    case 3:
+      return stages_of_rows<3>(x, stages, result, rows, n);
+    default:
+      return stages_of_rows<4>(x, stages, result, rows, n);
+  }
+}
+
 typedef std::uint8_t Bytes __attribute__((vector_size(lanes)));
 
 // GCC makes single elements of conversions between bytes and 32 bits.

@@ -39,6 +39,12 @@ using RowsLoop = void (*)(const RowsOperand& a, const RowsOperand& b, const Rows
 /// Of operands with an element each, and with one for a whole row as the first and as the second.
 using RowsLoops = std::array<RowsLoop, 3>;
 
+/// x * factor + addend, with one of each for a row of x.
+struct RowsStage {
+  const float *factors, *addends;
+};
+constexpr std::size_t most_stages = 4;
+
 /// The inner loops of programs.
 struct ProgramKernels {
   std::array<ProgramLoops<class_count>, op_count> ops;  ///< null where the op has no such class
@@ -46,6 +52,9 @@ struct ProgramKernels {
   ProgramLoops<op_count> streamed;
   /// Of float32, of rows where they lie; null where the op has none.
   std::array<RowsLoops, op_count> rows;
+  /// So many stages, at most most_stages, one after the other on rows of n elements.
+  void (*stages)(const RowsOperand& x, const RowsStage* stages, std::size_t count,
+                 const RowsResult& result, std::size_t rows, std::size_t n);
   /// To an element of the dtype, from any class; the result is in the dtype's class.
   std::array<ProgramLoops<dtype_count>, class_count> casts;
   ProgramLoops<dtype_count> wraps;   ///< to what the dtype holds; null where all of its class does

@@ -97,10 +97,9 @@ class Groups:
 
     def over(self, line: Array) -> Array:
         """One value for each group, as a view of x's shape."""
-        from tilewright.namespace.manipulation import broadcast_to
-
-        kept = tuple(1 if i in self.axes else size for i, size in enumerate(self.x.shape))
-        return broadcast_to(line.reshape(kept), self.x.shape)
+        own = iter(line.strides)
+        strides = [0 if i in self.axes else next(own) for i in range(self.x.ndim)]
+        return line._view(self.x.shape, strides, line.offset)
 
     def moments(self) -> tuple[Array, Array]:
         """Mean and variance of each group, in float32 or float64: two launches."""
@@ -139,9 +138,7 @@ def _normalised(
 
 
 def _of_channel(line: Array, x: Array) -> Array:
-    from tilewright.namespace.manipulation import broadcast_to
-
-    return broadcast_to(line.reshape((-1,) + (1,) * (x.ndim - 2)), x.shape)
+    return line._view(x.shape, (0, line.strides[0]) + (0,) * (x.ndim - 2), line.offset)
 
 
 def _batch(

@@ -38,8 +38,6 @@ class _Split(NamedTuple):
 
 
 def _in_groups(call: str, x: Array, num_groups: int, weight: Any, bias: Any) -> _Split:
-    from tilewright.namespace.manipulation import broadcast_to
-
     if x.ndim < 2:
         invalid(call, f"x has shape {x.shape}, expected [batch, channels, ...]")
     channels = x.shape[1]
@@ -49,8 +47,8 @@ def _in_groups(call: str, x: Array, num_groups: int, weight: Any, bias: Any) -> 
     shape = (x.shape[0], num_groups, per, *x.shape[2:])
     split = x.reshape(shape)
     views = [
-        None if one is None else broadcast_to(
-            one.reshape((num_groups, per) + (1,) * (x.ndim - 2)), shape
+        None if one is None else one._view(
+            shape, (0, one.strides[0] * per, one.strides[0]) + (0,) * (x.ndim - 2), one.offset
         )
         for one in (channels_of(call, "weight", weight, x), channels_of(call, "bias", bias, x))
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright.array import Array
-from tilewright.nn.running import read, to_target, wide_of
+from tilewright.nn.running import read, to_target, wide_name, wide_of
 from tilewright.program import Program
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def in_rows(
     each row along the axes, in the dtype that is computed in. Folds find one value of a row after
     another: each formula has the operands first, `ends` has none, then what was found before it,
     and the numbers. Nothing may be empty."""
-    wide = wide_of(like.dtype).name
+    wide = wide_name(like.dtype)
     shape, backend = like.shape, like.backend
     dtypes = tuple(one.stored_as if isinstance(one, Array) else None for one in operands)
     arrays = [one for one in operands if isinstance(one, Array)]

@@ -95,9 +95,15 @@ def to_truth(call: str, name: str, value: Any) -> bool:
     return value
 
 
+@cache
 def wide_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """What elements of a dtype are computed in."""
     return FLOAT32 if dtype in HALVES else dtype
+
+
+@cache
+def wide_name(dtype: np.dtype[Any]) -> str:
+    return wide_of(dtype).name
 
 
 def read(program: Program, dtype: str) -> Value:
@@ -167,7 +173,7 @@ def launch(
 ) -> None:  # fmt: skip
     dtypes = tuple(one.stored_as if isinstance(one, Array) else None for one in operands)
     program = program_of(
-        formula, dtypes, wide_of(like.dtype).name, tuple(one.stored_as for one in results)
+        formula, dtypes, wide_name(like.dtype), tuple(one.stored_as for one in results)
     )
     like.backend.map(
         program, shape,
