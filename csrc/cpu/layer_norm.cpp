@@ -7,7 +7,7 @@
 namespace tilewright::cpu {
 
 void CpuBackend::do_layer_norm(const NormRequest& r) {
-  normalize_rows(r, []<class T>(const T* x, std::size_t n, double eps) {
+  normalize_rows<true>(r, []<class T>(const T* x, std::size_t n, double eps) {
     const ElementKernels<T>& k = kernels_for<T>();
     const auto count = static_cast<double>(n);
     const double sum = join_chunks(

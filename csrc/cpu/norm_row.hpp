@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/requests.hpp"
@@ -15,8 +16,8 @@ struct RowScale {
   float centre, offset, factor;
 };
 
-/// Normalises each row by scale_of(row, n, eps).
-template <class ScaleOf>
+/// Normalises each row by scale_of(row, n, eps), which is off its mean where it is `centred`.
+template <bool centred, class ScaleOf>
 void normalize_rows(const NormRequest& r, ScaleOf&& scale_of) {
   with_element_type(r.dtype, [&]<class T>(T) {
     constexpr std::size_t worth_streaming = 256;
@@ -27,8 +28,24 @@ void normalize_rows(const NormRequest& r, ScaleOf&& scale_of) {
     // Where nobody wants the sums they are kept where the results go.
     const BufferRange& sums = r.sum ? r.sum : r.out;
     const BufferRange& source = r.residual ? sums : r.x;
-    const Store how = cols < worth_streaming ? Store::cached
-                                             : store_for(rows * cols * sizeof(T), source == r.out);
+    if (cols < worth_streaming) {
+      // As many rows at a time as stay in the nearest cache.
+      const std::size_t at_once = worth_streaming * 8 / cols;
+      return parallel_for(rows, element_grain / cols + 1, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin, n = 0; row < end; row += n) {
+          n = std::min(at_once, end - row);
+          const std::size_t first = row * cols;
+          if (r.residual) {
+            kernels_for<T>().binary(BinaryOp::add, {data<T>(r.x) + first, false},
+                                    {data<T>(r.residual) + first, false}, data<T>(sums) + first,
+                                    n * cols, Store::cached);
+          }
+          kernels_for<T>().normalize_rows(data<T>(source) + first, n, cols, r.eps, centred, weight,
+                                          bias, data<T>(r.out) + first);
+        }
+      });
+    }
+    const Store how = store_for(rows * cols * sizeof(T), source == r.out);
     for_rows(rows, cols, [&](std::size_t row) {
       const T* x = data<T>(source) + row * cols;
       T* out = data<T>(r.out) + row * cols;

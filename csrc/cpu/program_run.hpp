@@ -45,23 +45,31 @@ class ProgramRun {
 
   /// Writes all outputs of elements begin to end.
   void run(std::size_t begin, std::size_t end) {
+    goes_through_registers_ = true;
     for (std::size_t n = 0; begin < end; begin += n) {
-      n = fitting(begin, end - begin);
       const Walk start(request_, begin);
+      n = goes_through_registers_ ? 0 : fitting(begin, end - begin, long_block);
+      if (n <= program_block || !lies_straight(start, n)) n = fitting(begin, end - begin);
+      goes_through_registers_ = false;
       evaluate(start, n, true);
       for (const ProgramSteps::Output& output : steps_.outputs) {
         spread(output.from, bytes_of(class_of(output.dtype)), n);
+        goes_through_registers_ =
+            goes_through_registers_ ||
+            at_[output.from] != run_of(output.operand, output.dtype, start, n);
         write(output.operand, output.dtype, at_[output.from], start, n);
       }
     }
   }
   /// So many of n elements from `begin` on are best had at a time: whole rows of the last dimension
   /// where a block has room for them.
-  std::size_t fitting(std::size_t begin, std::size_t n) const {
+  std::size_t fitting(std::size_t begin, std::size_t n, std::size_t block = program_block) const {
     const auto length = static_cast<std::size_t>(request_.shape()[request_.rank - 1]);
-    const std::size_t most = std::min(n, program_block);
+    const std::size_t most = std::min(n, block);
     if (length >= most) return std::min(most, length - begin % length);
-    return begin % length == 0 ? most / length * length : length - begin % length;
+    if (begin % length != 0) return length - begin % length;
+    const std::size_t rows = most / length;
+    return (block == program_block ? rows : std::min(rows, most_rows)) * length;
   }
   /// The first output of the next n elements, as its class has it. It may lie in the memory of an
   /// input.
@@ -167,6 +175,8 @@ class ProgramRun {
   };
 
   static constexpr std::size_t most_chain = 6;  // steps
+  /// Elements, and their rows, of a block of which registers hold values of rows alone.
+  static constexpr std::size_t long_block = 1 << 14, most_rows = 96;
 
   /// What a register has: an element each, one for each row of the last dimension, one for all of
   /// them in its first place, or the same in all places.
@@ -194,6 +204,7 @@ class ProgramRun {
       for (std::size_t o = 0; o < step.operands.size(); ++o) {
         const std::uint32_t operand = step.operands[o];
         if (operand == ProgramSteps::nothing) continue;
+        if (held == Held::each && held_[operand] != Held::each) goes_through_registers_ = true;
         if (held == Held::each || (held == Held::rows && held_[operand] == Held::one)) {
           spread(operand, step.bytes[o], n);
         }
@@ -209,13 +220,14 @@ class ProgramRun {
   }
   /// Where a result of an element each goes: to an output's memory from the last step.
   std::byte* result_of(const ProgramSteps::Step& step, const Walk& start, std::size_t n,
-                       bool to_memory) const {
+                       bool to_memory) {
     const bool is_last = &step == &steps_.steps.back() && step.output != ProgramSteps::nothing;
     if (to_memory && is_last) {
       const ProgramSteps::Output& output = steps_.outputs[step.output];
       std::byte* const memory = run_of(output.operand, output.dtype, start, n);
       if (memory != nullptr) return memory;
     }
+    goes_through_registers_ = true;
     return registers_[step.result];
   }
   /// Sums, differences and products from a step on, each of the one before and of what is the same
@@ -322,6 +334,7 @@ class ProgramRun {
   /// One value for all elements, or for those of each row, in each of their n places.
   void spread(std::uint32_t held, std::size_t bytes, std::size_t n) {
     if (held_[held] != Held::one && held_[held] != Held::rows) return;
+    goes_through_registers_ = true;
     const bool by_rows = held_[held] == Held::rows;
     const std::size_t rows = by_rows ? rows_ : 1;
     std::memcpy(spare_, at_[held], rows * bytes);
@@ -343,6 +356,21 @@ class ProgramRun {
     const std::size_t dense = dense_[operand];
     if (start.left_in_run() < n && (dense < n || dense - start.start() % dense < n)) return nullptr;
     return memory_of(operand, dtype, start.place(operand));
+  }
+
+  /// Whether the next elements of all operands lie side by side, or are one for each row.
+  bool lies_straight(const Walk& start, std::size_t n) const {
+    const auto is_run = [&](std::uint32_t operand, DType dtype) {
+      return run_of(operand, dtype, start, n) != nullptr;
+    };
+    return std::ranges::all_of(steps_.inputs,
+                               [&](const ProgramSteps::Input& input) {
+                                 return step_of(input.operand) == 0 ||
+                                        is_run(input.operand, input.dtype);
+                               }) &&
+           std::ranges::all_of(steps_.outputs, [&](const ProgramSteps::Output& output) {
+             return is_run(output.operand, output.dtype);
+           });
   }
 
   /// Calls body(memory, element, place, rows, columns) for blocks of whole rows along the last
@@ -387,6 +415,7 @@ class ProgramRun {
         return;
       }
       if (step == 0 && rows_ > 1) return read_rows(input, start, n);
+      goes_through_registers_ = true;
       std::byte* const gathered = load == nullptr ? own : spare_;
       with_word(size_of(input.dtype), [&]<class Word>(Word) {
         Word* const to = reinterpret_cast<Word*>(gathered);
@@ -401,6 +430,7 @@ class ProgramRun {
       at_[input.result] = const_cast<std::byte*>(source);
       return;
     }
+    goes_through_registers_ = true;
     at_[input.result] = own;
     if (load != nullptr) load(source, nullptr, nullptr, own, n);
   }
@@ -454,6 +484,7 @@ class ProgramRun {
   const ProgramSteps& steps_;
   std::vector<std::byte*> at_;  // where each register's elements are now
   std::vector<std::byte*> registers_;
+  bool goes_through_registers_ = true;  // whether a block's elements, not just values of rows, do
   std::size_t rows_ = 0, columns_ = 0;  // of the last dimension, where a block is whole ones
   std::vector<Held> held_;
   std::vector<std::size_t> dense_;  // of each operand the elements that lie side by side

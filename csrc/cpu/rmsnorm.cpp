@@ -7,7 +7,7 @@
 namespace tilewright::cpu {
 
 void CpuBackend::do_rmsnorm(const NormRequest& r) {
-  normalize_rows(r, []<class T>(const T* x, std::size_t n, double eps) {
+  normalize_rows<false>(r, []<class T>(const T* x, std::size_t n, double eps) {
     const double squares = join_chunks(
         n,
         [&](std::size_t begin, std::size_t length) {

@@ -65,6 +65,10 @@ struct ElementKernels {
   /// (x - centre - offset) * factor * weight + bias; both may be null.
   void (*normalize)(const T* x, std::size_t n, float centre, float offset, float factor,
                     const T* weight, const T* bias, T* output, Store how);
+  /// Rows of n > 0 elements, some hundreds at most, one behind the other: each off its mean where
+  /// they are `centred`, over its deviation, times weight and plus bias, which may be null.
+  void (*normalize_rows)(const T* x, std::size_t rows, std::size_t n, float eps, bool centred,
+                         const T* weight, const T* bias, T* output);
   /// Rotates the pairs (i, i + half), or (2i, 2i + 1), by the angles of cos and sin, or with a
   /// direction of -1 by their negatives.
   void (*rotate)(const T* x, const T* cos, const T* sin, std::size_t half, float direction,

@@ -50,7 +50,8 @@ def _square_off(x: Value, mean: Value) -> Value:
 
 
 def _hat(x: Value, mean: Value, var: Value, eps: Value) -> Value:
-    return (x - mean) / (var + eps).sqrt()
+    scale = 1 / (var + eps).sqrt()
+    return (x - mean) * scale
 
 
 @cache

@@ -96,7 +96,8 @@ def _square_off_mean(x: Value, *rest: Value) -> Value:
 def _normal_of_row(has_weight: bool, has_bias: bool) -> Callable[..., Value]:
     def formula(x: Value, *rest: Value) -> Value:
         total, squares, inverse, eps = rest[-4:]
-        found = (x - total * inverse) * (1 / (squares * inverse + eps).sqrt())
+        mean, scale = total * inverse, 1 / (squares * inverse + eps).sqrt()
+        found = (x - mean) * scale
         if has_weight:
             found = found * rest[0]
         return found + rest[-5] if has_bias else found
