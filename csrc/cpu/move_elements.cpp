@@ -163,6 +163,7 @@ class Walk {
       row_dim_ = line_--;
       row_ = r.shape()[row_dim_];
     }
+    line_is_still_ = still(line_);
     length_ = r.shape()[line_];
     blocks_ = (length_ + block - 1) / block;
   }
@@ -195,8 +196,12 @@ class Walk {
   /// Blocks [begin, end) of all outer dimensions, and of their rows the elements [first, past).
   template <class T>
   void run(Size begin, Size end, Size first, Size past) const {
-    if (!r_.scatter && row_dim_ == 0 && blocks_ == 1 && line_ > 0 && stays_before_line()) {
-      return same_lines<T>(begin, end);
+    if (!r_.scatter && row_dim_ == 0 && blocks_ == 1 && line_ > 0) {
+      if (stays_before_line()) return short_lines<T>(begin, end, true);
+      const Indices& one = indices_[0];
+      const bool is_even =
+          indices_.size() == 1 && one.stride(line_ - 1) == one.stride(line_) * length_;
+      if (is_even && length_ <= block / 2) return short_lines<T>(begin, end, false);
     }
     for_blocks(begin, end,
                [&](const Place& place, Size from, Size count, Size source, Size output) {
@@ -276,28 +281,44 @@ class Walk {
     }
     return true;
   }
-  /// Such lines of a gather: those of the dimension before them in one go.
+  /// Lines of a gather that are one block each, with the same indices or with those of neighbours
+  /// one behind the other: as many of them at a time as a block has indices for.
   template <class T>
-  void same_lines(Size begin, Size end) const {
+  void short_lines(Size begin, Size end, bool same) const {
     std::array<Size, block> offsets;
-    add_indices({}, 0, length_, offsets.data());
     const std::size_t rows = line_ - 1;
     const Size source_step = r_.source_strides()[line_], output_step = r_.output_strides()[line_];
     const Size source_row = r_.source_strides()[rows], output_row = r_.output_strides()[rows];
-    for (Size j = 0; j < length_; ++j) offsets[j] += j * source_step;
-    for (Size unit = begin; unit < end;) {
+    if (same) {
+      add_indices({}, 0, length_, offsets.data());
+      for (Size j = 0; j < length_; ++j) offsets[j] += j * source_step;
+    }
+    for (Size unit = begin, count; unit < end; unit += count) {
       Size rest = unit / r_.shape()[rows], from = r_.source.offset, to = r_.output.offset;
-      const Size row = unit % r_.shape()[rows], count = std::min(end - unit, r_.shape()[rows] - row);
+      const Size row = unit % r_.shape()[rows];
+      count = std::min(end - unit, r_.shape()[rows] - row);
+      Place place{};
+      place[rows] = row;
       for (std::size_t d = rows; d-- > 0; rest /= r_.shape()[d]) {
-        from += rest % r_.shape()[d] * r_.source_strides()[d];
-        to += rest % r_.shape()[d] * r_.output_strides()[d];
+        place[d] = rest % r_.shape()[d];
+        from += place[d] * r_.source_strides()[d];
+        to += place[d] * r_.output_strides()[d];
+      }
+      if (!same) {
+        count = std::min(count, block / length_);
+        add_indices(place, 0, count * length_, offsets.data());
       }
       const T* x = data<T>(r_.source.allocation) + from + row * source_row;
       T* y = data<T>(r_.output.allocation) + to + row * output_row;
+      const Size* at = offsets.data();
       for (Size i = 0; i < count; ++i, x += source_row, y += output_row) {
-        for (Size j = 0; j < length_; ++j) y[j * output_step] = x[offsets[j]];
+        if (same) {
+          for (Size j = 0; j < length_; ++j) y[j * output_step] = x[at[j]];
+          continue;
+        }
+        for (Size j = 0; j < length_; ++j) y[j * output_step] = x[j * source_step + at[j]];
+        at += length_;
       }
-      unit += count;
     }
   }
 
@@ -305,10 +326,16 @@ class Walk {
   void lines(const Place& place, Size from, Size count, Size source, Size output, Size first,
              Size past) const {
     std::array<Size, block> offsets;
-    add_indices(place, from, count, offsets.data());
     const Size source_step = r_.source_strides()[line_], output_step = r_.output_strides()[line_];
     const T* x = data<T>(r_.source.allocation) + source + from * source_step;
     T* y = data<T>(r_.output.allocation) + output + from * output_step;
+    if (line_is_still_ && source_step == 1 && output_step == 1) {
+      add_indices(place, from, 1, offsets.data());
+      std::memcpy(y + (r_.scatter ? offsets[0] : 0), x + (r_.scatter ? 0 : offsets[0]),
+                  static_cast<std::size_t>(count) * sizeof(T));
+      return;
+    }
+    add_indices(place, from, count, offsets.data());
     if (row_dim_ != 0) {
       return rows(x, source_step, y, output_step, offsets.data(), count, first, past);
     }
@@ -340,6 +367,7 @@ class Walk {
   const MoveRequest& r_;
   std::vector<Indices> indices_;
   std::size_t line_, row_dim_ = 0;
+  bool line_is_still_;  // whether no index moves along the line
   Size row_ = 1, length_, blocks_;
 };
 

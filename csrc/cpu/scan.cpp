@@ -72,8 +72,17 @@ class Scanner {
     for (std::size_t k = 0; k < n; k += program_block) {
       const std::size_t now = std::min(program_block, n - k);
       const T* x = values(row * length_ + begin + k, now);
-      T part = x[0];
-      for (std::size_t i = 1; i < now; ++i) part = joined<op>(part, x[i]);
+      const std::size_t quarter = now / 4;
+      std::array<T, 4> parts{x[0], x[quarter], x[2 * quarter], x[3 * quarter]};
+      for (std::size_t i = 1; i < quarter; ++i) {
+        for (std::size_t q = 0; q < 4; ++q) parts[q] = joined<op>(parts[q], x[q * quarter + i]);
+      }
+      T part = quarter > 0 ? joined<op>(joined<op>(parts[0], parts[1]),
+                                        joined<op>(parts[2], parts[3]))
+                           : x[0];
+      for (std::size_t i = std::max<std::size_t>(4 * quarter, 1); i < now; ++i) {
+        part = joined<op>(part, x[i]);
+      }
       all = k == 0 && begin == 0 ? part : joined<op>(all, part);
     }
     return all;
@@ -87,11 +96,17 @@ class Scanner {
       const bool first = begin + k == 0;
       out_[0] = identity_;
       T* const to = out_.data() + (exclusive ? 1 : 0);
-      T part = x[0];
-      to[0] = first ? part : joined<op>(carry, part);
-      for (std::size_t i = 1; i < now; ++i) {
-        part = joined<op>(part, x[i]);
-        to[i] = first ? part : joined<op>(carry, part);
+      scan_quarters(x, now, to);
+      const std::size_t quarter = now / 4;
+      T before = carry;
+      for (std::size_t begin = 0, q = 0; q < 4; ++q) {
+        const std::size_t end = q == 3 ? now : begin + quarter;
+        if (begin == end) continue;
+        if (!first || begin > 0) {
+          for (std::size_t i = begin; i < end; ++i) to[i] = joined<op>(before, to[i]);
+        }
+        before = to[end - 1];
+        begin = end;
       }
       if (exclusive && !first) out_[0] = carry;
       carry = to[now - 1];
@@ -129,6 +144,20 @@ class Scanner {
   }
 
  private:
+  /// Each quarter of a block by itself, side by side: none waits for the sum before it.
+  static void scan_quarters(const T* x, std::size_t n, T* to) {
+    const std::size_t quarter = n / 4;
+    std::array<T, 4> parts{};
+    for (std::size_t i = 0; i < quarter; ++i) {
+      for (std::size_t q = 0; q < 4; ++q) {
+        const T next = x[q * quarter + i];
+        to[q * quarter + i] = parts[q] = i == 0 ? next : joined<op>(parts[q], next);
+      }
+    }
+    for (std::size_t i = 4 * quarter; i < n; ++i) {
+      to[i] = parts[3] = i == 0 ? x[i] : joined<op>(parts[3], x[i]);
+    }
+  }
   const T* values(std::size_t at, std::size_t n) {
     return reinterpret_cast<const T*>(piece_.values(at, n));
   }

@@ -208,6 +208,7 @@ def reduced(
     it of that, of further inputs of the result's shape, and of numbers. It stays in the dtype that
     it is computed in, unless one is given."""
     wide = wide_of(like.dtype)
+    name = wide_name(like.dtype)
     shape = like.shape if shape is None else shape
     left = tuple(size for i, size in enumerate(shape) if i not in axes)
     result = like.backend._new(left, wide if dtype is None else dtype)
@@ -215,12 +216,12 @@ def reduced(
         return result
     dtypes = tuple(one.stored_as if isinstance(one, Array) else None for one in operands)
     like.backend.map_reduce(
-        program_of(formula, dtypes, wide.name, (wide.name,)), op, shape, tuple(axes),
+        program_of(formula, dtypes, name, (name,)), op, shape, tuple(axes),
         [one for one in operands if isinstance(one, Array)],
         [one for one in operands if not isinstance(one, Array)],
         [result],
         _behind(
-            behind, wide.name, tuple(one.stored_as for one in inputs), len(numbers),
+            behind, name, tuple(one.stored_as for one in inputs), len(numbers),
             result.stored_as,
         ),
         list(inputs), list(numbers),

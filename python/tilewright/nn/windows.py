@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright.nn.running import launch, reduced, spread, to_truth
+from tilewright.nn.running import FLOAT32, launch, reduced, spread, to_truth
 from tilewright.operands import invalid, shown, to_integer
 
 if TYPE_CHECKING:
@@ -186,8 +186,11 @@ def pooled(
     op: str, x: Array, windows: Windows | Parts, divisor: float = 0, with_places: bool = False
 ) -> tuple[Array, Array | None]:
     """What windows have the most of or on average, and the places of the largest."""
-    # A reduction cuts planes into parts, and a processor takes many of them one by one.
-    is_cut = x.backend.name != "cpu" or math.prod(windows.lead) < MANY_PLANES
+    # A reduction cuts planes into parts, and a processor takes many of them one by one, but for
+    # float32, of which it joins rows.
+    is_cut = (
+        x.backend.name != "cpu" or x.dtype == FLOAT32 or math.prod(windows.lead) < MANY_PLANES
+    )
     if windows.are_planes and is_cut and not with_places and x.size:
         first = len(windows.lead)
         axes = range(first, x.ndim)
