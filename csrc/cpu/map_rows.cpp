@@ -84,7 +84,7 @@ bool goes_by_passes(const RowsRequest& r, const FoldRequest& first) {
   if (walks_columns(first, 16)) return true;
   const auto rows = static_cast<std::size_t>(r.results),
              length = static_cast<std::size_t>(r.length);
-  return rows < 2 * thread_count() && length >= many_elements;
+  return thread_count() > 1 && rows < 2 * thread_count() && length >= many_elements;
 }
 
 /// Makes a dimension the last one: elements are the same in any order.

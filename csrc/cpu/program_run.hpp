@@ -265,9 +265,6 @@ class ProgramRun {
     for (std::size_t i = 0; i < taken; ++i) {
       const Affine affine = steps_.steps[first + i].affine;
       const float* const values = reinterpret_cast<const float*>(at_[few[i]]);
-      const auto value = [&](std::size_t row) {
-        return values[held_[few[i]] == Held::rows ? row : 0];
-      };
       // A sum behind a product is one stage with it.
       const bool is_behind = i > 0 && steps_.steps[first + i - 1].affine == Affine::product &&
                              affine != Affine::product && !is_turned[i];
@@ -281,21 +278,18 @@ class ProgramRun {
       }
       float* const factors = const_cast<float*>(stages[count - 1].factors);
       float* const addends = const_cast<float*>(stages[count - 1].addends);
-      for (std::size_t row = 0; row < rows; ++row) {
-        if (!is_behind) factors[row] = 1;
-        switch (affine) {
-          case Affine::product:
-            factors[row] = value(row);
-            addends[row] = -0.0f;  // leaves zeros their sign
-            break;
-          case Affine::difference:
-            if (is_turned[i]) factors[row] = -1;
-            addends[row] = is_turned[i] ? value(row) : -value(row);
-            break;
-          default:
-            addends[row] = value(row);
+      const std::size_t next = held_[few[i]] == Held::rows ? 1 : 0;
+      if (affine == Affine::product) {
+        for (std::size_t row = 0; row < rows; ++row) {
+          factors[row] = values[row * next];
+          addends[row] = -0.0f;  // leaves zeros their sign
         }
+        continue;
       }
+      const float sign = affine == Affine::difference && !is_turned[i] ? -1.0f : 1.0f;
+      for (std::size_t row = 0; row < rows; ++row) addends[row] = sign * values[row * next];
+      if (is_behind) continue;
+      std::fill_n(factors, rows, affine == Affine::difference && is_turned[i] ? -1.0f : 1.0f);
     }
     const ProgramSteps::Step& last = steps_.steps[first + taken - 1];
     std::byte* const result = result_of(last, start, n, to_memory);

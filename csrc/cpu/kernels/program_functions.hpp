@@ -40,7 +40,6 @@ TILEWRIGHT_FUNCTION(exponential_2, exp2)
 TILEWRIGHT_FUNCTION(exponential_less_one, exp_less_one)
 TILEWRIGHT_FUNCTION(logarithm_2, log2)
 TILEWRIGHT_FUNCTION(logarithm_10, log10)
-TILEWRIGHT_FUNCTION(logarithm_of_one_plus, log_of_one_plus)
 TILEWRIGHT_FUNCTION(cube_root, cbrt)
 TILEWRIGHT_FUNCTION(sine, sin)
 TILEWRIGHT_FUNCTION(cosine, cos)
@@ -65,6 +64,8 @@ static inline Doubles error_function(Doubles x) {
 // Floats
 // --------------------------------------------------------------------------------------------
 
+static inline Floats logarithm_of_one_plus(Floats x) { return log_of_one_plus(x); }
+static inline Doubles logarithm_of_one_plus(Doubles x) { return log_of_one_plus(x); }
 static inline Floats exponential(Floats x) { return exp(x); }
 static inline Doubles exponential(Doubles x) { return exp(x); }
 static inline Floats logarithm(Floats x) { return log(x); }
@@ -142,6 +143,17 @@ static inline Doubles round_to_even(Doubles x) {
   const Doubles lift = copy_sign(wide(0x1p52), x);
   return abs(x) < 0x1p52 ? copy_sign((x + lift) - lift, x) : x;
 }
+#if defined(__AVX512F__)
+static inline Floats round_down(Floats x) {
+  return (Floats)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+static inline Floats round_up(Floats x) {
+  return (Floats)_mm512_roundscale_ps((__m512)x, _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC);
+}
+#elif defined(__AVX2__)
+static inline Floats round_down(Floats x) { return (Floats)_mm256_floor_ps((__m256)x); }
+static inline Floats round_up(Floats x) { return (Floats)_mm256_ceil_ps((__m256)x); }
+#endif
 template <class Vector>
 static inline Vector round_down(Vector x) {
   const Vector near = round_to_even(x);
