@@ -1,0 +1,91 @@
+"""What goes by whole rows and columns: numbers of a row beside its elements, NaN at any place, sizes
+around those of vectors and blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tilewright as tw
+from tilewright import Backend
+from tilewright.program import Program
+
+from .arrays import Host, on, values
+
+LENGTHS = (1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 511, 513, 1025, 2100)
+
+
+def chain(dtype: str) -> Program:
+    """(x - a) * b * c + d, of which the last number stands before the sum."""
+    program = Program()
+    x, a, b, c, d = (program.input(dtype) for _ in range(5))
+    program.output(d + (x - a) * b * c)
+    return program
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("inner", LENGTHS)
+def test_numbers_of_rows(be: Backend, rng: np.random.Generator, dtype: str, inner: int) -> None:
+    program = chain(dtype)
+    for outer in ((3,), (2, 5), (37, 3), (2, 400)):
+        if np.prod(outer) * inner > 300_000:
+            continue
+        shape = (*outer, inner)
+        x = values(rng, shape, dtype)
+        lines = [values(rng, (*outer[-1:], 1), dtype, -2, 2) for _ in range(4)]
+        for cut in (slice(None), slice(1, None)):
+            own = on(be, np.concatenate([x[..., :1], x], -1))[..., 1:] if cut.start else on(be, x)
+            spread = [tw.broadcast_to(on(be, one), shape) for one in lines]
+            result = tw.empty(shape, dtype=dtype, device=be)
+            be.map(program, shape, [own, *spread], [], [result])
+            a, b, c, d = (one.astype(np.float64) for one in lines)
+            expected = d + (x.astype(np.float64) - a) * b * c
+            bound = 1e-5 if dtype == "float32" else 4e-2
+            np.testing.assert_allclose(result.numpy(), expected, rtol=bound, atol=bound * 40)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", [n for n in LENGTHS if n < 600])
+def test_nan_at_any_place(be: Backend, rng: np.random.Generator, dtype: str, length: int) -> None:
+    x = values(rng, (length, length), dtype)
+    x[np.arange(length), np.arange(length)] = np.nan
+    x[0] = 1.5
+    for host in (x, np.ascontiguousarray(x.T)):
+        for axis in (0, 1):
+            own = on(be, host)
+            np.testing.assert_array_equal(tw.max(own, axis=axis).numpy(), host.max(axis))
+            np.testing.assert_array_equal(tw.min(own, axis=axis).numpy(), host.min(axis))
+            np.testing.assert_array_equal(tw.argmax(own, axis=axis).numpy(), host.argmax(axis))
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_sums_of_rows_columns_and_planes(
+    be: Backend, rng: np.random.Generator, length: int
+) -> None:
+    for count in (1, 5, 40):
+        x = rng.standard_normal((count, length, 6)).astype(np.float32)
+        wide = x.astype(np.float64)
+        for axis in (0, 1, 2, (0, 2), (0, 1)):
+            for name in ("sum", "prod"):
+                got = getattr(tw, name)(on(be, x), axis=axis).numpy()
+                expected = getattr(np, name)(wide, axis=axis)
+                size = getattr(np, name)(abs(wide), axis=axis)
+                assert (abs(got - expected) <= 1e-5 * size + 1e-37).all(), (name, axis, x.shape)
+        got = tw.cumulative_sum(on(be, x), axis=1).numpy()
+        assert (abs(got - wide.cumsum(1)) <= 1e-5 * abs(wide).cumsum(1)).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40, 300])
+def test_short_lines_of_indices(be: Backend, rng: np.random.Generator, count: int) -> None:
+    for shape in ((1, 9), (700, 9), (3, 200, 9), (2, 3, 700)):
+        x = rng.standard_normal(shape).astype(np.float32)
+        some = rng.integers(-shape[-1], shape[-1], count).astype(np.int32)
+        each = rng.integers(-shape[-1], shape[-1], (*shape[:-1], count)).astype(np.int32)
+        same(tw.take(on(be, x), on(be, some), axis=-1), np.take(x, some, -1))
+        same(tw.take_along_axis(on(be, x), on(be, each)), np.take_along_axis(x, each, -1))
+        each[..., -1] = shape[-1]
+        with pytest.raises(IndexError, match=str(shape[-1])):
+            tw.take_along_axis(on(be, x), on(be, each)).numpy()
+
+
+def same(got: tw.Array, expected: Host) -> None:
+    np.testing.assert_array_equal(got.numpy(), expected)
