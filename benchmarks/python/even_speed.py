@@ -17,8 +17,8 @@ norms and sorts are a quarter each few (1 to 64) and long, and short (2 to 48). 
 and k from 16 to 8192, in batches 8 to 1024; sides of images 7 to 224, channels up to 512, batches
 up to 64; attention 64 to 8192 queries and keys, short ones 16 to 192, decoding up to 32768 keys.
 Permutations that leave the order of elements as it is are drawn again, since torch copies nothing
-then. A case that moves fewer than 2^22 elements and has fewer than 5e8 operations, more than 2^28 or
-more than 3e11 is drawn again; on `cpu` 2^15, 1e7, 2^22 and 5e8.
+then. So is a case that moves fewer than 2^22 elements and has fewer than 5e8 operations, more than
+2^28 or more than 3e11; on `cpu` 2^15, 1e7, 2^22 and 5e8.
 
 Both sides have the same numbers. On a GPU our time is that of all launches of a call by the GPU's
 clock (`be.profile()`), torch's that between two events of CUDA around a call, queued behind a

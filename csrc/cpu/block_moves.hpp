@@ -33,7 +33,7 @@ inline bool by_columns(const BlockPlace& place, std::size_t rows, std::size_t co
   constexpr std::size_t short_row = 8;
   return rows > 1 && place.row_step != 0 &&
          (magnitude(place.row_step) < magnitude(place.col_step) ||
-                      (cols < short_row && cols < rows));
+          (cols < short_row && cols < rows));
 }
 
 /// Whether a block's elements lie side by side in memory.

@@ -98,8 +98,7 @@ MapRequest request_behind(const FoldRequest& r, AllocationRef results) {
 }
 
 /// The memory of an output that holds what is found as it is, side by side; else null.
-std::byte* plain_output(const MapRequest& behind, const ProgramSteps& steps,
-                        const Joiner& joiner) {
+std::byte* plain_output(const MapRequest& behind, const ProgramSteps& steps, const Joiner& joiner) {
   if (!steps.steps.empty() || steps.outputs.size() != 1 || steps.inputs.size() != 1) return nullptr;
   const ProgramSteps::Output& output = steps.outputs[0];
   const bool is_as_found = joiner.is_float() && output.dtype == DType::float32 &&
@@ -108,8 +107,7 @@ std::byte* plain_output(const MapRequest& behind, const ProgramSteps& steps,
     return nullptr;
   }
   const MapRequest::Operand& operand = behind.operands[output.operand];
-  return data<std::byte>(operand.allocation) +
-         operand.offset * static_cast<Size>(sizeof(float));
+  return data<std::byte>(operand.allocation) + operand.offset * static_cast<Size>(sizeof(float));
 }
 
 }  // namespace

@@ -197,8 +197,8 @@ class ProgramRun {
       for (const std::uint32_t operand : step.operands) {
         if (operand != ProgramSteps::nothing) held = std::min(held, held_[operand]);
       }
-      std::byte* const result = held == Held::each ? result_of(step, start, n, to_memory)
-                                                   : registers_[step.result];
+      std::byte* const result =
+          held == Held::each ? result_of(step, start, n, to_memory) : registers_[step.result];
       if (held == Held::each && take_rows(step, result, n)) continue;
       const std::size_t count = held == Held::each ? n : held == Held::rows ? rows_ : 1;
       for (std::size_t o = 0; o < step.operands.size(); ++o) {
@@ -300,8 +300,8 @@ class ProgramRun {
     held_[last.result] = Held::each;
     return taken;
   }
-  /// An op of an operand that has an element each and one that has fewer, where there is a loop that
-  /// takes them so; whether there was.
+  /// An op of an operand that has an element each and one that has fewer, where there is a loop
+  /// that takes them so; whether there was.
   bool take_rows(const ProgramSteps::Step& step, std::byte* result, std::size_t n) {
     if (step.rows == nullptr) return false;
     const std::uint32_t first = step.operands[0], second = step.operands[1];
@@ -467,8 +467,8 @@ class ProgramRun {
     with_word(size_of(dtype), [&]<class Word>(Word) {
       const Word* const x = reinterpret_cast<const Word*>(values);
       for_blocks(start, operand, dtype, n,
-                 [&](std::byte* memory, std::size_t done, const BlockPlace& place,
-                     std::size_t rows, std::size_t columns) {
+                 [&](std::byte* memory, std::size_t done, const BlockPlace& place, std::size_t rows,
+                     std::size_t columns) {
                    scatter(x + done, reinterpret_cast<Word*>(memory), place, rows, columns);
                  });
     });

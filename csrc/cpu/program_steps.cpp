@@ -99,8 +99,8 @@ void mark_chains(const ProgramData& data, const std::vector<bool>& needed,
     }
     const ProgramNode& next = data.nodes[steps[i + 1].node];
     const auto operands = std::span(next.operands).first(next.operand_count());
-    steps[i].feeds_next = uses[steps[i].node] == 1 &&
-                          std::ranges::find(operands, steps[i].node) != operands.end();
+    steps[i].feeds_next =
+        uses[steps[i].node] == 1 && std::ranges::find(operands, steps[i].node) != operands.end();
   }
 }
 

@@ -28,7 +28,7 @@ struct ProgramSteps {
   /// A loop, and the registers it works on.
   struct Step {
     ProgramLoop loop = nullptr, wrap = nullptr;
-    ProgramLoop streamed = nullptr;  ///< the loop for a result that goes past the caches, or null
+    ProgramLoop streamed = nullptr;   ///< the loop for a result that goes past the caches, or null
     const RowsLoops* rows = nullptr;  ///< the loops of rows, or null
     Affine affine = Affine::no;       ///< of float32
     bool feeds_next = false;          ///< whether the next step alone reads the result, and once

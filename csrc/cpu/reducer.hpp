@@ -196,13 +196,13 @@ class Reducer {
   /// Where the first of n values is that is `best`, which may be NaN; or n.
   template <class T>
   static std::size_t place_of(const T* x, std::size_t n, T best) {
-    const T* const found = std::find_if(
-        x, x + n, [&](T one) { return one == best || (is_nan(one) && is_nan(best)); });
+    const T* const found =
+        std::find_if(x, x + n, [&](T one) { return one == best || (is_nan(one) && is_nan(best)); });
     return static_cast<std::size_t>(found - x);
   }
-  /// One value of up to rows_of_level blocks from k on, in `to`: of float32 each block comes to one;
-  /// of others whole blocks are joined lane by lane, and their lanes then. Gives the elements that
-  /// it took.
+  /// One value of up to rows_of_level blocks from k on, in `to`: of float32 each block comes to
+  /// one; of others whole blocks are joined lane by lane, and their lanes then. Gives the elements
+  /// that it took.
   std::size_t join_blocks(std::size_t row, std::size_t k, std::size_t end, std::byte* to) {
     if (joiner_.is_float()) {
       const std::size_t n = std::min(end - k, rows_of_level * program_block);

@@ -77,9 +77,9 @@ class Scanner {
       for (std::size_t i = 1; i < quarter; ++i) {
         for (std::size_t q = 0; q < 4; ++q) parts[q] = joined<op>(parts[q], x[q * quarter + i]);
       }
-      T part = quarter > 0 ? joined<op>(joined<op>(parts[0], parts[1]),
-                                        joined<op>(parts[2], parts[3]))
-                           : x[0];
+      T part = quarter > 0
+                   ? joined<op>(joined<op>(parts[0], parts[1]), joined<op>(parts[2], parts[3]))
+                   : x[0];
       for (std::size_t i = std::max<std::size_t>(4 * quarter, 1); i < now; ++i) {
         part = joined<op>(part, x[i]);
       }

@@ -100,12 +100,10 @@ bool map_straight_rows(const MapRequest& r, const ProgramSteps& steps, bool stre
       const auto rows_of = [&](const RowOperand& one) {
         if (one.operand == ProgramSteps::nothing) return RowsOperand{&one.number, 0};
         const std::byte* const first = row_of(one.operand, DType::float32, 0);
-        return RowsOperand{reinterpret_cast<const float*>(first),
-                           walk.place(one.operand).row_step};
+        return RowsOperand{reinterpret_cast<const float*>(first), walk.place(one.operand).row_step};
       };
-      const RowsResult result{
-          reinterpret_cast<float*>(row_of(output.operand, DType::float32, 0)),
-          walk.place(output.operand).row_step};
+      const RowsResult result{reinterpret_cast<float*>(row_of(output.operand, DType::float32, 0)),
+                              walk.place(output.operand).row_step};
       loop(rows_of(operands[0]), rows_of(operands[1]), result, walk.rows(), walk.cols(),
            past_caches ? Store::streaming_part : Store::cached);
     }

@@ -1,5 +1,5 @@
-"""What goes by whole rows and columns: numbers of a row beside its elements, NaN at any place, sizes
-around those of vectors and blocks."""
+"""What goes by whole rows and columns: numbers of a row beside its elements, NaN at any place, and
+sizes around those of vectors and blocks."""
 
 from __future__ import annotations
 

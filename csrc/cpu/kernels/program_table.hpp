@@ -63,9 +63,8 @@ struct ProgramKernels {
 
   // Of float32, by sum, product, max and min, in which NaN spreads.
   /// Rows of n > 0 elements, `stride` apart, each to one number.
-  std::array<void (*)(const float* x, std::size_t rows, std::size_t n, std::size_t stride,
-                      float* to),
-             4>
+  std::array<
+      void (*)(const float* x, std::size_t rows, std::size_t n, std::size_t stride, float* to), 4>
       fold_rows;
   /// into[j] joined with x[i * stride + j] of all rows i, which should be no more than some
   /// hundreds: the errors of sums grow with them.
@@ -84,8 +83,8 @@ struct ProgramKernels {
   void (*transpose_words)(const void* from, std::ptrdiff_t step, void* to, std::size_t rows,
                           std::size_t n);
 
-  ProgramLoop stream;                ///< copies n bytes past the caches
-  void (*end_stream)();              ///< after the last of these and of `streamed`
+  ProgramLoop stream;    ///< copies n bytes past the caches
+  void (*end_stream)();  ///< after the last of these and of `streamed`
 
   /// Between 2n elements of 4 or 8 bytes and those of even and of odd places, as complex numbers
   /// have their parts.

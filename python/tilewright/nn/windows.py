@@ -188,9 +188,7 @@ def pooled(
     """What windows have the most of or on average, and the places of the largest."""
     # A reduction cuts planes into parts, and a processor takes many of them one by one, but for
     # float32, of which it joins rows.
-    is_cut = (
-        x.backend.name != "cpu" or x.dtype == FLOAT32 or math.prod(windows.lead) < MANY_PLANES
-    )
+    is_cut = x.backend.name != "cpu" or x.dtype == FLOAT32 or math.prod(windows.lead) < MANY_PLANES
     if windows.are_planes and is_cut and not with_places and x.size:
         first = len(windows.lead)
         axes = range(first, x.ndim)
