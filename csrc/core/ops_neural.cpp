@@ -154,7 +154,7 @@ NormRequest check_norm(const Call& call, const NormBuffers& given, Size rows, Si
     call.apart("sum", r.sum, "out", r.out);
   }
   r.rows = rows;
-  r.cols = cols;
+  r.cols = r.ldx = cols;
   r.eps = static_cast<float>(eps);
   r.dtype = dtype;
   return r;

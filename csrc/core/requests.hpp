@@ -340,6 +340,7 @@ struct NormRequest {
   BufferRange x, weight, bias, out;  ///< weight and bias may be null; bias is for rmsnorm
   BufferRange residual, sum;         ///< may be null; sum is only where residual is
   Size rows, cols;
+  Size ldx;  ///< cols, but for rows that a product takes normed
   float eps;
   DType dtype;
 

@@ -31,13 +31,24 @@ void end_row(const LinearRequest& r, const float* bias, float* sums) {
   for (std::size_t i = 0; i < n; ++i) sums[i] *= sums[n + i];
 }
 
+void add_halves(const Half* from, float* sums, std::size_t n) {
+  constexpr std::size_t block = 256;
+  float wide[block];
+  for (std::size_t i = 0; i < n; i += block) {
+    const std::size_t count = std::min(block, n - i);
+    to_float32(from + i, wide, count);
+    for (std::size_t j = 0; j < count; ++j) sums[i + j] += wide[j];
+  }
+}
+
 }  // namespace
 
 void CpuBackend::do_linear(const LinearRequest& r) {
   const Size products = r.products();
   const bool is_half = r.dtype == DType::float16;
-  // float32 sums that are not gated are written where the result is.
-  const bool in_place = !is_half && !r.is_gated;
+  // float32 sums are written where the result is, but those that are gated, or bent before they are
+  // added to what is there.
+  const bool in_place = !is_half && !r.is_gated && (!r.adds || r.activation == Activation::none);
   const Size rows = std::clamp<Size>(most_kept / products, std::min(least_rows, r.m), r.m);
   const auto part = [&](const BufferRange& whole, Size row, Size ld) {
     const std::uint64_t skipped = static_cast<std::uint64_t>(row * ld) * size_of(r.dtype);
@@ -59,9 +70,26 @@ void CpuBackend::do_linear(const LinearRequest& r) {
     bias = data<float>(r.bias);
   }
   const Size ld = in_place ? r.ldo : products;
+  NormRequest norm{};
+  if (r.norm.is_asked) {
+    norm.out =
+        memory_->scratch("linear", static_cast<std::uint64_t>(rows * r.k) * size_of(r.dtype));
+    norm.weight = r.norm.weight;
+    norm.cols = r.k;
+    norm.ldx = r.ldx;
+    norm.eps = r.norm.eps;
+    norm.dtype = r.dtype;
+  }
   for (Size row = 0; row < r.m; row += rows) {
     const Size count = std::min(rows, r.m - row);
     const BufferRange c = in_place ? part(r.out, row, r.ldo) : kept;
+    BufferRange x = part(r.x, row, r.ldx);
+    if (r.norm.is_asked) {
+      norm.x = x;
+      norm.rows = count;
+      CpuBackend::do_rmsnorm(norm);
+      x = norm.out;
+    }
     CpuBackend::do_gemm({"linear",
                          false,
                          r.trans_weights,
@@ -69,11 +97,11 @@ void CpuBackend::do_linear(const LinearRequest& r) {
                          products,
                          r.k,
                          1,
-                         part(r.x, row, r.ldx),
-                         r.ldx,
+                         x,
+                         r.norm.is_asked ? r.k : r.ldx,
                          r.weights,
                          r.ldw,
-                         0,
+                         in_place && r.adds ? 1.0f : 0.0f,
                          c,
                          ld,
                          0,
@@ -93,9 +121,11 @@ void CpuBackend::do_linear(const LinearRequest& r) {
         const Size at = (row + static_cast<Size>(i)) * r.ldo;
         const auto n = static_cast<std::size_t>(r.n);
         if (is_half) {
+          if (r.adds) add_halves(data<Half>(r.out) + at, sums, n);
           from_float32(sums, data<Half>(r.out) + at, n);
         } else {
-          std::copy_n(sums, n, data<float>(r.out) + at);
+          float* const out = data<float>(r.out) + at;
+          for (std::size_t j = 0; j < n; ++j) out[j] = r.adds ? out[j] + sums[j] : sums[j];
         }
       }
     });

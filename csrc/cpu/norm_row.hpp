@@ -47,7 +47,7 @@ void normalize_rows(const NormRequest& r, ScaleOf&& scale_of) {
     }
     const Store how = store_for(rows * cols * sizeof(T), source == r.out);
     for_rows(rows, cols, [&](std::size_t row) {
-      const T* x = data<T>(source) + row * cols;
+      const T* x = data<T>(source) + row * (r.residual ? cols : static_cast<std::size_t>(r.ldx));
       T* out = data<T>(r.out) + row * cols;
       if (r.residual) {
         const T* added = data<T>(r.x) + row * cols;

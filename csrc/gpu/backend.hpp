@@ -384,7 +384,10 @@ class GpuBackend final : public Backend {
   /// Whether multiply_rows() takes a product: few rows by a matrix whose rows are whole 16 bytes.
   bool is_by_rows(const GemmRequest& request) const;
   void multiply_rows(const GemmRequest& request, const Binding& a, const Binding& b,
-                     const Binding& c, const GemmEnd* end);
+                     const Binding& c, const GemmEnd* end, const GemmNorm* norm = nullptr);
+  /// Rows of x, ldx apart, normed, one behind the other.
+  AllocationRef normed_rows(std::string_view op, const RowNorm& norm, const BufferRange& x,
+                            Size rows, Size cols, Size ldx, DType dtype);
   /// Makes a and b what the scratch memory returned then holds of them.
   AllocationRef pack(const GemmPackings& packings, const GemmRequest& request, GemmOperand& a,
                      GemmOperand& b);

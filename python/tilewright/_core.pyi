@@ -1162,6 +1162,9 @@ class Backend:
         slope: float = 0.01,
         gated: bool = False,
         dtype: str = "float32",
+        norm_eps: float | None = None,
+        norm_weight: _Buffer | None = None,
+        add: bool = False,
     ) -> None: ...
     def map(
         self,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tilewright import Activation
 
-from . import bounds
+from . import bounds, references
 from .activations import SLOPE, bent, slack
 from .arguments import DTYPE, Call, EmptyCalls, Flag, In, Name, Number, Out, Size
 from .workspace import Array, Workspace, keeps_subnormals, normal
@@ -31,6 +31,9 @@ CALL: Call = {
     "slope": Number(0.1, wrong=(np.nan, np.inf, -np.inf)),
     "gated": Flag(True),
     "dtype": DTYPE,
+    "norm_eps": Number(1e-5, wrong=(np.nan, np.inf, -1.0)),
+    "norm_weight": In(4 * 5),
+    "add": Flag(True),
 }
 EMPTY: EmptyCalls = [({"m": 0}, ("x", "out")), ({"n": 0}, ("weights", "out", "bias"))]
 
@@ -80,13 +83,14 @@ def run(
 
 def expected(
     x: Array, weights: Array, bias: Array | None, n: int, activation: str, gated: bool,
-    subnormals: bool,
+    subnormals: bool, of_x: float = 0.0,
 ) -> tuple[Array, Array]:  # fmt: skip
-    """The exact result, and how far one may be from it."""
+    """The exact result, and how far one may be from it; x itself may be off by so much of it."""
     wide_x, wide_w = x.astype(np.float64), weights.astype(np.float64)
     of_bias = np.zeros(len(weights)) if bias is None else bias.astype(np.float64)
     sums = wide_x @ wide_w.T + of_bias
-    off = bounds.inner_product(np.abs(wide_x) @ np.abs(wide_w).T + np.abs(of_bias), x.shape[1] + 1)
+    products = np.abs(wide_x) @ np.abs(wide_w).T
+    off = bounds.inner_product(products + np.abs(of_bias), x.shape[1] + 1) + of_x * products
     exact = bent(activation, sums[:, :n])
     tolerance = slack(activation, sums[:, :n], exact, off[:, :n], subnormals)
     if gated:
@@ -95,6 +99,20 @@ def expected(
         exact = exact * second
         tolerance = tolerance + bounds.ulp(exact)
     return exact, tolerance
+
+
+def norm_of(x: Array, norm: Array | None, eps: float) -> tuple[Array, float]:
+    """The normed rows, and how much of itself an element of them may be off by, rounded between
+    where x is float16."""
+    k = x.shape[1]
+    exact = references.rmsnorm(x, np.ones(k) if norm is None else norm, float(np.float32(eps)))
+    rounding = 2.0**-11 if x.dtype == np.float16 else bounds.U
+    return exact, bounds.summation(1.0, k) / 2 + 6 * bounds.U + rounding
+
+
+def added(exact: Array, tolerance: Array, held: Array) -> tuple[Array, Array]:
+    total = exact + held
+    return total, tolerance + bounds.ulp(np.abs(exact) + np.abs(held))
 
 
 def check(
@@ -202,8 +220,16 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
     x, weights = draw.normal((m, k), dtype), draw.normal((results, k), dtype)
     bias = None if draw.rarely(3) else draw.normal(results, dtype)
     activation = draw.one_of(["none", "relu", "silu", "tanh"])
-    exact, tolerance = expected(x, weights, bias, n, activation, gated, subnormals=False)
-    out = room(draw, m * n, dtype)
+    normed, of_x, norm = x.astype(np.float64), 0.0, None
+    eps = draw.one_of([None, 1e-5, 0.5])
+    if eps is not None:
+        norm = None if draw.rarely(3) else draw.normal(k, dtype)
+        normed, of_x = norm_of(x, norm, eps)
+    exact, tolerance = expected(normed, weights, bias, n, activation, gated, False, of_x)
+    held = draw.normal((m, n), dtype) if draw.rarely(3) else None
+    if held is not None:
+        exact, tolerance = added(exact, tolerance, held)
+    out = room(draw, m * n, dtype) if held is None else operand(draw, held.reshape(-1))
     values = {
         "trans_weights": "transpose" if trans else "none",
         "m": m, "n": n, "k": k,
@@ -213,6 +239,8 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
         "out": out, "ldo": n,
         "bias": None if bias is None else operand(draw, bias),
         "activation": activation, "slope": 0.01, "gated": gated, "dtype": dtype,
+        "norm_eps": eps, "norm_weight": None if norm is None else operand(draw, norm),
+        "add": held is not None,
     }  # fmt: skip
     result = fuzz.Result(out, exact.reshape(-1), tolerance.reshape(-1))
     return fuzz.Call(name, values, [result], empty=m * n == 0)

@@ -6,6 +6,7 @@
 #include "core/call.hpp"
 #include "core/checked_rows.hpp"
 #include "core/requests.hpp"
+#include "core/row_norm.hpp"
 #include "core/text.hpp"
 
 namespace tilewright {
@@ -24,6 +25,8 @@ struct LinearRequest {
   float slope;  ///< 0 but for leaky_relu
   bool is_gated;
   DType dtype;
+  RowNorm norm;  ///< of x
+  bool adds;     ///< to what out has
 
   /// Columns of the product.
   Size products() const { return is_gated ? 2 * n : n; }
@@ -32,11 +35,13 @@ struct LinearRequest {
     visit(r.x, Access::read);
     visit(r.weights, Access::read);
     visit(r.bias, Access::read);
+    visit(r.norm.weight, Access::read);
     // What lies between the rows stays.
-    visit(r.out, r.m > 1 && r.ldo > r.n ? Access::update : Access::write);
+    visit(r.out, r.adds || (r.m > 1 && r.ldo > r.n) ? Access::update : Access::write);
   }
   static void values(const LinearRequest& r, const auto& visit) {
-    visit(packed(r.trans_weights, r.is_gated, r.activation, r.dtype));
+    visit(packed(r.trans_weights, r.is_gated, r.activation, r.dtype, r.norm.is_asked, r.adds));
+    visit(r.norm.eps);
     for (const Size size : {r.m, r.n, r.k, r.ldx, r.ldw, r.ldo}) visit(size);
     visit(r.slope);
   }
@@ -52,7 +57,8 @@ inline std::optional<LinearRequest> checked_linear(const Call& call, Transpose t
                                                    Buffer weights, Size ldw, Buffer out, Size ldo,
                                                    std::optional<Buffer> bias,
                                                    Activation activation, double slope, bool gated,
-                                                   DType dtype) {
+                                                   DType dtype, std::optional<double> norm_eps,
+                                                   std::optional<Buffer> norm_weight, bool add) {
   call.known("trans_weights", trans_weights);
   call.known("activation", activation);
   call.not_negative("m", m);
@@ -78,6 +84,8 @@ inline std::optional<LinearRequest> checked_linear(const Call& call, Transpose t
     r.bias = call.buffer("bias", *bias, products, dtype);
     call.apart("out", r.out, "bias", r.bias);
   }
+  r.norm = checked_norm(call, norm_eps, norm_weight, k, dtype);
+  call.apart("out", r.out, "norm_weight", r.norm.weight);
   call.apart("out", r.out, "x", r.x);
   call.apart("out", r.out, "weights", r.weights);
   r.trans_weights = trans_weights != Transpose::none;
@@ -91,6 +99,7 @@ inline std::optional<LinearRequest> checked_linear(const Call& call, Transpose t
   r.slope = activation == Activation::leaky_relu ? static_cast<float>(slope) : 0;
   r.is_gated = gated;
   r.dtype = dtype;
+  r.adds = add;
   if (m == 0 || n == 0) return std::nullopt;
   return r;
 }

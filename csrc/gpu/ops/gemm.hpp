@@ -207,6 +207,14 @@ struct GemmEnd {
   Size gap;  ///< between the columns that belong together; 0: each stands for itself
 };
 
+/// The norm of A's rows, which the kernel of few rows takes along: binding a weight, or where there
+/// is none something that may be bound for reading.
+struct GemmNorm {
+  Binding weight;
+  bool is_weighted;
+  float eps;
+};
+
 /// Where the products of the pieces go: into C, or side by side to be joined.
 struct GemmTarget {
   Binding binding;

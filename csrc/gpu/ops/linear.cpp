@@ -42,7 +42,7 @@ bool GpuBackend::is_by_rows(const GemmRequest& r) const {
 }
 
 void GpuBackend::multiply_rows(const GemmRequest& r, const Binding& a, const Binding& b,
-                               const Binding& c, const GemmEnd* end) {
+                               const Binding& c, const GemmEnd* end, const GemmNorm* norm) {
   const bool few_rows = r.m <= r.n;
   const Size gap = end ? end->gap : 0;
   const Size few = few_rows ? r.m : r.n, many = (few_rows ? r.n : r.m) - gap;
@@ -53,8 +53,10 @@ void GpuBackend::multiply_rows(const GemmRequest& r, const Binding& a, const Bin
   const std::uint32_t lanes = lanes_for((many + results - 1) / results * r.batch_count,
                                         r.k / width_of(r.dtype), device_->limits().planned_units);
   const Activation activation = end ? end->activation : Activation::none;
+  const std::uint32_t normed = !norm ? 0 : norm->is_weighted ? 2 : 1;
   const std::uint32_t variant =
-      (((static_cast<std::uint32_t>(activation) * 8 + u32(each)) * 8 + u32(rows)) * 4 +
+      ((((static_cast<std::uint32_t>(activation) * 3 + normed) * 8 + u32(each)) * 8 + u32(rows)) *
+           4 +
        (gap ? 2 : 0) + half_bit(r.dtype)) *
           512 +
       lanes;
@@ -65,6 +67,7 @@ void GpuBackend::multiply_rows(const GemmRequest& r, const Binding& a, const Bin
     std::uint32_t is_biased;
     float slope;
     std::uint32_t zero;
+    float eps;
   } params{u32(few),
            u32(many),
            u32(gap),
@@ -81,15 +84,17 @@ void GpuBackend::multiply_rows(const GemmRequest& r, const Binding& a, const Bin
            r.beta,
            end && end->is_biased ? 1u : 0u,
            end ? end->slope : 0,
-           0};
+           0,
+           norm ? norm->eps : 0};
   const Binding& of_few = few_rows ? a : b;
-  const std::array<Binding, 4> bindings{of_few, few_rows ? b : a, c, end ? end->bias : of_few};
+  const std::array<Binding, 5> bindings{of_few, few_rows ? b : a, c, end ? end->bias : of_few,
+                                        norm ? norm->weight : of_few};
   const auto blocks = cover(static_cast<std::uint64_t>(many),
                             static_cast<std::uint64_t>(results) * (group_size / lanes));
   const Size most = device_->limits().max_groups;
   for (Size first = 0; first < r.batch_count; first += most) {
     params.first = u32(first);
-    run(KernelId::gemm_rows, variant, params, bindings,
+    run(KernelId::gemm_rows, variant, params, std::span(bindings).first(norm ? 5 : 4),
         {blocks[0], u32(std::min(most, r.batch_count - first)), blocks[1]},
         [&](TemplateVariables& v) {
           set_common(v, r.dtype);
@@ -98,6 +103,8 @@ void GpuBackend::multiply_rows(const GemmRequest& r, const Binding& a, const Bin
           v["LEAN"] = std::int64_t{is_compiled};
           v["LANES"] = std::int64_t{lanes};
           v["GATED"] = std::int64_t{gap != 0};
+          v["NORM"] = std::int64_t{norm != nullptr};
+          v["WEIGHTED"] = std::int64_t{normed == 2};
           v["ACTIVATION"] = std::string(to_string(activation));
         });
   }
@@ -110,16 +117,30 @@ void GpuBackend::launch_linear(const LinearRequest& r) {
     return bind(op, range, bytes_of((rows - 1) * ld + columns, r.dtype));
   };
   const Size n = r.products();
-  const Binding x = matrix(r.x, r.m, r.k, r.ldx), out = matrix(r.out, r.m, r.n, r.ldo);
+  const Binding out = matrix(r.out, r.m, r.n, r.ldo);
+  Binding x = matrix(r.x, r.m, r.k, r.ldx);
   const Binding weights =
       r.trans_weights ? matrix(r.weights, n, r.k, r.ldw) : matrix(r.weights, r.k, n, r.ldw);
   const bool is_biased{r.bias};
   const GemmEnd end{is_biased ? bind(op, r.bias, bytes_of(n, r.dtype)) : x, is_biased, r.activation,
                     r.slope, r.is_gated ? r.n : 0};
+  const float beta = r.adds ? 1 : 0;
   GemmRequest product{op,    false,     r.trans_weights, r.m,     n,           r.k,   1, r.x,
-                      r.ldx, r.weights, r.ldw,           0,       r.out,       r.ldo, 0, 0,
+                      r.ldx, r.weights, r.ldw,           beta,    r.out,       r.ldo, 0, 0,
                       0,     1,         r.dtype,         r.dtype, std::nullopt};
-  if (r.m <= n && is_by_rows(product)) return multiply_rows(product, x, weights, out, &end);
+  if (r.m <= n && is_by_rows(product)) {
+    if (!r.norm.is_asked) return multiply_rows(product, x, weights, out, &end);
+    const bool is_weighted{r.norm.weight};
+    const GemmNorm norm{is_weighted ? bind(op, r.norm.weight, bytes_of(r.k, r.dtype)) : x,
+                        is_weighted, r.norm.eps};
+    return multiply_rows(product, x, weights, out, &end, &norm);
+  }
+  AllocationRef normed;
+  if (r.norm.is_asked) {
+    normed = normed_rows(op, r.norm, r.x, r.m, r.k, r.ldx, r.dtype);
+    x = bind(op, normed, bytes_of(r.m * r.k, r.dtype));
+    product.lda = r.k;
+  }
   // Products that belong together are kept until both are there, those of so many rows at a time.
   constexpr std::uint64_t most_kept = std::uint64_t{1} << 28;
   const std::uint64_t aligned = device_->limits().binding_alignment;
@@ -132,7 +153,7 @@ void GpuBackend::launch_linear(const LinearRequest& r) {
   };
   for (Size row = 0; row < r.m; row += rows) {
     product.m = std::min(rows, r.m - row);
-    multiply_planned(product, after(x, bytes_of(row * r.ldx, r.dtype)), weights,
+    multiply_planned(product, after(x, bytes_of(row * product.lda, r.dtype)), weights,
                      after(out, bytes_of(row * r.ldo, r.dtype)), &end);
   }
 }

@@ -49,7 +49,8 @@ bool GpuBackend::norm_pieces(std::string_view op, const NormRequest& r, bool cen
 void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   require(op, r.dtype);
   const DeviceLimits& limits = device_->limits();
-  if (limits.compiles_templates && !r.residual && !plan_rows(r.cols).fits()) {
+  const bool has_gaps = r.rows > 1 && r.ldx != r.cols;
+  if (limits.compiles_templates && !r.residual && !has_gaps && !plan_rows(r.cols).fits()) {
     const PiecePlan pieces = plan_pieces(r.rows, r.cols, limits.planned_units);
     if (pieces.pieces > 1 && norm_pieces(op, r, centred, pieces)) return;
   }
@@ -62,6 +63,7 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
     std::uint32_t rows, cols;
     float eps;
   } params{u32(r.rows), u32(r.cols), r.eps};
+  const Size ldx = r.rows > 1 ? r.ldx : r.cols;
   const std::uint64_t bytes = bytes_of(r.rows * r.cols, r.dtype);
   const std::uint64_t line = bytes_of(r.cols, r.dtype);
   // What is bound in place of what is not there is neither read nor written.
@@ -72,7 +74,9 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
     return bind(op, unused.emplace_back(memory_->scratch(op, least)), least);
   };
   std::vector<Binding> bindings;
-  if (!in_place) bindings.push_back(bind(op, r.x, bytes));
+  if (!in_place) {
+    bindings.push_back(bind(op, r.x, bytes_of((r.rows - 1) * ldx + r.cols, r.dtype)));
+  }
   bindings.push_back(bound(r.weight, line));
   if (centred) bindings.push_back(bound(r.bias, line));
   if (residual == 1) bindings.push_back(bind(op, r.residual, bytes));
@@ -82,15 +86,16 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   const RowPlan plan =
       plan_rows(r.cols, limits.compiles_templates && r.rows <= limits.planned_units,
                 limits.compiles_templates);
-  const bool vector = r.cols % 4 == 0 && plan.fits();
-  std::uint32_t variant = plan.fits() ? plan.vectors * 2048 + plan.walkers : 0;
+  const bool by_rows = plan.fits() && !has_gaps;
+  const bool vector = r.cols % 4 == 0 && by_rows;
+  std::uint32_t variant = by_rows ? plan.vectors * 2048 + plan.walkers : 0;
   for (const bool bit : {vector, r.dtype == DType::float16, centred, in_place, weight, bias, sum}) {
     variant = variant * 2 + (bit ? 1 : 0);
   }
   variant = variant * 3 + residual;
   const auto fill = [&](TemplateVariables& v) {
-    plan.fits() ? set_rows(v, r.dtype, plan) : set_common(v, r.dtype);
-    if (plan.fits()) v["VECTOR"] = std::int64_t{vector};
+    by_rows ? set_rows(v, r.dtype, plan) : set_common(v, r.dtype);
+    if (by_rows) v["VECTOR"] = std::int64_t{vector};
     v["CENTRED"] = std::int64_t{centred};
     v["IN_PLACE"] = std::int64_t{in_place};
     v["WEIGHT"] = std::int64_t{weight};
@@ -98,9 +103,34 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
     v["SUM"] = std::int64_t{sum};
     v["RESIDUAL"] = std::int64_t{residual};
   };
-  const Size rows_of_group = plan.fits() ? plan.group / plan.walkers : 1;
-  run(plan.fits() ? KernelId::norm_rows : KernelId::norm, variant, params, bindings,
-      cover(static_cast<std::uint64_t>(r.rows), rows_of_group), fill);
+  const auto rows = static_cast<std::uint64_t>(r.rows);
+  if (by_rows) {
+    return run(KernelId::norm_rows, variant, params, bindings,
+               cover(rows, plan.group / plan.walkers), fill);
+  }
+  const struct {
+    std::uint32_t rows, cols;
+    float eps;
+    std::uint32_t ldx;
+  } with_gaps{params.rows, params.cols, r.eps, u32(ldx)};
+  run(KernelId::norm, variant, with_gaps, bindings, cover(rows, 1), fill);
+}
+
+AllocationRef GpuBackend::normed_rows(std::string_view op, const RowNorm& norm,
+                                      const BufferRange& x, Size rows, Size cols, Size ldx,
+                                      DType dtype) {
+  const AllocationRef made = memory_->scratch(op, bytes_of(rows * cols, dtype));
+  NormRequest r{};
+  r.x = x;
+  r.weight = norm.weight;
+  r.out = made;
+  r.rows = rows;
+  r.cols = cols;
+  r.ldx = ldx;
+  r.eps = norm.eps;
+  r.dtype = dtype;
+  this->norm(op, r, false);
+  return made;
 }
 
 }  // namespace tilewright::gpu

@@ -744,10 +744,15 @@ class TILEWRIGHT_API Backend {
   /// trans_weights is none x * weights of [k, n]. With `gated` weights and bias have twice as many
   /// results, and out is the activation of the first n times the others. Sums are float32 and
   /// rounded once. ldx, ldw and ldo are leading dimensions; slope is leaky_relu's alone.
+  ///
+  /// With norm_eps the rows of x are normed as rmsnorm() does, by norm_weight [k] where it is
+  /// given: up to 4 rows without rounding them between. With `add` the result is added to what out
+  /// has, and out is read.
   void linear(Transpose trans_weights, Size m, Size n, Size k, Buffer x, Size ldx, Buffer weights,
               Size ldw, Buffer out, Size ldo, std::optional<Buffer> bias = std::nullopt,
               Activation activation = Activation::none, double slope = 0.01, bool gated = false,
-              DType dtype = DType::float32);
+              DType dtype = DType::float32, std::optional<double> norm_eps = std::nullopt,
+              std::optional<Buffer> norm_weight = std::nullopt, bool add = false);
 
   // Kernels of one's own ------------------------------------------------------------------------
 

@@ -15,7 +15,10 @@
 //! only: IN_PLACE == 0 or RESIDUAL == 0
 //! GROUP: 256
 #include "floats.wgsl"
-struct Params { rows: u32, cols: u32, eps: f32 }
+struct Params {
+  rows: u32, cols: u32, eps: f32,
+  ldx: u32,  // cols where x is not alone
+}
 var<immediate> params: Params;
 #let NEXT = 0
 #if IN_PLACE
@@ -62,22 +65,22 @@ fn stored(sum: f32) -> f32 { return rounded(vec4<f32>(sum)).x; }
 fn stored(sum: f32) -> f32 { return sum; }
 #end
 #end
-/// What is normalised.
-fn element(at: u32) -> f32 {
+/// What is normalised; x has it `skipped` elements further.
+fn element(at: u32, skipped: u32) -> f32 {
 #if RESIDUAL == 1
   return stored(f32(${X}[at]) + f32(residual[at]));
 #elif RESIDUAL == 2
   return f32(total[at]);
 #else
-  return f32(${X}[at]);
+  return f32(${X}[at + skipped]);
 #end
 }
 /// The same, before others read it: sums are written here.
-fn first_seen(at: u32) -> f32 {
+fn first_seen(at: u32, skipped: u32) -> f32 {
 #if RESIDUAL == 2
   total[at] = ${T}(stored(f32(${X}[at]) + f32(total[at])));
 #end
-  let value = element(at);
+  let value = element(at, skipped);
 #if RESIDUAL == 1
 #if SUM
   total[at] = ${T}(value);
@@ -92,15 +95,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let row = group.x + group.y * groups.x;
   let count = select(0u, params.cols, row < params.rows);
   let base = row * params.cols;
+  let skipped = row * (params.ldx - params.cols);
   let n = f32(params.cols);
 #if CENTRED
   var sum = 0.0;
-  for (var i = local; i < count; i += ${GROUP}u) { sum += first_seen(base + i); }
+  for (var i = local; i < count; i += ${GROUP}u) { sum += first_seen(base + i, skipped); }
   let centre = sum_over_group(vec2<f32>(sum, 0.0), local).x / n;
   // What the centre is off by keeps the digits of rows far from zero.
   var around = vec2<f32>();
   for (var i = local; i < count; i += ${GROUP}u) {
-    let d = element(base + i) - centre;
+    let d = element(base + i, skipped) - centre;
     around += vec2<f32>(d, d * d);
   }
   let means = sum_over_group(around, local) / n;
@@ -109,7 +113,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
   var squares = 0.0;
   for (var i = local; i < count; i += ${GROUP}u) {
-    let x = first_seen(base + i);
+    let x = first_seen(base + i, skipped);
     squares = fma(x, x, squares);
   }
   let factor = 1.0 / sqrt(sum_over_group(vec2<f32>(squares, 0.0), local).x / n + params.eps);
@@ -124,10 +128,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if BIAS
     of_bias = f32(bias[i]);
 #end
-    let x = ((element(base + i) - centre) - offset) * factor;
+    let x = ((element(base + i, skipped) - centre) - offset) * factor;
     output[base + i] = ${T}(fma(x, of_weight, of_bias));
 #else
-    output[base + i] = ${T}(element(base + i) * factor * of_weight);
+    output[base + i] = ${T}(element(base + i, skipped) * factor * of_weight);
 #end
   }
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.nn import activations
 from tilewright.nn.convolving import ConvGradients, by_bias, to_wanted
-from tilewright.nn.running import floats, to_activation, to_truth
+from tilewright.nn.norms import to_eps
+from tilewright.nn.row_norms import rms_norm
+from tilewright.nn.running import floats, to_activation, to_target, to_truth
 from tilewright.operands import FLOAT16, FLOAT32, invalid
 
 if TYPE_CHECKING:
@@ -19,58 +21,100 @@ ALL = (True, True, True)
 
 def linear(
     x: Array, weight: Array, bias: Array | None = None, *, activation: str | None = None,
-    gated: bool = False, negative_slope: float = 0.01,
+    gated: bool = False, negative_slope: float = 0.01, norm: Array | None = None,
+    eps: float | None = None, residual: Array | None = None, out: Array | None = None,
 ) -> Array:  # fmt: skip
     """x [..., features] times weight [results, features] transposed, and bias [results]. What comes
     of it goes through an activation, where one is given: a name of tw.Activation. With `gated` the
     activation of the first half of the results is multiplied by the other half. linear_backward()
-    is of what comes before both."""
+    is of what comes before both.
+
+    With `norm` [features], or `eps` alone, x is rms_norm(x, features, norm, eps); eps is 1e-5
+    unless given. A `residual` of the result's shape is added last. `out` takes the result and may
+    be the residual, which is then added to where it lies."""
     call = "linear"
-    given = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
-    x, weight, *others = floats(call, **given)
+    named = {"x": x, "weight": weight, "bias": bias, "norm": norm, "residual": residual}
+    given = {name: one for name, one in named.items() if one is not None}
+    found = dict(zip(given, floats(call, **given), strict=True))
+    x, weight = found["x"], found["weight"]
     _check_linear(call, x, weight)
-    offsets = others[0] if others else None
-    if offsets is not None and offsets.shape != weight.shape[:1]:
-        invalid(call, f"bias has shape {offsets.shape}, expected {weight.shape[:1]}")
     bent, slope = to_activation(call, activation, negative_slope)
     results, features = weight.shape
+    for name, size in (("bias", results), ("norm", features)):
+        if name in found and found[name].shape != (size,):
+            invalid(call, f"{name} has shape {found[name].shape}, expected {(size,)}")
     if to_truth(call, "gated", gated):
         if results % 2:
             invalid(call, f"weight has {results} results, expected an even number with gated")
         results //= 2
+    shape = (*x.shape[:-1], results)
+    if residual is not None and residual.shape != shape:
+        invalid(call, f"residual has shape {residual.shape}, expected {shape}")
+    least = None
+    if norm is not None or eps is not None:
+        least = to_eps(call, 1e-5 if eps is None else eps)
+    target = to_target(call, out, x, shape, x.dtype)
+    if target.size == 0:
+        return target
+    layer = Layer(weight, found.get("bias"), bent, slope, gated, found.get("norm"), least)
     if x.dtype not in (FLOAT16, FLOAT32) or features == 0:
-        return _plainly(x, weight, offsets, bent, slope, gated)
-    out = x.backend._new((*x.shape[:-1], results), x.dtype)
-    if out.size == 0:
-        return out
-    rows, held, is_turned = x._contiguous(), weight, True
+        made = _plainly(x, layer)
+        target[...] = made if residual is None else made + residual
+        return target
+    whole = target
+    operands = [one for name, one in found.items() if name != "residual"]
+    if not target.is_contiguous or any(target.overlaps(one) for one in operands):
+        whole = x.backend._new(shape, x.dtype)
+    if residual is not None and residual is not whole:
+        whole[...] = residual
+    _run(x, layer, whole, residual is not None)
+    if whole is not target:
+        target[...] = whole
+    return target
+
+
+class Layer(NamedTuple):
+    """What linear() makes of x, checked."""
+
+    weight: Array
+    bias: Array | None
+    activation: str
+    slope: float
+    gated: bool
+    norm: Array | None
+    eps: float | None
+
+
+def _run(x: Array, layer: Layer, out: Array, adds: bool) -> None:
+    features, weight, is_turned = x.shape[-1], layer.weight, True
     if not weight.is_contiguous and weight.T.is_contiguous:
-        held, is_turned = weight.T, False
+        weight, is_turned = weight.T, False
+    lines = [None if one is None else one._contiguous() for one in (layer.bias, layer.norm)]
     x.backend.linear(
-        "transpose" if is_turned else "none", x.size // features, results, features, rows, features,
-        held._contiguous(), features if is_turned else weight.shape[0], out, results,
-        None if offsets is None else offsets._contiguous(), bent, slope, gated, x.dtype.name,
+        "transpose" if is_turned else "none", x.size // features, out.shape[-1], features,
+        x._contiguous(), features, weight._contiguous(), weight.shape[1], out, out.shape[-1],
+        lines[0], layer.activation, layer.slope, layer.gated, x.dtype.name, layer.eps, lines[1],
+        adds,
     )  # fmt: skip
-    return out
 
 
-def _plainly(
-    x: Array, weight: Array, bias: Array | None, activation: str, slope: float, gated: bool
-) -> Array:
+def _plainly(x: Array, layer: Layer) -> Array:
     """Of other dtypes, op by op."""
-    product = x @ weight.T
-    if bias is not None:
-        product = product + bias
+    if layer.eps is not None:
+        x = rms_norm(x, x.shape[-1], layer.norm, layer.eps)
+    product = x @ layer.weight.T
+    if layer.bias is not None:
+        product = product + layer.bias
     half = product.shape[-1] // 2
-    bent = product[..., :half] if gated else product
-    if activation == "leaky_relu":
-        bent = activations.leaky_relu(bent, slope)
-    elif activation == "gelu_tanh":
+    bent = product[..., :half] if layer.gated else product
+    if layer.activation == "leaky_relu":
+        bent = activations.leaky_relu(bent, layer.slope)
+    elif layer.activation == "gelu_tanh":
         bent = activations.gelu(bent, "tanh")
-    elif activation != "none":
-        of: Any = getattr(activations, activation)
+    elif layer.activation != "none":
+        of: Any = getattr(activations, layer.activation)
         bent = of(bent)
-    return bent * product[..., half:] if gated else bent
+    return bent * product[..., half:] if layer.gated else bent
 
 
 def _check_linear(call: str, x: Array, weight: Array) -> None:

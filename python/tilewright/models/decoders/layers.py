@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence as Listed
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from tilewright.models.activations import dense
+from tilewright.models.activations import Norm, dense
 from tilewright.models.decoders.cache import Cache, Sequence
 from tilewright.models.rotations import tables
 from tilewright.models.tables import look_up
@@ -123,6 +123,14 @@ def step_of(backend: Backend, sequences: Listed[Sequence], tokens: Listed[Listed
     return Step(asarray(numbers, device=backend), rows, len(sequences), pages)
 
 
+class Rows(NamedTuple):
+    """The rows of a step between halves of layers."""
+
+    x: Array
+    given: Array  #: what the next product takes: x, or what is normed of it
+    norm: str | None  #: which that product takes along
+
+
 class Layers:
     def __init__(
         self, shape: Shape, weights: Weights, prefix: str, context: int, cache: Cache
@@ -141,6 +149,8 @@ class Layers:
         }
         self.turns = [made[one] for one in every]
         self.norms: dict[str, Array] = {}
+        #: the norms are launches of their own, with the sums in front of them
+        self.norms_apart = shape.norms_halves or shape.residual_scale != 1
 
     def _weight(self, name: str) -> Array:
         """Of a norm: Gemma's weigh by one more than what its folders have."""
@@ -153,56 +163,71 @@ class Layers:
         return self.norms[name]
 
     def _linear(
-        self, x: Array, names: tuple[str, ...], bias: bool, activation: str | None = None
-    ) -> Array:
+        self, x: Array, names: tuple[str, ...], bias: bool, activation: str | None = None,
+        norm: str | None = None, onto: Array | None = None,
+    ) -> Array:  # fmt: skip
         """With an activation the first half of the results is the gate of the other half."""
         weight = self.weights.joined(*(f"{one}.weight" for one in names))
         offsets = self.weights.joined(*(f"{one}.bias" for one in names)) if bias else None
-        return dense(x, weight, offsets, activation, gated=activation is not None)
+        return dense(
+            x, weight, offsets, activation, activation is not None, self._norm(norm), onto
+        )  # fmt: skip
+
+    def _norm(self, name: str | None) -> Norm | None:
+        return None if name is None else Norm(self._weight(name), self.shape.eps)
 
     def __call__(self, step: Step) -> Array:
-        """The normed states of all rows, [rows, hidden]."""
+        """The states of all rows, [rows, hidden], as logits() takes them."""
         shape = self.shape
         x = look_up(self.words, step.tokens, self.weights.dtype)
         if shape.word_scale != 1:
             x = x * shape.word_scale
-        normed = rms_norm(x, shape.hidden, self._weight(self.names[0].norms[0]), shape.eps)
+        last = f"{self.prefix}norm.weight"
+        following = [one.norms[0] for one in self.names[1:]] + [last]
+        rows = Rows(x, x, self.names[0].norms[0])
         for layer, n in enumerate(self.names):
-            mixed = self._linear(self._attend(normed, step, layer), (n.output,), shape.output_bias)
-            inner_norm = n.norms[2 if shape.norms_halves else 1]
+            fused = self._linear(rows.given, n.inputs, shape.input_bias, norm=rows.norm)
+            mixed = self._attend(fused, step, layer)
+            rows = self._add(rows.x, mixed, n.output, shape.output_bias, n.norms[1:3])
+            inner = self._linear(
+                rows.given, n.gates, shape.inner_bias, shape.activation, norm=rows.norm
+            )
+            norms = (*n.norms[3:], following[layer])
+            rows = self._add(rows.x, inner, n.outer, shape.inner_bias, norms)
+        return rows.given
+
+    def _add(self, x: Array, inner: Array, name: str, bias: bool, norms: tuple[str, ...]) -> Rows:
+        """x and the product that ends a half of a layer. Of `norms` the last is that of the sum,
+        and one before it, which few models have, the product's own."""
+        shape = self.shape
+        if self.norms_apart:
+            found = self._linear(inner, (name,), bias)
             if shape.norms_halves:
-                mixed = rms_norm(mixed, shape.hidden, self._weight(n.norms[1]), shape.eps)
+                found = rms_norm(found, shape.hidden, self._weight(norms[0]), shape.eps)
             if shape.residual_scale != 1:
-                mixed = mixed * shape.residual_scale
-            normed, x = add_rms_norm(mixed, x, shape.hidden, self._weight(inner_norm), shape.eps)
-            inner = self._linear(normed, n.gates, shape.inner_bias, shape.activation)
-            outer = self._linear(inner, (n.outer,), shape.inner_bias)
-            if shape.norms_halves:
-                outer = rms_norm(outer, shape.hidden, self._weight(n.norms[3]), shape.eps)
-            if shape.residual_scale != 1:
-                outer = outer * shape.residual_scale
-            following = f"{self.prefix}norm.weight"
-            if layer + 1 < shape.layers:
-                following = self.names[layer + 1].norms[0]
-            normed, x = add_rms_norm(outer, x, shape.hidden, self._weight(following), shape.eps)
-        return normed
+                found = found * shape.residual_scale
+            normed, x = add_rms_norm(found, x, shape.hidden, self._weight(norms[-1]), shape.eps)
+            return Rows(x, normed, None)
+        x = self._linear(inner, (name,), bias, onto=x)
+        return Rows(x, x, norms[-1])
 
     def logits(self, states: Array) -> Array:
         """Of the next token, [rows, vocabulary], in float32."""
-        found: Array = (states @ self.last.T).astype(np.float32, copy=False)
+        norm = None if self.norms_apart else self._norm(f"{self.prefix}norm.weight")
+        found = dense(states, self.last, norm=norm).astype(np.float32, copy=False)
         if self.shape.logit_scale != 1:
             found = found * self.shape.logit_scale
         cap = self.shape.logit_cap
         return tanh(found / cap) * cap if cap else found
 
-    def _attend(self, normed: Array, step: Step, layer: int) -> Array:
-        shape, n = self.shape, self.names[layer]
-        fused = self._linear(normed, n.inputs, shape.input_bias)
+    def _attend(self, fused: Array, step: Step, layer: int) -> Array:
+        """What the heads of the products of a layer's inputs come to."""
+        shape = self.shape
         three = fused.reshape((step.rows, shape.heads + 2 * shape.kv_heads, shape.head))
         if shape.norms_heads:
             self._norm_heads(three, layer)
         cos, sin = self.turns[layer]
-        backend, cache = normed.backend, self.cache
+        backend, cache = fused.backend, self.cache
         backend.write_pages(
             three, cache.rows[layer], step.slots, heads=shape.heads, scales=cache.scales[layer],
             cos=cos, sin=sin, positions=step.places, pairing=shape.pairing,
