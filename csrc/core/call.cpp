@@ -61,6 +61,12 @@ void Call::positive_finite(std::string_view name, double value) const {
   }
 }
 
+void Call::finite(std::string_view name, double value) const {
+  if (!(std::abs(value) <= 3.0e38)) {
+    invalid(text(name, " is ", value, ", expected a finite number"));
+  }
+}
+
 Size Call::mul_large(Size a, Size b) const {
   if (a != 0 && b > std::numeric_limits<Size>::max() / a) {
     invalid(text("the sizes ", a, " and ", b, " multiply to more than 64 bits can count"));

@@ -57,6 +57,8 @@ class Call {
       no_float(name, dtype);
   }
   void positive_finite(std::string_view name, double value) const;
+  /// In float32.
+  void finite(std::string_view name, double value) const;
 
   template <class Enum>
   void known(std::string_view name, Enum value) const {

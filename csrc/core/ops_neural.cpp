@@ -169,9 +169,7 @@ void Backend::conv2d_forward(Buffer input, const Shape4& input_shape, Buffer fil
                              double slope) {
   Call call(*state_, "conv2d_forward");
   call.known("activation", activation);
-  if (!(std::abs(slope) <= 3.0e38)) {
-    call.invalid(text("slope is ", slope, ", expected a finite number"));
-  }
+  call.finite("slope", slope);
   Conv2dRequest r = check_conv2d(call, {ConvOp::forward, input_shape, filter_shape, output_shape,
                                         stride, pad, dilation, groups, dtype});
   r.input = call.buffer("input", input, count(call, input_shape), dtype);

@@ -7,7 +7,7 @@
 #include "cpu/backend.hpp"
 #include "cpu/convert.hpp"
 #include "cpu/elements.hpp"
-#include "cpu/kernels/table.hpp"
+#include "cpu/row_end.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -18,28 +18,6 @@ namespace {
 /// Sums that are kept until they are written, which stay in the cache, and the rows that a product
 /// has at least.
 constexpr Size most_kept = 1 << 19, least_rows = 256;
-
-/// Bias and activation of the sums of a row, in place; with is_gated times its second half.
-void end_row(const LinearRequest& r, const float* bias, float* sums) {
-  const auto n = static_cast<std::size_t>(r.n);
-  const auto products = static_cast<std::size_t>(r.products());
-  if (bias != nullptr) {
-    for (std::size_t i = 0; i < products; ++i) sums[i] += bias[i];
-  }
-  if (r.activation != Activation::none) kernels().activate(r.activation, r.slope, sums, n);
-  if (!r.is_gated) return;
-  for (std::size_t i = 0; i < n; ++i) sums[i] *= sums[n + i];
-}
-
-void add_halves(const Half* from, float* sums, std::size_t n) {
-  constexpr std::size_t block = 256;
-  float wide[block];
-  for (std::size_t i = 0; i < n; i += block) {
-    const std::size_t count = std::min(block, n - i);
-    to_float32(from + i, wide, count);
-    for (std::size_t j = 0; j < count; ++j) sums[i + j] += wide[j];
-  }
-}
 
 }  // namespace
 
@@ -69,6 +47,7 @@ void CpuBackend::do_linear(const LinearRequest& r) {
   } else if (r.bias) {
     bias = data<float>(r.bias);
   }
+  const RowEnd end{bias, r.activation, r.slope, r.is_gated};
   const Size ld = in_place ? r.ldo : products;
   NormRequest norm{};
   if (r.norm.is_asked) {
@@ -113,20 +92,15 @@ void CpuBackend::do_linear(const LinearRequest& r) {
                          std::nullopt});
     if (in_place && bias == nullptr && r.activation == Activation::none) continue;
     const auto grain = element_grain / static_cast<std::size_t>(products) + 1;
-    parallel_for(static_cast<std::size_t>(count), grain, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
+    parallel_for(static_cast<std::size_t>(count), grain, [&](std::size_t begin, std::size_t past) {
+      for (std::size_t i = begin; i < past; ++i) {
         float* const sums = data<float>(c) + static_cast<Size>(i) * ld;
-        end_row(r, bias, sums);
+        end.apply(sums, static_cast<std::size_t>(r.n));
         if (in_place) continue;
         const Size at = (row + static_cast<Size>(i)) * r.ldo;
-        const auto n = static_cast<std::size_t>(r.n);
-        if (is_half) {
-          if (r.adds) add_halves(data<Half>(r.out) + at, sums, n);
-          from_float32(sums, data<Half>(r.out) + at, n);
-        } else {
-          float* const out = data<float>(r.out) + at;
-          for (std::size_t j = 0; j < n; ++j) out[j] = r.adds ? out[j] + sums[j] : sums[j];
-        }
+        with_element_type(r.dtype, [&]<class T>(T) {
+          store_row(sums, data<T>(r.out) + at, static_cast<std::size_t>(r.n), r.adds);
+        });
       }
     });
   }

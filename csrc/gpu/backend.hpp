@@ -44,6 +44,7 @@ struct FoldRegion;
 struct FoldStep;
 struct PiecePlan;
 struct QuantizedMatrixForm;
+struct QuantizedOperands;
 struct QuantizedTarget;
 struct RowPlan;
 struct SortRows;
@@ -342,8 +343,8 @@ class GpuBackend final : public Backend {
   bool multiply_byte_blocks(const GemmRequest& request, const Binding& a, const Binding& b,
                             const Binding& c);
   /// The same of float16 with quantised weights; `bindings` are their planes, x and y.
-  bool multiply_quantized_blocks(const QuantizedMatmulRequest& request, Size ldx, Size ldy,
-                                 std::span<const Binding> bindings);
+  bool multiply_quantized_blocks(const QuantizedMatmulRequest& request,
+                                 std::span<const Binding> bindings, const GemmEnd* end);
   /// How matrix units make a product of float32 that may be rounded or split, where it pays.
   std::optional<GemmSplit> gemm_split(const GemmRequest& request, double plain_cost) const;
   /// Throws OutOfMemory before it has done anything.
@@ -376,6 +377,12 @@ class GpuBackend final : public Backend {
                        const GemmOperand& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,
                      const GemmTarget& target);
+  /// Few rows by quantised weights, with all that the request asks for.
+  void multiply_quantized_few(const QuantizedMatmulRequest& request,
+                              const QuantizedOperands& operands);
+  /// Any number of rows, normed before; `end` where the sums are not the results.
+  void multiply_quantized_many(const QuantizedMatmulRequest& request,
+                               const QuantizedOperands& operands, const GemmEnd* end);
   /// How matrix units take a product of many rows of float16 with quantised weights.
   std::optional<QuantizedMatrixForm> quantized_matrix_form(
       const QuantizedMatmulRequest& request) const;

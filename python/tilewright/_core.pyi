@@ -1122,6 +1122,13 @@ class Backend:
         ldx: int,
         ldy: int,
         dtype: str = "float32",
+        bias: _Buffer | None = None,
+        activation: str = "none",
+        slope: float = 0.01,
+        gated: bool = False,
+        norm_eps: float | None = None,
+        norm_weight: _Buffer | None = None,
+        add: bool = False,
     ) -> None: ...
     def recurrent(
         self,

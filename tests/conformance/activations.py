@@ -35,3 +35,17 @@ def slack(name: str, x: Array, exact: Array, off: Array | float, subnormals: boo
     else:
         own = 4 * bounds.ulp(exact) + 4 * bounds.ulp(x) * (name == "hardswish") + bounds.SMALLEST
     return np.asarray(own + 1.5 * np.asarray(off))
+
+
+def ended(
+    name: str, sums: Array, off: Array, n: int, gated: bool, subnormals: bool
+) -> tuple[Array, Array]:
+    """Of sums that are off: those of n results bent, with a gate times n others."""
+    exact = bent(name, sums[:, :n])
+    tolerance = slack(name, sums[:, :n], exact, off[:, :n], subnormals)
+    if gated:
+        second, of_second = sums[:, n:], off[:, n:]
+        tolerance = tolerance * (np.abs(second) + of_second) + np.abs(exact) * of_second
+        exact = exact * second
+        tolerance = tolerance + bounds.ulp(exact)
+    return exact, tolerance

@@ -151,9 +151,13 @@ def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "has no chat template" in capsys.readouterr().err
 
 
-def test_bench(be: tilewright.Backend, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("weights", [None, "int4"])
+def test_bench(
+    be: tilewright.Backend, tmp_path: Path, capsys: pytest.CaptureFixture[str], weights: str | None
+) -> None:
     decoder(tmp_path)
     words = ["bench", "--model", str(tmp_path), "--device", be.device.id, "--prompt-tokens", "20"]
+    words += [] if weights is None else ["--weights", weights]
     assert (
         main([*words, "--tokens", "4", "--together", "2", "--json", str(tmp_path / "a.json")]) == 0
     )

@@ -90,6 +90,37 @@ def test_added_where_the_residual_lies(be: Backend, rows: int) -> None:
         near(waits, 2 * residual, 2 * abs(residual), dtype)
 
 
+@pytest.mark.parametrize("rows", [1, 6, 12])
+def test_weights_in_blocks(be: Backend, rows: int) -> None:
+    weights = tw.quant.quantize_blocks(on(be, draw(10, 64)), "q8_0")
+    weight = host(weights.dequantize())
+    for dtype in ("float32", "float16"):
+        x, norm = draw(rows, 64, dtype=dtype), draw(64, dtype=dtype)
+        bias, residual = draw(10, dtype=dtype), draw(rows, 5, dtype=dtype)
+        normed = references.rmsnorm(x, norm, 1e-5)
+        sums, off = normed @ weight.T + bias, abs(normed) @ abs(weight).T + abs(bias)
+        first, second = silu(sums[:, :5]), sums[:, 5:]
+        size = 1.2 * off[:, :5] * (abs(second) + off[:, 5:]) + abs(first) * off[:, 5:]
+        got = tw.nn.linear(
+            on(be, x, dtype), weights, on(be, bias, dtype), activation="silu", gated=True,
+            norm=on(be, norm, dtype), residual=on(be, residual, dtype),
+        )  # fmt: skip
+        near(got, first * second + residual, size + abs(residual), dtype)
+
+
+def test_what_is_wrong_with_blocks(be: Backend) -> None:
+    weights = tw.quant.quantize_blocks(tw.ones((3, 32), device=be), "q4_0")
+    x = tw.ones((2, 32), device=be)
+    with pytest.raises(InvalidArgument, match="x is bfloat16, expected float32 or float16 with"):
+        tw.nn.linear(x.astype("bfloat16"), weights)
+    with pytest.raises(InvalidArgument, match=r"x has shape \(2, 31\), expected 32 elements"):
+        tw.nn.linear(x[:, 1:], weights)
+    with pytest.raises(InvalidArgument, match="norm is float16, expected float32 as x is"):
+        tw.nn.linear(x, weights, norm=tw.ones(32, dtype="float16", device=be))
+    with tw.init_backend("cpu") as other, pytest.raises(InvalidArgument, match="one device"):
+        tw.nn.linear(tw.ones((2, 32), device=other), weights)
+
+
 def test_out(be: Backend) -> None:
     """A part of an Array with gaps, and one that is read as well."""
     x, weight, residual = draw(3, 5), draw(5, 5), draw(3, 5)

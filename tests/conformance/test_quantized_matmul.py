@@ -8,7 +8,9 @@ import tilewright
 from tilewright.quant.formats import FORMATS
 
 from . import blocks, bounds
-from .arguments import DTYPE, Call, EmptyCalls, In, Name, Out, Size
+from .activations import ended
+from .arguments import DTYPE, Call, EmptyCalls, Flag, In, Name, Number, Out, Size
+from .test_linear import added, norm_of
 from .workspace import Array, Workspace, normal
 
 if TYPE_CHECKING:
@@ -26,8 +28,15 @@ CALL: Call = {
     "ldx": Size(40, positive=True),
     "ldy": Size(4, positive=True),
     "dtype": DTYPE,
+    "bias": In(4 * 6),
+    "activation": Name("leaky_relu", also_wrong=("square",)),
+    "slope": Number(0.1, wrong=(np.nan, np.inf, -np.inf)),
+    "gated": Flag(True),
+    "norm_eps": Number(1e-5, wrong=(np.nan, np.inf, -1.0)),
+    "norm_weight": In(4 * 32),
+    "add": Flag(True),
 }
-EMPTY: EmptyCalls = [({"m": 0}, ("x", "y")), ({"n": 0}, ("packed", "y"))]
+EMPTY: EmptyCalls = [({"m": 0}, ("x", "y")), ({"n": 0}, ("packed", "y", "bias"))]
 
 # m, n, blocks along k; more of ldx, of ldy
 CASES = [
@@ -172,14 +181,32 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
     # Buffers end with the last row's elements.
     used_x = max(0, m * (k + more_x) - more_x)
     used_y = max(0, m * (n + more_y) - more_y) if n else 0
-    raw = blocks.draw(np.random.default_rng(draw.integer(0, 2**31)), format, n, k)
+    gated = draw.rarely(3)
+    results = 2 * n if gated else n
+    raw = blocks.draw(np.random.default_rng(draw.integer(0, 2**31)), format, results, k)
+    activation = draw.one_of(["none", "none", "relu", "silu"])
+    bias = draw.normal(results, dtype) if draw.rarely(3) else None
+    eps = draw.one_of([None, None, 1e-5])
+    norm = draw.normal(k, dtype) if eps is not None and draw.rarely(2) else None
+    held = draw.normal((m, n + more_y), dtype) if draw.rarely(3) else None
     out = room(draw, used_y, dtype)
-    exact = np.full((m, n + more_y), np.nan)
+    if held is not None:
+        out = operand(draw, held.reshape(-1)[:used_y])
+    exact = np.full((m, n + more_y), np.nan) if held is None else held.astype(np.float64)
     tolerance = np.zeros((m, n + more_y))
     if m and n:
         weights = blocks.values(format, raw).astype(np.float64)
-        exact[:, :n] = x[:, :k].astype(np.float64) @ weights.T
-        tolerance[:, :n] = tolerance_of(format, x[:, :k], raw, False)
+        normed, of_x = x[:, :k].astype(np.float64), 0.0
+        if eps is not None:
+            normed, of_x = norm_of(x[:, :k], norm, eps)
+        of_bias = np.zeros(results) if bias is None else bias.astype(np.float64)
+        sums = normed @ weights.T + of_bias
+        off = tolerance_of(format, normed, raw, False) + bounds.ulp(np.abs(sums) + np.abs(of_bias))
+        off += of_x * np.abs(normed) @ blocks.magnitudes(format, raw).T
+        found, slack = ended(activation, sums, off, n, gated, False)
+        if held is not None:
+            found, slack = added(found, slack, held[:, :n])
+        exact[:, :n], tolerance[:, :n] = found, slack
     values = {
         "x": operand(draw, x.reshape(-1)[:used_x]),
         "packed": operand(draw, blocks.planes(format, raw)),
@@ -191,6 +218,13 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
         "ldx": k + more_x,
         "ldy": n + more_y,
         "dtype": dtype,
+        "bias": None if bias is None else operand(draw, bias),
+        "activation": activation,
+        "slope": 0.01,
+        "gated": gated,
+        "norm_eps": eps,
+        "norm_weight": None if norm is None else operand(draw, norm),
+        "add": held is not None,
     }
     result = fuzz.Result(out, exact.reshape(-1)[:used_y], tolerance.reshape(-1)[:used_y])
     return fuzz.Call(name, values, [result], empty=0 in (m, n))

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <optional>
 
 #include "core/call.hpp"
@@ -65,9 +64,7 @@ inline std::optional<LinearRequest> checked_linear(const Call& call, Transpose t
   call.not_negative("n", n);
   call.positive("k", k);
   call.float_dtype(dtype);
-  if (!(std::abs(slope) <= 3.0e38)) {
-    call.invalid(text("slope is ", slope, ", expected a finite number"));
-  }
+  call.finite("slope", slope);
   LinearRequest r;
   const auto matrix = [&](std::string_view name, Buffer handle, Size rows, Size cols,
                           std::string_view ld_name, Size ld, std::string_view least) {

@@ -129,8 +129,8 @@ bool GpuBackend::multiply_byte_blocks(const GemmRequest& r, const Binding& a, co
   return true;
 }
 
-bool GpuBackend::multiply_quantized_blocks(const QuantizedMatmulRequest& q, Size ldx, Size ldy,
-                                           std::span<const Binding> bindings) {
+bool GpuBackend::multiply_quantized_blocks(const QuantizedMatmulRequest& q,
+                                           std::span<const Binding> bindings, const GemmEnd* end) {
   constexpr std::string_view op = "quantized_matmul";
   // As reckoned: fewer rows of x are multiplied sooner than weights are laid out.
   constexpr Size least_rows = 48;
@@ -143,7 +143,8 @@ bool GpuBackend::multiply_quantized_blocks(const QuantizedMatmulRequest& q, Size
   r.n = q.n;
   r.k = q.k;
   r.alpha = 1;
-  r.ldc = ldy;
+  r.beta = q.adds ? 1 : 0;
+  r.ldc = q.ldy;
   r.batch_count = 1;
   r.dtype = r.output_dtype = DType::float16;
   const GemmWork work{r.m, r.n, r.k, 1, true, true, limits.planned_units};
@@ -154,7 +155,7 @@ bool GpuBackend::multiply_quantized_blocks(const QuantizedMatmulRequest& q, Size
   const Binding packed = bind(op, scratch, blocks.bytes());
   const std::size_t planes = bindings.size() - 2;
   const GemmOperand left =
-      lay_in_blocks(r, blocks, {bindings[planes], ldx, 0, false, false}, packed, false);
+      lay_in_blocks(r, blocks, {bindings[planes], q.ldx, 0, false, false}, packed, false);
   const GemmOperand right = blocks_in(blocks, packed, true);
   const Size groups = r.k / quant_group;
   const struct {
@@ -170,7 +171,7 @@ bool GpuBackend::multiply_quantized_blocks(const QuantizedMatmulRequest& q, Size
                            {DType::float16, DType::float32, 8, limits.block_lanes, 16},
                            gemm_tile_pieces(work, matrix_tiles[tile].costs(), r.m),
                            0};
-  multiply(r, form, form.matrix->pieces, left, right, bindings.back(), nullptr);
+  multiply(r, form, form.matrix->pieces, left, right, bindings.back(), end);
   return true;
 }
 

@@ -142,12 +142,7 @@ void GpuBackend::launch_linear(const LinearRequest& r) {
     product.lda = r.k;
   }
   // Products that belong together are kept until both are there, those of so many rows at a time.
-  constexpr std::uint64_t most_kept = std::uint64_t{1} << 28;
-  const std::uint64_t aligned = device_->limits().binding_alignment;
-  const Size alignment = static_cast<Size>(aligned / size_of(r.dtype));
-  const Size fitting =
-      std::max<Size>(static_cast<Size>(most_kept / bytes_of(n, DType::float32)), 1);
-  const Size rows = (fitting + alignment - 1) / alignment * alignment;
+  const Size rows = kept_rows(n, r.dtype, device_->limits().binding_alignment);
   const auto after = [](const Binding& binding, std::uint64_t bytes) {
     return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
   };

@@ -45,10 +45,17 @@ struct QuantizedMatrixForm {
   Size pieces;
 };
 
+struct QuantizedOperands {
+  std::vector<Binding> planes;
+  Binding x, y;
+  Size ldx, ldy;
+};
+
 /// Where sums go: y, or `pieces` matrices of float32.
 struct QuantizedTarget {
   DType dtype;
   Size ld, pieces, piece;  ///< piece: groups of each
+  bool adds;               ///< to what y has
 };
 
 inline void set_quantized(TemplateVariables& variables, DType dtype, QuantFormat format) {

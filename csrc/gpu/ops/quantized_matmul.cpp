@@ -78,74 +78,147 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
   constexpr std::string_view op = "quantized_matmul";
   require(op, r.dtype);
   const Size groups = r.k / quant_group;
-  std::vector<Binding> bindings =
-      bind_planes(r.packed, r.format, r.n * groups,
+  const std::vector<Binding> planes =
+      bind_planes(r.packed, r.format, r.products() * groups,
                   [&](const BufferRange& plane) { return bind(op, plane, plane.bytes); });
-  bindings.push_back(bind(op, r.x, r.x.bytes));
-  const Binding y = bind(op, r.y, r.y.bytes);
-  bindings.push_back(y);
-  const std::uint32_t variant = static_cast<std::uint32_t>(r.format) * 2 + half_bit(r.dtype);
-  const Size ldx = r.m == 1 ? r.k : r.ldx, ldy = r.m == 1 ? r.n : r.ldy;
-  const Size gpu_units = device_->limits().planned_units;
+  QuantizedOperands all{planes, bind(op, r.x, r.x.bytes), bind(op, r.y, r.y.bytes),
+                        r.m == 1 ? r.k : r.ldx, r.m == 1 ? r.n : r.ldy};
+  if (r.m <= few && all.ldx % 4 == 0) return multiply_quantized_few(r, all);
+  AllocationRef normed;
+  if (r.norm.is_asked) {
+    normed = normed_rows(op, r.norm, r.x, r.m, r.k, r.ldx, r.dtype);
+    all.x = bind(op, normed, bytes_of(r.m * r.k, r.dtype));
+    all.ldx = r.k;
+  }
+  const GemmEnd end{r.bias ? bind(op, r.bias, bytes_of(r.products(), r.dtype)) : all.x,
+                    bool{r.bias}, r.activation, r.slope, r.is_gated ? r.n : 0};
+  if (!r.ends()) return multiply_quantized_many(r, all, nullptr);
+  // Sums are kept until their ends are made, those of so many rows at a time.
+  const Size rows = kept_rows(r.products(), r.dtype, device_->limits().binding_alignment);
+  const auto after = [](const Binding& binding, std::uint64_t bytes) {
+    return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
+  };
+  QuantizedMatmulRequest part = r;
+  for (Size row = 0; row < r.m; row += rows) {
+    part.m = std::min(rows, r.m - row);
+    QuantizedOperands some = all;
+    some.x = after(all.x, bytes_of(row * all.ldx, r.dtype));
+    some.y = after(all.y, bytes_of(row * all.ldy, r.dtype));
+    multiply_quantized_many(part, some, &end);
+  }
+}
+
+void GpuBackend::multiply_quantized_few(const QuantizedMatmulRequest& r,
+                                        const QuantizedOperands& all) {
+  constexpr std::string_view op = "quantized_matmul";
+  const Size groups = r.k / quant_group;
   const bool is_compiled = !device_->limits().compiles_templates;
+  const bool is_weighted{r.norm.weight};
+  std::vector<Binding> bindings = all.planes;
+  bindings.push_back(all.x);
+  bindings.push_back(all.y);
+  bindings.push_back(r.bias ? bind(op, r.bias, bytes_of(r.products(), r.dtype)) : all.x);
+  bindings.push_back(is_weighted ? bind(op, r.norm.weight, bytes_of(r.k, r.dtype)) : all.x);
+  const struct End {
+    float eps;
+    std::uint32_t is_biased, adds;
+    float slope;
+    std::uint32_t zero;
+  } end{r.norm.eps, r.bias ? 1u : 0u, r.adds ? 1u : 0u, r.slope, 0};
+  const std::uint32_t normed = !r.norm.is_asked ? 0 : is_weighted ? 2 : 1;
+  const std::uint32_t variant =
+      (((static_cast<std::uint32_t>(r.format) * 2 + half_bit(r.dtype)) * 16 +
+        static_cast<std::uint32_t>(r.activation)) *
+           3 +
+       normed) *
+          2 +
+      (r.is_gated ? 1u : 0u);
+  const auto fill = [&](TemplateVariables& v) {
+    set_quantized(v, r.dtype, r.format);
+    v["GATED"] = std::int64_t{r.is_gated};
+    v["NORM"] = std::int64_t{normed != 0};
+    v["WEIGHTED"] = std::int64_t{normed == 2};
+    v["ACTIVATION"] = std::string(to_string(r.activation));
+  };
   if (r.m == 1) {
     constexpr Size row_lanes = 4;
-    const Size own = is_compiled ? 1 : 4;
+    const Size own = !is_compiled ? 4 : r.is_gated ? 2 : 1;
+    const Size results = r.is_gated ? own / 2 : own;
     const std::uint32_t group = groups >= 64 && !is_compiled ? 256 : 128;
     const struct {
       std::uint32_t n, groups;
-    } params{u32(r.n), u32(groups)};
+      End end;
+    } params{u32(r.n), u32(groups), end};
     return run(KernelId::quantized_matmul, variant * 512 + group, params, bindings,
-               cover(static_cast<std::uint64_t>(count(r.n, row_lanes * own)), 1),
+               cover(static_cast<std::uint64_t>(count(r.n, row_lanes * results)), 1),
                [&](TemplateVariables& v) {
-                 set_quantized(v, r.dtype, r.format);
+                 fill(v);
                  v["GROUP"] = std::int64_t{group};
                  v["ROW_LANES"] = std::int64_t{row_lanes};
                  v["OWN"] = std::int64_t{own};
                  v["TWICE"] = std::int64_t{!is_compiled};
                });
   }
-  if (r.m <= few && ldx % 4 == 0) {
-    const FewPlan plan = few_plan(r.m, is_compiled);
-    const struct {
-      std::uint32_t m, n, groups, x_stride, y_stride;
-    } params{u32(r.m), u32(r.n), u32(groups), u32(ldx / 4), u32(ldy)};
-    return run(
-        KernelId::quantized_few, variant * 16 + static_cast<std::uint32_t>(plan.vectors), params,
-        bindings,
-        cover(static_cast<std::uint64_t>(count(r.n, plan.rows()) * count(r.m, plan.vectors)), 1),
-        [&](TemplateVariables& v) {
-          set_quantized(v, r.dtype, r.format);
-          v["GROUP"] = plan.group;
-          v["VECTORS"] = std::int64_t{plan.vectors};
-          v["ROW_LANES"] = std::int64_t{plan.row_lanes};
-          v["OWN"] = std::int64_t{plan.own};
-          v["SPAN"] = std::int64_t{plan.span};
-        });
-  }
-  if (multiply_quantized_blocks(r, ldx, ldy, bindings)) return;
+  const FewPlan plan = few_plan(r.m, is_compiled);
+  const Size rows = r.is_gated ? plan.rows() / 2 : plan.rows();
+  const struct {
+    std::uint32_t m, n, groups, x_stride, y_stride;
+    End end;
+  } params{u32(r.m), u32(r.n), u32(groups), u32(all.ldx / 4), u32(all.ldy), end};
+  run(KernelId::quantized_few, variant * 16 + static_cast<std::uint32_t>(plan.vectors), params,
+      bindings, cover(static_cast<std::uint64_t>(count(r.n, rows) * count(r.m, plan.vectors)), 1),
+      [&](TemplateVariables& v) {
+        fill(v);
+        v["GROUP"] = plan.group;
+        v["VECTORS"] = std::int64_t{plan.vectors};
+        v["ROW_LANES"] = std::int64_t{plan.row_lanes};
+        v["OWN"] = std::int64_t{plan.own};
+        v["SPAN"] = std::int64_t{plan.span};
+      });
+}
+
+void GpuBackend::multiply_quantized_many(const QuantizedMatmulRequest& asked,
+                                         const QuantizedOperands& all, const GemmEnd* end) {
+  constexpr std::string_view op = "quantized_matmul";
+  QuantizedMatmulRequest r = asked;
+  r.n = asked.products();
+  r.ldx = all.ldx;
+  r.ldy = all.ldy;
+  std::vector<Binding> bindings = all.planes;
+  bindings.push_back(all.x);
+  bindings.push_back(all.y);
+  if (multiply_quantized_blocks(r, bindings, end)) return;
+  const Size groups = r.k / quant_group;
+  const bool is_compiled = !device_->limits().compiles_templates;
   const std::uint64_t bytes = bytes_of(r.m * r.n, DType::float32);
   const std::optional<QuantizedMatrixForm> units = quantized_matrix_form(r);
   const Tile tile = tile_of(r.m, is_compiled);
   const Size across = count(r.n, tile.bn), tiles = across * count(r.m, tile.bm);
-  const Size wanted = units ? units->pieces : pieces_of(tile, tiles, groups, bytes, gpu_units);
+  const Size wanted = units
+                          ? units->pieces
+                          : pieces_of(tile, tiles, groups, bytes, device_->limits().planned_units);
   const Size piece = count(groups, affordable(wanted, bytes));
   Size pieces = count(groups, piece);
   AllocationRef scratch;
-  if (pieces > 1) scratch = memory_->try_scratch(op, bytes * static_cast<std::uint64_t>(pieces));
+  if (end) {
+    scratch = memory_->scratch(op, bytes * static_cast<std::uint64_t>(pieces));
+  } else if (pieces > 1) {
+    scratch = memory_->try_scratch(op, bytes * static_cast<std::uint64_t>(pieces));
+  }
   if (!scratch) pieces = 1;
   if (scratch) bindings.back() = bind(op, scratch, bytes * static_cast<std::uint64_t>(pieces));
   const Binding products = bindings.back();
-  const QuantizedTarget target{scratch ? DType::float32 : r.dtype, scratch ? r.n : ldy, pieces,
-                               scratch ? piece : groups};
+  const QuantizedTarget target{scratch ? DType::float32 : r.dtype, scratch ? r.n : r.ldy, pieces,
+                               scratch ? piece : groups, r.adds && !scratch};
   if (units) {
     multiply_quantized_matrix(r, units->tile, target, bindings);
   } else {
-    const bool vectors = ldx % 4 == 0;
+    const bool vectors = r.ldx % 4 == 0;
     const struct {
-      std::uint32_t m, n, groups, x_stride, y_stride, across, tiles, piece, piece_stride;
-    } params{u32(r.m),    u32(r.n),   u32(groups),       u32(ldx),      u32(target.ld),
-             u32(across), u32(tiles), u32(target.piece), u32(r.m * r.n)};
+      std::uint32_t m, n, groups, x_stride, y_stride, across, tiles, piece, piece_stride, adds;
+    } params{u32(r.m),    u32(r.n),   u32(groups),       u32(r.ldx),     u32(target.ld),
+             u32(across), u32(tiles), u32(target.piece), u32(r.m * r.n), target.adds ? 1u : 0u};
+    const std::uint32_t variant = static_cast<std::uint32_t>(r.format) * 2 + half_bit(r.dtype);
     run(KernelId::quantized_tiles,
         ((variant * 2 + half_bit(target.dtype)) * 2 + (vectors ? 1 : 0)) * 128 +
             static_cast<std::uint32_t>(tile.bm),
@@ -165,10 +238,11 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
   joined.m = r.m;
   joined.n = r.n;
   joined.alpha = 1;
-  joined.ldc = ldy;
+  joined.beta = r.adds ? 1 : 0;
+  joined.ldc = r.ldy;
   joined.batch_count = 1;
   joined.output_dtype = r.dtype;
-  join_products(joined, pieces, products, y, nullptr);
+  join_products(joined, pieces, products, all.y, end);
 }
 
 }  // namespace tilewright::gpu

@@ -62,9 +62,9 @@ void GpuBackend::multiply_quantized_matrix(const QuantizedMatmulRequest& r, std:
   const Size across = count(r.n, tile.bn), tiles = across * count(r.m, tile.bm);
   const bool vector_c = r.n % 4 == 0 && target.ld % 4 == 0;
   const struct {
-    std::uint32_t m, n, groups, x_stride, y_stride, across, tiles, piece, piece_stride;
+    std::uint32_t m, n, groups, x_stride, y_stride, across, tiles, piece, piece_stride, adds;
   } params{u32(r.m),    u32(r.n),   u32(r.k / quant_group), u32(r.ldx / 8), u32(target.ld),
-           u32(across), u32(tiles), u32(target.piece),      u32(r.m * r.n)};
+           u32(across), u32(tiles), u32(target.piece),      u32(r.m * r.n), target.adds ? 1u : 0u};
   const std::uint32_t variant =
       ((static_cast<std::uint32_t>(r.format) * 2 + half_bit(target.dtype)) * 2 +
        (vector_c ? 1u : 0u)) *

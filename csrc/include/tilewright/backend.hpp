@@ -701,9 +701,15 @@ class TILEWRIGHT_API Backend {
 
   /// y[m, n] = x[m, k] * W^T, where W, n x k, is quantised as dequantize() reads it; k > 0. x and y
   /// are of dtype, with leading dimensions; products are summed in float32, and no weight is
-  /// rounded to dtype. Few rows of x read each packed byte once.
+  /// rounded to dtype. Few rows of x read each packed byte once. bias, activation, slope, gated,
+  /// the norm of x and `add` are those of linear(): with `gated` W and bias have 2 n results. Up to
+  /// 8 rows they are no launches of their own.
   void quantized_matmul(Buffer x, Buffer packed, Buffer y, QuantFormat format, Size m, Size n,
-                        Size k, Size ldx, Size ldy, DType dtype = DType::float32);
+                        Size k, Size ldx, Size ldy, DType dtype = DType::float32,
+                        std::optional<Buffer> bias = std::nullopt,
+                        Activation activation = Activation::none, double slope = 0.01,
+                        bool gated = false, std::optional<double> norm_eps = std::nullopt,
+                        std::optional<Buffer> norm_weight = std::nullopt, bool add = false);
 
   // Recurrent layers ----------------------------------------------------------------------------
 

@@ -1,10 +1,17 @@
 // y[v, row] = x[v, :] . weights[row, :] for few v: a work-item takes whole groups of OWN rows, whose
 // words are vectors, and multiplies each by VECTORS rows of x, of which SPAN groups at a time lie in
 // workgroup memory. Of 32 neighbours ROW_LANES are at rows side by side with the same group of x.
-// Bindings: the planes of quantized_planes.wgsl, then x, whose rows are whole vec4, and y.
-// Variables: GROUP, T, FORMAT, VECTORS, ROW_LANES, OWN, SPAN (a multiple of GROUP / ROW_LANES).
+// What becomes of the sums, with GATED those of rows n apart: quantized_end.wgsl.
+// Bindings: the planes of quantized_planes.wgsl, then x, whose rows are whole vec4, y, bias and the
+// norm's weight.
+// Variables: GROUP, T, FORMAT, VECTORS, ROW_LANES, OWN, SPAN (a multiple of GROUP / ROW_LANES); those
+// of quantized_end.wgsl.
 //! T: f32 f16
 //! FORMAT: q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k mxfp4
+//! GATED: 0 1
+//! NORM: constant
+//! WEIGHTED: constant
+//! ACTIVATION: constant none relu relu6 leaky_relu hardswish sigmoid tanh silu gelu gelu_tanh
 //! VECTORS: 2
 //! ROW_LANES: 4
 //! OWN: 2
@@ -16,19 +23,33 @@
 #let V = VECTORS
 #let SIDE = GROUP / ROW_LANES
 #let TURNS = SPAN / SIDE
-#let PER = ROW_LANES * OWN
+#let RESULTS = OWN / (1 + GATED)
+#let PER = ROW_LANES * RESULTS
 #let NEAR = 32 / ROW_LANES
 #let HELD = 8 * SPAN * V
-#if GROUP * OWN * V / 4 > HELD
-#let HELD = GROUP * OWN * V / 4
+// Sums of rows, and of x's squares behind them.
+#if GROUP * (OWN + 1) * V / 4 > HELD
+#let HELD = GROUP * (OWN + 1) * V / 4
 #end
 
-struct Params { m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32 }
+struct Params {
+  m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32,
+  eps: f32, is_biased: u32, adds: u32, slope: f32, zero: u32,  // of quantized_end.wgsl
+}
 var<immediate> params: Params;
 @group(0) @binding(${NEXT}) var<storage, read> x: array<${VEC}>;
 @group(0) @binding(${NEXT + 1}) var<storage, read_write> y: array<${T}>;
+@group(0) @binding(${NEXT + 2}) var<storage, read> bias: array<${T}>;
+@group(0) @binding(${NEXT + 3}) var<storage, read> norm: array<${VEC}>;
 /// Vector j of group g of x is at 8 g + j, with j exchanged so that neighbours meet other banks.
 var<workgroup> held: array<vec4<f32>, ${HELD}>;
+#include "quantized_end.wgsl"
+
+/// Of a row's lanes.
+fn sum_of(row: u32) -> f32 {
+  let sums = held[row * ${SIDE / 4}u] + held[row * ${SIDE / 4}u + 1u];
+  return (sums.x + sums.y) + (sums.z + sums.w);
+}
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -40,14 +61,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let top = tile % tiles * ${PER}u;
   let line = local / ${NEAR}u % ${ROW_LANES}u;
   let lane = local % ${NEAR}u + local / 32u * ${NEAR}u;
-#for r in 0..OWN
+#for r in 0..RESULTS
   let row${r} = min(top + line + ${r * ROW_LANES}u, params.n - 1u) * params.groups;
+#if GATED
+  let row${r + RESULTS} = row${r} + params.n * params.groups;
+#end
+#end
+#for r in 0..OWN
 #for v in 0..V
   var total${r}_${v} = 0.0;
 #end
 #end
 #for v in 0..V
   let x${v} = min(first + ${v}u, params.m - 1u) * params.x_stride;
+  var squares${v} = 0.0;
 #end
   let count = params.groups * 8u;
   for (var start = 0u; start < params.groups; start += ${SPAN}u) {
@@ -76,8 +103,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let inside = min(origin, count - 1u);
       let to = i ^ (i / 8u % 8u);
 #for v in 0..V
-      held[to + ${v * 8 * SPAN}u] = select(vec4<f32>(), vec4<f32>(x[x${v} + inside]) * unscaled,
-                                           origin < count);
+      var part${v} = vec4<f32>(x[x${v} + inside]);
+#if NORM
+      squares${v} += select(0.0, dot(part${v}, part${v}), origin < count);
+#if WEIGHTED
+      part${v} *= vec4<f32>(norm[inside]);
+#end
+#end
+      held[to + ${v * 8 * SPAN}u] = select(vec4<f32>(), part${v} * unscaled, origin < count);
 #end
     }
     workgroupBarrier();
@@ -154,13 +187,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   // Of each row the sums of its lanes.
   workgroupBarrier();
   let into = line * ${SIDE}u + lane;
-#for r in 0..OWN
+  var rows = ${ROW_LANES * OWN * V}u;
 #for v in 0..V
+#for r in 0..OWN
   held[(into + ${(v * OWN + r) * GROUP}u) / 4u][into % 4u] = total${r}_${v};
+#end
+#if NORM
+  held[(into + ${(V * OWN + v) * GROUP}u) / 4u][into % 4u] = squares${v};
+  rows += ${ROW_LANES}u;
 #end
 #end
   workgroupBarrier();
-  for (var i = local; i < ${PER * V * 8}u; i += ${GROUP}u) {
+  for (var i = local; i < rows * 8u; i += ${GROUP}u) {
     let origin = i / 8u * ${SIDE}u + i % 8u;
     var total = held[origin / 4u][origin % 4u];
     for (var l = 8u; l < ${SIDE}u; l += 8u) { total += held[(origin + l) / 4u][origin % 4u]; }
@@ -169,12 +207,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   workgroupBarrier();
   if (local < ${PER * V}u) {
     let row = top + local % ${PER}u;
-    let v = first + local / ${PER}u;
-    if (row < params.n && v < params.m) {
-      let low = held[local * ${SIDE / 4}u];
-      let high = held[local * ${SIDE / 4}u + 1u];
-      let sums = low + high;
-      y[v * params.y_stride + row] = ${T}((sums.x + sums.y) + (sums.z + sums.w));
+    let vector = local / ${PER}u;
+    if (row < params.n && first + vector < params.m) {
+      let at = vector * ${ROW_LANES * OWN}u + local % ${PER}u;
+      var scale = 1.0;
+#if NORM
+      var squares = 0.0;
+#for l in 0..ROW_LANES
+      squares += sum_of(${V * OWN * ROW_LANES + l}u + vector * ${ROW_LANES}u);
+#end
+      scale = scale_of_norm(squares, params.groups * 32u);
+#end
+      var other = 0.0;
+#if GATED
+      other = sum_of(at + ${PER}u) * scale;
+#end
+      let place = (first + vector) * params.y_stride + row;
+      y[place] = ${T}(ended(sum_of(at) * scale, other, row, place));
     }
   }
 }

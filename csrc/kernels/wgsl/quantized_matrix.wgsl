@@ -16,6 +16,7 @@ diagnostic(off, chromium.subgroup_matrix_uniformity);
 #let ROWS = BN / THREADS
 struct Params {
   m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32, across: u32, tiles: u32, piece: u32, piece_stride: u32,
+  adds: u32,  // 1: to what y has
 }
 var<immediate> params: Params;
 @group(0) @binding(${NEXT}) var<storage, read> x: array<vec4<u32>>;
@@ -119,12 +120,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let row = top + down + ${i * UM}u + e / ${WN / 4}u;
     let column = left + over + e % ${WN / 4}u * 4u;
     if (row < params.m && column < params.n) {
-      let four = vec4<${TC}>(bitcast<vec4<f32>>(held[subgroup][e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]));
+      var four = bitcast<vec4<f32>>(held[subgroup][e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u]);
+      let place = base + row * params.y_stride + column;
 #if VECTOR_C
-      y[(base + row * params.y_stride + column) / 4u] = four;
+      if (params.adds != 0u) { four += vec4<f32>(y[place / 4u]); }
+      y[place / 4u] = vec4<${TC}>(four);
 #else
 #for f in 0..4
-      if (column + ${f}u < params.n) { y[base + row * params.y_stride + column + ${f}u] = four[${f}]; }
+      if (column + ${f}u < params.n) {
+        if (params.adds != 0u) { four[${f}] += f32(y[place + ${f}u]); }
+        y[place + ${f}u] = ${TC}(four[${f}]);
+      }
 #end
 #end
     }

@@ -1,6 +1,6 @@
 // What a work-item adds to its sums of TURNS units of k, from unit u of each row on, SIDE apart: all
 // words are read before the first is used.
-// Variables: TURNS, OWN, SIDE, PARTS.
+// Variables: TURNS, OWN, SIDE, PARTS, NORM, WEIGHTED.
 #for t in 0..TURNS
 #for r in 0..OWN
     let at${t}_${r} = row${r} + u + ${t * SIDE}u;
@@ -26,7 +26,13 @@
 #end
 #for j in 0..8/PARTS
 #let H = j / 4
-      let a${j} = vec4<f32>(x[(u + ${t * SIDE}u) * ${8 / PARTS}u + ${j}u]);
+      var a${j} = vec4<f32>(x[(u + ${t * SIDE}u) * ${8 / PARTS}u + ${j}u]);
+#if NORM
+      squares += dot(a${j}, a${j});
+#if WEIGHTED
+      a${j} *= vec4<f32>(norm[(u + ${t * SIDE}u) * ${8 / PARTS}u + ${j}u]);
+#end
+#end
       let b${j} = a${j} * unscaled;
 #if MINIMA
       sum${H} += (a${j}.x + a${j}.y) + (a${j}.z + a${j}.w);

@@ -40,6 +40,7 @@ enable f16;
 
 struct Params {
   m: u32, n: u32, groups: u32, x_stride: u32, y_stride: u32, across: u32, tiles: u32, piece: u32, piece_stride: u32,
+  adds: u32,  // 1: to what y has
 }
 var<immediate> params: Params;
 #if VECTORS
@@ -175,7 +176,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (row < params.m) {
 #for b in 0..TN
       let column${b} = left + ${b / 4 * NX * 4 + b % 4}u + tx * 4u;
-      if (column${b} < params.n) { y[base + row * params.y_stride + column${b}] = ${TC}(c${a}_${b}); }
+      if (column${b} < params.n) {
+        let place = base + row * params.y_stride + column${b};
+        var result = c${a}_${b};
+        if (params.adds != 0u) { result += f32(y[place]); }
+        y[place] = ${TC}(result);
+      }
 #end
     }
   }

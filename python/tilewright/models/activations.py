@@ -1,41 +1,30 @@
-"""The products of a layer with what follows each of them."""
+"""The products of a layer with what is in front of each of them and what follows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilewright.array import Array
-from tilewright.namespace.manipulation import broadcast_to
+from tilewright.models.weights import Stacked
+from tilewright.namespace.creation import empty
+from tilewright.nn.activations import gelu, relu, silu
 from tilewright.nn.linears import linear
 from tilewright.nn.row_norms import rms_norm
-from tilewright.nn.running import mapped
 
 if TYPE_CHECKING:
-    from tilewright.program import Value
+    from tilewright.array import Array
     from tilewright.quant.tensor import QuantizedTensor
 
-ACTIVATIONS: dict[str, Callable[[Value], Value]] = {
-    "gelu": lambda x: x.gelu(),
-    "gelu_new": lambda x: x.gelu_tanh(),
-    "gelu_pytorch_tanh": lambda x: x.gelu_tanh(),
-    "relu": lambda x: x.max(0.0),
-    "silu": lambda x: x.silu(),
+#: as files call them, and the op `linear`
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
 }
-#: how the op `linear` calls them
-OF_OP = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}
-
-
-def _biased(of: Callable[[Value], Value]) -> Callable[..., Value]:
-    return lambda x, bias: of(x + bias)
-
-
-def _gated(of: Callable[[Value], Value]) -> Callable[..., Value]:
-    return lambda gate, x: of(gate) * x
-
-
-BIASED = {name: _biased(of) for name, of in ACTIVATIONS.items()}
-GATED = {name: _gated(of) for name, of in ACTIVATIONS.items()}
 
 
 class Norm(NamedTuple):
@@ -45,44 +34,51 @@ class Norm(NamedTuple):
     eps: float
 
 
+BENT: dict[str, Callable[[Array], Array]] = {
+    "gelu": gelu,
+    "gelu_tanh": partial(gelu, approximate="tanh"),
+    "relu": relu,
+    "silu": silu,
+}
+#: rows that products norm by themselves, of any weights
+FEW = 4
+
+
 def dense(
-    x: Array, weight: Array | QuantizedTensor, bias: Array | None = None,
+    x: Array, weight: Array | QuantizedTensor | Stacked, bias: Array | None = None,
     activation: str | None = None, gated: bool = False, norm: Norm | None = None,
     onto: Array | None = None,
 ) -> Array:  # fmt: skip
     """activation(x, normed with `norm`, times weight transposed, and bias); with `gated` that of
     the first half of each row, times the second half. With `onto` it is added to that Array where
     it lies, which is returned."""
-    if isinstance(weight, Array):
-        bent = None if activation is None else OF_OP.get(activation, activation)
-        of_norm, eps = (None, None) if norm is None else norm
-        return linear(
-            x, weight, bias, activation=bent, gated=gated, norm=of_norm, eps=eps, residual=onto,
-            out=onto,
-        )  # fmt: skip
-    if norm is not None:
-        x = rms_norm(x, x.shape[-1], norm.weight, norm.eps)
-    found = _of_quantized(x, weight, bias, activation, gated)
+    if isinstance(weight, Stacked):
+        return _of_stacked(x, weight, bias, activation, gated, norm, onto)
+    bent = None if activation is None else ACTIVATIONS[activation]
+    of_norm, eps = norm or (None, None)
+    return linear(
+        x, weight, bias, activation=bent, gated=gated, norm=of_norm, eps=eps, residual=onto,
+        out=onto,
+    )  # fmt: skip
+
+
+def _of_stacked(
+    x: Array, weight: Stacked, bias: Array | None, activation: str | None, gated: bool,
+    norm: Norm | None, onto: Array | None,
+) -> Array:  # fmt: skip
+    if norm is not None and x.size > FEW * x.shape[-1]:
+        x, norm = rms_norm(x, x.shape[-1], norm.weight, norm.eps), None
+    of_norm, eps = norm or (None, None)
+    ends = list(accumulate((one.shape[0] for one in weight.parts), initial=0))
+    found = empty((*x.shape[:-1], ends[-1]), dtype=x.dtype, device=x.backend)
+    for one, first, past in zip(weight.parts, ends, ends[1:], strict=False):
+        of_bias = None if bias is None else bias[first:past]
+        linear(x, one, of_bias, norm=of_norm, eps=eps, out=found[..., first:past])
+    if activation is not None:
+        half = found.shape[-1] // 2 if gated else found.shape[-1]
+        bent = BENT[ACTIVATIONS[activation]](found[..., :half])
+        found = bent * found[..., half:] if gated else bent
     if onto is None:
         return found
     onto += found
     return onto
-
-
-def _of_quantized(
-    x: Array, weight: QuantizedTensor, bias: Array | None, activation: str | None, gated: bool
-) -> Array:
-    product: Array = x @ weight.T
-    if bias is not None and (gated or activation is None):
-        product = product + bias
-    if activation is None:
-        return product
-    if gated:
-        half = product.shape[-1] // 2
-        gate, other = product[..., :half], product[..., half:]
-        return mapped("models", GATED[activation], gate, [gate, other])
-    if bias is None:
-        return mapped("models", ACTIVATIONS[activation], product, [product])
-    return mapped(
-        "models", BIASED[activation], product, [product, broadcast_to(bias, product.shape)]
-    )

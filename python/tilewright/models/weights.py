@@ -13,7 +13,6 @@ from tilewright._core import OutOfMemory
 from tilewright.models import memory
 from tilewright.models.files.errors import fail
 from tilewright.namespace.creation import asarray, empty
-from tilewright.namespace.manipulation import concat
 from tilewright.operands import FLOAT16, FLOAT32, invalid
 from tilewright.quant.blocks import quantize_blocks
 from tilewright.quant.formats import FORMATS as BLOCKS
@@ -246,11 +245,10 @@ def _as_stored(
 
 
 class Stacked:
-    """Matrices below each other that are held in different ways: `x @ stacked.T` is what each of
-    them gives, side by side."""
+    """Matrices below each other that are held in different ways: what each of them gives is side by
+    side."""
 
     __slots__ = ("parts",)
-    __array_ufunc__ = None
 
     def __init__(self, parts: Sequence[Array | QuantizedTensor]) -> None:
         self.parts = tuple(parts)
@@ -258,22 +256,6 @@ class Stacked:
     @property
     def nbytes(self) -> int:
         return sum(one.nbytes for one in self.parts)
-
-    @property
-    def T(self) -> StackedColumns:
-        return StackedColumns(self)
-
-
-class StackedColumns:
-    __slots__ = ("rows",)
-    __array_ufunc__ = None
-
-    def __init__(self, rows: Stacked) -> None:
-        self.rows = rows
-
-    def __rmatmul__(self, x: Array) -> Array:
-        products: list[Any] = [x @ one.T for one in self.rows.parts]
-        return concat(products, axis=-1)
 
 
 def on_device(backend: Backend, stored: StoredTensor) -> Array:

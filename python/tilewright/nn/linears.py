@@ -9,7 +9,8 @@ from tilewright.nn.convolving import ConvGradients, by_bias, to_wanted
 from tilewright.nn.norms import to_eps
 from tilewright.nn.row_norms import rms_norm
 from tilewright.nn.running import floats, to_activation, to_target, to_truth
-from tilewright.operands import FLOAT16, FLOAT32, invalid
+from tilewright.operands import invalid
+from tilewright.quant.tensor import FLOATS, QuantizedTensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,14 +21,16 @@ ALL = (True, True, True)
 
 
 def linear(
-    x: Array, weight: Array, bias: Array | None = None, *, activation: str | None = None,
-    gated: bool = False, negative_slope: float = 0.01, norm: Array | None = None,
-    eps: float | None = None, residual: Array | None = None, out: Array | None = None,
+    x: Array, weight: Array | QuantizedTensor, bias: Array | None = None, *,
+    activation: str | None = None, gated: bool = False, negative_slope: float = 0.01,
+    norm: Array | None = None, eps: float | None = None, residual: Array | None = None,
+    out: Array | None = None,
 ) -> Array:  # fmt: skip
     """x [..., features] times weight [results, features] transposed, and bias [results]. What comes
     of it goes through an activation, where one is given: a name of tw.Activation. With `gated` the
     activation of the first half of the results is multiplied by the other half. linear_backward()
-    is of what comes before both.
+    is of what comes before both. A weight in blocks, for x of float32 or float16, is multiplied by
+    as it is.
 
     With `norm` [features], or `eps` alone, x is rms_norm(x, features, norm, eps); eps is 1e-5
     unless given. A `residual` of the result's shape is added last. `out` takes the result and may
@@ -35,8 +38,14 @@ def linear(
     call = "linear"
     named = {"x": x, "weight": weight, "bias": bias, "norm": norm, "residual": residual}
     given = {name: one for name, one in named.items() if one is not None}
+    if isinstance(weight, QuantizedTensor):
+        del given["weight"]
     found = dict(zip(given, floats(call, **given), strict=True))
-    x, weight = found["x"], found["weight"]
+    x = found["x"]
+    if isinstance(weight, QuantizedTensor):
+        _check_quantized(call, x, weight)
+    else:
+        weight = found["weight"]
     _check_linear(call, x, weight)
     bent, slope = to_activation(call, activation, negative_slope)
     results, features = weight.shape
@@ -57,7 +66,7 @@ def linear(
     if target.size == 0:
         return target
     layer = Layer(weight, found.get("bias"), bent, slope, gated, found.get("norm"), least)
-    if x.dtype not in (FLOAT16, FLOAT32) or features == 0:
+    if x.dtype not in FLOATS or features == 0:
         made = _plainly(x, layer)
         target[...] = made if residual is None else made + residual
         return target
@@ -76,7 +85,7 @@ def linear(
 class Layer(NamedTuple):
     """What linear() makes of x, checked."""
 
-    weight: Array
+    weight: Array | QuantizedTensor
     bias: Array | None
     activation: str
     slope: float
@@ -87,9 +96,16 @@ class Layer(NamedTuple):
 
 def _run(x: Array, layer: Layer, out: Array, adds: bool) -> None:
     features, weight, is_turned = x.shape[-1], layer.weight, True
+    lines = [None if one is None else one._contiguous() for one in (layer.bias, layer.norm)]
+    if isinstance(weight, QuantizedTensor):
+        x.backend.quantized_matmul(
+            x._contiguous(), weight.packed, out, weight.format, x.size // features, out.shape[-1],
+            features, features, out.shape[-1], x.dtype.name, lines[0], layer.activation,
+            layer.slope, layer.gated, layer.eps, lines[1], adds,
+        )  # fmt: skip
+        return
     if not weight.is_contiguous and weight.T.is_contiguous:
         weight, is_turned = weight.T, False
-    lines = [None if one is None else one._contiguous() for one in (layer.bias, layer.norm)]
     x.backend.linear(
         "transpose" if is_turned else "none", x.size // features, out.shape[-1], features,
         x._contiguous(), features, weight._contiguous(), weight.shape[1], out, out.shape[-1],
@@ -117,7 +133,18 @@ def _plainly(x: Array, layer: Layer) -> Array:
     return bent * product[..., half:] if layer.gated else bent
 
 
-def _check_linear(call: str, x: Array, weight: Array) -> None:
+def _check_quantized(call: str, x: Array, weight: QuantizedTensor) -> None:
+    if x.dtype not in FLOATS:
+        invalid(call, f"x is {x.dtype}, expected float32 or float16 with a weight in blocks")
+    if x.backend is not weight.device:
+        invalid(
+            call,
+            f"x is on {x.backend.device.id}, weight on {weight.device.device.id}; expected one "
+            "device",
+        )
+
+
+def _check_linear(call: str, x: Array, weight: Array | QuantizedTensor) -> None:
     if weight.ndim != 2:
         invalid(call, f"weight has shape {weight.shape}, expected two dimensions")
     if x.ndim < 1 or x.shape[-1] != weight.shape[1]:

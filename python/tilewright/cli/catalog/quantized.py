@@ -9,6 +9,7 @@ import numpy as np
 from tilewright.quant.formats import FORMATS, pack
 
 from .case import AnyArray, Case, Draw, Problem, by, sizes
+from .linear import gate, normed
 
 GROUP = "Quantised weights"
 
@@ -61,6 +62,29 @@ def _matmul(format: str) -> Callable[[Draw, int, int, int], Problem]:
     return build
 
 
+def _layer(format: str) -> Callable[[Draw, int, int, int], Problem]:
+    """Of a norm, and gated."""
+
+    def build(draw: Draw, m: int, n: int, k: int) -> Problem:
+        planes, values = _weights(format, 2 * n, k)
+        return Problem(
+            shape=f"{m}x{k}, {n}",
+            inputs=[draw.normal(m, k), planes, draw.normal(k)],
+            output=draw.zeros(m, n),
+            call=lambda be, b, out: be.quantized_matmul(
+                b[0], b[1], out, format, m, n, k, k, n, draw.dtype, activation="silu", gated=True,
+                norm_eps=1e-5, norm_weight=b[2],
+            ),
+            numpy=lambda x, planes, norm, out=None: gate(
+                np.matmul(normed(x, norm), values.T.astype(x.dtype))
+            ),
+            flops=4.0 * m * n * k,
+            slack=64.0,
+        )  # fmt: skip
+
+    return build
+
+
 _WEIGHTS = sizes((67, 96), (2048, 2048), (4096, 11008))
 _BY_VECTOR = sizes((1, 67, 96), (1, 4096, 4096), (1, 4096, 11008))
 _BY_ROWS = sizes((33, 67, 96), (128, 1024, 1024), (512, 4096, 4096))
@@ -73,6 +97,7 @@ CASES = [
         Case("quantized_matmul", GROUP, _matmul(one), _BY_VECTOR, f"{one}_vector")
         for one in ("q8_0", "q4_0")
     ),
+    Case("quantized_matmul", GROUP, _layer("q4_0"), _BY_VECTOR, "q4_0_normed_vector"),
     Case(
         "quantized_matmul", GROUP, _matmul("q4_0"), _BY_ROWS, "q4_0_rows", compute_bound=True
     ),
