@@ -201,7 +201,9 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
             normed, of_x = norm_of(x[:, :k], norm, eps)
         of_bias = np.zeros(results) if bias is None else bias.astype(np.float64)
         sums = normed @ weights.T + of_bias
-        off = tolerance_of(format, normed, raw, False) + bounds.ulp(np.abs(sums) + np.abs(of_bias))
+        may_be_on_units = m > 8 and dtype == "float16"
+        off = tolerance_of(format, normed, raw, may_be_on_units)
+        off += bounds.ulp(np.abs(sums) + np.abs(of_bias))
         off += of_x * np.abs(normed) @ blocks.magnitudes(format, raw).T
         found, slack = ended(activation, sums, off, n, gated, False)
         if held is not None:
