@@ -132,12 +132,16 @@ def test_special_values_stay_in_their_place(
 def test_few_rows_are_one_launch(
     ws: Workspace, rng: np.random.Generator, m: int, gated: bool, dtype: str
 ) -> None:
+    """Up to 2 on Level Zero, whose GPUs have no registers for the norm of more."""
     x, weights, bias = operands(rng, m, 24, 64, dtype, gated)
     norm, held = normal(rng, 64, dtype), normal(rng, (m, 24), dtype)
     with ws.be.profile() as profile:
         run(ws, x, weights, bias, 24, norm=norm, eps=EPS, held=held, activation="silu", gated=gated)
     found = [one.kernel for one in profile.records]
-    assert found == ["linear"] if ws.be.name == "cpu" else found == ["gemm_rows"]
+    by_itself = ws.be.name == "level-zero" and m > 2
+    assert found == (
+        ["linear"] if ws.be.name == "cpu" else ["norm_rows"] * by_itself + ["gemm_rows"]
+    )
 
 
 @pytest.mark.parametrize("m", [1, 33])

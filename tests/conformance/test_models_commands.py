@@ -165,7 +165,9 @@ def test_bench(
     found = json.loads((tmp_path / "a.json").read_text())
     assert f"{found['step_launches']} launches" in shown and "2 x 20 tokens" in shown
     layers = DECODERS["llama2"]["num_hidden_layers"]
-    assert 6 * layers < found["step_launches"] < 6 * layers + 9
+    # On Level Zero products with quantised weights do not norm, nor gate more than one row.
+    each = 9 if be.name == "level-zero" and weights else 6
+    assert each * layers < found["step_launches"] < each * layers + 9
     for name in ("prefill_tokens_per_second", "decode_tokens_per_second", "share_of_bandwidth"):
         assert found[name] > 0
     assert main([*words, "--json"]) == 0

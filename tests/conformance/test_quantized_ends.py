@@ -145,6 +145,7 @@ def test_special_values_stay_in_their_row(
 def test_few_rows_are_one_launch(
     ws: Workspace, rng: np.random.Generator, m: int, gated: bool, dtype: str
 ) -> None:
+    """But on Level Zero, whose GPUs have too few registers."""
     x, raw = normal(rng, (m, 64), dtype), blocks.draw(rng, "q4_0", 48 if gated else 24, 64)
     bias, norm = normal(rng, 48 if gated else 24, dtype), normal(rng, 64, dtype)
     held = normal(rng, (m, 24), dtype)
@@ -155,7 +156,12 @@ def test_few_rows_are_one_launch(
         )  # fmt: skip
     found = [one.kernel for one in profile.records]
     by_rows = "quantized_matmul" if m == 1 or ws.be.name == "cpu" else "quantized_few"
-    assert found == [by_rows]
+    if ws.be.name != "level-zero":
+        assert found == [by_rows]
+    elif m == 1:
+        assert found == ["norm_rows", by_rows]
+    else:
+        assert found == ["norm_rows", "quantized_tiles", "gemm_join"]
 
 
 def test_a_weight_needs_an_eps(ws: Workspace, rng: np.random.Generator) -> None:

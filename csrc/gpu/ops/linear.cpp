@@ -128,8 +128,10 @@ void GpuBackend::launch_linear(const LinearRequest& r) {
   GemmRequest product{op,    false,     r.trans_weights, r.m,     n,           r.k,   1, r.x,
                       r.ldx, r.weights, r.ldw,           beta,    r.out,       r.ldo, 0, 0,
                       0,     1,         r.dtype,         r.dtype, std::nullopt};
-  if (r.m <= n && is_by_rows(product)) {
-    if (!r.norm.is_asked) return multiply_rows(product, x, weights, out, &end);
+  const bool by_rows = r.m <= n && is_by_rows(product);
+  // What is compiled for Intel's GPUs norms fewer, for their registers.
+  const Size most_normed = device_->limits().compiles_templates ? most_thin : most_thin / 2;
+  if (by_rows && r.norm.is_asked && r.m <= most_normed) {
     const bool is_weighted{r.norm.weight};
     const GemmNorm norm{is_weighted ? bind(op, r.norm.weight, bytes_of(r.k, r.dtype)) : x,
                         is_weighted, r.norm.eps};
@@ -141,6 +143,7 @@ void GpuBackend::launch_linear(const LinearRequest& r) {
     x = bind(op, normed, bytes_of(r.m * r.k, r.dtype));
     product.lda = r.k;
   }
+  if (by_rows) return multiply_rows(product, x, weights, out, &end);
   // Products that belong together are kept until both are there, those of so many rows at a time.
   const Size rows = kept_rows(n, r.dtype, device_->limits().binding_alignment);
   const auto after = [](const Binding& binding, std::uint64_t bytes) {

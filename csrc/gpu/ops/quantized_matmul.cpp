@@ -83,12 +83,22 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
                   [&](const BufferRange& plane) { return bind(op, plane, plane.bytes); });
   QuantizedOperands all{planes, bind(op, r.x, r.x.bytes), bind(op, r.y, r.y.bytes),
                         r.m == 1 ? r.k : r.ldx, r.m == 1 ? r.n : r.ldy};
-  if (r.m <= few && all.ldx % 4 == 0) return multiply_quantized_few(r, all);
+  const bool is_compiled = !device_->limits().compiles_templates;
+  // What is compiled for Intel's GPUs does not norm, and of several rows gives the sums alone, for
+  // their registers.
+  const bool by_rows =
+      r.m <= few && all.ldx % 4 == 0 && (!is_compiled || r.m == 1 || !(r.ends() || r.adds));
+  if (by_rows && !(is_compiled && r.norm.is_asked)) return multiply_quantized_few(r, all);
   AllocationRef normed;
   if (r.norm.is_asked) {
     normed = normed_rows(op, r.norm, r.x, r.m, r.k, r.ldx, r.dtype);
     all.x = bind(op, normed, bytes_of(r.m * r.k, r.dtype));
     all.ldx = r.k;
+  }
+  if (by_rows) {
+    QuantizedMatmulRequest rest = r;
+    rest.norm = {};
+    return multiply_quantized_few(rest, all);
   }
   const GemmEnd end{r.bias ? bind(op, r.bias, bytes_of(r.products(), r.dtype)) : all.x,
                     bool{r.bias}, r.activation, r.slope, r.is_gated ? r.n : 0};
@@ -142,15 +152,15 @@ void GpuBackend::multiply_quantized_few(const QuantizedMatmulRequest& r,
   };
   if (r.m == 1) {
     constexpr Size row_lanes = 4;
-    const Size own = !is_compiled ? 4 : r.is_gated ? 2 : 1;
-    const Size results = r.is_gated ? own / 2 : own;
+    const Size own = is_compiled ? 1 : 4;
+    const Size results = r.is_gated ? row_lanes * own / 2 : row_lanes * own;
     const std::uint32_t group = groups >= 64 && !is_compiled ? 256 : 128;
     const struct {
       std::uint32_t n, groups;
       End end;
     } params{u32(r.n), u32(groups), end};
     return run(KernelId::quantized_matmul, variant * 512 + group, params, bindings,
-               cover(static_cast<std::uint64_t>(count(r.n, row_lanes * results)), 1),
+               cover(static_cast<std::uint64_t>(count(r.n, results)), 1),
                [&](TemplateVariables& v) {
                  fill(v);
                  v["GROUP"] = std::int64_t{group};
@@ -169,6 +179,7 @@ void GpuBackend::multiply_quantized_few(const QuantizedMatmulRequest& r,
       bindings, cover(static_cast<std::uint64_t>(count(r.n, rows) * count(r.m, plan.vectors)), 1),
       [&](TemplateVariables& v) {
         fill(v);
+        v["ENDS"] = std::int64_t{!is_compiled};
         v["GROUP"] = plan.group;
         v["VECTORS"] = std::int64_t{plan.vectors};
         v["ROW_LANES"] = std::int64_t{plan.row_lanes};

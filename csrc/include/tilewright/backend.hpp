@@ -702,8 +702,8 @@ class TILEWRIGHT_API Backend {
   /// y[m, n] = x[m, k] * W^T, where W, n x k, is quantised as dequantize() reads it; k > 0. x and y
   /// are of dtype, with leading dimensions; products are summed in float32, and no weight is
   /// rounded to dtype. Few rows of x read each packed byte once. bias, activation, slope, gated,
-  /// the norm of x and `add` are those of linear(): with `gated` W and bias have 2 n results. Up to
-  /// 8 rows they are no launches of their own.
+  /// the norm of x and `add` are those of linear(): with `gated` W and bias have 2 n results. On
+  /// webgpu they are no launches of their own up to 8 rows.
   void quantized_matmul(Buffer x, Buffer packed, Buffer y, QuantFormat format, Size m, Size n,
                         Size k, Size ldx, Size ldy, DType dtype = DType::float32,
                         std::optional<Buffer> bias = std::nullopt,
@@ -752,7 +752,7 @@ class TILEWRIGHT_API Backend {
   /// rounded once. ldx, ldw and ldo are leading dimensions; slope is leaky_relu's alone.
   ///
   /// With norm_eps the rows of x are normed as rmsnorm() does, by norm_weight [k] where it is
-  /// given: up to 4 rows without rounding them between. With `add` the result is added to what out
+  /// given: few rows without rounding them between. With `add` the result is added to what out
   /// has, and out is read.
   void linear(Transpose trans_weights, Size m, Size n, Size k, Buffer x, Size ldx, Buffer weights,
               Size ldw, Buffer out, Size ldo, std::optional<Buffer> bias = std::nullopt,

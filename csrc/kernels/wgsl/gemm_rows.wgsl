@@ -8,12 +8,13 @@
 // 0 the operand of the few, 1 the other, 2 c, 3 bias, with NORM 4 the weight.
 // Variables: GROUP, LANES (a power of two from 8 up to GROUP), FEW (1, 2 or 4), ROWS (2 or 4), T,
 // GATED, NORM, WEIGHTED, ACTIVATION, LEAN (1: sums are single numbers, for the registers of Intel's
-// GPUs).
+// GPUs, which spill where 4 rows are normed).
 //! T: f32 f16
 //! FEW: 1 2 4
 //! GATED: 0 1
 //! NORM: 0 1
 //! WEIGHTED: constant
+//! only: NORM == 0 or FEW < 4
 //! ROWS: as 2
 //! LEAN: as 1
 //! LANES: constant

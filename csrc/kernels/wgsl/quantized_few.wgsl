@@ -5,13 +5,14 @@
 // Bindings: the planes of quantized_planes.wgsl, then x, whose rows are whole vec4, y, bias and the
 // norm's weight.
 // Variables: GROUP, T, FORMAT, VECTORS, ROW_LANES, OWN, SPAN (a multiple of GROUP / ROW_LANES); those
-// of quantized_end.wgsl.
+// of quantized_end.wgsl; ENDS (0: sums are the results, for the registers of Intel's GPUs).
 //! T: f32 f16
 //! FORMAT: q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k mxfp4
-//! GATED: 0 1
-//! NORM: constant
-//! WEIGHTED: constant
-//! ACTIVATION: constant none relu relu6 leaky_relu hardswish sigmoid tanh silu gelu gelu_tanh
+//! ENDS: as 0
+//! GATED: as 0
+//! NORM: as 0
+//! WEIGHTED: as 0
+//! ACTIVATION: as none
 //! VECTORS: 2
 //! ROW_LANES: 4
 //! OWN: 2
@@ -43,7 +44,9 @@ var<immediate> params: Params;
 @group(0) @binding(${NEXT + 3}) var<storage, read> norm: array<${VEC}>;
 /// Vector j of group g of x is at 8 g + j, with j exchanged so that neighbours meet other banks.
 var<workgroup> held: array<vec4<f32>, ${HELD}>;
+#if ENDS
 #include "quantized_end.wgsl"
+#end
 
 /// Of a row's lanes.
 fn sum_of(row: u32) -> f32 {
@@ -210,6 +213,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let vector = local / ${PER}u;
     if (row < params.n && first + vector < params.m) {
       let at = vector * ${ROW_LANES * OWN}u + local % ${PER}u;
+#if ENDS
       var scale = 1.0;
 #if NORM
       var squares = 0.0;
@@ -224,6 +228,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
       let place = (first + vector) * params.y_stride + row;
       y[place] = ${T}(ended(sum_of(at) * scale, other, row, place));
+#else
+      y[first * params.y_stride + vector * params.y_stride + row] = ${T}(sum_of(at));
+#end
     }
   }
 }

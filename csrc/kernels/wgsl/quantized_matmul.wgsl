@@ -5,16 +5,15 @@
 // Bindings: the planes of quantized_planes.wgsl, then x, of whole vec4, y, bias and the norm's weight.
 // Variables: GROUP, T, FORMAT, ROW_LANES (a power of two up to 4), OWN, TWICE (1: two units at a
 // time); those of quantized_end.wgsl. What is compiled for Intel's GPUs has less of these, since
-// registers spill.
+// registers spill, and no norm.
 //! T: f32 f16
 //! FORMAT: q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k mxfp4
 //! GATED: 0 1
-//! NORM: constant
-//! WEIGHTED: constant
+//! NORM: as 0
+//! WEIGHTED: as 0
 //! ACTIVATION: constant none relu relu6 leaky_relu hardswish sigmoid tanh silu gelu gelu_tanh
 //! ROW_LANES: 4
-//! OWN: 1 2
-//! only: OWN == 1 + GATED
+//! OWN: 1
 //! TWICE: 0
 //! GROUP: 128
 #include "floats.wgsl"
@@ -27,10 +26,9 @@
 #end
 #let SIDE = GROUP / ROW_LANES
 #let NEAR = 32 / ROW_LANES
-#let RESULTS = OWN / (1 + GATED)
-#let PER = ROW_LANES * RESULTS
 // Of x's squares, behind those of the rows.
 #let LAST = ROW_LANES * OWN
+#let PER = LAST / (1 + GATED)
 
 struct Params {
   n: u32, groups: u32,
@@ -59,13 +57,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let line = local / ${NEAR}u % ${ROW_LANES}u;
   let lane = local % ${NEAR}u + local / 32u * ${NEAR}u;
   let count = params.groups * ${PARTS}u;
-#for r in 0..RESULTS
-  let row${r} = min(top + line + ${r * ROW_LANES}u, params.n - 1u) * count;
-#if GATED
-  let row${r + RESULTS} = row${r} + params.n * count;
-#end
-#end
 #for r in 0..OWN
+#if GATED
+  let line${r} = line + ${r * ROW_LANES}u;
+  let row${r} = (min(top + line${r} % ${PER}u, params.n - 1u) + line${r} / ${PER}u * params.n) * count;
+#else
+  let row${r} = min(top + line + ${r * ROW_LANES}u, params.n - 1u) * count;
+#end
   var total${r} = 0.0;
 #end
   var squares = 0.0;
