@@ -43,7 +43,6 @@ CONSTANTS = {
     "LENGTHS": (1, 2),
     "MANTISSA": (10, 20, 23),
     "MASK": (0, 2),
-    "NORM": (0, 1),
     "OP": range(7),
     "PADDED": (0, 1),
     "PADDING": (0, 1, 2),
