@@ -28,9 +28,10 @@ void normalize_rows(const NormRequest& r, ScaleOf&& scale_of) {
     // Where nobody wants the sums they are kept where the results go.
     const BufferRange& sums = r.sum ? r.sum : r.out;
     const BufferRange& source = r.residual ? sums : r.x;
+    const std::size_t apart = r.residual ? cols : static_cast<std::size_t>(r.ldx);
     if (cols < worth_streaming) {
-      // As many rows at a time as stay in the nearest cache.
-      const std::size_t at_once = worth_streaming * 8 / cols;
+      // As many rows at a time as stay in the nearest cache, where they lie side by side.
+      const std::size_t at_once = apart == cols ? worth_streaming * 8 / cols : 1;
       return parallel_for(rows, element_grain / cols + 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t row = begin, n = 0; row < end; row += n) {
           n = std::min(at_once, end - row);
@@ -40,14 +41,14 @@ void normalize_rows(const NormRequest& r, ScaleOf&& scale_of) {
                                     {data<T>(r.residual) + first, false}, data<T>(sums) + first,
                                     n * cols, Store::cached);
           }
-          kernels_for<T>().normalize_rows(data<T>(source) + first, n, cols, r.eps, centred, weight,
-                                          bias, data<T>(r.out) + first);
+          kernels_for<T>().normalize_rows(data<T>(source) + row * apart, n, cols, r.eps, centred,
+                                          weight, bias, data<T>(r.out) + first);
         }
       });
     }
     const Store how = store_for(rows * cols * sizeof(T), source == r.out);
     for_rows(rows, cols, [&](std::size_t row) {
-      const T* x = data<T>(source) + row * (r.residual ? cols : static_cast<std::size_t>(r.ldx));
+      const T* x = data<T>(source) + row * apart;
       T* out = data<T>(r.out) + row * cols;
       if (r.residual) {
         const T* added = data<T>(r.x) + row * cols;
