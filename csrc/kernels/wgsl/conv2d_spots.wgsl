@@ -148,36 +148,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     }
   }
 
-  // Neighbours store what lies side by side, which they find in workgroup memory, every fourth row at a
-  // time.
   let result_plane = params.result_height * params.result_width;
   let own_col = col0 + t % ${BN}u;
-  let place = digits(own_col, phase.height, phase.width);
-  let to = (place.x * params.groups + group) * params.rows * result_plane +
-           (place.y * params.out_step_h + phase.top) * params.result_width +
-           place.z * params.out_step_w + phase.left;
-#for i in 0..TM
-  workgroupBarrier();
-#for j in 0..TN/4
-  tile_b[ty * ${BN / 4}u + tx + ${j * NX}u] =
-      vec4<f32>(c${i}_${4 * j}, c${i}_${4 * j + 1}, c${i}_${4 * j + 2}, c${i}_${4 * j + 3});
-#end
-  workgroupBarrier();
-#for n in 0..TN
-  {
-    let line = t / ${BN}u + ${n * LINES}u;
-    let row = row0 + ${(i / 4) * NY * 4 + i % 4}u + line * 4u;
-    if (own_col < columns && row < params.rows) {
-      var sum = tile_b[line * ${BN / 4}u + t % ${BN}u / 4u][t % 4u];
-#if BIAS
-      sum += f32(bias[group * params.rows + row]);
-#end
-#if ACTIVATION != "none"
-      sum = activated_one(sum);
-#end
-      result[to + row * result_plane] = ${T}(sum);
-    }
-  }
-#end
-#end
+  let to = (at.x * params.groups + group) * params.rows * result_plane +
+           (at.y * params.out_step_h + phase.top) * params.result_width +
+           at.z * params.out_step_w + phase.left;
+#let ROWS = "params.rows"
+#let COLUMN = "own_col"
+#let COLUMNS = "columns"
+#include "conv2d_neighbours.wgsl"
 }

@@ -191,32 +191,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   }
 #end
 #else
-  // Neighbours store what lies side by side, which they find in workgroup memory, every fourth row at a
-  // time.
   let to = (image * params.groups + group) * params.m * result_plane + col % result_plane;
-#for i in 0..TM
-  workgroupBarrier();
-#for j in 0..TN/4
-  tile_b[ty * ${BN / 4}u + tx + ${j * NX}u] =
-      vec4<f32>(c${i}_${4 * j}, c${i}_${4 * j + 1}, c${i}_${4 * j + 2}, c${i}_${4 * j + 3});
-#end
-  workgroupBarrier();
-#for n in 0..TN
-  {
-    let line = t / ${BN}u + ${n * LINES}u;
-    let row = row0 + ${(i / 4) * NY * 4 + i % 4}u + line * 4u;
-    if (col < params.n && row < params.m) {
-      var sum = tile_b[line * ${BN / 4}u + t % ${BN}u / 4u][t % 4u];
-#if BIAS
-      sum += f32(bias[group * params.m + row]);
-#end
-#if ACTIVATION != "none"
-      sum = activated_one(sum);
-#end
-      result[to + row * result_plane] = ${T}(sum);
-    }
-  }
-#end
-#end
+#let ROWS = "params.m"
+#let COLUMN = "col"
+#let COLUMNS = "params.n"
+#include "conv2d_neighbours.wgsl"
 #end
 }

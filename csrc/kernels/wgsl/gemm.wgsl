@@ -96,6 +96,17 @@ fn four(x: vec4<f32>) -> vec4<f32> { return x; }
 var<workgroup> tile_a: array<vec4<f32>, ${SPAN * STEP_A}>;
 var<workgroup> tile_b: array<vec4<f32>, ${SPAN * STEP_B}>;
 
+#if !VECTOR_C
+fn store(at: u32, col: u32, product: f32) {
+  var result = params.alpha * product;
+#if END
+  result = ended(vec4<f32>(result), col).x;
+#end
+  if (adds_c()) { result += params.beta * f32(c[at]); }
+  c[at] = ${TC}(result);
+}
+#end
+
 @compute @workgroup_size(${THREADS})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
         @builtin(local_invocation_index) t: u32) {
@@ -389,13 +400,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   {
     let row = top + ${half * BM / 2 + LINE}u + line;
     if (row >= first_row && row < params.m) {
-      let at = base_c + row * params.ldc + col;
-      var result = params.alpha * ${TILE}[taken + ${LINE * BN / 4}u][t % 4u];
-#if END
-      result = ended(vec4<f32>(result), col).x;
-#end
-      if (adds_c()) { result += params.beta * f32(c[at]); }
-      c[at] = ${TC}(result);
+      store(base_c + row * params.ldc + col, col, ${TILE}[taken + ${LINE * BN / 4}u][t % 4u]);
     }
   }
 #end
@@ -416,13 +421,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let row = top + ${i / 4 * NY * 4 + i % 4}u + element / ${BN}u * 4u;
     let col = left + element % ${BN}u;
     if (row >= first_row && row < params.m && col >= first_col && col < params.n) {
-      let at = base_c + row * params.ldc + col;
-      var result = params.alpha * tile_b[element / 4u][element % 4u];
-#if END
-      result = ended(vec4<f32>(result), col).x;
-#end
-      if (adds_c()) { result += params.beta * f32(c[at]); }
-      c[at] = ${TC}(result);
+      store(base_c + row * params.ldc + col, col, tile_b[element / 4u][element % 4u]);
     }
   }
 #end
