@@ -257,13 +257,20 @@ from tilewright.program import Program, Value
 
 if TYPE_CHECKING:
     from tilewright import models
+    from tilewright.namespace.bits import *  # noqa: F403
     from tilewright.namespace.calculus import *  # noqa: F403
     from tilewright.namespace.choosing import *  # noqa: F403
     from tilewright.namespace.cutting import *  # noqa: F403
     from tilewright.namespace.diagonals import *  # noqa: F403
+    from tilewright.namespace.each_part import *  # noqa: F403
+    from tilewright.namespace.files import *  # noqa: F403
+    from tilewright.namespace.histograms_of_many import *  # noqa: F403
     from tilewright.namespace.joining import *  # noqa: F403
     from tilewright.namespace.numeric import *  # noqa: F403
+    from tilewright.namespace.polynomials import *  # noqa: F403
+    from tilewright.namespace.sequences import *  # noqa: F403
     from tilewright.namespace.set_algebra import *  # noqa: F403
+    from tilewright.namespace.spellings import *  # noqa: F403
     from tilewright.namespace.statistics import *  # noqa: F403
     from tilewright.namespace.vectors import *  # noqa: F403
 

@@ -35,6 +35,31 @@ MODULES = {
     "set_algebra": """
     intersect1d setdiff1d setxor1d union1d
     """,
+    "spellings": """
+    absolute arccos arccosh arcsin arcsinh arctan arctan2 arctanh around asanyarray
+    ascontiguousarray bitwise_not concatenate conjugate identity invert left_shift
+    may_share_memory mod ndim power promote_types right_shift rint shape shares_memory size
+    transpose true_divide
+    """,
+    "sequences": """
+    bartlett blackman diag_indices fromfunction geomspace hamming hanning indices ix_ kaiser
+    logspace tril_indices triu_indices
+    """,
+    "polynomials": """
+    poly polyadd polyder polyfit polyint polymul polysub polyval roots
+    """,
+    "bits": """
+    bitwise_count packbits unpackbits
+    """,
+    "each_part": """
+    apply_along_axis apply_over_axes piecewise trim_zeros
+    """,
+    "files": """
+    load save savez savez_compressed
+    """,
+    "histograms_of_many": """
+    histogram2d histogramdd
+    """,
 }
 #: the module of each function
 LATER = {name: module for module, names in MODULES.items() for name in names.split()}

@@ -6,7 +6,6 @@ What has no form here raises: nothing goes to the host that does not say so.
 from __future__ import annotations
 
 import inspect
-import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,7 +14,6 @@ import numpy as np
 from tilewright import _core
 from tilewright.namespace.later import LATER
 from tilewright.namespace.mixed import check_layout
-from tilewright.shapes import to_axes
 from tilewright.small_floats import BFLOAT16
 
 if TYPE_CHECKING:
@@ -23,11 +21,6 @@ if TYPE_CHECKING:
 
     from tilewright.array import Array
 
-# Those that have another name here, and how their arguments are called.
-FUNCTIONS = {
-    "concatenate": "concat",
-    "transpose": "permute_dims",
-}
 NAMES = """
 all angle any argmax argmin argpartition argsort argwhere astype bincount broadcast_arrays
 broadcast_to can_cast clip concat count_nonzero cumulative_prod cumulative_sum
@@ -138,28 +131,24 @@ def _squeeze(a: Array, axis: Any = None) -> Array:
     return a.squeeze(axis)
 
 
-def _shares_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    kind = _array_class()
-    return isinstance(a, kind) and isinstance(b, kind) and a.overlaps(b)
+def _saved(name: str) -> Callable[..., None]:
+    """np.savez() and its kin, whose Arrays have names of their own."""
 
+    def save(file: Any, *args: Array, allow_pickle: bool = True, **named: Array) -> None:
+        getattr(_namespace(), name)(file, *args, **named)
 
-def _size(a: Array, axis: Any = None) -> int:
-    if axis is None:
-        return a.size
-    return math.prod(a.shape[i] for i in to_axes("size", axis, a.ndim))
+    return save
 
 
 # Functions whose arguments are not those that they have here.
 OWN: dict[str, Callable[..., Any]] = {
-    "around": _round,
     "empty_like": _like("empty_like", None),
     "full_like": _full_like,
     "ones_like": _like("ones_like", 1),
-    "may_share_memory": _shares_memory,
     "reshape": _reshape,
     "round": _round,
-    "shares_memory": _shares_memory,
-    "size": _size,
+    "savez": _saved("savez"),
+    "savez_compressed": _saved("savez_compressed"),
     "squeeze": _squeeze,
     "zeros_like": _like("zeros_like", 0),
 }
@@ -331,12 +320,11 @@ def array_function(
         raise _core.Unsupported(
             f"np.{name}(..., like=x) of an Array makes none; write tw.{name}(..., device=x.device)"
         )
-    here = FUNCTIONS.get(name, name if name in SAME or name in LATER else None)
-    if here is None or not own:
+    if not own or (name not in SAME and name not in LATER):
         module = function.__module__
         form = f"np.{name}" if own else f"{module.replace('numpy', 'np', 1)}.{name}"
         raise refused(form, _parameters(function), arguments, options, name in WRITERS)
-    return _planned(f"np.{name}", function, getattr(_namespace(), here), arguments, options)
+    return _planned(f"np.{name}", function, getattr(_namespace(), name), arguments, options)
 
 
 def _parameters(function: Any) -> list[str]:
