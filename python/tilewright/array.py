@@ -407,6 +407,12 @@ class Array(ArrayMethods):
         """Of an Array without dimensions as its element: f"{loss:.3f}"."""
         return format(self.item(), spec) if spec and not self.shape else super().__format__(spec)
 
+    def __str__(self) -> str:
+        """The elements alone, as NumPy prints them."""
+        if not _is_readable(self):
+            return repr(self)
+        return _values_text(self, " ", "") if self.shape else str(self._numbers()[()])
+
     def __reversed__(self) -> Iterator[Array]:
         return iter(self[::-1])
 
@@ -428,7 +434,7 @@ class Array(ArrayMethods):
         place = f"shape={self.shape}, dtype={self.dtype}, backend={self.backend.name!r}"
         if not _is_readable(self):
             return f"Array({place})"
-        return f"Array({_values_text(self)}, {place})"
+        return f"Array({_values_text(self, ', ', 'Array(')}, {place})"
 
     # The other operators are _core's.
 
@@ -462,8 +468,9 @@ def _is_readable(x: Array) -> bool:
     return True
 
 
-def _values_text(x: Array) -> str:
-    """The elements as NumPy shows them; where it leaves out the middle, only the edges are read."""
+def _values_text(x: Array, separator: str, before: str) -> str:
+    """The elements as NumPy shows them behind some text; where it leaves out the middle, only the
+    edges are read."""
     options: Any = np.get_printoptions()
     edge, threshold = options["edgeitems"], options["threshold"]
     if x.size <= threshold:
@@ -478,7 +485,7 @@ def _values_text(x: Array) -> str:
         ):
             shown[corner] = x[corner]
         values, threshold = shown._numbers(), 0
-    return np.array2string(values, separator=", ", prefix="Array(", threshold=threshold)
+    return np.array2string(values, separator=separator, prefix=before, threshold=threshold)
 
 
 def _check_order(call: str, order: Any) -> None:

@@ -42,16 +42,23 @@ def test_the_middle_of_many_elements_is_left_out_as_numpy_does(
     for array, values in ((x, host), (x.T, host.T), (x[::-1], host[::-1])):
         expected = np.array2string(values, separator=", ", prefix="Array(")
         assert repr(array).startswith(f"Array({expected}, shape={values.shape}, ")
+        assert str(array) == f"{array}" == str(values)
     with np.printoptions(threshold=10, edgeitems=1):
         expected = np.array2string(host, separator=", ", prefix="Array(")
         assert repr(x).startswith(f"Array({expected}, ")
+
+
+@pytest.mark.parametrize("value", [0.1, np.float32(0.1), 3, True, 1 + 2j, [0.1, 2], [[]], [True]])
+def test_printed_are_the_elements(be: tw.Backend, value: Any) -> None:
+    x = tw.asarray(value, device=be)
+    assert str(x) == f"{x}" == str(x.numpy()[()])
 
 
 def test_what_is_recorded_is_shown_without_values(be: tw.Backend) -> None:
     x = be.zeros(5000)
     with be.record():
         y = x + 1.0
-        assert repr(y) == "Array(shape=(5000,), dtype=float32, backend='cpu')"
+        assert repr(y) == str(y) == "Array(shape=(5000,), dtype=float32, backend='cpu')"
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0, 2), (2, 3, 4), (1,) * 8])

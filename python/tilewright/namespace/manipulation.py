@@ -91,8 +91,8 @@ def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
     return x[tuple(None if i in axes else slice(None) for i in range(x.ndim + count))]
 
 
-def squeeze(x: Array, /, axis: int | Sequence[int]) -> Array:
-    """A view without axes of one element."""
+def squeeze(x: Array, /, axis: int | Sequence[int] | None = None) -> Array:
+    """A view without axes of one element, all of them unless some are given."""
     return _one("squeeze", x).squeeze(axis)
 
 

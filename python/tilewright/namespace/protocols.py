@@ -127,10 +127,6 @@ def _reshape(a: Array, /, shape: Any, order: Any = "C", *, copy: bool | None = N
     return a.reshape(shape, order=order, copy=copy)
 
 
-def _squeeze(a: Array, axis: Any = None) -> Array:
-    return a.squeeze(axis)
-
-
 def _saved(name: str) -> Callable[..., None]:
     """np.savez() and its kin, whose Arrays have names of their own."""
 
@@ -149,7 +145,6 @@ OWN: dict[str, Callable[..., Any]] = {
     "round": _round,
     "savez": _saved("savez"),
     "savez_compressed": _saved("savez_compressed"),
-    "squeeze": _squeeze,
     "zeros_like": _like("zeros_like", 0),
 }
 
