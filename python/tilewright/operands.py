@@ -120,6 +120,8 @@ def check_stored(call: str, backend: _core.Backend, dtype: np.dtype[Any]) -> Non
 
 
 def to_integer(call: str, name: str, value: Any) -> int:
+    if type(value) is int:
+        return value
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
         invalid(call, f"{name} is {shown(value)}, expected an integer")
     try:

@@ -5,7 +5,7 @@ is taken in front of it: what a filter's depth meets becomes channels, by one co
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,9 +106,25 @@ def _paddings(
     return tuple(found)
 
 
+def _is_plain(given: Any) -> bool:
+    """Whether what is equal to it is of the same type too."""
+    return type(given) in (int, str) or (
+        type(given) is tuple and all(type(one) is int for one in given)
+    )
+
+
 def _plan(
     call: str, axes: int, x: Array, weight: Array, stride: Any, padding: Any, dilation: Any,
     groups: Any, padding_mode: Any,
+) -> Plan:  # fmt: skip
+    options = (stride, padding, dilation, groups, padding_mode)
+    plan_of = _kept_plan if all(map(_is_plain, options)) else _made_plan
+    return plan_of(call, axes, x.shape, weight.shape, *options)
+
+
+def _made_plan(
+    call: str, axes: int, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: Any,
+    padding: Any, dilation: Any, groups: Any, padding_mode: Any,
 ) -> Plan:  # fmt: skip
     if padding_mode not in ("zeros", *MODES):
         invalid(
@@ -117,14 +133,14 @@ def _plan(
         )
     steps = to_sizes(call, "stride", stride, axes, 1)
     gaps = to_sizes(call, "dilation", dilation, axes, 1)
-    batch, channels, *lengths = x.shape
-    filters, deep, *window = weight.shape
+    batch, channels, *lengths = x_shape
+    filters, deep, *window = weight_shape
     count = _groups(call, groups, "the filters of weight", filters)
     if deep * count != channels:
         invalid(
             call,
-            f"weight has shape {weight.shape} with {count} groups, expected {deep * count} "
-            f"channels of x, which has shape {x.shape}",
+            f"weight has shape {weight_shape} with {count} groups, expected {deep * count} "
+            f"channels of x, which has shape {x_shape}",
         )
     both = _paddings(call, padding, axes, tuple(window), steps, gaps)
     out = []
@@ -145,6 +161,9 @@ def _plan(
         tuple((0, 0) if own else pair for pair, own in zip(both, is_own, strict=True)),
         padding_mode, gaps, count,
     )  # fmt: skip
+
+
+_kept_plan = lru_cache(maxsize=512)(_made_plan)
 
 
 # Two axes -----------------------------------------------------------------------------------------
@@ -168,6 +187,7 @@ class Flat(NamedTuple):
     groups: int
 
 
+@lru_cache(maxsize=512)
 def _flat_plan(plan: Plan) -> Flat:
     """Of all images at once; those of three axes are the places of depth."""
     images, deep = plan.batch, plan.channels // plan.groups
@@ -248,14 +268,14 @@ def _forward(
     result = be._new((plan.batch, plan.filters, *plan.out), x.dtype)
     if 0 in result.shape:
         return result
-    filters = weight.reshape(flat.filter)
     options = (flat.stride, flat.pad, flat.dilation, flat.groups)
     if plan.axes < 3:
-        be.conv2d(
-            x.reshape(flat.image), filters, bias, *options, activation=activation, slope=slope,
-            out=result.reshape(flat.result, copy=False),
+        be.conv2d_forward(
+            x._contiguous(), flat.image, weight._contiguous(), flat.filter, result, flat.result,
+            *options, None if bias is None else bias._contiguous(), x.stored_as, activation, slope,
         )  # fmt: skip
         return result
+    filters = weight.reshape(flat.filter)
     for first, count in _parts(plan, x):
         there = be.conv2d(
             _unfolded(plan, x, first, count), filters, bias, *options, activation=activation,
@@ -274,17 +294,19 @@ def _by_data(plan: Plan, grad: Array, weight: Array) -> Array:
     shape = (plan.batch, plan.channels, *plan.padded)
     if 0 in shape:
         return be._new(shape, grad.dtype)
+    if plan.axes < 3:
+        found: Array = be._new(shape, grad.dtype)
+        be.conv2d_backward_data(
+            grad._contiguous(), flat.result, weight._contiguous(), flat.filter, found, flat.image,
+            flat.stride, flat.pad, flat.dilation, flat.groups, grad.stored_as,
+        )  # fmt: skip
+        return found
     filters = weight.reshape(flat.filter)
     options: dict[str, Any] = {
         "stride": flat.stride,
         "padding": flat.pad,
         "dilation": flat.dilation,
     }
-    if plan.axes < 3:
-        found = be.conv2d_backward_data(
-            grad.reshape(flat.result), filters, flat.image, **options, groups=flat.groups
-        )
-        return found.reshape(shape, copy=False)
     result = zeros(shape, dtype=wide_of(grad.dtype), device=be)
     for first, count in _parts(plan, grad):
         there = be.conv2d_backward_data(
@@ -298,18 +320,19 @@ def _by_data(plan: Plan, grad: Array, weight: Array) -> Array:
 def _by_filter(plan: Plan, x: Array, grad: Array) -> Array:
     be = x.backend
     flat = _flat_plan(plan)
+    shape = (plan.filters, plan.channels // plan.groups, *plan.window)
+    if plan.axes < 3:
+        found: Array = be._new(shape, x.dtype)
+        be.conv2d_backward_filter(
+            x._contiguous(), flat.image, grad._contiguous(), flat.result, found, flat.filter,
+            flat.stride, flat.pad, flat.dilation, flat.groups, x.stored_as,
+        )  # fmt: skip
+        return found
     options: dict[str, Any] = {
         "stride": flat.stride,
         "padding": flat.pad,
         "dilation": flat.dilation,
     }
-    shape = (plan.filters, plan.channels // plan.groups, *plan.window)
-    if plan.axes < 3:
-        found = be.conv2d_backward_filter(
-            x.reshape(flat.image), grad.reshape(flat.result), flat.filter, **options,
-            groups=flat.groups,
-        )  # fmt: skip
-        return found.reshape(shape, copy=False)
     total: Array | None = None
     for first, count in _parts(plan, x) or [(0, 0)]:
         part = be.conv2d_backward_filter(

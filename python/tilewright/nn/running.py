@@ -25,6 +25,9 @@ FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
 
+ACTIVATIONS = tuple(one.value for one in _core.Activation)
+
+
 def floats(call: str, **given: Any) -> list[Array]:
     """Arrays of one dtype of floats on one device."""
     found: list[Array] = []
@@ -78,10 +81,10 @@ def to_number(call: str, name: str, value: Any) -> float:
 def to_activation(call: str, activation: Any, negative_slope: Any) -> tuple[str, float]:
     """The name of what an op makes of its sums, and leaky_relu's slope."""
     bent = "none" if activation is None else activation
-    names = [one.value for one in _core.Activation]
-    if bent not in names:
+    if bent not in ACTIVATIONS:
         invalid(
-            call, f"activation is {shown(activation)}, expected None or one of {', '.join(names)}"
+            call,
+            f"activation is {shown(activation)}, expected None or one of {', '.join(ACTIVATIONS)}",
         )
     slope = to_number(call, "negative_slope", negative_slope)
     if not math.isfinite(slope):
