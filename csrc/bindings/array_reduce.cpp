@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "bindings/array_arguments.hpp"
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_map.hpp"
 #include "bindings/array_rules.hpp"
 #include "bindings/deferred.hpp"
-#include "bindings/method.hpp"
 #include "bindings/operands.hpp"
 #include "tilewright/error.hpp"
 
@@ -41,8 +43,6 @@ constexpr ArrayReduction reductions[] = {
 bool is_unsigned(DType dtype) {
   return dtype == uint8 || dtype == uint16 || dtype == uint32 || dtype == uint64;
 }
-
-DType default_integer(PyObject* backend) { return stores(backend, int64) ? int64 : int32; }
 
 /// A program of two dtypes, made once.
 template <class Make>
@@ -77,26 +77,40 @@ struct Programs {
   DType result;
 };
 
-/// False for a dtype that the device lacks.
-bool choose(const ArrayReduction& how, const ArrayObject& x, Programs& programs) {
+/// What sums are in: floats' own dtype, and of integers the default one of their sign, unless one
+/// is given. None for one that the device lacks, and for what cannot be summed in.
+std::optional<DType> summed_in(const ArrayObject& x, PyObject* given) {
+  DType wanted = x.stored_as;
+  if (given != Py_None) {
+    const std::optional<DType> found = stored_dtype(x.backend, given);
+    return found == boolean ? std::nullopt : found;
+  }
+  if (is_float(wanted)) return wanted;
+  wanted = default_integer(x.backend);
+  if (is_unsigned(x.stored_as)) wanted = wanted == int64 ? uint64 : uint32;
+  return stores(x.backend, wanted) ? std::optional(wanted) : std::nullopt;
+}
+
+/// What means are computed in, and what they are.
+DType within_of(DType dtype) { return dtype == float64 ? float64 : float32; }
+DType averaged_of(DType dtype) { return is_float(dtype) ? dtype : float32; }
+
+/// False for a dtype that the device lacks, and for one that is given where none is taken.
+bool choose(const ArrayReduction& how, const ArrayObject& x, PyObject* given, Programs& programs) {
   const DType dtype = x.stored_as;
+  if (given != Py_None && how.gives != Gives::total) return false;
   switch (how.gives) {
     case Gives::total: {
-      DType wanted = dtype;
-      if (!is_float(dtype)) {
-        wanted = default_integer(x.backend);
-        if (is_unsigned(dtype)) wanted = wanted == int64 ? uint64 : uint32;
-        if (!stores(x.backend, wanted)) return false;
-      }
-      programs = {&cast_program(dtype, wanted), nullptr, wanted};
+      const std::optional<DType> wanted = summed_in(x, given);
+      if (!wanted) return false;
+      programs = {&cast_program(dtype, *wanted), nullptr, *wanted};
       return true;
     }
     case Gives::extreme:
       programs = {&cast_program(dtype, dtype), nullptr, dtype};
       return true;
     case Gives::mean: {
-      const DType within = dtype == float64 ? float64 : float32;
-      const DType result = is_float(dtype) ? dtype : float32;
+      const DType within = within_of(dtype), result = averaged_of(dtype);
       programs = {&cast_program(dtype, within), &quotient(within, result), result};
       return true;
     }
@@ -124,12 +138,8 @@ struct Walk {
 
 /// Marks an axis as one that is reduced; false for what is none, or is marked already.
 bool mark(PyObject* axis, const Sizes& shape, std::array<bool, max_rank>& gone) {
-  if (!PyLong_CheckExact(axis)) return false;
-  const auto rank = static_cast<long>(shape.rank);
-  int overflow = 0;
-  const long at = PyLong_AsLongAndOverflow(axis, &overflow);
-  if (overflow != 0 || at < -rank || at >= rank) return false;
-  return !std::exchange(gone[static_cast<std::size_t>(at < 0 ? at + rank : at)], true);
+  const auto at = axis_in(axis, shape.rank);
+  return at && !std::exchange(gone[*at], true);
 }
 
 /// False where the arguments are to be looked at more closely.
@@ -172,14 +182,15 @@ void reduce(const ArrayObject& x, Reduction op, const Programs& programs,
   });
 }
 
-/// name(x, axis, keepdims): None where this is not the common form, or an error that Python words.
-py::object reduced(const ArrayReduction& how, std::span<PyObject* const> given) {
+/// name(x, axis, keepdims, dtype): None where this is not the common form, or an error that Python
+/// words.
+py::object reduced(const ArrayReduction& how, Arguments given) {
   const ArrayObject* const x = array_in(given[0]);
   Walk walk;
   Programs programs{};
   if (how.gives == Gives::place && PyTuple_Check(given[1])) return py::none();
   if (x == nullptr || x->size == 0 || !walk_of(*x, given[1], given[2], walk) ||
-      !choose(how, *x, programs)) {
+      !choose(how, *x, given[3], programs)) {
     return py::none();
   }
   py::object result = new_array(x->backend, walk.left.tuple(), programs.result);
@@ -191,16 +202,110 @@ py::object reduced(const ArrayReduction& how, std::span<PyObject* const> given) 
 }
 
 template <std::size_t index>
-PyObject* call_reduction(PyObject*, PyObject* const* given, Py_ssize_t number) {
-  return guarded(static_cast<PyObject*>(nullptr), [&] {
-    if (number != 3) throw py::type_error("expected x, axis and keepdims");
-    return reduced(reductions[index], {given, 3}).release().ptr();
+py::object call_reduction(Arguments given) {
+  return reduced(reductions[index], given);
+}
+
+/// The squares of what elements are off a mean.
+const Program& deviation(DType from, DType within) {
+  static auto& kept = *new std::unordered_map<unsigned, Program>();
+  return kept_program(kept, from, within, [&](Program& p) {
+    const Program::Value x = p.input(from), mean = p.input(within);
+    const Program::Value off = p.apply("sub", std::array{p.cast(x, within), mean});
+    p.output(p.apply("mul", std::array{off, off}));
   });
 }
 
+const Program& root_of_quotient(DType from, DType to) {
+  static auto& kept = *new std::unordered_map<unsigned, Program>();
+  return kept_program(kept, from, to, [&](Program& p) {
+    const Program::Value sum = p.input(from);
+    const Program::Value mean = p.apply("div", std::array{sum, p.number(from)});
+    p.output(p.cast(p.apply("sqrt", std::array{mean}), to));
+  });
+}
+
+/// _spread(x, axis, keepdims, correction, is_root): the variance, or its root.
+py::object spread(Arguments given) {
+  const ArrayObject* const x = array_in(given[0]);
+  Walk walk;
+  if (x == nullptr || x->size == 0 || !walk_of(*x, given[1], given[2], walk)) return py::none();
+  double correction = 0;
+  if (PyFloat_CheckExact(given[3])) {
+    correction = PyFloat_AS_DOUBLE(given[3]);
+  } else if (const auto whole = integer_in(given[3])) {
+    correction = static_cast<double>(*whole);
+  } else {
+    return py::none();
+  }
+  if (!std::isfinite(correction)) return py::none();
+  const DType dtype = x->stored_as, within = within_of(dtype), to = averaged_of(dtype);
+  const Memory from = x->memory();
+  const Sizes shape(x->shape), strides = strides_of(*x);
+  // The means lie as what is left does, and are read again for each element.
+  Sizes along = shape;
+  for (const Size axis : walk.axes.span()) along.values[static_cast<std::size_t>(axis)] = 1;
+  along = broadcast_strides(along, shape);
+  py::object result = new_array(x->backend, walk.left.tuple(), to);
+  const ArrayObject& target = *array_in(result);
+  const py::object middle = new_array(x->backend, target.shape, within);
+  const double count = static_cast<double>(x->size / target.size);
+  const std::array<Number, 1> counts{count}, left{count > correction ? count - correction : 0};
+  const Buffer means = array_in(middle)->filled->buffer();
+  const MapOperand elements{from->buffer(), strides.span(), x->offset};
+  const std::array inputs{elements, MapOperand{means, along.span()}};
+  const MapOperand mean(means), output(target.filled->buffer());
+  const Program &sums = cast_program(dtype, within), &average = quotient(within, within),
+                &squares = deviation(dtype, within),
+                &finish = given[4] == Py_True ? root_of_quotient(within, to) : quotient(within, to);
+  Backend& backend = *from->backend();
+  without_gil([&] {
+    backend.map_reduce(sums, Reduction::sum, shape.span(), walk.axes.span(), {&elements, 1}, {},
+                       {&mean, 1}, &average, {}, counts);
+    backend.map_reduce(squares, Reduction::sum, shape.span(), walk.axes.span(), inputs, {},
+                       {&output, 1}, &finish, {}, left);
+  });
+  return result;
+}
+
+/// _cumulated(x, axis, dtype, is_product): the sums, or products, of what comes before.
+py::object cumulated(Arguments given) {
+  const ArrayObject* const x = array_in(given[0]);
+  if (x == nullptr || x->size == 0) return py::none();
+  const Sizes shape(x->shape);
+  const auto axis = given[1] == Py_None && shape.rank == 1 ? std::optional<std::size_t>(0)
+                                                           : axis_in(given[1], shape.rank);
+  const auto wanted = summed_in(*x, given[2]);
+  if (!axis || !wanted) return py::none();
+  const Memory from = x->memory();
+  const Sizes strides = strides_of(*x);
+  py::object result = new_array(x->backend, x->shape, *wanted);
+  const MapOperand input{from->buffer(), strides.span(), x->offset};
+  const MapOperand output(array_in(result)->filled->buffer());
+  const Program& program = cast_program(x->stored_as, *wanted);
+  Backend& backend = *from->backend();
+  without_gil([&, op = given[3] == Py_True ? ScanOp::prod : ScanOp::sum] {
+    backend.scan(program, op, shape.span(), static_cast<Size>(*axis), {&input, 1}, {}, output);
+  });
+  return result;
+}
+
+PyMethodDef functions[] = {
+    fast_function<5, spread>(
+        "_spread",
+        "_spread(x: object, axis: object, keepdims: object, correction: object, is_root: bool) -> "
+        "Array | None\n\nThe variance of a real Array along axes, or its root. None where an "
+        "argument is not of the common kind, or wrong."),
+    fast_function<4, cumulated>(
+        "_cumulated",
+        "_cumulated(x: object, axis: object, dtype: object, is_product: bool) -> Array | None\n\n"
+        "The sums, or products, of elements and all before them. None where an argument is not of "
+        "the common kind, or wrong."),
+};
+
 template <std::size_t... index>
-auto thunks(std::index_sequence<index...>) {
-  return std::array{call_reduction<index>...};
+auto definitions_of(std::index_sequence<index...>) {
+  return std::array{fast_function<4, call_reduction<index>>(reductions[index].name, nullptr)...};
 }
 
 }  // namespace
@@ -210,20 +315,17 @@ void bind_array_reduce(py::module_& m) {
       "_reductions",
       [] {
         constexpr std::size_t count = std::size(reductions);
-        static const auto calls = thunks(std::make_index_sequence<count>());
-        static std::array<PyMethodDef, count> definitions;
+        static auto definitions = definitions_of(std::make_index_sequence<count>());
         py::dict made;
-        for (std::size_t i = 0; i < count; ++i) {
-          definitions[i] = {reductions[i].name,
-                            reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(calls[i])),
-                            METH_FASTCALL, nullptr};
-          made[reductions[i].name] = py::reinterpret_steal<py::object>(
-              PyCFunction_NewEx(&definitions[i], nullptr, nullptr));
+        for (PyMethodDef& one : definitions) {
+          made[one.ml_name] =
+              py::reinterpret_steal<py::object>(PyCFunction_NewEx(&one, nullptr, nullptr));
         }
         return made;
       },
-      "The reductions of Arrays by name, called with (x, axis, keepdims): None where x, axis or "
-      "keepdims is not of the common kind, or wrong.");
+      "The reductions of Arrays by name, called with (x, axis, keepdims, dtype): None where an "
+      "argument is not of the common kind, or wrong.");
+  for (PyMethodDef& one : functions) add_function(m, one);
 }
 
 }  // namespace tilewright::bindings

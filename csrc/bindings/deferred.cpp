@@ -484,6 +484,8 @@ void bind_deferred(py::module_& m) {
         "Reduces what waits without computing it first; False where that is not to be done.");
 }
 
+bool is_recording_here() { return in_recording != nullptr && in_recording->is_active; }
+
 Undeferred::Undeferred(const Backend& backend)
     : scope_(std::make_shared<RecordingScope>(&backend)) {
   ++undeferred;

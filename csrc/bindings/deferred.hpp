@@ -91,6 +91,9 @@ void compute_all(const Backend& backend);
 /// What waits on a backend that was closed has no elements: Arrays of it hold a dead handle.
 void abandon_all(const Backend& backend);
 
+/// Whether this thread records work on some backend.
+bool is_recording_here();
+
 /// Nothing waits while one of these is alive, but what this thread asks for: it records.
 class Undeferred {
  public:

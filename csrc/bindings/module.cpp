@@ -1,11 +1,14 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/array.hpp"
+#include "bindings/array_arguments.hpp"
 #include "bindings/array_complex.hpp"
 #include "bindings/array_create.hpp"
 #include "bindings/array_elementwise.hpp"
+#include "bindings/array_join.hpp"
 #include "bindings/array_ops.hpp"
 #include "bindings/array_reduce.hpp"
+#include "bindings/array_sort.hpp"
 #include "bindings/backend.hpp"
 #include "bindings/choices.hpp"
 #include "bindings/deferred.hpp"
@@ -40,13 +43,16 @@ PYBIND11_MODULE(_core, m) {
   bind_array_complex(m);
   bind_array_elementwise(m);
   bind_array_functions(m);
+  bind_array_arguments(m);
   bind_array_create(m);
+  bind_array_join(m);
   bind_operands(backend);
   bind_array_ops(backend);
   bind_choices(m);
   bind_deferred(m);
   bind_dlpack(m);
   bind_array_reduce(m);
+  bind_array_sort(m);
   bind_kernel(m, backend);
   bind_program(m, backend);
   bind_indexing(backend);

@@ -333,6 +333,9 @@ class Array(ArrayMethods):
         """Converted to any dtype: floats to integers by leaving out the fraction, what is not 0 to
         True. Complex numbers do not become real. A copy, unless `copy` is False and the dtype is
         this one."""
+        found = _core._cast(self, dtype)
+        if found is not None:
+            return found
         operands = _of_package("operands")
         wanted: np.dtype[Any] = operands.to_dtype("astype", dtype)
         if wanted == self.dtype:

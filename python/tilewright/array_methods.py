@@ -239,8 +239,8 @@ def _reduced(
     name: str, x: Any, axis: Any, options: dict[str, Any], dtype: Any = None, out: Any = None
 ) -> Array:
     common = _COMMON.get(name)
-    if common and dtype is None and out is None and (not options or options.keys() == _KEEPDIMS):
-        found: Array | None = common(x, axis, options.get("keepdims", False))
+    if common and out is None and (not options or options.keys() == _KEEPDIMS):
+        found: Array | None = common(x, axis, options.get("keepdims", False), dtype)
         if found is not None:
             return found
     if dtype is not None:

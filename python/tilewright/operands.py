@@ -75,6 +75,7 @@ def complex_dtype(parts: np.dtype[Any]) -> np.dtype[Any]:
 
 # What was given for them before: a class or a dtype of NumPy's, or a name.
 _KNOWN: dict[Any, np.dtype[Any]] = {one: one for one in DTYPES}
+_core._set_dtype_names(_KNOWN)
 
 
 def to_dtype(call: str, dtype: npt.DTypeLike, name: str = "dtype") -> np.dtype[Any]:

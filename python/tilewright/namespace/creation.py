@@ -188,13 +188,6 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
     return asarray(values, device=device)
 
 
-def _common(
-    backend: Backend, call: str, shape: Any, dtype: npt.DTypeLike | None, value: Any
-) -> Array | None:
-    """What nothing has to be said about; None where there is, or where something is wrong."""
-    return _core._filled(backend, shape, None if dtype is None else to_dtype(call, dtype), value)
-
-
 def empty(
     shape: int | Sequence[int],
     *,
@@ -203,7 +196,7 @@ def empty(
 ) -> Array:
     """An Array whose contents are undefined; float32 unless a dtype is given."""
     backend = to_backend("empty", device)
-    found = _common(backend, "empty", shape, dtype, None)
+    found = _core._filled(backend, shape, dtype, None)
     if found is not None:
         return found
     sizes = to_shape("empty", shape)
@@ -229,8 +222,8 @@ def _filled(
     device: Device | None,
 ) -> Array:
     backend = to_backend(call, device)
-    if dtype is not None or type(value) is float:
-        found = _common(backend, call, shape, dtype, value)
+    if type(value) is float or (dtype is not None and value is not None):
+        found = _core._filled(backend, shape, dtype, value)
         if found is not None:
             return found
     sizes = to_shape(call, shape)
@@ -333,6 +326,9 @@ def arange(
 ) -> Array:
     """Numbers from start up to before stop, by equal steps; integers where all three are."""
     backend = to_backend("arange", device)
+    few = _core._counted(backend, *((0, start) if stop is None else (start, stop)), step, dtype)
+    if few is not None:
+        return few
     first, by = _number("arange", "start", start), _number("arange", "step", step)
     if stop is None:
         first, past = 0, first

@@ -6,6 +6,7 @@ import contextlib
 import contextvars
 import threading
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright import _core
@@ -68,14 +69,19 @@ def default_backend() -> Backend:
     return _default  # type: ignore[no-any-return]
 
 
+@cache
+def _backend_class() -> type:
+    from tilewright.backend import Backend
+
+    return Backend
+
+
 def to_backend(call: str, device: Device | None) -> Backend:
     """The backend of a `device=` argument: a name that init_backend() takes, a backend, or None."""
     if device is None:
         return default_backend()
-    from tilewright.backend import Backend
-
-    if isinstance(device, Backend):
-        return device
+    if isinstance(device, _backend_class()):
+        return device  # type: ignore[return-value]
     if not isinstance(device, str):
         raise _core.InvalidArgument(
             f"{call}: device is {shown(device)}, expected a name such as 'webgpu:0', or a backend"

@@ -152,6 +152,10 @@ def concat(
 ) -> Array:
     """One after the other along an axis; None flattens them first. What the host has is copied to
     the device of the Arrays among them."""
+    if out is None and dtype is None:
+        found = _core._joined(arrays, axis, False)
+        if found is not None:
+            return found
     parts = _several("concat", arrays)
     if axis is None:
         parts, axis = [one.reshape(-1) for one in parts], 0
@@ -218,6 +222,10 @@ def stack(
     casting: str = "same_kind",
 ) -> Array:
     """Along a new axis."""
+    if out is None and dtype is None:
+        found = _core._joined(arrays, axis, True)
+        if found is not None:
+            return found
     parts = _several("stack", arrays)
     for i, one in enumerate(parts):
         if one.shape != parts[0].shape:

@@ -28,8 +28,8 @@ BOOL = np.dtype(np.bool_)
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
-# Reductions in their common form, by (x, axis, keepdims): a real Array that has elements, one axis
-# or all. None for any other, which is done below, and for what is wrong, which is refused there.
+# Reductions in their common form, by (x, axis, keepdims, dtype): a real Array that has elements.
+# None for any other, which is done below, and for what is wrong, which is refused there.
 common = _core._reductions()
 _all, _any, _max, _mean, _min, _prod, _sum = (
     common[name] for name in ("all", "any", "max", "mean", "min", "prod", "sum")
@@ -199,8 +199,8 @@ def sum(
 ) -> Array:
     """Over one axis, several, or all of them. Integers and bool are summed in int64 or uint64 (32
     bits where the device has no 64), unless a dtype is given."""
-    if dtype is None and out is None and initial is None and where is None:
-        found: Array | None = _sum(x, axis, keepdims)
+    if out is None and initial is None and where is None:
+        found: Array | None = _sum(x, axis, keepdims, dtype)
         if found is not None:
             return found
     if initial is not None or where is not None:
@@ -228,8 +228,8 @@ def prod(
     where: Any = None,
 ) -> Array:
     """The product over one axis, several, or all of them, by sum()'s dtypes."""
-    if dtype is None and out is None and initial is None and where is None:
-        found: Array | None = _prod(x, axis, keepdims)
+    if out is None and initial is None and where is None:
+        found: Array | None = _prod(x, axis, keepdims, dtype)
         if found is not None:
             return found
     if initial is not None or where is not None:
@@ -264,7 +264,7 @@ def max(
 ) -> Array:  # fmt: skip
     """The largest over one axis, several, or all of them; NaN where there is one."""
     if out is None and initial is None and where is None:
-        found: Array | None = _max(x, axis, keepdims)
+        found: Array | None = _max(x, axis, keepdims, None)
         if found is not None:
             return found
     if initial is not None or where is not None:
@@ -278,7 +278,7 @@ def min(
 ) -> Array:  # fmt: skip
     """The least over one axis, several, or all of them; NaN where there is one."""
     if out is None and initial is None and where is None:
-        found: Array | None = _min(x, axis, keepdims)
+        found: Array | None = _min(x, axis, keepdims, None)
         if found is not None:
             return found
     if initial is not None or where is not None:
@@ -301,7 +301,7 @@ def mean(
 ) -> Array:  # fmt: skip
     """Over one axis, several, or all of them; of integers and bool in float32, NaN of nothing."""
     if dtype is None and out is None and where is None:
-        found: Array | None = _mean(x, axis, keepdims)
+        found: Array | None = _mean(x, axis, keepdims, None)
         if found is not None:
             return found
     if dtype is not None or where is not None:
@@ -358,6 +358,11 @@ def var(
 ) -> Array:
     """The variance over axes: squares of what elements are off their mean, summed and divided by
     their count less `correction`."""
+    if dtype is None and out is None and where is None and (ddof is None or correction == 0):
+        off = correction if ddof is None else ddof
+        found: Array | None = _core._spread(x, axis, keepdims, off, False)
+        if found is not None:
+            return found
     if dtype is not None or ddof is not None or where is not None:
         correction = _masked().correction_of("var", correction, ddof)
         return _masked().spread("var", x, axis, correction, dtype, keepdims, out, where)  # type: ignore[no-any-return]
@@ -377,6 +382,11 @@ def std(
     where: Any = None,
 ) -> Array:
     """The square root of var()."""
+    if dtype is None and out is None and where is None and (ddof is None or correction == 0):
+        off = correction if ddof is None else ddof
+        found: Array | None = _core._spread(x, axis, keepdims, off, True)
+        if found is not None:
+            return found
     if dtype is not None or ddof is not None or where is not None:
         correction = _masked().correction_of("std", correction, ddof)
         return _masked().spread("std", x, axis, correction, dtype, keepdims, out, where)  # type: ignore[no-any-return]
@@ -389,7 +399,7 @@ def any(
 ) -> Array:  # fmt: skip
     """Whether an element is not 0."""
     if out is None and where is None:
-        found: Array | None = _any(x, axis, keepdims)
+        found: Array | None = _any(x, axis, keepdims, None)
         if found is not None:
             return found
     if where is not None:
@@ -406,7 +416,7 @@ def all(
 ) -> Array:  # fmt: skip
     """Whether no element is 0."""
     if out is None and where is None:
-        found: Array | None = _all(x, axis, keepdims)
+        found: Array | None = _all(x, axis, keepdims, None)
         if found is not None:
             return found
     if where is not None:
@@ -419,7 +429,7 @@ def all(
 
 def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements are not 0."""
-    found: Array | None = common["count_nonzero"](x, axis, keepdims)
+    found: Array | None = common["count_nonzero"](x, axis, keepdims, None)
     if found is not None:
         return found
     x = _truths(_array("count_nonzero", x))
@@ -443,19 +453,23 @@ def _place(call: str, x: Any, axis: Any, keepdims: bool) -> Array:
 
 def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Where the first of the largest elements is along an axis, or among all; NaN is largest."""
-    found: Array | None = common["argmax"](x, axis, keepdims)
+    found: Array | None = common["argmax"](x, axis, keepdims, None)
     return _place("argmax", x, axis, keepdims) if found is None else found
 
 
 def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
     """Where the first of the least elements is along an axis, or among all; NaN is least."""
-    found: Array | None = common["argmin"](x, axis, keepdims)
+    found: Array | None = common["argmin"](x, axis, keepdims, None)
     return _place("argmin", x, axis, keepdims) if found is None else found
 
 
 def _cumulative(
     call: str, op: str, x: Any, axis: Any, dtype: npt.DTypeLike | None, include_initial: Any
 ) -> Array:
+    if include_initial is False:
+        found: Array | None = _core._cumulated(x, axis, dtype, op == "prod")
+        if found is not None:
+            return found
     x = _array(call, x)
     if not isinstance(include_initial, bool):
         invalid(call, f"include_initial is {shown(include_initial)}, expected True or False")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright import _core
 from tilewright.array import Array
 from tilewright.operands import invalid, shown, to_integer
 from tilewright.reading import default_integer
@@ -75,6 +76,10 @@ def sort(
 ) -> Array:
     """The elements in order along an axis, of the array flattened for None. NaN comes last, also in
     descending order; equal elements stay in their order, whatever `stable` and `kind` say."""
+    if kind is None and (stable is None or type(stable) is bool):
+        found = _core._sorted(x, axis, descending, False)
+        if found is not None:
+            return found
     _check("sort", descending, stable, kind)
     rows = _Rows("sort", x, axis)
     result = rows.new(x.dtype) if rows.is_shared else rows.x
@@ -110,6 +115,10 @@ def argsort(
     stable: bool | None = True,
 ) -> Array:
     """Where the elements of sort() are along the axis."""
+    if kind is None and (stable is None or type(stable) is bool):
+        found = _core._sorted(x, axis, descending, True)
+        if found is not None:
+            return found
     _check("argsort", descending, stable, kind)
     rows = _Rows("argsort", x, axis)
     result = rows.new(default_integer(x.backend))
