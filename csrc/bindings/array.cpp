@@ -56,23 +56,6 @@ void construct(ArrayObject* array) {
   new (&array->part) std::unique_ptr<const PartHandle>();
 }
 
-Memory allocate(PyObject* backend, Size elements, DType dtype, bool is_complex) {
-  const std::shared_ptr<Backend>& owner = *holder_of<Backend>(backend);
-  // A buffer cannot be empty, an array can.
-  const Size bytes =
-      std::max<Size>(1, elements * static_cast<Size>(size_of(dtype)) * (is_complex ? 2 : 1));
-  const auto take = [&] {
-    return without_gil([&] { return std::make_shared<const ArrayMemory>(owner, bytes); });
-  };
-  try {
-    return take();
-  } catch (const OutOfMemory&) {
-    // What waits may hold the last of operands.
-    make_room(*owner);
-  }
-  return take();
-}
-
 /// An Array whose memory is still to come.
 py::object unfilled() {
   PyObject* self = array_class->tp_alloc(array_class, 0);
@@ -123,7 +106,7 @@ void init(ArrayObject* self, PyObject* backend, PyObject* shape, PyObject* dtype
     }
     memory = other->memory();
   } else {
-    memory = allocate(backend, size, stored_as, parts.has_value());
+    memory = new_memory(backend, size, stored_as, parts.has_value());
   }
   fill(self, backend, shape, size, stored_as, parts.has_value(), std::move(memory));
 }
@@ -341,9 +324,26 @@ ArrayObject* array_in(py::handle object) noexcept {
   return array != nullptr && !array->is_complex ? array : nullptr;
 }
 
+Memory new_memory(PyObject* backend, Size elements, DType dtype, bool is_complex) {
+  const std::shared_ptr<Backend>& owner = *holder_of<Backend>(backend);
+  // A buffer cannot be empty, an array can.
+  const Size bytes =
+      std::max<Size>(1, elements * static_cast<Size>(size_of(dtype)) * (is_complex ? 2 : 1));
+  const auto take = [&] {
+    return without_gil([&] { return std::make_shared<const ArrayMemory>(owner, bytes); });
+  };
+  try {
+    return take();
+  } catch (const OutOfMemory&) {
+    // What waits may hold the last of operands.
+    make_room(*owner);
+  }
+  return take();
+}
+
 py::object new_array(PyObject* backend, py::handle shape, DType dtype, bool is_complex) {
   const Size size = elements_of("empty", shape);
-  Memory memory = allocate(backend, size, dtype, is_complex);
+  Memory memory = new_memory(backend, size, dtype, is_complex);
   py::object array = unfilled();
   fill(as_array(array.ptr()), backend, shape.ptr(), size, dtype, is_complex, std::move(memory));
   return array;

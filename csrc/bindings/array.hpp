@@ -91,6 +91,9 @@ ArrayObject* any_array_in(pybind11::handle object) noexcept;
 pybind11::object new_array(PyObject* backend, pybind11::handle shape, DType dtype,
                            bool is_complex = false);
 
+/// Memory of Arrays, contents undefined: of no elements too.
+Memory new_memory(PyObject* backend, Size elements, DType dtype, bool is_complex = false);
+
 /// The same whose elements a deferred call will give.
 pybind11::object new_deferred(PyObject* backend, pybind11::handle shape, DType dtype,
                               std::shared_ptr<Deferred> deferred);

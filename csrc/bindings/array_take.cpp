@@ -5,7 +5,9 @@
 
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_map.hpp"
+#include "bindings/array_masks.hpp"
 #include "bindings/array_rules.hpp"
+#include "bindings/basic_index.hpp"
 #include "bindings/deferred.hpp"
 #include "bindings/operands.hpp"
 
@@ -17,12 +19,17 @@ namespace {
 
 constexpr std::size_t most_indices = 4;
 
-/// A move of elements by arrays of indices of one shape along the first axes.
+constexpr std::size_t most_items = 2 * max_rank;
+
+/// A move of elements by arrays of indices, beside which slices, integers and new axes may stand.
 struct Walk {
   std::array<const ArrayObject*, most_indices> arrays{};
   std::size_t count = 0;
-  Sizes shape;    ///< of what is walked: the indices' dimensions, then the others of x
-  Sizes strides;  ///< of x there
+  Sizes result;         ///< the shape of what is taken
+  Sizes shape;          ///< of what is walked: of complex elements, their parts as well
+  Sizes strides;        ///< of x there
+  Size offset = 0;      ///< of its first element
+  Size parts = 1;       ///< of an element
   std::array<Sizes, most_indices> steps;  ///< of the indices there
   std::array<IndexOperand, most_indices> by;
 
@@ -38,44 +45,137 @@ struct Walk {
   std::span<const IndexOperand> indices() const { return std::span(by).first(count); }
 };
 
-/// False where the key is none, or the elements are none.
-bool walk_of(const ArrayObject& x, PyObject* key, Walk& walk) {
+/// The items of a key, and where its arrays are: each takes an axis of x and a dimension of the view
+/// that slices make.
+struct Items {
+  std::array<PyObject*, most_items> given, basic;
+  std::size_t count = 0;
+  std::array<std::size_t, most_indices> axes, dims;
+  std::size_t first = 0;  ///< dimension of the view before which the arrays stand
+
+  std::span<PyObject* const> view() const { return std::span(basic).first(count); }
+};
+
+bool is_index(const ArrayObject& index, const ArrayObject& x) {
+  return is_integer(index.stored_as) && index.backend == x.backend && index.size != 0 &&
+         PyTuple_GET_SIZE(index.shape) != 0;
+}
+
+/// False where the key has more in it.
+bool read_items(const ArrayObject& x, PyObject* key, Walk& walk, Items& items) {
+  static PyObject* const whole = PySlice_New(nullptr, nullptr, nullptr);
   const bool several = PyTuple_CheckExact(key);
-  const std::size_t count = several ? static_cast<std::size_t>(PyTuple_GET_SIZE(key)) : 1;
-  const Sizes of(x.shape);
-  if (x.is_complex || x.size == 0 || count == 0 || count > std::min(most_indices, of.rank)) {
-    return false;
-  }
-  for (std::size_t k = 0; k < count; ++k) {
-    const ArrayObject* const index =
-        array_in(several ? PyTuple_GET_ITEM(key, static_cast<Py_ssize_t>(k)) : key);
-    if (index == nullptr || !is_integer(index->stored_as) || index->backend != x.backend ||
-        index->size == 0 || (k > 0 && !same_shape(*index, *walk.arrays[0]))) {
+  items.count = several ? static_cast<std::size_t>(PyTuple_GET_SIZE(key)) : 1;
+  if (items.count > most_items) return false;
+  std::size_t consumed = 0, ellipses = 0;
+  for (std::size_t i = 0; i < items.count; ++i) {
+    PyObject* const item = several ? PyTuple_GET_ITEM(key, static_cast<Py_ssize_t>(i)) : key;
+    items.given[i] = items.basic[i] = item;
+    ellipses += item == Py_Ellipsis ? 1 : 0;
+    consumed += item == Py_Ellipsis || item == Py_None ? 0 : 1;
+    if (const ArrayObject* const index = array_in(item)) {
+      if (!is_index(*index, x) || walk.count == most_indices) return false;
+      walk.arrays[walk.count++] = index;
+      items.basic[i] = whole;
+    } else if (item != Py_Ellipsis && item != Py_None && !PySlice_Check(item) &&
+               !PyLong_CheckExact(item)) {
       return false;
     }
-    walk.arrays[k] = index;
   }
-  const Sizes own(walk.arrays[0]->shape), of_steps = strides_of(x);
-  if (own.rank == 0 || own.rank + of.rank - count > max_rank) return false;
-  walk.count = count;
-  walk.shape.rank = walk.strides.rank = own.rank + of.rank - count;
-  for (std::size_t i = 0; i < own.rank; ++i) {
-    walk.shape.values[i] = own[i];
-    walk.strides.values[i] = 0;
+  const auto rank = static_cast<std::size_t>(PyTuple_GET_SIZE(x.shape));
+  if (walk.count == 0 || ellipses > 1 || consumed > rank) return false;
+  // Integers beside arrays count as arrays: what is between two of them moves all to the front.
+  std::size_t axis = 0, dim = 0, at = 0, blocks = 0;
+  bool is_within = false;
+  for (std::size_t i = 0; i < items.count; ++i) {
+    PyObject* const item = items.given[i];
+    const bool is_array = items.basic[i] != item, is_taken = is_array || PyLong_CheckExact(item);
+    if (is_taken && !is_within && blocks++ == 0) items.first = dim;
+    is_within = is_taken;
+    if (is_array) {
+      items.axes[at] = axis;
+      items.dims[at++] = dim;
+    }
+    const std::size_t more = item == Py_Ellipsis ? rank - consumed : 1;
+    axis += item == Py_None ? 0 : more;
+    dim += is_taken && !is_array ? 0 : more;
   }
-  for (std::size_t i = count; i < of.rank; ++i) {
-    walk.shape.values[own.rank + i - count] = of[i];
-    walk.strides.values[own.rank + i - count] = of_steps[i];
+  if (blocks > 1) items.first = 0;
+  return true;
+}
+
+/// The shape that the indices broadcast to; false where they do not.
+bool common_shape(const Walk& walk, Sizes& common) {
+  for (std::size_t k = 0; k < walk.count; ++k) {
+    const Sizes own(walk.arrays[k]->shape);
+    if (own.rank > common.rank) {
+      std::copy_backward(common.values.begin(), common.values.begin() + common.rank,
+                         common.values.begin() + own.rank);
+      std::fill_n(common.values.begin(), own.rank - common.rank, 1);
+      common.rank = own.rank;
+    }
+    for (std::size_t i = 1; i <= own.rank; ++i) {
+      Size& size = common.values[common.rank - i];
+      if (size == 1) size = own[own.rank - i];
+      if (own[own.rank - i] != size && own[own.rank - i] != 1) return false;
+    }
   }
-  for (std::size_t k = 0; k < count; ++k) {
-    const Sizes own_steps = strides_of(*walk.arrays[k]);
+  return true;
+}
+
+/// Walks the parts of complex elements.
+void take_parts(Walk& walk) {
+  walk.parts = 2;
+  walk.offset *= 2;
+  for (std::size_t i = 0; i < walk.strides.rank; ++i) walk.strides.values[i] *= 2;
+  walk.shape.values[walk.shape.rank++] = 2;
+  walk.strides.values[walk.strides.rank++] = 1;
+  for (std::size_t k = 0; k < walk.count; ++k) {
+    walk.steps[k].values[walk.steps[k].rank++] = 0;
+    walk.by[k].stride *= 2;
+  }
+}
+
+/// False where the key is none, or the elements are none.
+bool walk_of(const ArrayObject& x, PyObject* key, Walk& walk) {
+  Items items;
+  Sizes common;
+  if (x.size == 0 || !read_items(x, key, walk, items) || !common_shape(walk, common)) return false;
+  const BasicIndex view(x, items.view());
+  if (common.rank + view.shape.rank - walk.count >= max_rank) return false;
+  walk.offset = view.offset;
+  const auto add = [&](Size size, Size stride) {
+    walk.shape.values[walk.shape.rank++] = size;
+    walk.strides.values[walk.strides.rank++] = stride;
+  };
+  const auto add_rest = [&](std::size_t from, std::size_t to) {
+    for (std::size_t dim = from; dim < to; ++dim) {
+      const auto end = items.dims.begin() + static_cast<std::ptrdiff_t>(walk.count);
+      if (std::find(items.dims.begin(), end, dim) == end) add(view.shape[dim], view.strides[dim]);
+    }
+  };
+  add_rest(0, items.first);
+  for (std::size_t i = 0; i < common.rank; ++i) add(common[i], 0);
+  const std::size_t last = walk.shape.rank;
+  add_rest(items.first, view.shape.rank);
+  walk.result = walk.shape;
+  for (const Size size : walk.shape.span()) {
+    if (size == 0) return false;
+  }
+  for (std::size_t k = 0; k < walk.count; ++k) {
+    const ArrayObject& index = *walk.arrays[k];
+    const Sizes own(index.shape), own_steps = strides_of(index);
     Sizes& steps = walk.steps[k];
     steps.rank = walk.shape.rank;
-    for (std::size_t i = 0; i < steps.rank; ++i) {
-      steps.values[i] = i < own.rank && own[i] != 1 ? own_steps[i] : 0;
+    std::fill_n(steps.values.begin(), steps.rank, 0);
+    for (std::size_t i = 0; i < own.rank; ++i) {
+      if (own[i] != 1) steps.values[last - own.rank + i] = own_steps[i];
     }
-    walk.by[k] = {{}, walk.arrays[k]->stored_as, of[k], of_steps[k], static_cast<Size>(k)};
+    const std::size_t dim = items.dims[k];
+    walk.by[k] = {{}, index.stored_as, view.shape[dim], view.strides[dim],
+                  static_cast<Size>(items.axes[k])};
   }
+  if (x.is_complex) take_parts(walk);
   return true;
 }
 
@@ -90,40 +190,17 @@ bool strides_along(const ArrayObject& value, const Sizes& shape, Sizes& strides)
   return true;
 }
 
-/// Whether assignment takes a number of Python's as an operand of this dtype.
-bool is_plain(PyObject* value, DType dtype) {
-  if (PyFloat_CheckExact(value)) return is_float(dtype);
-  if (PyBool_Check(value)) return dtype == DType::boolean;
-  if (!PyLong_CheckExact(value) || dtype == DType::boolean) return false;
-  int overflow = 0;
-  const long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-  return overflow == 0 && (is_float(dtype) || holds(dtype, whole, 0));
-}
-
-/// x[mask] = number.
-bool put_by_mask(const ArrayObject& x, PyObject* key, PyObject* value) {
-  static const ElementFunction& where = *element_function("where");
-  const ArrayObject* const mask = array_in(key);
-  if (x.is_complex || mask == nullptr || mask->stored_as != DType::boolean ||
-      mask->backend != x.backend || PyTuple_GET_SIZE(mask->shape) == 0 || !same_shape(*mask, x) ||
-      !is_plain(value, x.stored_as)) {
-    return false;
-  }
-  make_writable(x, "assignment");
-  evaluate(where, std::array{key, value, object_of(x)}, object_of(x));
-  return true;
-}
-
 }  // namespace
 
 py::object take_by_arrays(const ArrayObject& x, PyObject* key) {
+  if (py::object found = take_by_mask(x, key)) return found;
   Walk walk;
   if (!walk_of(x, key, walk)) return {};
-  py::object result = new_array(x.backend, walk.shape.tuple(), x.stored_as);
+  py::object result = new_array(x.backend, walk.result.tuple(), x.stored_as, x.is_complex);
   const Memory from = x.memory();
   const auto held = walk.hold();
-  const MapOperand source{from->buffer(), walk.strides.span(), x.offset};
-  const MapOperand output(array_in(result)->filled->buffer());
+  const MapOperand source{from->buffer(), walk.strides.span(), walk.offset};
+  const MapOperand output(any_array_in(result)->filled->buffer());
   Backend& backend = *from->backend();
   without_gil([&] {
     backend.gather_elements(source, walk.indices(), output, walk.shape.span(), x.stored_as,
@@ -139,16 +216,21 @@ bool put_by_arrays(const ArrayObject& x, PyObject* key, PyObject* value) {
   py::object cell;
   if (bindings::is_number(value)) {
     make_writable(x, "assignment");
-    cell = new_array(x.backend, py::tuple(0), x.stored_as);
-    assign(*array_in(cell), value);
+    cell = new_array(x.backend, py::tuple(0), x.stored_as, x.is_complex);
+    assign(*any_array_in(cell), value);
     value = cell.ptr();
   }
-  const ArrayObject* const given = array_in(value);
-  if (given == nullptr || given->backend != x.backend || given->stored_as != x.stored_as) {
+  const ArrayObject* const given = any_array_in(value);
+  if (given == nullptr || given->backend != x.backend || given->stored_as != x.stored_as ||
+      given->is_complex != x.is_complex) {
     return false;
   }
   Sizes strides;
-  if (!strides_along(*given, walk.shape, strides)) return false;
+  if (!strides_along(*given, walk.result, strides)) return false;
+  if (x.is_complex) {
+    for (std::size_t i = 0; i < strides.rank; ++i) strides.values[i] *= 2;
+    strides.values[strides.rank++] = 1;
+  }
   const Memory values = given->memory();
   const auto held = walk.hold();
   make_writable(x, "assignment");
@@ -157,8 +239,8 @@ bool put_by_arrays(const ArrayObject& x, PyObject* key, PyObject* value) {
     if (overlap(*walk.arrays[k], x)) return false;
   }
   const Memory to = x.memory();
-  const MapOperand source{values->buffer(), strides.span(), given->offset};
-  const MapOperand output{to->buffer(), walk.strides.span(), x.offset};
+  const MapOperand source{values->buffer(), strides.span(), given->offset * walk.parts};
+  const MapOperand output{to->buffer(), walk.strides.span(), walk.offset};
   Backend& backend = *to->backend();
   without_gil([&] {
     backend.scatter_elements(source, walk.indices(), output, walk.shape.span(), x.stored_as,

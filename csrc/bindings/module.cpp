@@ -6,7 +6,9 @@
 #include "bindings/array_create.hpp"
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_join.hpp"
+#include "bindings/array_masks.hpp"
 #include "bindings/array_ops.hpp"
+#include "bindings/array_products.hpp"
 #include "bindings/array_reduce.hpp"
 #include "bindings/array_sort.hpp"
 #include "bindings/backend.hpp"
@@ -46,6 +48,8 @@ PYBIND11_MODULE(_core, m) {
   bind_array_arguments(m);
   bind_array_create(m);
   bind_array_join(m);
+  bind_array_masks(m);
+  bind_array_products(m);
   bind_operands(backend);
   bind_array_ops(backend);
   bind_choices(m);

@@ -259,9 +259,9 @@ def _same_walk(a: Array, b: Array) -> bool:
     return a.dtype == b.dtype and a.offset == b.offset and a.strides == b.strides
 
 
-@cache
 def _alike_program(name: str, dtype: np.dtype[Any], count: int) -> tuple[Program, Any] | None:
-    """The program of a function of complex operands of one dtype, and the dtype of its result."""
+    """The program of a function of complex operands of one dtype, and the dtype of its result: the
+    common form, which C++ runs. None where there is another way."""
     if name in BY_PARTS or name not in (UNARY if count == 1 else BINARY):
         return None
     parts = PARTS[dtype.name]
@@ -270,35 +270,9 @@ def _alike_program(name: str, dtype: np.dtype[Any], count: int) -> tuple[Program
     return program, dtype if len(outputs) == 2 else np.dtype(str(outputs[0]))
 
 
-def _of_alike(name: str, given: tuple[Any, ...]) -> Array | None:
-    """The common form: of complex Arrays of one backend, dtype and shape."""
-    dtype = getattr(given[0], "dtype", None)
-    if dtype is not COMPLEX64 and dtype is not COMPLEX128:
-        return None
-    first = given[0]
-    for one in given:
-        if not isinstance(one, Array) or getattr(one, "dtype", None) is not dtype:
-            return None
-        if one.backend is not first.backend or one.shape != first.shape:
-            return None
-    found = _alike_program(name, dtype, len(given))
-    if found is None:
-        return None
-    program, result = found
-    target: Array = first.backend._new(first.shape, result)
-    inputs = [part for one in given for part in (one._part(0), one._part(1))]
-    outputs = [target._part(0), target._part(1)] if result is dtype else [target]
-    first.backend.map(program, first.shape, inputs, [], outputs)
-    return target
-
-
 def evaluate(name: str, given: tuple[Any, ...], out: Any) -> Any:
     """A function where one of the operands, or `out`, is complex; NotImplemented where an operand
     is nothing that can be read."""
-    if out is None:
-        found = _of_alike(name, given)
-        if found is not None:
-            return found
     arrays = [one for one in (*given, out) if isinstance(one, Array)]
     if not arrays:
         invalid(name, f"{NAMES[len(given)][0]} is {shown(given[0])}, expected an Array")
@@ -539,4 +513,4 @@ def angle(x: Array, /, *, out: Array | None = None) -> Array:
     return evaluate("angle", (x,), out)  # type: ignore[no-any-return]
 
 
-_core._set_complex(evaluate, assign)
+_core._set_complex(evaluate, assign, _alike_program)

@@ -19,70 +19,13 @@ if TYPE_CHECKING:
 
 BOOL = np.dtype(np.bool_)
 INT32 = np.dtype(np.int32)
-UINT32 = np.dtype(np.uint32)
-MASK_BLOCK = 4096  # of Backend.mask_counts
 MOST_INT32 = 2**31 - 1
-#: What is chosen of so little has room for all of it, and is there when its number is known: the
-#: device does not wait for the host in between.
-FEW_BYTES = 1 << 20
-
-
-# The places that masks choose ------------------------------------------------------------------
-
-
-def counted(mask: Array) -> Array:
-    """A mask's counts, as Backend.compact takes them."""
-    backend = mask.backend
-    counts = backend._new(((mask.size + MASK_BLOCK - 1) // MASK_BLOCK + 1,), UINT32)
-    backend.mask_counts(mask, counts, mask.size)
-    return counts
-
-
-def total_of(counts: Array) -> int:
-    """How many elements of the mask are true: this waits for the device."""
-    total = np.empty(1, UINT32)
-    counts.backend.copy_dtoh(total, counts, 4 * (counts.size - 1))
-    return int(total[0])
-
-
-def places(mask: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Where a mask is true, a row for each axis of a shape of its size."""
-    mask = mask._contiguous()
-    counts = counted(mask)
-    if mask.size * len(shape) * dtype.itemsize <= FEW_BYTES:
-        found = mask.backend._new((len(shape), mask.size), dtype)
-        if found.size:
-            mask.backend.nonzero(mask, counts, found, shape, mask.size, dtype.name)
-        return found[:, : total_of(counts)]
-    total = total_of(counts)
-    found = mask.backend._new((len(shape), total), dtype)
-    if total:
-        mask.backend.nonzero(mask, counts, found, shape, total, dtype.name)
-    return found
 
 
 def by_places(mask: Array) -> tuple[Array, ...]:
     """The arrays of indices that a mask of the first axes stands for."""
     dtype = INT32 if mask.size <= MOST_INT32 else default_integer(mask.backend)
-    return tuple(places(mask, mask.shape, dtype))
-
-
-def chosen(x: Array, mask: Array) -> Array:
-    """x[mask] of one shape."""
-    mask, x = mask._contiguous(), x._contiguous()
-    # Of complex elements only their size counts.
-    stored_as = "int64" if x.dtype.kind == "c" else x.stored_as
-    counts = counted(mask)
-    if x.nbytes <= FEW_BYTES:
-        result = x.backend._new((x.size,), x.dtype)
-        if x.size:
-            x.backend.compact(mask, counts, x, result, x.size, x.size, stored_as)
-        return result[: total_of(counts)]
-    total = total_of(counts)
-    result = x.backend._new((total,), x.dtype)
-    if total:
-        x.backend.compact(mask, counts, x, result, x.size, total, stored_as)
-    return result
+    return _core._place_rows(mask, dtype)
 
 
 # Arrays of indices -----------------------------------------------------------------------------
@@ -419,7 +362,7 @@ def take_by(x: Array, key: Any) -> Array:
     mask = _one_mask(call, x, key)
     if mask is not None:
         if mask.ndim == x.ndim and x.itemsize <= 8:
-            return chosen(x, mask)
+            return _core._chosen(x, mask)
         return x[by_places(mask)]
     found = Key(call, x, key)
     walk = found.walk()

@@ -6,6 +6,7 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import complex_reductions, reductions
 from tilewright.namespace.complex_functions import FLOAT64
@@ -37,6 +38,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
         dtype = getattr(x1, "dtype", None)
         if dtype is getattr(x2, "dtype", None) and dtype in _OF_KERNELS:
             return x1.backend.matmul(x1, x2, out=out)
+        found = _core._integer_product(x1, x2) if out is None else None
+        if found is not None:
+            return found
     like = x1 if isinstance(x1, Array) else x2
     if not isinstance(like, Array):
         invalid("matmul", f"x1 is {shown(x1)}, expected an Array")

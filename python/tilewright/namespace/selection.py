@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.dtypes import result_type
-from tilewright.namespace.indexing import Walk, places, to_indices
+from tilewright.namespace.indexing import Walk, to_indices
 from tilewright.operands import check_stored, invalid, read_host, shown, to_axis, to_shape
 from tilewright.reading import default_integer
 
@@ -147,22 +148,22 @@ def nonzero(x: Array, /) -> tuple[Array, ...]:
     mask = _mask("nonzero", x)
     if mask.ndim == 0:
         invalid("nonzero", "x has no dimensions, expected one at least; write x.reshape(1)")
-    return tuple(places(mask, mask.shape, default_integer(mask.backend)))
+    return _core._place_rows(mask, default_integer(mask.backend))
 
 
 def argwhere(x: Array, /) -> Array:
     """nonzero() as one array, a row for each place."""
     mask = _mask("argwhere", x)
     if mask.ndim == 0:
-        found = places(mask, (1,), default_integer(mask.backend))
+        found = _core._places(mask, (1,), default_integer(mask.backend))
         return found[:0].T
-    return places(mask, mask.shape, default_integer(mask.backend)).T
+    return _core._places(mask, mask.shape, default_integer(mask.backend)).T
 
 
 def flatnonzero(x: Array, /) -> Array:
     """nonzero() of the array as one dimension."""
     mask = _mask("flatnonzero", x)
-    return places(mask, (mask.size,), default_integer(mask.backend))[0]
+    return _core._places(mask, (mask.size,), default_integer(mask.backend))[0]
 
 
 def searchsorted(
