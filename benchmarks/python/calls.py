@@ -15,6 +15,7 @@ those of that version alone.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import subprocess
@@ -41,9 +42,14 @@ x[2:5]
 m[1:, ::2]
 x[i]
 x[b]
+m[r]
+m[:, j]
+m[j, j]
+tw.nonzero(b)
 x[i] = 1
 x[i] = v
 x[b] = 0
+x[b] = v
 x[2:5] = 1
 x.sum()
 m.sum(axis=0)
@@ -56,9 +62,12 @@ x.sum(dtype='float32')
 m.sum(axis=(0, 1))
 tw.sum(x)
 x.std()
+x.var(ddof=1)
 (x * y + 1).sum()
 tw.cumulative_sum(x)
+x.cumsum()
 tw.sort(x)
+tw.argsort(x)
 m @ m
 n @ n
 tw.empty(64)
@@ -108,6 +117,8 @@ def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], 
         "i": tw.asarray(np.arange(0, elements, 2)),
         "n": tw.asarray(np.arange(side * side).reshape(side, side).astype(np.int32)),
         "m": tw.asarray(np.ones((side, side), np.float32)),
+        "r": tw.asarray(np.arange(side) % 2 == 0),
+        "j": tw.asarray(np.arange(side)[::-1].copy()),
         "v": tw.asarray(host[: (elements + 1) // 2].copy()),
     }
     made: dict[str, Callable[[], object]] = {}
@@ -175,6 +186,7 @@ def show_times(forms: list[str], options: argparse.Namespace) -> None:
 def count(forms: list[str], options: argparse.Namespace) -> None:
     """What runs under callgrind."""
     made, be = calls(options.device, options.elements)
+    gc.disable()  # a collection costs what all objects of the process do
     os.getloadavg()  # the first time that they are called takes longer, and gives a dump
     os.nice(0)
     for form in forms:

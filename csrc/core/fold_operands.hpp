@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/call.hpp"
+#include "core/inline_vector.hpp"
 #include "core/map_operands.hpp"
 #include "core/program/program_data.hpp"
 #include "core/requests.hpp"
@@ -34,70 +35,87 @@ inline std::vector<std::uint64_t> bits_of(const ProgramData& program,
   return all;
 }
 
+/// Dimensions of a shape.
+using Dims = InlineVector<std::size_t, max_rank>;
+
 /// The operands of a call while they are checked: where they are, and their strides along all
 /// dimensions of the shape.
 class FoldOperands {
  public:
-  FoldOperands(const Call& call, std::span<const Size> shape) : call_(call), shape_(shape) {}
+  FoldOperands(const Call& call, std::span<const Size> shape) : call_(call), shape_(shape) {
+    constexpr std::size_t few = 4;
+    operands_.reserve(few);
+    places_.reserve(few);
+    strides_.reserve(few * shape.size());
+  }
 
   /// Along the dimensions of `along` alone.
-  void add(std::string_view name, const MapOperand& operand, std::span<const std::size_t> along,
-           DType dtype, bool is_output) {
-    std::vector<Size> sizes;
+  void add(std::string_view name, const MapOperand& operand, const Dims& along, DType dtype,
+           bool is_output) {
+    InlineVector<Size, max_rank> sizes;
     for (const std::size_t dim : along) sizes.push_back(shape_[dim]);
     const RowStrides rows(sizes);
     const bool whole = along.size() == shape_.size();
     const auto checked = check_operand(call_, name, operand, sizes, rows, dtype, is_output,
                                        whole ? "shape" : "what is left of shape");
-    std::vector<Size> strides(shape_.size(), 0);
-    for (std::size_t i = 0; i < along.size(); ++i) strides[along[i]] = rows.of(operand)[i];
-    strides_.push_back(std::move(strides));
+    const std::size_t start = strides_.size();
+    strides_.resize(start + shape_.size(), 0);
+    const std::span<const Size> own = rows.of(operand);
+    for (std::size_t i = 0; i < along.size(); ++i) strides_[start + along[i]] = own[i];
     operands_.push_back(checked ? checked->operand : MapRequest::Operand{nullptr, 0});
     if (!checked) return;
-    const Named place{std::string(name), checked->place, checked->operand.allocation.get(),
-                      is_output};
+    const Allocation* const allocation = checked->operand.allocation.get();
     for (const Named& other : places_) {
-      if (!is_output || other.allocation != place.allocation || !place.at.meets(other.at)) continue;
-      call_.invalid(text(name, " (bytes ", place.at.first, " to ", place.at.past, ") overlaps ",
-                         other.name, " (bytes ", other.at.first, " to ", other.at.past,
-                         "); outputs must lie apart from all other operands"));
+      if (!is_output || other.allocation != allocation || !checked->place.meets(other.at)) continue;
+      call_.invalid(text(name, " (bytes ", checked->place.first, " to ", checked->place.past,
+                         ") overlaps ", other.name, " (bytes ", other.at.first, " to ",
+                         other.at.past, "); outputs must lie apart from all other operands"));
     }
-    places_.push_back(place);
+    places_.push_back({std::string(name), checked->place, allocation});
   }
   /// Walks a dimension from its end on.
   void reverse(std::size_t dim) {
     for (std::size_t o = 0; o < operands_.size(); ++o) {
-      operands_[o].offset += (shape_[dim] - 1) * strides_[o][dim];
-      strides_[o][dim] = -strides_[o][dim];
+      operands_[o].offset += (shape_[dim] - 1) * strides(o)[dim];
+      strides_[o * shape_.size() + dim] *= -1;
     }
   }
 
   /// The dimensions of more than one element, those along which the operands lie closest last.
-  std::vector<std::size_t> ordered(std::vector<std::size_t> dims, std::size_t inputs) const {
-    std::erase_if(dims, [&](std::size_t dim) { return shape_[dim] == 1; });
-    const auto moves = [&](const std::vector<Size>& strides) {
-      return std::ranges::any_of(dims, [&](std::size_t dim) { return strides[dim] != 0; });
+  Dims ordered(const Dims& all) const {
+    Dims dims;
+    for (const std::size_t dim : all) {
+      if (shape_[dim] != 1) dims.push_back(dim);
+    }
+    const auto moves = [&](std::size_t operand) {
+      return std::ranges::any_of(dims, [&](std::size_t dim) { return strides(operand)[dim] != 0; });
     };
-    const auto end = strides_.begin() + static_cast<std::ptrdiff_t>(inputs);
-    auto first = std::find_if(strides_.begin(), end, moves);
-    if (first == end) first = std::find_if(end, strides_.end(), moves);
-    if (first == strides_.end()) return dims;
+    // Of the inputs first, then of the others.
+    std::size_t first = 0;
+    while (first < operands_.size() && !moves(first)) ++first;
+    if (first == operands_.size()) return dims;
     const auto size = [&](std::size_t dim) {
-      const Size stride = (*first)[dim];
+      const Size stride = strides(first)[dim];
       return stride < 0 ? -stride : stride;
     };
-    std::ranges::stable_sort(dims, std::greater{}, size);
+    // As they mostly are: sorting takes memory of its own.
+    if (!std::ranges::is_sorted(dims, std::greater{}, size)) {
+      std::ranges::stable_sort(dims, std::greater{}, size);
+    }
     return dims;
   }
   /// Appends the dimensions to those of the request, neighbours joined where they can be.
   template <class Request>
-  void append(Request& r, std::span<const std::size_t> dims) {
+  void append(Request& r, const Dims& dims) {
     std::size_t added = 0;
     for (const std::size_t dim : dims) {
-      const auto follows = [&](const std::vector<Size>& strides) {
-        return strides[last_.back()] == strides[dim] * shape_[dim];
+      const auto follows = [&] {
+        for (std::size_t o = 0; o < operands_.size(); ++o) {
+          if (strides(o)[last_.back()] != strides(o)[dim] * shape_[dim]) return false;
+        }
+        return true;
       };
-      if (added > 0 && std::ranges::all_of(strides_, follows)) {
+      if (added > 0 && follows()) {
         last_.back() = dim;
         joined_.back() *= shape_[dim];
         continue;
@@ -109,25 +127,30 @@ class FoldOperands {
     r.rank = last_.size();
   }
   /// The operands from one on, over these dimensions alone; the last ones are outputs.
-  MapRequest map(std::size_t from, std::size_t outputs, std::vector<std::size_t> dims) const {
-    std::erase_if(dims, [&](std::size_t dim) { return shape_[dim] == 1; });
+  MapRequest map(std::size_t from, std::size_t outputs, const Dims& all) const {
+    Dims dims;
+    for (const std::size_t dim : all) {
+      if (shape_[dim] != 1) dims.push_back(dim);
+    }
     MapRequest r;
     r.operands.assign(operands_.begin() + static_cast<std::ptrdiff_t>(from), operands_.end());
     r.same_as.assign(r.operands.size() - outputs, MapRequest::no_output);
     r.rank = std::max<std::size_t>(dims.size(), 1);
     for (const std::size_t dim : dims) r.sizes.push_back(shape_[dim]);
     for (std::size_t o = from; o < operands_.size(); ++o) {
-      for (const std::size_t dim : dims) r.sizes.push_back(strides_[o][dim]);
+      for (const std::size_t dim : dims) r.sizes.push_back(strides(o)[dim]);
     }
     if (dims.empty()) r.sizes.assign(1 + r.operands.size(), 1);
     return r;
   }
   template <class Request>
   void give_to(Request& r) {
+    const std::size_t count = operands_.size();
     r.operands = std::move(operands_);
-    r.sizes = joined_;
-    for (const std::vector<Size>& strides : strides_) {
-      for (const std::size_t dim : last_) r.sizes.push_back(strides[dim]);
+    r.sizes.reserve((1 + count) * joined_.size());
+    r.sizes.assign(joined_.begin(), joined_.end());
+    for (std::size_t o = 0; o < count; ++o) {
+      for (const std::size_t dim : last_) r.sizes.push_back(strides(o)[dim]);
     }
   }
 
@@ -136,23 +159,27 @@ class FoldOperands {
     std::string name;
     Place at;
     const Allocation* allocation;
-    bool is_output;
   };
+
+  std::span<const Size> strides(std::size_t operand) const {
+    return std::span(strides_).subspan(operand * shape_.size(), shape_.size());
+  }
 
   const Call& call_;
   const std::span<const Size> shape_;
   std::vector<MapRequest::Operand> operands_;
-  std::vector<std::vector<Size>> strides_;
+  std::vector<Size> strides_;  // of each operand along all dimensions
   std::vector<Named> places_;
-  std::vector<std::size_t> last_;  // the dimensions of those that are joined into each
-  std::vector<Size> joined_;
+  Dims last_;  // the dimensions of those that are joined into each
+  InlineVector<Size, max_rank> joined_;
 };
 
 /// For each dimension of the shape, whether it is one of the axes, which may count from the end.
-inline std::vector<bool> reduced_dimensions(const Call& call, std::span<const Size> shape,
+inline InlineVector<bool, max_rank> reduced_dimensions(const Call& call, std::span<const Size> shape,
                                             std::span<const Size> axes) {
   const auto rank = static_cast<Size>(shape.size());
-  std::vector<bool> reduced(shape.size());
+  InlineVector<bool, max_rank> reduced;
+  for (std::size_t i = 0; i < shape.size(); ++i) reduced.push_back(false);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Size axis = axes[i];
     if (axis < -rank || axis >= rank) {
@@ -168,14 +195,14 @@ inline std::vector<bool> reduced_dimensions(const Call& call, std::span<const Si
 
 /// The dimensions of a shape: all, those that stay, and those that are reduced.
 struct SplitDimensions {
-  std::vector<std::size_t> all, kept, gone;
+  Dims all, kept, gone;
 };
 /// With how many results the request has, and how many elements of each.
 template <class Request>
 SplitDimensions split_dimensions(const Call& call, std::span<const Size> shape,
-                                 const std::vector<bool>& reduced, Request& r) {
+                                 const InlineVector<bool, max_rank>& reduced, Request& r) {
   SplitDimensions split;
-  std::vector<Size> kept_shape, gone_shape;
+  InlineVector<Size, max_rank> kept_shape, gone_shape;
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     split.all.push_back(dim);
     (reduced[dim] ? split.gone : split.kept).push_back(dim);

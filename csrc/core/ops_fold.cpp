@@ -58,7 +58,7 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
                       " outputs, expected one, which is reduced"));
   }
   call.shape("shape", shape);
-  const std::vector<bool> reduced = reduced_dimensions(call, shape, axes);
+  const auto reduced = reduced_dimensions(call, shape, axes);
 
   FoldRequest r;
   r.call = "map_reduce";
@@ -90,7 +90,7 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   r.numbers = bits_of(*front, numbers, number_names);
   r.behind_numbers = bits_of(*r.behind, behind_numbers, behind_number_names);
 
-  auto [all, kept, gone] = split_dimensions(call, shape, reduced, r);
+  const auto [all, kept, gone] = split_dimensions(call, shape, reduced, r);
   FoldOperands operands(call, shape);
   std::string made;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -132,14 +132,17 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   } else {
     r.behind = behind_of(r.behind, dtype_of(class_of(r.front->output_dtype())));
   }
-  const auto ordered_kept = operands.ordered(kept, inputs.size());
+  const auto ordered_kept = operands.ordered(kept);
   operands.append(r, ordered_kept);
   r.kept = r.rank;
   if (place) {
-    std::erase_if(gone, [&](std::size_t dim) { return shape[dim] == 1; });
-    operands.append(r, gone);
+    Dims walked;
+    for (const std::size_t dim : gone) {
+      if (shape[dim] != 1) walked.push_back(dim);
+    }
+    operands.append(r, walked);
   } else {
-    operands.append(r, operands.ordered(gone, inputs.size()));
+    operands.append(r, operands.ordered(gone));
   }
   operands.give_to(r);
   if (!r.behind) {
@@ -185,7 +188,7 @@ void Backend::scan(const Program& program, ScanOp op, std::span<const Size> shap
   r.behind = behind_of(identity_program(front->output_dtype()),
                        dtype_of(class_of(r.front->output_dtype())));
   r.numbers = bits_of(*front, numbers, number_names);
-  std::vector<std::size_t> all, kept;
+  Dims all, kept;
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     all.push_back(dim);
     if (dim != along) kept.push_back(dim);
@@ -203,10 +206,11 @@ void Backend::scan(const Program& program, ScanOp op, std::span<const Size> shap
   if (reverse) operands.reverse(along);
   r.length = shape[along];
   r.results = n / r.length;
-  const auto ordered_kept = operands.ordered(kept, inputs.size());
+  const auto ordered_kept = operands.ordered(kept);
   operands.append(r, ordered_kept);
   r.kept = r.rank;
-  const std::array<std::size_t, 1> last{along};
+  Dims last;
+  last.push_back(along);
   operands.append(r, last);
   operands.give_to(r);
   do_scan(r);

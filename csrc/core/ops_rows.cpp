@@ -135,7 +135,7 @@ std::optional<RowsRequest> checked_map_rows(const Call& call, std::span<const Ro
   }
 
   call.shape("shape", shape);
-  const std::vector<bool> reduced = reduced_dimensions(call, shape, axes);
+  const auto reduced = reduced_dimensions(call, shape, axes);
   const auto [all, kept, gone] = split_dimensions(call, shape, reduced, r);
   FoldOperands operands(call, shape);
   std::string made;
@@ -153,10 +153,10 @@ std::optional<RowsRequest> checked_map_rows(const Call& call, std::span<const Ro
   }
   if (r.results == 0) return std::nullopt;
   if (r.length == 0) call.invalid("rows have no elements: shape has none along the axes");
-  const auto ordered_kept = operands.ordered(kept, inputs.size());
+  const auto ordered_kept = operands.ordered(kept);
   operands.append(r, ordered_kept);
   r.kept = r.rank;
-  operands.append(r, operands.ordered(gone, inputs.size()));
+  operands.append(r, operands.ordered(gone));
   operands.give_to(r);
   return r;
 }

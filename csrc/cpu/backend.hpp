@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cpu/memory.hpp"
+#include "cpu/program_steps.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright::cpu {
@@ -43,6 +44,7 @@ class CpuBackend : public Backend {
 
  private:
   std::shared_ptr<MemoryPool> memory_;
+  StepPlans plans_;
   DeviceInfo device_;
 };
 

@@ -110,6 +110,38 @@ std::byte* plain_output(const MapRequest& behind, const ProgramSteps& steps, con
   return data<std::byte>(operand.allocation) + operand.offset * static_cast<Size>(sizeof(float));
 }
 
+/// Whether elements lie row by row without gaps along these dimensions.
+bool lies_densely(std::span<const Size> shape, std::span<const Size> strides) {
+  Size step = 1;
+  for (std::size_t d = shape.size(); d-- > 0; step *= shape[d]) {
+    if (strides[d] != step) return false;
+  }
+  return true;
+}
+
+/// Rows of float32 that lie one behind the other, as results do: there is no program to run. False
+/// where it is not so.
+bool fold_dense_rows(const FoldRequest& r, const Cut& cut, const Joiner& joiner) {
+  const ProgramData& behind = *r.behind;
+  const bool is_as_found = behind.inputs.size() == 1 && behind.outputs.size() == 1 &&
+                           behind.outputs[0] == behind.inputs[0] &&
+                           behind.output_dtype() == DType::float32;
+  if (!is_as_found || !reads_plainly(r) || r.finds_place() || cut.columns || cut.chunks != 1 ||
+      cut.length > rows_of_level * program_block || !lies_densely(r.shape(), r.strides(0)) ||
+      !lies_densely(r.shape().first(r.kept), r.strides(1).first(r.kept))) {
+    return false;
+  }
+  const float* const from = data<float>(r.operands[0].allocation) + r.operands[0].offset;
+  float* const to = data<float>(r.operands[1].allocation) + r.operands[1].offset;
+  const std::size_t pieces = std::clamp<std::size_t>(
+      piece_count(cut.units * cut.length, element_grain), 1, cut.units);
+  parallel_tasks(pieces, [&](std::size_t piece) {
+    const std::size_t begin = cut.units * piece / pieces, end = cut.units * (piece + 1) / pieces;
+    joiner.fold_rows(from + begin * cut.length, end - begin, cut.length, cut.length, to + begin);
+  });
+  return true;
+}
+
 }  // namespace
 
 ProgramLoop loop_of(Reduction op, ComputeClass kind) {
@@ -168,8 +200,10 @@ MapRequest request_front(const FoldRequest& r, bool columns, std::size_t operand
 void CpuBackend::do_map_reduce(const FoldRequest& r) {
   const Cut cut = cut_of(r);
   const Joiner joiner(r);
+  if (fold_dense_rows(r, cut, joiner)) return;
   const MapRequest front = request_front(r, cut.columns, r.front->inputs.size());
-  const ProgramSteps steps = plan_steps(*front.program, front.numbers, front.same_as);
+  const PlannedSteps planned(plans_, front.program, front.numbers, front.same_as);
+  const ProgramSteps& steps = *planned;
   // Units that are done at a time, and what they need: values, places, and those of each chunk.
   const std::size_t units =
       std::min(cut.units, std::max<std::size_t>(slab_results / (cut.width * cut.chunks), 1));
@@ -183,7 +217,8 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
   std::uint32_t* const found = part_places + parts;
 
   const MapRequest behind = request_behind(r, scratch);
-  const ProgramSteps behind_steps = plan_steps(*behind.program, behind.numbers, behind.same_as);
+  const PlannedSteps planned_behind(plans_, behind.program, behind.numbers, behind.same_as);
+  const ProgramSteps& behind_steps = *planned_behind;
   const std::size_t elements = cut.width * std::min(cut.length, cut.chunk);
   const std::size_t most_pieces = piece_count(units * cut.chunks * elements, element_grain);
   const std::size_t floats =

@@ -415,7 +415,8 @@ void run_rows(const MapRequest& r, const ProgramSteps& steps, MemoryPool& pool) 
 
 void CpuBackend::do_map(const MapRequest& r) {
   if (const auto operands = complex_product(r)) return multiply(r, *operands);
-  const ProgramSteps steps = plan_steps(*r.program, r.numbers, r.same_as);
+  const PlannedSteps planned(plans_, r.program, r.numbers, r.same_as);
+  const ProgramSteps& steps = *planned;
   const bool streaming = streams(r, steps);
   if (map_straight_rows(r, steps, streaming)) return;
   if (!streaming && has_values_of_rows(r, steps)) return run_rows(r, steps, *memory_);

@@ -1,8 +1,12 @@
 #include "cpu/program_steps.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "cpu/elements.hpp"
 #include "cpu/kernels/random_table.hpp"
@@ -114,8 +118,12 @@ ProgramSteps::Step philox_step(const ProgramData& data, std::span<const std::uin
                                            philox.key[1]};
   for (std::uint32_t i = 0; i < 4; ++i) {
     const ProgramNode& node = data.nodes[fixed[i]];
-    const std::uint64_t bits = node.kind == NodeKind::number ? numbers[node.bits] : node.bits;
-    steps.fixed.push_back({rest + i, node.dtype, bits});
+    if (node.kind == NodeKind::number) {
+      const auto number = static_cast<std::uint32_t>(node.bits);
+      steps.fixed.push_back({rest + i, node.dtype, numbers[number], number});
+    } else {
+      steps.fixed.push_back({rest + i, node.dtype, node.bits});
+    }
     registers.set(philox.words[i], words + i);
   }
   return {.loop = random_table().philox,
@@ -165,7 +173,8 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
         break;
       }
       case NodeKind::number:
-        steps.fixed.push_back({registers.take(i), node.dtype, numbers[node.bits]});
+        steps.fixed.push_back({registers.take(i), node.dtype, numbers[node.bits],
+                               static_cast<std::uint32_t>(node.bits)});
         break;
       case NodeKind::constant:
         steps.fixed.push_back({registers.take(i), node.dtype, node.bits});
@@ -234,6 +243,40 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
   mark_chains(data, needed, steps.steps);
   steps.registers = registers.count();
   return steps;
+}
+
+std::shared_ptr<const ProgramSteps> StepPlans::of(const std::shared_ptr<const ProgramData>& program,
+                                                  std::span<const std::uint64_t> numbers) {
+  const auto address = reinterpret_cast<std::uintptr_t>(program.get());
+  const std::size_t place = address / alignof(std::max_align_t) % plans_.size();
+  {
+    const std::lock_guard lock(mutex_);
+    if (plans_[place].program == program) return plans_[place].steps;
+  }
+  constexpr std::uint32_t none = MapRequest::no_output;
+  const std::vector<std::uint32_t> same_as(program->inputs.size(), none);
+  Plan made{program, std::make_shared<const ProgramSteps>(plan_steps(*program, numbers, same_as))};
+  std::shared_ptr<const ProgramSteps> steps = made.steps;
+  const std::lock_guard lock(mutex_);
+  std::swap(plans_[place], made);
+  return steps;
+}
+
+PlannedSteps::PlannedSteps(StepPlans& plans, const std::shared_ptr<const ProgramData>& program,
+                           std::span<const std::uint64_t> numbers,
+                           std::span<const std::uint32_t> same_as) {
+  const bool in_place = std::ranges::any_of(
+      same_as, [](std::uint32_t output) { return output != MapRequest::no_output; });
+  if (in_place) {
+    own_ = plan_steps(*program, numbers, same_as);
+    return;
+  }
+  kept_ = plans.of(program, numbers);
+  if (numbers.empty()) return;
+  own_ = *std::exchange(kept_, nullptr);
+  for (ProgramSteps::Fixed& fixed : own_.fixed) {
+    if (fixed.number != ProgramSteps::nothing) fixed.bits = numbers[fixed.number];
+  }
 }
 
 void ProgramSteps::Fixed::fill(std::byte* to) const {

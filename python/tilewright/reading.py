@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 
 from tilewright import _core
-from tilewright.operands import DTYPES, check_stored, has_own_dtype, invalid, read_host, to_dtype
+from tilewright.operands import (
+    DTYPES,
+    INT32,
+    check_stored,
+    has_own_dtype,
+    invalid,
+    read_host,
+    stored,
+    to_dtype,
+)
 from tilewright.small_floats import converted, own_dtype, widened
+
+INT64 = np.dtype(np.int64)
 
 
 def read_operand(backend: Any, call: str, name: str, given: Any, like: np.dtype[Any]) -> Any:
@@ -65,10 +76,11 @@ def _weak(
 
 def default_integer(backend: Any) -> np.dtype[Any]:
     """int64, or int32 where the device has no int64."""
-    from tilewright.operands import stored
-
-    wide = np.dtype(np.int64)
-    return wide if wide in stored(backend) else np.dtype(np.int32)
+    kept: np.dtype[Any] | None = getattr(backend, "_integer", None)
+    if kept is None:
+        kept = INT64 if INT64 in stored(backend) else INT32
+        backend._integer = kept
+    return kept
 
 
 _core._set_reader(read_operand)

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-# In the thread that records a function: what has to live as long as the recording.
-_here = threading.local()
+class _Here(threading.local):
+    """In the thread that records a function: what has to live as long as the recording."""
+
+    kept: list[Any] | None = None
+
+
+_here = _Here()
 
 
 class Refused(_core.InvalidArgument):
@@ -25,7 +30,7 @@ class Refused(_core.InvalidArgument):
 
 def is_under_way() -> bool:
     """Whether this thread records a function for compile()."""
-    return getattr(_here, "kept", None) is not None
+    return _here.kept is not None
 
 
 @contextlib.contextmanager
@@ -41,7 +46,7 @@ def traced(kept: list[Any]) -> Iterator[None]:
 
 
 def keep(made: Any) -> None:
-    if is_under_way():
+    if _here.kept is not None:
         _here.kept.append(made)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.dtypes import result_type
-from tilewright.namespace.indexing import Walk, to_indices
+from tilewright.namespace.indexing import BOOL, Walk, to_indices
 from tilewright.operands import check_stored, invalid, read_host, shown, to_axis, to_shape
 from tilewright.reading import default_integer
 
@@ -139,7 +139,7 @@ def put(x: Array, indices: Any, values: Any, /, mode: str = "raise") -> None:
 
 def _mask(call: str, x: Any) -> Array:
     x = _array(call, x)
-    return x if x.dtype == np.bool_ else x != 0  # type: ignore[no-any-return]
+    return x if x.dtype == BOOL else x != 0  # type: ignore[no-any-return]
 
 
 def nonzero(x: Array, /) -> tuple[Array, ...]:
