@@ -92,8 +92,8 @@ SAMPLE = 200  # calls
 COUNTED = 50  # calls whose instructions are counted
 # In the paths of libraries.
 OURS, OTHERS = ("tilewright", "python", "numpy"), ("wgpu", "openblas")
-# Functions of the C library, called by os.getloadavg() and os.nice() alone: callgrind sets its
-# counters to 0 where the first is entered, and writes them where the second is.
+# Functions of the C library, called by os.getloadavg() and os.nice() alone: where one is entered,
+# callgrind writes its counters and sets them to 0.
 START, END = "getloadavg", "nice"
 
 
@@ -187,7 +187,7 @@ def count(forms: list[str], options: argparse.Namespace) -> None:
     """What runs under callgrind."""
     made, be = calls(options.device, options.elements)
     gc.disable()  # a collection costs what all objects of the process do
-    os.getloadavg()  # the first time that they are called takes longer, and gives a dump
+    os.getloadavg()  # the first time that they are called takes longer
     os.nice(0)
     for form in forms:
         call = made[form]
@@ -232,16 +232,17 @@ def show_instructions(forms: list[str], options: argparse.Namespace) -> None:
         if options.against is not None:
             environment["PYTHONPATH"] = str(options.against)
         command = [
-            "valgrind", "--tool=callgrind", f"--zero-before={START}", f"--dump-before={END}",
+            "valgrind", "--tool=callgrind", f"--dump-before={START}", f"--dump-before={END}",
             "--separate-threads=yes", f"--callgrind-out-file={folder}/out", sys.executable,
             __file__, "--count", f"--device={options.device}", f"--elements={options.elements}",
             f"--only={options.only}",
         ]  # fmt: skip
         subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
         print(f"{'instructions of a call':28}{'all':>9}{'ours':>9}")
-        for at, form in enumerate(forms, 2):
-            # The first thread is the one that calls.
-            found = instructions(Path(folder, f"out.{at}-01"))
+        for at, form in enumerate(forms):
+            # Two dumps for each pair of START and END, the first pair of which is no form's. The
+            # first thread is the one that calls.
+            found = instructions(Path(folder, f"out.{2 * at + 4}-01"))
             print(f"{form:28}" + "".join(f"{one // COUNTED:9d}" for one in found), flush=True)
 
 
