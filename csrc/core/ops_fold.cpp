@@ -20,8 +20,12 @@ namespace tilewright {
 
 namespace {
 
+/// What programs are made into, each for a purpose of its own in KeptRewrites.
+constexpr std::uint32_t truths = 1, numbers_of_truths = 2, of_places = 3, of_results = 4;
+
 /// What elements are joined as: the front with an output of a class that has the op.
-ProgramRef front_of(const Call& call, const ProgramRef& program, Reduction& op) {
+ProgramRef front_of(const Call& call, KeptRewrites& kept, const ProgramRef& program,
+                    Reduction& op) {
   const bool truth = op == Reduction::any || op == Reduction::all;
   const bool is_bool = program->output_dtype() == DType::boolean;
   if (is_bool && (op == Reduction::sum || op == Reduction::prod)) {
@@ -30,13 +34,17 @@ ProgramRef front_of(const Call& call, const ProgramRef& program, Reduction& op) 
   }
   if (op == Reduction::any) op = Reduction::max;
   if (op == Reduction::all) op = Reduction::min;
-  const ProgramRef front = truth ? cast_output(program, DType::boolean) : program;
-  return truth || is_bool ? cast_output(front, DType::uint32) : front;
+  if (!truth && !is_bool) return program;
+  return kept.of(program, truth ? truths : numbers_of_truths, [&] {
+    return cast_output(truth ? cast_output(program, DType::boolean) : program, DType::uint32);
+  });
 }
 
 /// With its first input as the class of the result has it.
-ProgramRef behind_of(const ProgramRef& program, DType result) {
-  return result == DType::float32 ? widen_input(program) : cast_input(program, result);
+ProgramRef behind_of(KeptRewrites& kept, const ProgramRef& program, DType result) {
+  return kept.of(program, of_results + static_cast<std::uint32_t>(result), [&] {
+    return result == DType::float32 ? widen_input(program) : cast_input(program, result);
+  });
 }
 
 }  // namespace
@@ -63,7 +71,7 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   FoldRequest r;
   r.call = "map_reduce";
   r.op = op;
-  r.front = front_of(call, front, r.op);
+  r.front = front_of(call, state_->rewrites, front, r.op);
   const bool truth = op == Reduction::any || op == Reduction::all;
   const bool place = r.finds_place();
   const DType result = truth ? DType::boolean : front->output_dtype();
@@ -125,13 +133,17 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
     map.n = r.results;
     return do_map(map);
   }
+  KeptRewrites& kept_rewrites = state_->rewrites;
+  if (!place) {
+    r.behind = behind_of(kept_rewrites, r.behind, dtype_of(class_of(r.front->output_dtype())));
+  } else if (behind != nullptr) {
+    r.behind = kept_rewrites.of(r.behind, of_places,
+                                [&] { return cast_input(r.behind, DType::uint32); });
+  } else {
+    r.behind = nullptr;
+  }
   call.checked();
 
-  if (place) {
-    r.behind = behind != nullptr ? cast_input(r.behind, DType::uint32) : nullptr;
-  } else {
-    r.behind = behind_of(r.behind, dtype_of(class_of(r.front->output_dtype())));
-  }
   const auto ordered_kept = operands.ordered(kept);
   operands.append(r, ordered_kept);
   r.kept = r.rank;
@@ -184,8 +196,8 @@ void Backend::scan(const Program& program, ScanOp op, std::span<const Size> shap
   r.op = reductions[static_cast<std::size_t>(op)];
   r.scan = true;
   r.exclusive = exclusive;
-  r.front = front_of(call, front, r.op);
-  r.behind = behind_of(identity_program(front->output_dtype()),
+  r.front = front_of(call, state_->rewrites, front, r.op);
+  r.behind = behind_of(state_->rewrites, identity_program(front->output_dtype()),
                        dtype_of(class_of(r.front->output_dtype())));
   r.numbers = bits_of(*front, numbers, number_names);
   Dims all, kept;

@@ -10,6 +10,7 @@
 #include "core/buffer_table.hpp"
 #include "core/kernel_table.hpp"
 #include "core/memory_budget.hpp"
+#include "core/program/kept_rewrites.hpp"
 #include "core/recordings.hpp"
 #include "core/scalar_table.hpp"
 #include "tilewright/backend.hpp"
@@ -41,6 +42,7 @@ class BackendState {
   BufferTable buffers;
   KernelTable kernels;
   ScalarTable scalars;
+  KeptRewrites rewrites;
   Recordings recordings;
   std::condition_variable recorded_call_over;  ///< with `mutex`
   ProfileState profile = ProfileState::none;

@@ -126,7 +126,7 @@ bool fold_dense_rows(const FoldRequest& r, const Cut& cut, const Joiner& joiner)
   const bool is_as_found = behind.inputs.size() == 1 && behind.outputs.size() == 1 &&
                            behind.outputs[0] == behind.inputs[0] &&
                            behind.output_dtype() == DType::float32;
-  if (!is_as_found || !reads_plainly(r) || r.finds_place() || cut.columns || cut.chunks != 1 ||
+  if (!is_as_found || r.operands.size() != 2 || !reads_plainly(r) || r.finds_place() || cut.columns || cut.chunks != 1 ||
       cut.length > rows_of_level * program_block || !lies_densely(r.shape(), r.strides(0)) ||
       !lies_densely(r.shape().first(r.kept), r.strides(1).first(r.kept))) {
     return false;
@@ -202,28 +202,36 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
   const Joiner joiner(r);
   if (fold_dense_rows(r, cut, joiner)) return;
   const MapRequest front = request_front(r, cut.columns, r.front->inputs.size());
-  const PlannedSteps planned(plans_, front.program, front.numbers, front.same_as);
-  const ProgramSteps& steps = *planned;
+  const auto planned = plans_.of(r.front, {}), planned_behind = plans_.of(r.behind, {});
+  const ProgramSteps &steps = *planned, &behind_steps = *planned_behind;
   // Units that are done at a time, and what they need: values, places, and those of each chunk.
   const std::size_t units =
       std::min(cut.units, std::max<std::size_t>(slab_results / (cut.width * cut.chunks), 1));
   const std::size_t results = units * cut.width, parts = results * cut.chunks;
   const bool places = r.finds_place();
-  const AllocationRef scratch =
-      memory_->scratch(r.call, (parts + results) * (joiner.size + sizeof(std::uint32_t)));
-  std::byte* const part_values = data<std::byte>(scratch);
-  std::byte* const values = part_values + parts * joiner.size;
-  auto* const part_places = reinterpret_cast<std::uint32_t*>(values + results * joiner.size);
-  std::uint32_t* const found = part_places + parts;
-
-  const MapRequest behind = request_behind(r, scratch);
-  const PlannedSteps planned_behind(plans_, behind.program, behind.numbers, behind.same_as);
-  const ProgramSteps& behind_steps = *planned_behind;
   const std::size_t elements = cut.width * std::min(cut.length, cut.chunk);
   const std::size_t most_pieces = piece_count(units * cut.chunks * elements, element_grain);
   const std::size_t floats =
       (std::max(steps.registers, behind_steps.registers) + 1) * register_bytes / sizeof(float);
-  OpScratch registers(*memory_, r.call, floats, std::max<std::size_t>(most_pieces, 1));
+  // The registers of one task are in the same block.
+  const bool is_one = most_pieces <= 1;
+  OpScratch registers(*memory_, r.call, is_one ? 0 : floats, most_pieces);
+  constexpr std::size_t line = 64;
+  const std::size_t found_bytes =
+      ((parts + results) * (joiner.size + sizeof(std::uint32_t)) + line - 1) / line * line;
+  const AllocationRef scratch =
+      memory_->scratch(r.call, found_bytes + (is_one ? floats * sizeof(float) : 0));
+  std::byte* const part_values = data<std::byte>(scratch);
+  std::byte* const values = part_values + parts * joiner.size;
+  auto* const part_places = reinterpret_cast<std::uint32_t*>(values + results * joiner.size);
+  std::uint32_t* const found = part_places + parts;
+  /// Calls body(memory) with room for a task's registers.
+  const auto with_registers = [&](const auto& body) {
+    if (is_one) return body(part_values + found_bytes);
+    Scratch own(registers);
+    body(reinterpret_cast<std::byte*>(own.take(floats)));
+  };
+  MapRequest behind = request_behind(r, scratch);
 
   // What is found goes to an output's memory at once where nothing else is made of it.
   std::byte* const output = cut.chunks == 1 ? plain_output(behind, behind_steps, joiner) : nullptr;
@@ -233,22 +241,23 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
         std::clamp<std::size_t>(piece_count(tasks * elements, element_grain), 1, tasks);
     const std::size_t base = cut.first(first);
     parallel_tasks(pieces, [&](std::size_t piece) {
-      Scratch own(registers);
-      ProgramRun run(front, steps, reinterpret_cast<std::byte*>(own.take(floats)));
-      Reducer reducer(r, cut, joiner, run);
-      const std::size_t begin = tasks * piece / pieces, end = tasks * (piece + 1) / pieces;
-      const auto values_of = [&](std::size_t t) {
-        return output != nullptr ? output + cut.first(first + t) * joiner.size
-                                 : part_values + t * cut.width * joiner.size;
-      };
-      if (!cut.columns && cut.chunks == 1) {
-        return reducer.reduce_rows(first + begin, end - begin, values_of(begin),
-                                   part_places + begin);
-      }
-      for (std::size_t t = begin; t < end; ++t) {
-        reducer.reduce(first + t / cut.chunks, t % cut.chunks, values_of(t),
-                       part_places + t * cut.width);
-      }
+      with_registers([&](std::byte* memory) {
+        ProgramRun run(front, steps, memory);
+        Reducer reducer(r, cut, joiner, run);
+        const std::size_t begin = tasks * piece / pieces, end = tasks * (piece + 1) / pieces;
+        const auto values_of = [&](std::size_t t) {
+          return output != nullptr ? output + cut.first(first + t) * joiner.size
+                                   : part_values + t * cut.width * joiner.size;
+        };
+        if (!cut.columns && cut.chunks == 1) {
+          return reducer.reduce_rows(first + begin, end - begin, values_of(begin),
+                                     part_places + begin);
+        }
+        for (std::size_t t = begin; t < end; ++t) {
+          reducer.reduce(first + t / cut.chunks, t % cut.chunks, values_of(t),
+                         part_places + t * cut.width);
+        }
+      });
     });
     if (output != nullptr) continue;
     // What is found of whole units lies side by side already where these are of one width.
@@ -262,17 +271,16 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
       std::copy_n(part_places + at, width, found + done);
       done += width;
     }
-    MapRequest slab = behind;
     const std::byte* const found_places =
         reinterpret_cast<const std::byte*>(is_found ? part_places : found);
     const std::byte* const given = places ? found_places : is_found ? part_values : values;
     const std::size_t size = places ? sizeof(std::uint32_t) : joiner.size;
-    slab.operands[0].offset =
+    behind.operands[0].offset =
         (given - data<std::byte>(scratch)) / static_cast<Size>(size) - static_cast<Size>(base);
     parallel_for(done, element_grain, [&](std::size_t begin, std::size_t end) {
-      Scratch own(registers);
-      ProgramRun(slab, behind_steps, reinterpret_cast<std::byte*>(own.take(floats)))
-          .run(base + begin, base + end);
+      with_registers([&](std::byte* memory) {
+        ProgramRun(behind, behind_steps, memory).run(base + begin, base + end);
+      });
     });
   }
 }

@@ -138,7 +138,7 @@ class Piece {
         held_(steps.inputs.size()) {
     for (std::uint32_t i = 0; i < steps.registers; ++i) at_[i] = memory + i * register_bytes;
     spare_ = memory + steps.registers * register_bytes;
-    for (const ProgramSteps::Fixed& fixed : steps.fixed) fixed.fill(at_[fixed.result]);
+    for (const ProgramSteps::Fixed& fixed : steps.fixed) fixed.fill(at_[fixed.result], r.numbers);
     registers_ = at_;
   }
 
@@ -415,7 +415,7 @@ void run_rows(const MapRequest& r, const ProgramSteps& steps, MemoryPool& pool) 
 
 void CpuBackend::do_map(const MapRequest& r) {
   if (const auto operands = complex_product(r)) return multiply(r, *operands);
-  const PlannedSteps planned(plans_, r.program, r.numbers, r.same_as);
+  const auto planned = plans_.of(r.program, r.same_as);
   const ProgramSteps& steps = *planned;
   const bool streaming = streams(r, steps);
   if (map_straight_rows(r, steps, streaming)) return;

@@ -38,7 +38,7 @@ class StepsOf {
         continue;
       }
       const auto [found, is_new] = places_.try_emplace({same.begin(), same.end()}, all_.size());
-      if (is_new) all_.push_back(plan_steps(*r.program, r.numbers, same));
+      if (is_new) all_.push_back(plan_steps(*r.program, same));
       of_group_.push_back(found->second);
     }
   }
@@ -77,7 +77,7 @@ class Share {
     if (steps_ != &steps) {
       steps_ = &steps;
       at_ = registers_;
-      for (const ProgramSteps::Fixed& fixed : steps.fixed) fixed.fill(at_[fixed.result]);
+      for (const ProgramSteps::Fixed& fixed : steps.fixed) fixed.fill(at_[fixed.result], request_.numbers);
       bytes_of_inputs_ = 0;
       for (const ProgramSteps::Input& one : steps.inputs) bytes_of_inputs_ += size_of(one.dtype);
     }

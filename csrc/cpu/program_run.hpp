@@ -37,7 +37,7 @@ class ProgramRun {
     for (std::uint32_t i = 0; i < steps.registers; ++i) at_[i] = memory + i * register_bytes;
     spare_ = memory + steps.registers * register_bytes;
     for (const ProgramSteps::Fixed& fixed : steps.fixed) {
-      fixed.fill(at_[fixed.result]);
+      fixed.fill(at_[fixed.result], request.numbers);
       held_[fixed.result] = Held::filled;
     }
     registers_ = at_;

@@ -108,22 +108,22 @@ void mark_chains(const ProgramData& data, const std::vector<bool>& needed,
   }
 }
 
+/// A number or a constant in a register.
+ProgramSteps::Fixed fixed_of(const ProgramNode& node, std::uint32_t held) {
+  if (node.kind != NodeKind::number) return {held, node.dtype, node.bits};
+  return {held, node.dtype, 0, static_cast<std::uint32_t>(node.bits)};
+}
+
 /// The step that makes a block's words, of a second half of the counter and a key that are filled
 /// into registers of their own.
-ProgramSteps::Step philox_step(const ProgramData& data, std::span<const std::uint64_t> numbers,
-                               const PhiloxNodes& philox, Registers& registers,
-                               ProgramSteps& steps) {
+ProgramSteps::Step philox_step(const ProgramData& data, const PhiloxNodes& philox,
+                               Registers& registers, ProgramSteps& steps) {
   const std::uint32_t rest = registers.take_row(4), words = registers.take_row(4);
   const std::array<std::uint32_t, 4> fixed{philox.counter[2], philox.counter[3], philox.key[0],
                                            philox.key[1]};
   for (std::uint32_t i = 0; i < 4; ++i) {
     const ProgramNode& node = data.nodes[fixed[i]];
-    if (node.kind == NodeKind::number) {
-      const auto number = static_cast<std::uint32_t>(node.bits);
-      steps.fixed.push_back({rest + i, node.dtype, numbers[number], number});
-    } else {
-      steps.fixed.push_back({rest + i, node.dtype, node.bits});
-    }
+    steps.fixed.push_back(fixed_of(node, rest + i));
     registers.set(philox.words[i], words + i);
   }
   return {.loop = random_table().philox,
@@ -149,8 +149,7 @@ std::size_t grain_of(const ProgramSteps& steps) {
   return has_words ? element_grain / 8 : element_grain;
 }
 
-ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> numbers,
-                        std::span<const std::uint32_t> same_as) {
+ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint32_t> same_as) {
   using Step = ProgramSteps::Step;
   constexpr std::uint32_t nothing = ProgramSteps::nothing;
   const ProgramKernels& kernels = program_kernels();
@@ -166,18 +165,15 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
     switch (node.kind) {
       case NodeKind::input: {
         const auto at = static_cast<std::uint32_t>(node.bits);
-        const bool in_place = same_as[at] != MapRequest::no_output;
+        const bool in_place = at < same_as.size() && same_as[at] != MapRequest::no_output;
         const bool is_output =
             std::find(data.outputs.begin(), data.outputs.end(), i) != data.outputs.end();
         steps.inputs.push_back({at, registers.take(i), node.dtype, in_place && is_output});
         break;
       }
       case NodeKind::number:
-        steps.fixed.push_back({registers.take(i), node.dtype, numbers[node.bits],
-                               static_cast<std::uint32_t>(node.bits)});
-        break;
       case NodeKind::constant:
-        steps.fixed.push_back({registers.take(i), node.dtype, node.bits});
+        steps.fixed.push_back(fixed_of(node, registers.take(i)));
         break;
       case NodeKind::op:
       case NodeKind::cast:
@@ -189,7 +185,7 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
     if (!needed[i] || node.operand_count() == 0) continue;
     if (philox && philox->has_word(i)) {
       if (registers.of(i) == nothing) {
-        steps.steps.push_back(philox_step(data, numbers, *philox, registers, steps));
+        steps.steps.push_back(philox_step(data, *philox, registers, steps));
       }
       continue;
     }
@@ -246,43 +242,28 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> 
 }
 
 std::shared_ptr<const ProgramSteps> StepPlans::of(const std::shared_ptr<const ProgramData>& program,
-                                                  std::span<const std::uint64_t> numbers) {
+                                                  std::span<const std::uint32_t> same_as) {
+  const bool in_place = std::ranges::any_of(
+      same_as, [](std::uint32_t output) { return output != MapRequest::no_output; });
   const auto address = reinterpret_cast<std::uintptr_t>(program.get());
-  const std::size_t place = address / alignof(std::max_align_t) % plans_.size();
-  {
+  Plan& kept = plans_[address / alignof(std::max_align_t) % plans_.size()];
+  if (!in_place) {
     const std::lock_guard lock(mutex_);
-    if (plans_[place].program == program) return plans_[place].steps;
+    if (kept.program == program) return kept.steps;
   }
-  constexpr std::uint32_t none = MapRequest::no_output;
-  const std::vector<std::uint32_t> same_as(program->inputs.size(), none);
-  Plan made{program, std::make_shared<const ProgramSteps>(plan_steps(*program, numbers, same_as))};
+  Plan made{program, std::make_shared<const ProgramSteps>(plan_steps(*program, same_as))};
   std::shared_ptr<const ProgramSteps> steps = made.steps;
+  if (in_place) return steps;
   const std::lock_guard lock(mutex_);
-  std::swap(plans_[place], made);
+  std::swap(kept, made);
   return steps;
 }
 
-PlannedSteps::PlannedSteps(StepPlans& plans, const std::shared_ptr<const ProgramData>& program,
-                           std::span<const std::uint64_t> numbers,
-                           std::span<const std::uint32_t> same_as) {
-  const bool in_place = std::ranges::any_of(
-      same_as, [](std::uint32_t output) { return output != MapRequest::no_output; });
-  if (in_place) {
-    own_ = plan_steps(*program, numbers, same_as);
-    return;
-  }
-  kept_ = plans.of(program, numbers);
-  if (numbers.empty()) return;
-  own_ = *std::exchange(kept_, nullptr);
-  for (ProgramSteps::Fixed& fixed : own_.fixed) {
-    if (fixed.number != ProgramSteps::nothing) fixed.bits = numbers[fixed.number];
-  }
-}
-
-void ProgramSteps::Fixed::fill(std::byte* to) const {
+void ProgramSteps::Fixed::fill(std::byte* to, std::span<const std::uint64_t> numbers) const {
   const ComputeClass kind = class_of(dtype);
+  const std::uint64_t own = of(numbers);
   std::array<std::byte, 8> stored, computed{};
-  std::memcpy(stored.data(), &bits, 8);
+  std::memcpy(stored.data(), &own, 8);
   if (const ProgramLoop load = program_kernels().loads[index(dtype)]) {
     load(stored.data(), nullptr, nullptr, computed.data(), 1);
   } else {

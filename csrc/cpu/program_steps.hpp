@@ -55,8 +55,11 @@ struct ProgramSteps {
     std::uint64_t bits;
     std::uint32_t number = nothing;  ///< of the call that it is, or nothing for a constant
 
+    std::uint64_t of(std::span<const std::uint64_t> numbers) const {
+      return number == nothing ? bits : numbers[number];
+    }
     /// Fills a register.
-    void fill(std::byte* to) const;
+    void fill(std::byte* to, std::span<const std::uint64_t> numbers) const;
   };
 
   std::vector<Fixed> fixed;  ///< filled once
@@ -69,16 +72,16 @@ struct ProgramSteps {
 /// Elements that are worth a thread: fewer where each is a block of random words.
 std::size_t grain_of(const ProgramSteps& steps);
 
-/// same_as says of each input which output it is, or MapRequest::no_output.
-ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint64_t> numbers,
-                        std::span<const std::uint32_t> same_as);
+/// same_as says of each input which output it is, or MapRequest::no_output; it may be empty where
+/// none is.
+ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint32_t> same_as);
 
-/// What plan_steps() gives for the programs that ran last. Any thread may ask.
+/// What plan_steps() gives. Those of the programs that ran last are kept, but where an input is an
+/// output. Any thread may ask.
 class StepPlans {
  public:
-  /// Of a program none of whose inputs is an output, the first time with the numbers of that call.
   std::shared_ptr<const ProgramSteps> of(const std::shared_ptr<const ProgramData>& program,
-                                         std::span<const std::uint64_t> numbers);
+                                         std::span<const std::uint32_t> same_as);
 
  private:
   struct Plan {
@@ -87,21 +90,6 @@ class StepPlans {
   };
   std::mutex mutex_;
   std::array<Plan, 64> plans_;
-};
-
-/// The steps of a call, as plan_steps() gives them.
-class PlannedSteps {
- public:
-  PlannedSteps(StepPlans& plans, const std::shared_ptr<const ProgramData>& program,
-               std::span<const std::uint64_t> numbers, std::span<const std::uint32_t> same_as);
-  PlannedSteps(const PlannedSteps&) = delete;
-  PlannedSteps& operator=(const PlannedSteps&) = delete;
-
-  const ProgramSteps& operator*() const { return kept_ != nullptr ? *kept_ : own_; }
-
- private:
-  std::shared_ptr<const ProgramSteps> kept_;
-  ProgramSteps own_;  // with the numbers of a call, or where an input is an output
 };
 
 }  // namespace tilewright::cpu

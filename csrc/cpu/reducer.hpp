@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "core/requests.hpp"
 #include "cpu/fold.hpp"
@@ -79,6 +80,7 @@ class Joiner {
                                          reinterpret_cast<float*>(to));
       return;
     }
+    if (kind != ComputeClass::f64) return fold_integers(values, rows, n, to);
     for (std::size_t i = 0; i < rows; ++i) {
       fold(values + i * n * size, n, 1, spare);
       std::memcpy(to + i * size, spare, size);
@@ -98,6 +100,37 @@ class Joiner {
   const ComputeClass kind;
   const std::size_t size;
   const std::size_t place;  ///< among the kernels of folds
+
+ private:
+  /// fold_each() of integers, whose order does not matter.
+  void fold_integers(const std::byte* values, std::size_t rows, std::size_t n,
+                     std::byte* to) const {
+    with_class(kind, [&]<class T>(T) {
+      if constexpr (std::is_integral_v<T>) {
+        const T* const x = reinterpret_cast<const T*>(values);
+        T* const all = reinterpret_cast<T*>(to);
+        using U = std::make_unsigned_t<T>;  // wraps
+        switch (place) {
+          case 0:
+            return fold_by(x, rows, n, all, [](T a, T b) { return T(U(a) + U(b)); });
+          case 1:
+            return fold_by(x, rows, n, all, [](T a, T b) { return T(U(a) * U(b)); });
+          case 2:
+            return fold_by(x, rows, n, all, [](T a, T b) { return std::max(a, b); });
+          default:
+            return fold_by(x, rows, n, all, [](T a, T b) { return std::min(a, b); });
+        }
+      }
+    });
+  }
+  template <class T, class Join>
+  static void fold_by(const T* x, std::size_t rows, std::size_t n, T* to, const Join& join) {
+    for (std::size_t i = 0; i < rows; ++i, x += n) {
+      T one = x[0];
+      for (std::size_t k = 1; k < n; ++k) one = join(one, x[k]);
+      to[i] = one;
+    }
+  }
 };
 
 /// How the work is cut: units of neighbouring results, and pieces of what is reduced to each.

@@ -186,7 +186,7 @@ class Scanner {
 void CpuBackend::do_scan(const FoldRequest& r) {
   const bool columns = walks_columns(r, least_columns);
   const MapRequest front = request_front(r, columns, r.operands.size());
-  const PlannedSteps planned(plans_, front.program, front.numbers, front.same_as);
+  const auto planned = plans_.of(front.program, front.same_as);
   const ProgramSteps& steps = *planned;
   const auto length = static_cast<std::size_t>(r.length);
   const auto rows = static_cast<std::size_t>(r.results);

@@ -41,7 +41,8 @@ std::optional<RowOperand> operand_of(const MapRequest& r, const ProgramSteps& st
   for (const ProgramSteps::Fixed& fixed : steps.fixed) {
     if (fixed.result != held || fixed.dtype != DType::float32) continue;
     RowOperand number;
-    std::memcpy(&number.number, &fixed.bits, sizeof number.number);
+    const std::uint64_t bits = fixed.of(r.numbers);
+    std::memcpy(&number.number, &bits, sizeof number.number);
     return number;
   }
   return {};

@@ -230,9 +230,17 @@ class _Plan:
         self.defaults: list[tuple[Any, Any]] = []
         # Whether there is one: else each call is looked at by itself.
         self.holds = self._make(count, options)
-        self.is_straight = self.places == [*range(count)] and not (
-            options or self.fixed or self.names or self.layouts or self.defaults
+        # Whether arguments go on as they are: the first by place, others and options by name.
+        first = len(self.places)
+        self.rest = [(name, at) for name, at in self.names if isinstance(at, int)]
+        by_name = {(name, at) for name, at in self.names if not isinstance(at, int)}
+        self.goes_on = (
+            self.holds
+            and self.places == [*range(first)]
+            and by_name == {(name, name) for name in options}
+            and not (self.fixed or self.layouts or self.defaults)
         )
+        self.is_straight = self.goes_on and not options and first == count
 
     def _make(self, count: int, options: Any) -> bool:
         theirs, ours = _signature(self.function), _signature(self.known)
@@ -264,6 +272,9 @@ class _Plan:
     def __call__(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
         if self.is_straight:
             return self.known(*arguments)
+        if self.goes_on:
+            rest = {name: arguments[at] for name, at in self.rest}
+            return self.known(*arguments[: len(self.places)], **rest, **options)
         if not self.holds:
             return _called(self.form, self.function, self.known, arguments, options)
         given: dict[Any, Any] = {**dict(enumerate(arguments)), **options}
