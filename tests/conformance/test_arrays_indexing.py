@@ -159,6 +159,54 @@ def test_masks_take_one_number(be: Backend, rng: np.random.Generator) -> None:
         x[on(be, np.ones(3, bool))] = 0
 
 
+def test_masks_keep_no_room_that_they_do_not_need(be: Backend) -> None:
+    side = 256
+    host = np.arange(side * side, dtype=np.float32).reshape(side, side)
+    x, few = on(be, host), np.zeros((side, side), bool)
+    few[3, 5] = few[200, 7] = True
+    for mask in (few, ~few, np.zeros_like(few)):
+        there = on(be, mask)
+        before = be.memory_stats().active_bytes
+        found = x[there]
+        places = tw.nonzero(there)
+        same(found, host[mask])
+        for one, expected in zip(places, np.nonzero(mask), strict=True):
+            assert one.tolist() == expected.tolist()
+        needed = found.nbytes + sum(one.nbytes for one in places)
+        assert be.memory_stats().active_bytes - before <= max(2 * needed, 4096)
+
+
+def test_keys_of_arrays_beside_others(be: Backend) -> None:
+    host = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
+    rows, columns = np.array([[1], [0]], np.int32), np.array([2, -1, 0], np.int32)
+    for dtype in ("float32", "complex64"):
+        whole = host.astype(dtype)
+        x, i, j = on(be, whole), on(be, rows), on(be, columns)
+        for there, key in (
+            ((slice(None), j), (slice(None), columns)),
+            ((Ellipsis, j), (Ellipsis, columns)),
+            ((i, slice(None), j), (rows, slice(None), columns)),
+            ((i, None, j), (rows, None, columns)),
+            ((1, slice(None), j), (1, slice(None), columns)),
+            ((slice(None), 1, j), (slice(None), 1, columns)),
+            ((i, j, slice(None, None, -2)), (rows, columns, slice(None, None, -2))),
+            ((None, i, Ellipsis, j), (None, rows, Ellipsis, columns)),
+        ):
+            same(x[there], whole[key])
+            changed, expected = x.copy(), whole.copy()
+            changed[there] = 7
+            expected[key] = 7
+            same(changed, expected)
+            given = np.arange(whole[key].shape[-1]).astype(dtype)
+            changed[there] = on(be, given)
+            expected[key] = given
+            same(changed, expected)
+        with pytest.raises(IndexError, match="broadcast"):
+            x[j, on(be, np.zeros(2, np.int32))]
+        with pytest.raises(IndexError, match="out of range for axis 0"):
+            x[2, :, j]
+
+
 def test_iteration_and_protocols(be: Backend) -> None:
     host = np.arange(6, dtype=np.int32).reshape(2, 3)
     x = on(be, host)

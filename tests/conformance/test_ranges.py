@@ -1,4 +1,4 @@
-"""arange and linspace: NumPy's numbers to the last bit, made on the device."""
+"""arange and linspace: NumPy's numbers to the last bit, many of them made on the device."""
 
 from __future__ import annotations
 
@@ -63,6 +63,18 @@ def test_bits_are_numpys(be: Backend, dtype: np.dtype) -> None:
                 elif span[2]:
                     with pytest.raises(tw.InvalidArgument, match=f"^linspace: .* {dtype} does not"):
                         tw.linspace(*span, dtype=dtype, endpoint=endpoint, device=be)
+
+
+def test_few_numbers(be: Backend) -> None:
+    assert tw.arange(5, device=be).tolist() == [0, 1, 2, 3, 4]
+    assert tw.arange(5, 0, -2, device=be).tolist() == [5, 3, 1]
+    assert tw.arange(5, 0, device=be).shape == tw.arange(0.5, -1.0, device=be).shape == (0,)
+    assert tw.arange(2.5, device=be).dtype == tw.float32
+    assert tw.arange(0.0, 4.0, dtype="int32", device=be).tolist() == [0, 1, 2, 3]
+    given = tw.arange(-1, 1, 0.1, device=be)
+    np.testing.assert_array_equal(given.numpy(), np.arange(-1, 1, 0.1).astype(np.float32))
+    with be.record(), pytest.raises(tw.InvalidArgument, match="this thread records"):
+        tw.arange(5, device=be)
 
 
 def test_many(be: Backend) -> None:

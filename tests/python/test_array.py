@@ -112,6 +112,13 @@ def test_what_cannot(be: tw.Backend, given: Any, message: str) -> None:
     assert be.memory_stats().allocations == 0
 
 
+def test_full_takes_a_number() -> None:
+    for dtype in (None, "float32", "int32"):
+        for value in (None, "3", [1], object()):
+            with pytest.raises(tw.InvalidArgument, match=r"^full: fill_value is .*expected a number"):
+                tw.full(3, value, dtype=dtype, device="cpu")
+
+
 def test_empty_zeros_and_full(be: tw.Backend) -> None:
     assert be.empty((2, 3)).shape == be.empty(np.array([2, 3])).shape == (2, 3)
     assert be.zeros(3, "float16").numpy().tolist() == [0, 0, 0]
