@@ -58,9 +58,9 @@ const PartsProgram& parts_program(const ElementFunction& function, const ArrayOb
   const auto found = kept.find(key);
   if (found != kept.end()) return found->second;
   PartsProgram made;
-  made.kept = call_python(programmer,
-                          py::make_tuple(py::str(function.name.data(), function.name.size()),
-                                         py::handle(like.dtype), int{function.operands}));
+  made.kept =
+      call_python(programmer, py::make_tuple(py::str(function.name.data(), function.name.size()),
+                                             py::handle(like.dtype), int{function.operands}));
   if (!made.kept.is_none()) {
     made.program = instance_of<Program>(PyTuple_GET_ITEM(made.kept.ptr(), 0));
     made.result = known_dtype(PyTuple_GET_ITEM(made.kept.ptr(), 1)).value();

@@ -123,10 +123,10 @@ bool read_steps(PyObject* start, PyObject* stop, PyObject* step, Steps& steps) {
 template <class T>
 void count_into(const Steps& steps, std::byte* to) {
   for (Size i = 0; i < steps.count; ++i) {
-    const double real = i == 1 ? steps.second
-                               : steps.real_first + static_cast<double>(i) * steps.real_step;
-    const T one = steps.is_whole ? static_cast<T>(steps.first + i * steps.step)
-                                 : static_cast<T>(real);
+    const double real =
+        i == 1 ? steps.second : steps.real_first + static_cast<double>(i) * steps.real_step;
+    const T one =
+        steps.is_whole ? static_cast<T>(steps.first + i * steps.step) : static_cast<T>(real);
     std::memcpy(to + static_cast<std::size_t>(i) * sizeof(T), &one, sizeof(T));
   }
 }

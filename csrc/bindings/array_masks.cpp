@@ -184,9 +184,7 @@ py::object along(const ArrayObject& mask, const ArrayObject& x) {
 }
 
 /// _chosen(x, mask)
-py::object chosen_function(Arguments given) {
-  return chosen(made(given[0]), made(given[1]));
-}
+py::object chosen_function(Arguments given) { return chosen(made(given[0]), made(given[1])); }
 
 /// _places(mask, shape, dtype)
 py::object places_function(Arguments given) {
@@ -200,18 +198,18 @@ py::object rows_function(Arguments given) {
 }
 
 PyMethodDef functions[] = {
-    fast_function<2, chosen_function>(
-        "_chosen",
-        "_chosen(x: Array, mask: Array) -> Array\n\nx[mask] of one shape, of elements of 8 bytes at "
-        "most."),
-    fast_function<3, places_function>(
-        "_places",
-        "_places(mask: Array, shape: tuple, dtype: numpy.dtype) -> Array\n\nWhere a mask is true, a "
-        "row for each axis of a shape of its size."),
-    fast_function<2, rows_function>(
-        "_place_rows",
-        "_place_rows(mask: Array, dtype: numpy.dtype) -> tuple\n\nWhere a mask is true, an Array for "
-        "each of its axes."),
+    fast_function<2, chosen_function>("_chosen",
+                                      "_chosen(x: Array, mask: Array) -> Array\n\nx[mask] of one "
+                                      "shape, of elements of 8 bytes at "
+                                      "most."),
+    fast_function<3, places_function>("_places",
+                                      "_places(mask: Array, shape: tuple, dtype: numpy.dtype) -> "
+                                      "Array\n\nWhere a mask is true, a "
+                                      "row for each axis of a shape of its size."),
+    fast_function<2, rows_function>("_place_rows",
+                                    "_place_rows(mask: Array, dtype: numpy.dtype) -> "
+                                    "tuple\n\nWhere a mask is true, an Array for "
+                                    "each of its axes."),
 };
 
 }  // namespace
@@ -254,8 +252,7 @@ bool put_by_mask(const ArrayObject& x, PyObject* key, PyObject* value) {
   }
   const py::tuple rows = by_places(*mask);
   if (!put_by_arrays(x, rows.ptr(), value)) {
-    call_python(py::handle(object_of(x)).attr("_put_by"),
-                py::make_tuple(rows, py::handle(value)));
+    call_python(py::handle(object_of(x)).attr("_put_by"), py::make_tuple(rows, py::handle(value)));
   }
   return true;
 }

@@ -32,7 +32,8 @@ struct Matrices {
   Sizes batch, batch_strides;
   Size rows = 1, columns = 1, down = 0, across = 0;  ///< and the strides along them
 
-  Matrices(const ArrayObject& array, bool is_left) : batch(array.shape), batch_strides(strides_of(array)) {
+  Matrices(const ArrayObject& array, bool is_left)
+      : batch(array.shape), batch_strides(strides_of(array)) {
     const std::size_t rank = batch.rank;
     const bool is_vector = rank == 1;
     if (!is_vector || is_left) {

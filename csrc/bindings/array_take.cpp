@@ -25,11 +25,11 @@ constexpr std::size_t most_items = 2 * max_rank;
 struct Walk {
   std::array<const ArrayObject*, most_indices> arrays{};
   std::size_t count = 0;
-  Sizes result;         ///< the shape of what is taken
-  Sizes shape;          ///< of what is walked: of complex elements, their parts as well
-  Sizes strides;        ///< of x there
-  Size offset = 0;      ///< of its first element
-  Size parts = 1;       ///< of an element
+  Sizes result;     ///< the shape of what is taken
+  Sizes shape;      ///< of what is walked: of complex elements, their parts as well
+  Sizes strides;    ///< of x there
+  Size offset = 0;  ///< of its first element
+  Size parts = 1;   ///< of an element
   std::array<Sizes, most_indices> steps;  ///< of the indices there
   std::array<IndexOperand, most_indices> by;
 
@@ -45,8 +45,8 @@ struct Walk {
   std::span<const IndexOperand> indices() const { return std::span(by).first(count); }
 };
 
-/// The items of a key, and where its arrays are: each takes an axis of x and a dimension of the view
-/// that slices make.
+/// The items of a key, and where its arrays are: each takes an axis of x and a dimension of the
+/// view that slices make.
 struct Items {
   std::array<PyObject*, most_items> given, basic;
   std::size_t count = 0;
@@ -172,8 +172,8 @@ bool walk_of(const ArrayObject& x, PyObject* key, Walk& walk) {
       if (own[i] != 1) steps.values[last - own.rank + i] = own_steps[i];
     }
     const std::size_t dim = items.dims[k];
-    walk.by[k] = {{}, index.stored_as, view.shape[dim], view.strides[dim],
-                  static_cast<Size>(items.axes[k])};
+    walk.by[k] = {
+        {}, index.stored_as, view.shape[dim], view.strides[dim], static_cast<Size>(items.axes[k])};
   }
   if (x.is_complex) take_parts(walk);
   return true;

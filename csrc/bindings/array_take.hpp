@@ -11,8 +11,8 @@ namespace tilewright::bindings {
 /// x[key]; none where the key is more than a mask, or than arrays of integers, slices, integers and
 /// new axes, or something is wrong.
 pybind11::object take_by_arrays(const ArrayObject& x, PyObject* key);
-/// x[key] = value; false, with nothing done, where the key is more than that, or the value more than
-/// a number or an Array that fits as it is.
+/// x[key] = value; false, with nothing done, where the key is more than that, or the value more
+/// than a number or an Array that fits as it is.
 bool put_by_arrays(const ArrayObject& x, PyObject* key, PyObject* value);
 
 }  // namespace tilewright::bindings

@@ -29,10 +29,7 @@ bool is_integer_index(PyObject* item) {
 class Walk {
  public:
   Walk(const ArrayObject& array, BasicIndex& to)
-      : array_(array),
-        from_(array.shape),
-        from_strides_(strides_of(array)),
-        to_(to) {
+      : array_(array), from_(array.shape), from_strides_(strides_of(array)), to_(to) {
     to.offset = array.offset;
   }
 

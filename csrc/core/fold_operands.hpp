@@ -175,8 +175,9 @@ class FoldOperands {
 };
 
 /// For each dimension of the shape, whether it is one of the axes, which may count from the end.
-inline InlineVector<bool, max_rank> reduced_dimensions(const Call& call, std::span<const Size> shape,
-                                            std::span<const Size> axes) {
+inline InlineVector<bool, max_rank> reduced_dimensions(const Call& call,
+                                                       std::span<const Size> shape,
+                                                       std::span<const Size> axes) {
   const auto rank = static_cast<Size>(shape.size());
   InlineVector<bool, max_rank> reduced;
   for (std::size_t i = 0; i < shape.size(); ++i) reduced.push_back(false);

@@ -137,8 +137,8 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   if (!place) {
     r.behind = behind_of(kept_rewrites, r.behind, dtype_of(class_of(r.front->output_dtype())));
   } else if (behind != nullptr) {
-    r.behind = kept_rewrites.of(r.behind, of_places,
-                                [&] { return cast_input(r.behind, DType::uint32); });
+    r.behind =
+        kept_rewrites.of(r.behind, of_places, [&] { return cast_input(r.behind, DType::uint32); });
   } else {
     r.behind = nullptr;
   }

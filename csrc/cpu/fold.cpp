@@ -126,15 +126,16 @@ bool fold_dense_rows(const FoldRequest& r, const Cut& cut, const Joiner& joiner)
   const bool is_as_found = behind.inputs.size() == 1 && behind.outputs.size() == 1 &&
                            behind.outputs[0] == behind.inputs[0] &&
                            behind.output_dtype() == DType::float32;
-  if (!is_as_found || r.operands.size() != 2 || !reads_plainly(r) || r.finds_place() || cut.columns || cut.chunks != 1 ||
-      cut.length > rows_of_level * program_block || !lies_densely(r.shape(), r.strides(0)) ||
+  if (!is_as_found || r.operands.size() != 2 || !reads_plainly(r) || r.finds_place() ||
+      cut.columns || cut.chunks != 1 || cut.length > rows_of_level * program_block ||
+      !lies_densely(r.shape(), r.strides(0)) ||
       !lies_densely(r.shape().first(r.kept), r.strides(1).first(r.kept))) {
     return false;
   }
   const float* const from = data<float>(r.operands[0].allocation) + r.operands[0].offset;
   float* const to = data<float>(r.operands[1].allocation) + r.operands[1].offset;
-  const std::size_t pieces = std::clamp<std::size_t>(
-      piece_count(cut.units * cut.length, element_grain), 1, cut.units);
+  const std::size_t pieces =
+      std::clamp<std::size_t>(piece_count(cut.units * cut.length, element_grain), 1, cut.units);
   parallel_tasks(pieces, [&](std::size_t piece) {
     const std::size_t begin = cut.units * piece / pieces, end = cut.units * (piece + 1) / pieces;
     joiner.fold_rows(from + begin * cut.length, end - begin, cut.length, cut.length, to + begin);

@@ -77,7 +77,8 @@ class Share {
     if (steps_ != &steps) {
       steps_ = &steps;
       at_ = registers_;
-      for (const ProgramSteps::Fixed& fixed : steps.fixed) fixed.fill(at_[fixed.result], request_.numbers);
+      for (const ProgramSteps::Fixed& fixed : steps.fixed)
+        fixed.fill(at_[fixed.result], request_.numbers);
       bytes_of_inputs_ = 0;
       for (const ProgramSteps::Input& one : steps.inputs) bytes_of_inputs_ += size_of(one.dtype);
     }

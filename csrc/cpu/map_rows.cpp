@@ -24,8 +24,7 @@ constexpr std::size_t many_elements = std::size_t{1} << 16;
 /// A program on the elements of rows.
 struct RowStep {
   RowStep(MapRequest given, const RowsRequest::Step& step)
-      : request(std::move(given)),
-        steps(plan_steps(*step.program, request.same_as)) {}
+      : request(std::move(given)), steps(plan_steps(*step.program, request.same_as)) {}
 
   std::size_t floats() const {
     return Scratch::rounded((steps.registers + 1) * register_bytes / sizeof(float));

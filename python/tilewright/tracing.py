@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
+
 class _Here(threading.local):
     """In the thread that records a function: what has to live as long as the recording."""
 

@@ -326,7 +326,8 @@ def arange(
 ) -> Array:
     """Numbers from start up to before stop, by equal steps; integers where all three are."""
     backend = to_backend("arange", device)
-    few = _core._counted(backend, *((0, start) if stop is None else (start, stop)), step, dtype)
+    ends = (0, start) if stop is None else (start, stop)
+    few = _core._counted(backend, ends[0], ends[1], step, dtype)
     if few is not None:
         return few
     first, by = _number("arange", "start", start), _number("arange", "step", step)
