@@ -102,9 +102,10 @@ def concatenate(
     out: Array | None = None,
     *,
     dtype: npt.DTypeLike | None = None,
+    casting: str = "same_kind",
 ) -> Array:
     """concat(), with the axis by its place too."""
-    return concat(arrays, axis=axis, out=out, dtype=dtype)
+    return concat(arrays, axis=axis, out=out, dtype=dtype, casting=casting)
 
 
 def identity(n: int, dtype: npt.DTypeLike | None = None, *, device: Device | None = None) -> Array:
