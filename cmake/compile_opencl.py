@@ -27,6 +27,7 @@ from array import array
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from spirv_cache import Kept, cache_of
 from spirv_packing import packed
 from wgsl_to_opencl import Symbol, TranslationError, folder_loader, names_in, translated
 
@@ -230,18 +231,45 @@ SpirvKernel spirv_kernel_{kernel.name}() {{
 """
 
 
-def keep(kernel, modules, made, folder):
-    """The modules, and the translations that they were compiled from, for people and tests."""
+def files_of(kernel, modules, made):
+    """By name the modules, and the translations that they were compiled from."""
+    files = {}
+    for chosen, module in zip(kernel.combinations(), modules, strict=True):
+        if module is not None:
+            name = file_name(kernel, chosen)
+            files[name] = module
+            if kernel.wgsl:
+                translation = Path(name).with_suffix(".cl").name
+                files[translation] = (made / translation).read_bytes()
+    return files
+
+
+def keep(kernel, files, folder):
+    """For people and tests."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{kernel.name}.*"):
         old.unlink()
-    for chosen, module in zip(kernel.combinations(), modules, strict=True):
-        if module is not None:
-            place = folder / file_name(kernel, chosen)
-            place.write_bytes(module)
-            if kernel.wgsl:
-                translation = place.with_suffix(".cl")
-                translation.write_text((made / translation.name).read_text())
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+def compiled(kernel, zig):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / PRELUDE).write_text(kernel.prelude())
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            modules = list(
+                pool.map(
+                    lambda chosen: (
+                        None
+                        if chosen is None
+                        else compile_variant(zig, kernel, chosen, Path(folder))
+                    ),
+                    kernel.combinations(),
+                )
+            )
+        files = files_of(kernel, modules, Path(folder)) if kernel.library is None else {}
+    loaded = sorted(path.name for path in kernel.loaded)
+    return Kept(source_of(kernel, modules), loaded, files)
 
 
 def main():
@@ -254,25 +282,19 @@ def main():
     parser.add_argument("--modules", type=Path, help="a folder to also keep the files in")
     options = parser.parse_args()
     kernel = Kernel(options.source, options.headers)
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / PRELUDE).write_text(kernel.prelude())
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            modules = list(
-                pool.map(
-                    lambda chosen: (
-                        None
-                        if chosen is None
-                        else compile_variant(options.zig, kernel, chosen, Path(folder))
-                    ),
-                    kernel.combinations(),
-                )
-            )
-        if options.modules and kernel.library is None:
-            keep(kernel, modules, Path(folder), options.modules)
+    cache = cache_of(options.source, options.headers, Path(options.zig))
+    kept = cache.load() if cache else None
+    if kept is None:
+        kept = compiled(kernel, options.zig)
+        if cache:
+            cache.store(kept)
+    if options.modules and kernel.library is None:
+        keep(kernel, kept.modules, options.modules)
     if options.depfile:
-        files = " ".join(str(path) for path in sorted({kernel.path, *kernel.loaded}))
+        loaded = {kernel.path, *(kernel.path.parent / name for name in kept.loaded)}
+        files = " ".join(str(path) for path in sorted(loaded))
         options.depfile.write_text(f"{options.output}: {files}\n")
-    options.output.write_text(source_of(kernel, modules))
+    options.output.write_text(kept.source)
 
 
 if __name__ == "__main__":

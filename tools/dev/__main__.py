@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 import bench
@@ -13,7 +14,7 @@ import lint
 import new_op
 import wheel
 import ze_cpu
-from shell import Failed
+from shell import BUILD, Failed
 
 import tests
 
@@ -32,6 +33,8 @@ def main() -> int:
         rest.remove("--")
     if rest and not options.passes_on:
         parser.error(f"unknown arguments: {' '.join(rest)}")
+    # Each build compiles the same kernels.
+    os.environ.setdefault("SPIRV_CACHE", str(BUILD / "spirv-cache"))
     try:
         return int(options.call(options, rest))
     except Failed as failure:

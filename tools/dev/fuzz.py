@@ -64,7 +64,7 @@ def run(
 ) -> list[Counts]:
     """All backends at once, of the installed project; each says what it finds as it goes."""
     wanted = backends or [name for name in BACKENDS if name != "level-zero" or ze_cpu.RUNS_HERE]
-    variables = os.environ | environment.variables() | tests.WATCHED
+    variables = os.environ | environment.variables() | tests.WATCHED | tests.ONE_THREAD
     if any(name.startswith("webgpu") for name in wanted):
         system.require(tests.gpu(environment))
     if any(name.startswith("level-zero") for name in wanted):

@@ -36,6 +36,8 @@ WORKERS = min(4, os.cpu_count() or 1)
 # Commands in any order that nothing forbids, so that a missing barrier shows; and what is read or
 # written beyond an allocation ends the process.
 WATCHED = {"ZE_CPU_SHUFFLE": "1", "ZE_CPU_GUARD_PAGES": "1"}
+# Of NumPy and SciPy, which compute what results are held against: there is a process for each core.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 
 
 @dataclass
@@ -217,7 +219,7 @@ def pytest(
     }
     exhaustively["pytest.xml"] = [*others, *every]
     once = {"pytest.xml": rest or [*every, "-m", "not exhaustive"]}
-    variables = env | WATCHED | intel_gpu.variables() | browser.variables()
+    variables = env | WATCHED | ONE_THREAD | intel_gpu.variables() | browser.variables()
     total = Count()
     for name, chosen in (exhaustively if exhaustive else once).items():
         results = results_file(name)
@@ -230,6 +232,7 @@ def on_dawn(environment: Environment, which: str, parts: int = 1) -> Count:
     """Of the conformance suite what is marked so, on Dawn: on the software GPU of a later Mesa if
     Debian's packages are at hand, else on the machine's GPU. In parts where it is much."""
     variables = {"TILEWRIGHT_WEBGPU": "dawn", "TILEWRIGHT_TEST_DEVICES": "webgpu:0"}
+    variables |= ONE_THREAD
     shared = [f"--numprocesses={WORKERS}", "--dist=worksteal"]
     python = environment.python
     if lavapipe.install(environment):
