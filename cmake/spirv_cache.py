@@ -44,15 +44,16 @@ class Cache:
 
     def load(self) -> Kept | None:
         """None unless all is as it was."""
-        if not self.file.exists():
+        try:
+            with zipfile.ZipFile(self.file) as archive:
+                said = json.loads(archive.read(ORIGIN))
+                if said != self.description(said["loaded"]):
+                    return None
+                names = [name for name in archive.namelist() if name.startswith(MODULES)]
+                modules = {name.removeprefix(MODULES): archive.read(name) for name in names}
+                return Kept(archive.read(SOURCE).decode(), said["loaded"], modules)
+        except (FileNotFoundError, zipfile.BadZipFile, KeyError, ValueError):
             return None
-        with zipfile.ZipFile(self.file) as archive:
-            said = json.loads(archive.read(ORIGIN))
-            if said != self.description(said["loaded"]):
-                return None
-            names = [name for name in archive.namelist() if name.startswith(MODULES)]
-            modules = {name.removeprefix(MODULES): archive.read(name) for name in names}
-            return Kept(archive.read(SOURCE).decode(), said["loaded"], modules)
 
     def store(self, kept: Kept) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)

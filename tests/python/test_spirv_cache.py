@@ -69,3 +69,13 @@ def test_a_folder_has_to_be_named(tree: Path, monkeypatch: pytest.MonkeyPatch) -
     named = cache_of(*files)
     assert named is not None
     assert named.file == tree / "kept" / "rope.zip"
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\3\4 and no more"])
+def test_a_damaged_archive_counts_as_none(tree: Path, content: bytes) -> None:
+    folder = tree / "kept"
+    cache(tree, folder).store(KEPT)
+    (folder / "rope.zip").write_bytes(content)
+    assert cache(tree, folder).load() is None
+    cache(tree, folder).store(KEPT)
+    assert cache(tree, folder).load() == KEPT
