@@ -125,6 +125,19 @@ struct MatrixForm {
   double cost;
 };
 
+/// Whether rows of such an extent start and end on whole vectors.
+inline bool whole_vectors(Size extent, Size ld, Size stride, Size vector = 4) {
+  return extent % vector == 0 && ld % vector == 0 && stride % vector == 0;
+}
+
+inline bool vectors_of_a(const GemmRequest& r, Size vector = 4) {
+  return whole_vectors(r.trans_a ? r.m : r.k, r.lda, r.stride_a, vector);
+}
+
+inline bool vectors_of_b(const GemmRequest& r, Size vector = 4) {
+  return whole_vectors(r.trans_b ? r.k : r.n, r.ldb, r.stride_b, vector);
+}
+
 /// A or B as the kernels read it.
 struct GemmOperand {
   Binding binding;
