@@ -58,7 +58,7 @@ std::int64_t own_process() {
 }
 
 bool is_costly(const ElementFunction& f) {
-  static constexpr std::string_view cheap[] = {"divide", "reciprocal", "sqrt", "copysign"};
+  static constexpr std::string_view cheap[] = {"divide", "reciprocal", "sqrt", "copysign", "relu"};
   static constexpr std::string_view costly[] = {"pow", "remainder", "floor_divide"};
   if (f.rule == Rule::real) return std::ranges::find(cheap, f.name) == std::end(cheap);
   return std::ranges::find(costly, f.name) != std::end(costly);

@@ -236,6 +236,31 @@ def test_one_launch(be: Backend) -> None:
         assert len(launches) == 1, profile.records
 
 
+def test_one_launch_with_what_they_come_of(be: Backend) -> None:
+    x = held(RNG.uniform(-3, 3, (40, 30)), "float32")
+    a, b = on(be, x), on(be, x[::-1])
+    sigmoid = 1 / (1 + np.exp(-x))
+    calls = {
+        "relu": (lambda: tw.nn.relu(a + b) * 2, np.maximum(x + x[::-1], 0) * 2),
+        "silu": (lambda: tw.nn.silu(a) * b, x * sigmoid * x[::-1]),
+        "sigmoid": (lambda: 1 - tw.nn.sigmoid(a), 1 - sigmoid),
+        "tanh": (lambda: tw.nn.tanh(a) + 1, np.tanh(x) + 1),
+    }
+    with tw.deferred(True):
+        for name, (call, expected) in calls.items():
+            call().numpy()  # a program of its own from the second time on
+            be.synchronize()
+            with be.profile() as profile:
+                found = call()
+                be.synchronize()
+            assert len(profile.records) == 1, (name, profile.records)
+            near(found, expected, "float32")
+        for approximate in ("none", "tanh"):
+            apart = tw.nn.gelu(a, approximate=approximate)
+            be.synchronize()
+            near(tw.nn.gelu(a, approximate=approximate) - apart, 0 * x, "float32")
+
+
 def test_prelu(be: Backend) -> None:
     for dtype in dtypes_of(be, False):
         for shape, channels in (((3, 5, 4), 5), ((7, 2), 2), ((6,), 1), ((2, 3, 2, 5), 1)):

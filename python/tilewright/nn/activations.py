@@ -1,5 +1,6 @@
 """Activations and their gradients, by the names and arguments of torch.nn.functional: each one
-launch. `NAME(x, ...)` has its gradient in `NAME_backward(grad, x, ...)`."""
+launch. `NAME(x, ...)` has its gradient in `NAME_backward(grad, x, ...)`. Those that are a function
+of programs wait as elementwise functions do, and are one launch with what they come of."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from tilewright import _core
 from tilewright.namespace.complex_math import choose
 from tilewright.nn import formulas as f
 from tilewright.nn.running import alike, floats, launch, mapped, reduced, to_number
@@ -69,6 +71,9 @@ def _numbers(
     return list(numbers.values())
 
 
+_elementwise = _core._elementwise_functions()
+
+
 def gradient_of(slope: Callable[..., Value]) -> Callable[..., Value]:
     """Where the slope is 0 no gradient goes through, infinity neither; where x is NaN it is NaN."""
 
@@ -82,15 +87,20 @@ def gradient_of(slope: Callable[..., Value]) -> Callable[..., Value]:
 
 def activation(
     name: str, says: str, formula: Callable[..., Value], slope: Callable[..., Value],
-    check: Callable[..., str | None] | None = None, /, **numbers: float | None,
+    check: Callable[..., str | None] | None = None, called_here: str = "", /,
+    **numbers: float | None,
 ) -> tuple[Activation, Gradient]:  # fmt: skip
     """A function and its gradient; `numbers` are its arguments with their defaults, None for those
-    that have to be given."""
+    that have to be given. `called_here` is its name among elementwise functions, where that is
+    another one."""
     gradient = gradient_of(slope)
     backward_name = f"{name}_backward"
+    of_elements = None if numbers else _elementwise.get(called_here or name)
 
     def forward(x: Any, /, *given: Any, out: Any = None, **named: Any) -> Array:
         operands = alike(name, x=x)
+        if of_elements is not None and out is None and not given and not named:
+            return of_elements(operands[0])  # type: ignore[no-any-return]
         return mapped(
             name, formula, x, [*operands, *_numbers(name, check, numbers, given, named)], out
         )
@@ -211,7 +221,7 @@ rrelu, rrelu_backward = activation(
     lower=1 / 8, upper=1 / 3)
 _gelu, _gelu_backward = activation("gelu", "", lambda x: x.gelu(), f.gelu_slope)
 _gelu_tanh, _gelu_tanh_backward = activation(
-    "gelu", "", lambda x: x.gelu_tanh(), f.gelu_tanh_slope)
+    "gelu", "", lambda x: x.gelu_tanh(), f.gelu_tanh_slope, None, "gelu_tanh")
 # fmt: on
 
 
