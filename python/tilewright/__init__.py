@@ -264,6 +264,7 @@ if TYPE_CHECKING:
     from tilewright.namespace.diagonals import *  # noqa: F403
     from tilewright.namespace.each_part import *  # noqa: F403
     from tilewright.namespace.files import *  # noqa: F403
+    from tilewright.namespace.float_parts import *  # noqa: F403
     from tilewright.namespace.histograms_of_many import *  # noqa: F403
     from tilewright.namespace.joining import *  # noqa: F403
     from tilewright.namespace.numeric import *  # noqa: F403

@@ -371,3 +371,94 @@ def test_files_that_are_none(be: Backend, tmp_path: Path) -> None:
         tw.savez(tmp_path / "many.npz", a, arr_0=a)
     with pytest.raises(InvalidArgument, match="arr is"):
         tw.save(tmp_path / "host.npy", np.ones(2))
+
+
+SPECIAL = np.float32([1, 2.5, -3.75, 0, -0.0, np.inf, -np.inf, np.nan, 1e30, 1e-30, 1.5e-37, -7])
+
+
+def _floats(be: Backend) -> list[str]:
+    stored = [str(one.value) for one in be.capabilities().storage_dtypes]
+    return [one for one in ("float16", "float32", "float64") if one in stored]
+
+
+def _computes(be: Backend, dtype: str) -> bool:
+    """WGSL has no functions of float64."""
+    try:
+        tw.exp(on(be, np.ones(1, dtype))).numpy()
+    except tw.Unsupported:
+        return False
+    return True
+
+
+def test_fractions_and_exponents(be: Backend, rng: Generator) -> None:
+    for dtype in _floats(be):
+        x = np.concatenate([SPECIAL.clip(-6e4, 6e4) if dtype == "float16" else SPECIAL,
+                            values(rng, (40,), "float32")]).astype(dtype)  # fmt: skip
+        fraction, exponent = tw.frexp(on(be, x))
+        expected = np.frexp(x)
+        same(fraction, expected[0])
+        finite = np.isfinite(x)
+        np.testing.assert_array_equal(exponent.numpy()[finite], expected[1][finite])
+        assert exponent.dtype == np.int32
+        by = rng.integers(-20, 20, x.shape).astype(np.int32)
+        with np.errstate(all="ignore"):
+            scaled = np.ldexp(x, by)
+        # Devices may take subnormal numbers for 0.
+        normal = ~(np.abs(scaled) < np.finfo(dtype).tiny)
+        got = tw.ldexp(on(be, x), on(be, by)).numpy()
+        np.testing.assert_array_equal(got[normal], scaled[normal])
+        back = np.ldexp(*np.frexp(on(be, x)))
+        np.testing.assert_array_equal(back.numpy(), x)
+    a = on(be, np.float32([1.5, -2]))
+    np.testing.assert_array_equal(tw.ldexp(a, 3).numpy(), [12, -16])
+    np.testing.assert_array_equal(tw.ldexp(a, 500).numpy(), [np.inf, -np.inf])
+    np.testing.assert_array_equal(tw.ldexp(a, -500).numpy(), [0, 0])
+    parts = on(be, np.zeros(2, np.float32)), on(be, np.zeros(2, np.int32))
+    assert tw.frexp(a, out=parts)[0] is parts[0]
+    np.testing.assert_array_equal(parts[1].numpy(), [1, 2])
+    with pytest.raises(TypeError, match="x2 is float32, expected integers"):
+        tw.ldexp(a, a)
+    with pytest.raises(InvalidArgument, match="x is complex64"):
+        tw.frexp(a.astype("complex64"))
+
+
+def test_spacing(be: Backend) -> None:
+    large = SPECIAL[np.abs(SPECIAL) > 1e-3]
+    for dtype in _floats(be)[1:]:
+        x = large.astype(dtype)
+        with np.errstate(all="ignore"):
+            same(tw.spacing(on(be, x)), np.spacing(x))
+            same(np.spacing(on(be, x)), np.spacing(x))
+
+
+def test_float_power(be: Backend) -> None:
+    x, y = np.float32([1.1, 2, 3]), np.int32([2, -1, 20])
+    a, b = on(be, x), on(be, y)
+    if "float64" not in _floats(be) or not _computes(be, "float64"):
+        with pytest.raises(tw.Unsupported, match="float64"):
+            tw.float_power(a, b).numpy()
+        return
+    for call in (tw.float_power, np.float_power):
+        got = call(a, b)
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(got.numpy(), np.float_power(x, y), rtol=1e-6)
+
+
+def test_bessel(be: Backend) -> None:
+    for dtype in _floats(be):
+        top = {"float16": 12, "float32": 85, "float64": 700}[dtype]
+        x = np.linspace(-top, top, 1001).astype(dtype)
+        if not _computes(be, dtype):
+            with pytest.raises(tw.Unsupported, match="float64"):
+                tw.i0(on(be, x))
+            continue
+        got, exact = tw.i0(on(be, x)).numpy(), np.i0(x.astype(np.float64))
+        # The exponential is off by what its argument is rounded by.
+        near = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-12}[dtype]
+        np.testing.assert_allclose(got.astype(np.float64), exact, rtol=near)
+        assert got.dtype == dtype
+    special = tw.i0(on(be, np.float32([0, np.inf, -np.inf, np.nan]))).numpy()
+    np.testing.assert_array_equal(special, [1, np.inf, np.inf, np.nan])
+    same(tw.i0(on(be, np.zeros((0, 3), np.float32))), np.zeros((0, 3), np.float32))
+    with pytest.raises(InvalidArgument, match="x is complex64"):
+        tw.i0(on(be, np.ones(2, np.complex64)))

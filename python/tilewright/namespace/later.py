@@ -57,6 +57,9 @@ MODULES = {
     "files": """
     load save savez savez_compressed
     """,
+    "float_parts": """
+    float_power frexp i0 ldexp spacing
+    """,
     "histograms_of_many": """
     histogram2d histogramdd
     """,
