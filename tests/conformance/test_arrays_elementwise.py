@@ -394,7 +394,7 @@ def test_ufuncs_of_numpy_stay_on_the_device(be: Backend) -> None:
     out = tw.empty_like(x)
     assert np.add(x, 1, out=out) is out
     same(out, host + 1)
-    for call in (lambda: np.frexp(x), lambda: np.spacing(x), lambda: np.i0(x)):
+    for call in (lambda: np.isnat(x), lambda: np.sort_complex(x), lambda: np.real_if_close(x)):
         with pytest.raises(tw.Unsupported, match=r"x\.numpy\(\)"):
             call()
 
