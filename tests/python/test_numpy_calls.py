@@ -126,7 +126,7 @@ def test_what_no_number_equals_is_not_in_an_array(be: tw.Backend) -> None:
 
 def test_one_element_is_formatted(be: tw.Backend) -> None:
     assert f"{tw.asarray(1.5, device=be):.3f}" == "1.500"
-    assert f"{tw.arange(2, device=be)}".startswith("Array([0, 1]")
+    assert f"{tw.arange(2, device=be)}" == "[0 1]"
     assert [int(one) for one in reversed(tw.arange(3, device=be))] == [2, 1, 0]
 
 
