@@ -46,6 +46,11 @@ def _shifts(call: str, bitorder: Any, x: Array) -> Array:
     return asarray(order[::-1].copy() if bitorder == "big" else order, device=x.backend)
 
 
+def _along(call: str, x: Array, axis: int | None) -> tuple[Array, int]:
+    """x and which of its axes; of none, all elements in a row."""
+    return (x.reshape(-1), 0) if axis is None else (x, to_one_axis(call, axis, x.ndim))
+
+
 def packbits(a: Array, /, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight elements side by side as the bits of a byte, 1 where one is not 0; with zeros behind
     the last ones."""
@@ -53,10 +58,7 @@ def packbits(a: Array, /, axis: int | None = None, bitorder: str = "big") -> Arr
     if x.dtype.kind not in "biu":
         invalid("packbits", f"a is {x.dtype}, expected integers or booleans")
     shifts = _shifts("packbits", bitorder, x)
-    if axis is None:
-        x, at = x.reshape(-1), 0
-    else:
-        at = to_one_axis("packbits", axis, x.ndim)
+    x, at = _along("packbits", x, axis)
     bits = elementwise.not_equal(x, 0)
     missing = -x.shape[at] % 8
     if missing:
@@ -75,10 +77,7 @@ def unpackbits(
     if x.dtype != np.uint8:
         invalid("unpackbits", f"a is {x.dtype}, expected uint8")
     shifts = _shifts("unpackbits", bitorder, x)
-    if axis is None:
-        x, at = x.reshape(-1), 0
-    else:
-        at = to_one_axis("unpackbits", axis, x.ndim)
+    x, at = _along("unpackbits", x, axis)
     rows = x.swapaxes(at, -1)
     bits = (rows[..., None] >> shifts) & 1
     bits = bits.reshape((*rows.shape[:-1], 8 * rows.shape[-1]))

@@ -27,7 +27,7 @@ def apply_along_axis(
     vector after another: a function with an axis of its own takes one call for all."""
     x = an_array("apply_along_axis", arr, "arr")
     at = to_one_axis("apply_along_axis", axis, x.ndim)
-    rows = x.swapaxes(at, -1) if x.ndim < 2 else _moved_last(x, at)
+    rows = x.transpose([*(i for i in range(x.ndim) if i != at), at])
     outer = rows.shape[:-1]
     if 0 in outer:
         invalid("apply_along_axis", f"arr has shape {x.shape}, in which no vector is along {at}")
@@ -39,11 +39,7 @@ def apply_along_axis(
     made = stack(found).reshape((*outer, *shape))
     # The axes of what the function gives go where the axis was.
     order = [*range(at), *range(len(outer), made.ndim), *range(at, len(outer))]
-    return made.permute_dims(order) if hasattr(made, "permute_dims") else made.transpose(order)
-
-
-def _moved_last(x: Array, at: int) -> Array:
-    return x.transpose([*(i for i in range(x.ndim) if i != at), at])
+    return made.transpose(order)
 
 
 def apply_over_axes(func: Callable[..., Any], a: Array, axes: int | Sequence[int]) -> Array:

@@ -186,6 +186,14 @@ class Flat(NamedTuple):
     dilation: tuple[int, int]
     groups: int
 
+    def options(self) -> dict[str, Any]:
+        return {
+            "stride": self.stride,
+            "padding": self.pad,
+            "dilation": self.dilation,
+            "groups": self.groups,
+        }
+
 
 @lru_cache(maxsize=512)
 def _flat_plan(plan: Plan) -> Flat:
@@ -302,16 +310,11 @@ def _by_data(plan: Plan, grad: Array, weight: Array) -> Array:
         )  # fmt: skip
         return found
     filters = weight.reshape(flat.filter)
-    options: dict[str, Any] = {
-        "stride": flat.stride,
-        "padding": flat.pad,
-        "dilation": flat.dilation,
-    }
     result = zeros(shape, dtype=wide_of(grad.dtype), device=be)
     for first, count in _parts(plan, grad):
         there = be.conv2d_backward_data(
             _to_depth(plan, grad, first, count), filters,
-            (count * plan.out[0], *flat.image[1:]), **options, groups=flat.groups,
+            (count * plan.out[0], *flat.image[1:]), **flat.options(),
         )  # fmt: skip
         _folded(plan, there.astype(result.dtype, copy=False), result[first : first + count])
     return result.astype(grad.dtype, copy=False)
@@ -328,16 +331,11 @@ def _by_filter(plan: Plan, x: Array, grad: Array) -> Array:
             flat.stride, flat.pad, flat.dilation, flat.groups, x.stored_as,
         )  # fmt: skip
         return found
-    options: dict[str, Any] = {
-        "stride": flat.stride,
-        "padding": flat.pad,
-        "dilation": flat.dilation,
-    }
     total: Array | None = None
     for first, count in _parts(plan, x) or [(0, 0)]:
         part = be.conv2d_backward_filter(
             _unfolded(plan, x, first, count), _to_depth(plan, grad, first, count), flat.filter,
-            **options, groups=flat.groups,
+            **flat.options(),
         )  # fmt: skip
         total = part if total is None else total.astype(wide_of(x.dtype), copy=False) + part
     assert total is not None
