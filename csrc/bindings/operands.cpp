@@ -213,7 +213,7 @@ bool lies_in(const ArrayObject& array, Layout layout) {
 const ArrayObject* contiguous(const ArrayObject* array, py::object& kept) {
   if (array->is_contiguous()) return array;
   kept = copied(*array);
-  return array_in(kept);
+  return any_array_in(kept);
 }
 
 bool same_shape(const ArrayObject& a, const ArrayObject& b) {
