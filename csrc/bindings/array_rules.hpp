@@ -38,7 +38,7 @@ struct ElementFunction {
   std::string_view on_bool = {};  ///< an op, or "copy"
 };
 
-inline constexpr std::size_t element_function_count = 73;
+inline constexpr std::size_t element_function_count = 79;
 
 /// By the array API standard's name, or NumPy's; null where there is none.
 const ElementFunction* element_function(std::string_view name) noexcept;

@@ -159,7 +159,11 @@ class Piece {
         };
         std::byte* const result = result_of(step, walk);
         const bool streamed = streaming_ && result != registers_[step.result];
-        (streamed ? step.streamed : step.loop)(operand(0), operand(1), operand(2), result, n_);
+        if (step.with_fixed != nullptr) {
+          run_with_fixed(step, result, streamed ? Store::streaming_part : Store::cached);
+        } else {
+          (streamed ? step.streamed : step.loop)(operand(0), operand(1), operand(2), result, n_);
+        }
         if (step.wrap) step.wrap(result, nullptr, nullptr, result, n_);
         at_[step.result] = result;
         for (std::uint32_t i = 1; i < step.results; ++i) {
@@ -205,6 +209,15 @@ class Piece {
     const BlockPlace place = walk.place(output.operand);
     return is_dense(place) ? memory_of(output.operand, output.dtype, place.start)
                            : registers_[step.result];
+  }
+
+  void run_with_fixed(const ProgramSteps::Step& step, std::byte* result, Store how) const {
+    std::array<RowsOperand, 3> from{};
+    for (std::size_t o = 0; o < from.size(); ++o) {
+      if (step.operands[o] == ProgramSteps::nothing) continue;
+      from[o] = {reinterpret_cast<const float*>(at_[step.operands[o]]), 0};
+    }
+    step.with_fixed(from.data(), {reinterpret_cast<float*>(result), 0}, 1, n_, how);
   }
 
   /// Whether a block's parts of complex numbers are read and written together.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "cpu/program_run.hpp"
 #include "cpu/reducer.hpp"
 #include "cpu/scratch.hpp"
+#include "cpu/softmax.hpp"
 #include "cpu/thread_pool.hpp"
 
 namespace tilewright::cpu {
@@ -47,36 +49,79 @@ struct RowFoldStep : RowStep {
   Joiner joiner;
 };
 
-/// Rows of float32 one behind the other, of which a fold sums exp() of what is off the number that
-/// another one found, as softmaxes do.
-struct Exponentials {
+/// Rows of float32 one behind the other, of which a fold sums what is off a number: exp() of it, as
+/// softmaxes do, or its square, as norms do. The number is what another fold found, times a factor.
+struct OffRows {
   const float* rows;
   std::size_t found;
+  float factor;
+  bool is_square;
+
+  double sum(std::size_t row, std::size_t length, const float* found_of_rows) const {
+    const float* const x = rows + row * length;
+    const float centre = found_of_rows[row] * factor;
+    if (is_square) return kernels().float32.deviations(x, length, centre).squares;
+    return kernels().float32.sum_of_exp(x, length, centre);
+  }
 };
 
-std::optional<Exponentials> exponentials_of(const RowsRequest& r, std::size_t i,
-                                            const MapRequest& front) {
-  if (r.folds[i].op != Reduction::sum || r.inputs != 1) return {};
-  const ProgramData& program = *front.program;
-  const auto& nodes = program.nodes;
-  const auto is = [&](std::uint32_t node, NodeKind kind) {
-    return nodes[node].kind == kind && nodes[node].dtype == DType::float32;
-  };
-  const std::uint32_t last = program.outputs[0];
-  if (!is(last, NodeKind::op) || nodes[last].op != ElementOp::exp_) return {};
-  const std::uint32_t off = nodes[last].operands[0];
-  if (!is(off, NodeKind::op) || nodes[off].op != ElementOp::sub_) return {};
-  const std::uint32_t x = nodes[off].operands[0], centre = nodes[off].operands[1];
-  if (!is(x, NodeKind::input) || nodes[x].bits != 0 || !is(centre, NodeKind::input)) return {};
-  if (nodes[centre].bits == 0) return {};
-  Size step = 1;
-  for (std::size_t d = front.rank; d-- > 0; step *= front.shape()[d]) {
-    if (front.strides(0)[d] != step) return {};
+/// What a fold sums of the first operand less a number of the row.
+class OffReader {
+ public:
+  OffReader(const RowsRequest& r, const MapRequest& front)
+      : inputs_(r.inputs), front_(front), nodes_(front.program->nodes) {}
+
+  std::optional<OffRows> read() const {
+    const std::uint32_t last = front_.program->outputs[0];
+    OffRows found{nullptr, 0, 1, false};
+    if (const auto* const power = of(last, ElementOp::exp_)) {
+      if (!read_off(power[0], found)) return {};
+    } else if (const auto* const square = of(last, ElementOp::mul_)) {
+      found.is_square = true;
+      if (square[0] != square[1] || !read_off(square[0], found)) return {};
+    } else {
+      return {};
+    }
+    Size step = 1;
+    for (std::size_t d = front_.rank; d-- > 0; step *= front_.shape()[d]) {
+      if (front_.strides(0)[d] != step) return {};
+    }
+    const MapRequest::Operand& operand = front_.operands[0];
+    found.rows = data<float>(operand.allocation) + operand.offset;
+    return found;
   }
-  const MapRequest::Operand& operand = front.operands[0];
-  return Exponentials{data<float>(operand.allocation) + operand.offset,
-                      static_cast<std::size_t>(nodes[centre].bits) - 1};
-}
+
+ private:
+  /// The operands of an op of float32; null of anything else.
+  const std::uint32_t* of(std::uint32_t node, ElementOp op) const {
+    const ProgramNode& one = nodes_[node];
+    const bool is_op = one.kind == NodeKind::op && one.op == op && one.dtype == DType::float32;
+    return is_op ? one.operands.data() : nullptr;
+  }
+  bool is_input(std::uint32_t node) const {
+    return nodes_[node].kind == NodeKind::input && nodes_[node].dtype == DType::float32;
+  }
+  bool read_off(std::uint32_t node, OffRows& found) const {
+    const std::uint32_t* const off = of(node, ElementOp::sub_);
+    if (off == nullptr || !is_input(off[0]) || nodes_[off[0]].bits != 0) return false;
+    std::uint32_t centre = off[1];
+    if (const std::uint32_t* const product = of(centre, ElementOp::mul_)) {
+      const ProgramNode& number = nodes_[product[1]];
+      if (number.kind != NodeKind::number) return false;
+      const std::uint64_t bits = front_.numbers[static_cast<std::size_t>(number.bits)];
+      std::memcpy(&found.factor, &bits, sizeof found.factor);
+      centre = product[0];
+    }
+    // Behind the operands are what the folds before this one found.
+    if (!is_input(centre) || nodes_[centre].bits < inputs_) return false;
+    found.found = static_cast<std::size_t>(nodes_[centre].bits) - inputs_;
+    return true;
+  }
+
+  const std::size_t inputs_;
+  const MapRequest& front_;
+  const std::vector<ProgramNode>& nodes_;
+};
 
 /// Whether neighbouring elements of a row lie far apart, or rows are too few for the threads.
 bool goes_by_passes(const RowsRequest& r, const FoldRequest& first) {
@@ -99,6 +144,7 @@ void walk_last(MapRequest& r, std::size_t dimension) {
 }  // namespace
 
 void CpuBackend::do_map_rows(const RowsRequest& r) {
+  if (takes_log_softmax(r)) return;
   const auto rows = static_cast<std::size_t>(r.results),
              length = static_cast<std::size_t>(r.length);
   const std::size_t size = size_of(r.found());
@@ -131,9 +177,9 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
   }
   // The loops of rows are worth it where these fill vectors.
   constexpr std::size_t least_of_vectors = 64;
-  std::vector<std::optional<Exponentials>> exponentials(folds.size());
+  std::vector<std::optional<OffRows>> off_rows(folds.size());
   for (std::size_t i = 0; i < folds.size() && length >= least_of_vectors; ++i) {
-    exponentials[i] = exponentials_of(r, i, folds[i].request);
+    if (r.folds[i].op == Reduction::sum) off_rows[i] = OffReader(r, folds[i].request).read();
   }
   const Cut cut{false, rows, length, 1, 1, rows, length, 1};
   const std::size_t pieces =
@@ -162,12 +208,12 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
     for (std::size_t row = rows * piece / pieces, n = 0; row < end; row += n) {
       n = std::min(at_once, end - row);
       for (std::size_t i = 0; i < folds.size(); ++i) {
-        if (const std::optional<Exponentials>& of = exponentials[i]) {
+        if (const std::optional<OffRows>& of = off_rows[i]) {
           auto* const sums = reinterpret_cast<float*>(values) + i * rows;
-          const auto* const off = reinterpret_cast<const float*>(values) + of->found * rows;
+          const auto* const found_of_rows =
+              reinterpret_cast<const float*>(values) + of->found * rows;
           for (std::size_t at = row; at < row + n; ++at) {
-            sums[at] = static_cast<float>(
-                kernels().float32.sum_of_exp(of->rows + at * length, length, off[at]));
+            sums[at] = static_cast<float>(of->sum(at, length, found_of_rows));
           }
           continue;
         }

@@ -39,18 +39,20 @@ template <class T>
 Size add_offsets(const std::byte* memory, Size first, Size step, Size count,
                  const MoveRequest::Index& index, Size* offsets) {
   const T* const at = reinterpret_cast<const T*>(memory) + first;
-  const auto size = static_cast<std::uint64_t>(index.size);
-  const auto place = [&](T value) {
-    const auto bits = static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
-    if constexpr (std::is_signed_v<T>) return bits + (value < 0 ? size : 0);
-    return bits;
+  const Size size = index.size, last = size - 1;
+  const auto place = [&](T given) {
+    const auto value = static_cast<Size>(given);
+    if constexpr (std::is_signed_v<T>) return value + (value >> 63 & size);
+    return value;
   };
-  bool all_inside = true;
+  // Below 0 where one is outside: without comparisons, which vectors of 64 bits may lack.
+  Size joined = 0;
+  const auto sign_of = [&](Size value) { return value | (last - value); };
   const auto add = [&](auto index_step, auto stride) {
     for (Size j = 0; j < count; ++j) {
-      const std::uint64_t value = place(at[j * index_step]);
-      all_inside &= value < size;
-      offsets[j] += static_cast<Size>(value) * stride;
+      const Size value = place(at[j * index_step]);
+      joined |= sign_of(value);
+      offsets[j] += value * stride;
     }
   };
   using One = std::integral_constant<Size, 1>;
@@ -59,9 +61,9 @@ Size add_offsets(const std::byte* memory, Size first, Size step, Size count,
   } else {
     add(step, index.stride);
   }
-  if (all_inside) return -1;
+  if (joined >= 0) return -1;
   for (Size j = 0;; ++j) {
-    if (place(at[j * step]) >= size) return j;
+    if (sign_of(place(at[j * step])) < 0) return j;
   }
 }
 

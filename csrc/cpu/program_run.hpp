@@ -300,27 +300,36 @@ class ProgramRun {
     held_[last.result] = Held::each;
     return taken;
   }
-  /// An op of an operand that has an element each and one that has fewer, where there is a loop
-  /// that takes them so; whether there was.
+  /// An op of operands that have an element each and of some that have fewer, where there is a
+  /// loop that takes them so; whether there was.
   bool take_rows(const ProgramSteps::Step& step, std::byte* result, std::size_t n) {
     if (step.rows == nullptr) return false;
-    const std::uint32_t first = step.operands[0], second = step.operands[1];
-    const bool is_first = held_[first] != Held::each;
-    if (is_first == (held_[second] != Held::each)) return false;
-    const std::uint32_t few = is_first ? first : second, each = is_first ? second : first;
-    const bool by_rows = held_[few] == Held::rows;
-    const std::size_t rows = by_rows ? rows_ : 1, columns = by_rows ? columns_ : n;
-    const std::byte* values = at_[few];
-    if (values == result) {
-      std::memcpy(spare_, values, rows * sizeof(float));
-      values = spare_;
+    unsigned ones = 0;
+    bool by_rows = false;
+    for (std::size_t o = 0; o < step.operands.size(); ++o) {
+      const std::uint32_t operand = step.operands[o];
+      if (operand == ProgramSteps::nothing || held_[operand] == Held::each) continue;
+      ones |= 1U << o;
+      by_rows = by_rows || held_[operand] == Held::rows;
     }
-    const RowsOperand some{reinterpret_cast<const float*>(values), by_rows ? 1 : 0};
+    const RowsLoop loop = ones != 0 ? (*step.rows)[ones] : nullptr;
+    if (loop == nullptr) return false;
+    const std::size_t rows = by_rows ? rows_ : 1, columns = by_rows ? columns_ : n;
     const auto step_of_rows = static_cast<std::ptrdiff_t>(columns);
-    const RowsOperand all{reinterpret_cast<const float*>(at_[each]), step_of_rows};
-    const RowsLoop loop = (*step.rows)[is_first ? 1 : 2];
-    loop(is_first ? some : all, is_first ? all : some,
-         {reinterpret_cast<float*>(result), step_of_rows}, rows, columns, Store::cached);
+    std::array<RowsOperand, 3> from{};
+    for (std::size_t o = 0; o < from.size(); ++o) {
+      const std::uint32_t operand = step.operands[o];
+      if (operand == ProgramSteps::nothing) continue;
+      const bool is_row = held_[operand] == Held::rows, is_one = (ones >> o & 1) != 0;
+      const std::byte* values = at_[operand];
+      if (is_one && values == result) {
+        std::memcpy(spare_, values, (is_row ? rows : 1) * sizeof(float));
+        values = spare_;
+      }
+      from[o] = {reinterpret_cast<const float*>(values), is_one ? is_row ? 1 : 0 : step_of_rows};
+    }
+    loop(from.data(), {reinterpret_cast<float*>(result), step_of_rows}, rows, columns,
+         Store::cached);
     at_[step.result] = result;
     held_[step.result] = Held::each;
     return true;

@@ -88,6 +88,16 @@ ProgramSteps::Affine affine_of(ElementOp op) {
   return op == ElementOp::mul_ ? Affine::product : Affine::no;
 }
 
+/// The operands of a node that are numbers or constants, a bit for each.
+unsigned fixed_operands(const ProgramData& data, const ProgramNode& node) {
+  unsigned found = 0;
+  for (std::uint32_t o = 0; o < node.operand_count(); ++o) {
+    const NodeKind kind = data.nodes[node.operands[o]].kind;
+    if (kind == NodeKind::number || kind == NodeKind::constant) found |= 1U << o;
+  }
+  return found;
+}
+
 /// Says of each step whether the next one alone reads its result.
 void mark_chains(const ProgramData& data, const std::vector<bool>& needed,
                  std::vector<ProgramSteps::Step>& steps) {
@@ -204,7 +214,10 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint32_t> 
       if (of == DType::float32 && node.dtype == DType::float32) {
         step.streamed = kernels.streamed[static_cast<std::size_t>(node.op)];
         const RowsLoops& rows = kernels.rows[static_cast<std::size_t>(node.op)];
-        if (rows[0] != nullptr) step.rows = &rows;
+        const bool has_loops = std::ranges::any_of(rows, [](RowsLoop one) { return one != nullptr; });
+        if (has_loops) step.rows = &rows;
+        const unsigned fixed = fixed_operands(data, node);
+        if (fixed != 0) step.with_fixed = rows[fixed];
         step.affine = affine_of(node.op);
       }
     } else {

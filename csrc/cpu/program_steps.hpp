@@ -32,6 +32,7 @@ struct ProgramSteps {
     ProgramLoop loop = nullptr, wrap = nullptr;
     ProgramLoop streamed = nullptr;   ///< the loop for a result that goes past the caches, or null
     const RowsLoops* rows = nullptr;  ///< the loops of rows, or null
+    RowsLoop with_fixed = nullptr;    ///< that of them which takes what is fixed as it is, or null
     Affine affine = Affine::no;       ///< of float32
     bool feeds_next = false;          ///< whether the next step alone reads the result, and once
     std::array<std::uint32_t, 3> operands;

@@ -1,10 +1,17 @@
+#include "cpu/softmax.hpp"
+
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "core/requests.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/chunks.hpp"
+#include "cpu/convert.hpp"
 #include "cpu/elements.hpp"
 
 namespace tilewright::cpu {
@@ -15,17 +22,28 @@ constexpr std::size_t short_row = 8192;  // its float32 values fit the nearest c
 
 float larger(float a, float b) { return a != a || a > b ? a : b; }
 
+/// What the exponentials of a row are multiplied by, or taken off its elements in the end.
+template <bool is_log>
+float end_of(double sum) {
+  return static_cast<float>(is_log ? std::log(sum) : 1 / sum);
+}
+
 /// Keeps the exponentials between their sum and the division by it.
-template <class T>
+template <bool is_log, class T>
 void softmax_short_row(const T* x, T* output, std::size_t n, Store how) {
   alignas(64) float exponentials[short_row];
   const ElementKernels<T>& k = kernels_for<T>();
-  const double sum = k.exp_and_sum(x, n, k.max(x, n), exponentials);
+  const float max = k.max(x, n);
+  if constexpr (is_log) {
+    k.less_both(x, n, max, end_of<true>(k.sum_of_exp(x, n, max)), output, how);
+    return;
+  }
+  const double sum = k.exp_and_sum(x, n, max, exponentials);
   k.scale_from(exponentials, n, static_cast<float>(1 / sum), output, how);
 }
 
 /// Computes the exponentials twice: cheaper than to store them far away.
-template <class T>
+template <bool is_log, class T>
 void softmax_long_row(const T* x, T* output, std::size_t n, Store how) {
   const ElementKernels<T>& k = kernels_for<T>();
   const float max = join_chunks(
@@ -34,31 +52,49 @@ void softmax_long_row(const T* x, T* output, std::size_t n, Store how) {
       n,
       [&](std::size_t begin, std::size_t length) { return k.sum_of_exp(x + begin, length, max); },
       [](double a, double b) { return a + b; });
-  const auto factor = static_cast<float>(1 / sum);
+  const float end = end_of<is_log>(sum);
   for_chunks(n, [&](std::size_t begin, std::size_t length) {
-    k.scaled_exp(x + begin, length, max, factor, output + begin, how);
+    (is_log ? k.less_both : k.scaled_exp)(x + begin, length, max, end, output + begin, how);
   });
+}
+
+/// The logarithm for short rows, of whose sums several at a time are had by vectors.
+constexpr std::size_t short_log_row = 1024, log_rows = 32;
+
+template <class T>
+void log_softmax_rows(const T* x, T* output, std::size_t rows, std::size_t n, Store how) {
+  const ElementKernels<T>& k = kernels_for<T>();
+  std::array<float, log_rows> max, log;
+  for (std::size_t i = 0; i < rows; ++i) {
+    max[i] = k.max(x + i * n, n);
+    log[i] = static_cast<float>(k.sum_of_exp(x + i * n, n, max[i]));
+  }
+  kernels().float32.unary(UnaryOp::log, log.data(), log.data(), rows, Store::cached);
+  for (std::size_t i = 0; i < rows; ++i) {
+    k.less_both(x + i * n, n, max[i], log[i], output + i * n, how);
+  }
 }
 
 constexpr std::size_t widest_tile = 512;
 
 /// `width` neighbouring columns with `inner` between rows.
-template <class T>
+template <bool is_log, class T>
 void softmax_columns(const T* x, T* output, std::size_t length, std::size_t inner,
                      std::size_t width) {
   const ElementKernels<T>& k = kernels_for<T>();
   const std::size_t padded = padded_width(width);
   const std::size_t chunk_rows = std::max<std::size_t>(1, 2 * element_grain / width);
   const std::size_t chunks = std::min<std::size_t>(64, (length + chunk_rows - 1) / chunk_rows);
-  float max[widest_tile], factor[widest_tile];
+  const auto finish = is_log ? k.less_both_rows : k.scaled_exp_rows;
+  float max[widest_tile], ends[widest_tile];
   double sum[widest_tile];
   std::fill_n(max, padded, -std::numeric_limits<float>::infinity());
   std::fill_n(sum, padded, 0.0);
   if (chunks == 1) {
     k.max_rows(x, length, inner, width, max);
     k.add_exp_rows(x, length, inner, width, max, sum);
-    for (std::size_t j = 0; j < width; ++j) factor[j] = static_cast<float>(1 / sum[j]);
-    k.scaled_exp_rows(x, length, inner, width, max, factor, output);
+    for (std::size_t j = 0; j < width; ++j) ends[j] = end_of<is_log>(sum[j]);
+    finish(x, length, inner, width, max, ends, output);
     return;
   }
   const std::size_t rows = (length + chunks - 1) / chunks;
@@ -80,44 +116,91 @@ void softmax_columns(const T* x, T* output, std::size_t length, std::size_t inne
     k.add_exp_rows(x + at, count, inner, width, max, &sums[i * padded]);
   });
   for (std::size_t i = 0; i < chunks * padded; ++i) sum[i % padded] += sums[i];
-  for (std::size_t j = 0; j < width; ++j) factor[j] = static_cast<float>(1 / sum[j]);
+  for (std::size_t j = 0; j < width; ++j) ends[j] = end_of<is_log>(sum[j]);
   each([&](std::size_t, std::size_t at, std::size_t count) {
-    k.scaled_exp_rows(x + at, count, inner, width, max, factor, output + at);
+    finish(x + at, count, inner, width, max, ends, output + at);
+  });
+}
+
+/// Samples of so few elements are turned, so that those of several lie side by side.
+constexpr std::size_t small_sample = 64, turned_elements = 1024, least_at_once = 16;
+
+template <bool is_log, class T>
+void softmax_samples(const T* x, T* output, std::size_t count, std::size_t at_once,
+                     std::size_t length, std::size_t inner) {
+  const std::size_t elements = length * inner;
+  alignas(64) std::array<float, turned_elements> turned, results;
+  row_kernels<T>().transpose(x, count, elements, elements, 1, turned.data(), at_once);
+  for (std::size_t j = 0; j < elements && count < at_once; ++j) {
+    // Columns beyond the last sample are nothing's.
+    std::fill_n(turned.data() + j * at_once + count, at_once - count, 0.0f);
+  }
+  const std::size_t width = inner * at_once;
+  softmax_columns<is_log>(turned.data(), turned.data(), length, width, width);
+  row_kernels<float>().transpose(turned.data(), elements, at_once, count, 1, results.data(),
+                                 elements);
+  kernels_for<T>().scale_from(results.data(), count * elements, 1, output, Store::cached);
+}
+
+template <bool is_log, class T>
+void softmax_of(const SoftmaxRows& r) {
+  const auto [outer, length, inner] = std::array{r.outer, r.length, r.inner};
+  const T* x = static_cast<const T*>(r.x);
+  T* output = static_cast<T*>(r.output);
+  const std::size_t sample = length * inner;
+  if (sample <= small_sample && inner < least_at_once && length < least_at_once && outer > 1) {
+    const std::size_t fitting = std::min(widest_tile / inner, turned_elements / sample);
+    const std::size_t at_once = fitting / least_at_once * least_at_once;
+    for_rows((outer + at_once - 1) / at_once, at_once * sample, [&](std::size_t i) {
+      const std::size_t first = i * at_once;
+      softmax_samples<is_log>(x + first * sample, output + first * sample,
+                              std::min(at_once, outer - first), at_once, length, inner);
+    });
+    return;
+  }
+  if (inner == 1) {
+    constexpr std::size_t worth_streaming = 256;
+    const Store how = length < worth_streaming
+                          ? Store::cached
+                          : store_for(outer * length * sizeof(T), r.x == r.output);
+    if (is_log && length <= short_log_row) {
+      for_rows((outer + log_rows - 1) / log_rows, log_rows * length, [&](std::size_t i) {
+        const std::size_t first = i * log_rows, at = first * length;
+        log_softmax_rows(x + at, output + at, std::min(log_rows, outer - first), length, how);
+      });
+      return;
+    }
+    for_rows(outer, length, [&](std::size_t row) {
+      const auto one = length <= short_row ? softmax_short_row<is_log, T>
+                                           : softmax_long_row<is_log, T>;
+      one(x + row * length, output + row * length, length, how);
+    });
+    return;
+  }
+  // Columns of a tile are read three times: they should stay in a cache.
+  constexpr std::size_t cached_elements = 1 << 16;
+  const std::size_t fitting = cached_elements / length / 16 * 16;
+  const std::size_t width = std::min(inner, std::clamp<std::size_t>(fitting, 16, widest_tile));
+  const std::size_t tiles = (inner + width - 1) / width;
+  for_rows(outer * tiles, length * width, [&](std::size_t unit) {
+    const std::size_t first = unit % tiles * width;
+    const std::size_t at = unit / tiles * length * inner + first;
+    softmax_columns<is_log>(x + at, output + at, length, inner, std::min(width, inner - first));
   });
 }
 
 }  // namespace
 
-void CpuBackend::do_softmax(const SoftmaxRequest& r) {
+void softmax_rows(const SoftmaxRows& r) {
   with_element_type(r.dtype, [&]<class T>(T) {
-    const auto outer = static_cast<std::size_t>(r.outer);
-    const auto length = static_cast<std::size_t>(r.length);
-    const auto inner = static_cast<std::size_t>(r.inner);
-    const T* x = data<T>(r.input);
-    T* output = data<T>(r.output);
-    if (inner == 1) {
-      constexpr std::size_t worth_streaming = 256;
-      const Store how = length < worth_streaming
-                            ? Store::cached
-                            : store_for(outer * length * sizeof(T), r.input == r.output);
-      for_rows(outer, length, [&](std::size_t row) {
-        (length <= short_row ? softmax_short_row<T> : softmax_long_row<T>)(x + row * length,
-                                                                           output + row * length,
-                                                                           length, how);
-      });
-      return;
-    }
-    // Columns of a tile are read three times: they should stay in a cache.
-    constexpr std::size_t cached_elements = 1 << 16;
-    const std::size_t fitting = cached_elements / length / 16 * 16;
-    const std::size_t width = std::min(inner, std::clamp<std::size_t>(fitting, 16, widest_tile));
-    const std::size_t tiles = (inner + width - 1) / width;
-    for_rows(outer * tiles, length * width, [&](std::size_t unit) {
-      const std::size_t first = unit % tiles * width;
-      const std::size_t at = unit / tiles * length * inner + first;
-      softmax_columns(x + at, output + at, length, inner, std::min(width, inner - first));
-    });
+    (r.is_log ? softmax_of<true, T> : softmax_of<false, T>)(r);
   });
+}
+
+void CpuBackend::do_softmax(const SoftmaxRequest& r) {
+  softmax_rows({data<std::byte>(r.input), data<std::byte>(r.output),
+                static_cast<std::size_t>(r.outer), static_cast<std::size_t>(r.length),
+                static_cast<std::size_t>(r.inner), r.dtype, false});
 }
 
 }  // namespace tilewright::cpu

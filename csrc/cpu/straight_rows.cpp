@@ -68,7 +68,7 @@ bool map_straight_rows(const MapRequest& r, const ProgramSteps& steps, bool stre
     operands[o] = *one;
     if (one->is_one) ones |= 1U << o;
   }
-  const RowsLoop loop = step.rows != nullptr && ones < 3 ? (*step.rows)[ones] : nullptr;
+  const RowsLoop loop = step.rows != nullptr ? (*step.rows)[ones] : nullptr;
   if (loop == nullptr && (ones != 0 || r.rank == 1 || length < long_row)) return false;
 
   const bool past_caches = streaming && length >= streamed_row;
@@ -105,7 +105,9 @@ bool map_straight_rows(const MapRequest& r, const ProgramSteps& steps, bool stre
       };
       const RowsResult result{reinterpret_cast<float*>(row_of(output.operand, DType::float32, 0)),
                               walk.place(output.operand).row_step};
-      loop(rows_of(operands[0]), rows_of(operands[1]), result, walk.rows(), walk.cols(),
+      std::array<RowsOperand, 3> from{};
+      for (std::uint32_t o = 0; o < node.operand_count(); ++o) from[o] = rows_of(operands[o]);
+      loop(from.data(), result, walk.rows(), walk.cols(),
            past_caches ? Store::streaming_part : Store::cached);
     }
     if (past_caches) program_kernels().end_stream();

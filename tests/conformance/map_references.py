@@ -99,6 +99,21 @@ def _clip(x: Array, low: Array, high: Array) -> Array:
     return np.minimum(np.maximum(x, low), high)
 
 
+def _selu(x: Array) -> Array:
+    below = 1.6732632423543772 * np.expm1(np.minimum(x, 0))
+    return 1.0507009873554805 * np.where(x > 0, x, below)
+
+
+def _hardswish(x: Array) -> Array:
+    above = np.maximum(x, -3)
+    return above * (np.minimum(above + 3, 6) / 6)
+
+
+def _softsign(x: Array) -> Array:
+    near = np.clip(x, -1e30, 1e30)
+    return near / (np.abs(near) + 1)
+
+
 def _real(
     of: Callable[..., Any], ulps: float, domain: str = "any", at_x: bool = False
 ) -> Reference:
@@ -160,6 +175,12 @@ REFERENCES: dict[str, Reference] = {
     "gelu": _real(_gelu, 3, "small", at_x=True),
     "gelu_tanh": _real(_gelu_tanh, 3, "small", at_x=True),
     "erf": _real(_erf, 4, "small"),
+    "leaky_relu": _real(lambda x, a: np.where(x > 0, x, x * a), 0),
+    "elu": _real(lambda x, a: np.where(x > 0, x, a * np.expm1(np.minimum(x, 0))), 4, "small"),
+    "selu": _real(_selu, 4, "small"),
+    "hardsigmoid": _real(lambda x: np.clip(x + 3, 0, 6) / 6, 3, at_x=True),
+    "hardswish": _real(_hardswish, 4, at_x=True),
+    "softsign": _real(_softsign, 2),
     "copysign": _real(np.copysign, 0),
     "nextafter": _real(np.nextafter, 0, "next"),
     "signbit": _test(np.signbit),

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/kernels/angles.hpp"
 #include "cpu/kernels/binary.hpp"
 #include "cpu/kernels/wide_math.hpp"
 
@@ -37,16 +38,12 @@ static inline Floats widely(Floats x, Floats y, Function function) {
     return widely(x, [](Doubles one) { return function(one); }); \
   }
 TILEWRIGHT_FUNCTION(exponential_2, exp2)
-TILEWRIGHT_FUNCTION(exponential_less_one, exp_less_one)
 TILEWRIGHT_FUNCTION(logarithm_2, log2)
 TILEWRIGHT_FUNCTION(logarithm_10, log10)
 TILEWRIGHT_FUNCTION(cube_root, cbrt)
-TILEWRIGHT_FUNCTION(sine, sin)
-TILEWRIGHT_FUNCTION(cosine, cos)
 TILEWRIGHT_FUNCTION(tangent, tan)
 TILEWRIGHT_FUNCTION(arc_sine, asin)
 TILEWRIGHT_FUNCTION(arc_cosine, acos)
-TILEWRIGHT_FUNCTION(arc_tangent, atan)
 TILEWRIGHT_FUNCTION(hyperbolic_sine, sinh)
 TILEWRIGHT_FUNCTION(hyperbolic_cosine, cosh)
 TILEWRIGHT_FUNCTION(area_sine, asinh)
@@ -66,6 +63,14 @@ static inline Doubles error_function(Doubles x) {
 
 static inline Floats logarithm_of_one_plus(Floats x) { return log_of_one_plus(x); }
 static inline Doubles logarithm_of_one_plus(Doubles x) { return log_of_one_plus(x); }
+static inline Floats exponential_less_one(Floats x) { return exp_less_one(x); }
+static inline Doubles exponential_less_one(Doubles x) { return exp_less_one(x); }
+static inline Floats sine(Floats x) { return sin(x); }
+static inline Doubles sine(Doubles x) { return sin(x); }
+static inline Floats cosine(Floats x) { return cos(x); }
+static inline Doubles cosine(Doubles x) { return cos(x); }
+static inline Floats arc_tangent(Floats x) { return atan(x); }
+static inline Doubles arc_tangent(Doubles x) { return atan(x); }
 static inline Floats exponential(Floats x) { return exp(x); }
 static inline Doubles exponential(Doubles x) { return exp(x); }
 static inline Floats logarithm(Floats x) { return log(x); }
@@ -80,7 +85,7 @@ static inline Doubles power(Doubles x, Doubles y) {
 }
 static inline Doubles arc_tangent_2(Doubles y, Doubles x) { return atan2(y, x); }
 static inline Floats arc_tangent_2(Floats y, Floats x) {
-  return widely(y, x, [](Doubles a, Doubles b) { return atan2(a, b); });
+  return atan2(y, x);
 }
 static inline Floats next_after(Floats x, Floats y) {
   return each(x, y, [](float a, float b) { return __builtin_nextafterf(a, b); });
@@ -133,6 +138,42 @@ static inline Floats maximum(Floats a, Floats b) { return max_of(a, b); }
 static inline Floats minimum(Floats a, Floats b) { return min_of(a, b); }
 static inline Doubles maximum(Doubles a, Doubles b) { return a == a ? (a > b ? a : b) : a; }
 static inline Doubles minimum(Doubles a, Doubles b) { return a == a ? (a < b ? a : b) : a; }
+
+// Of neural networks.
+static inline Floats all_of(float, double number) { return splat(static_cast<float>(number)); }
+static inline Doubles all_of(double, double number) { return wide(number); }
+template <class Vector>
+static inline Vector number(double value) {
+  return all_of(Vector{}[0], value);
+}
+template <class Vector>
+static inline Vector leaky(Vector x, Vector slope) {
+  return x > 0 ? x : x * slope;
+}
+template <class Vector>
+static inline Vector exponential_unit(Vector x, Vector alpha) {
+  return x > 0 ? x : alpha * exponential_less_one(x);
+}
+template <class Vector>
+static inline Vector scaled_unit(Vector x) {
+  const Vector unit = exponential_unit(x, number<Vector>(1.6732632423543772));
+  return unit * number<Vector>(1.0507009873554805);
+}
+template <class Vector>
+static inline Vector hard_logistic(Vector x) {
+  const Vector inside = minimum(maximum(x + 3, Vector{}), number<Vector>(6));
+  return inside * number<Vector>(1.0 / 6);
+}
+template <class Vector>
+static inline Vector hard_swish(Vector x) {
+  const Vector above = maximum(x, number<Vector>(-3));
+  return above * (minimum(above + 3, number<Vector>(6)) * number<Vector>(1.0 / 6));
+}
+template <class Vector>
+static inline Vector soft_sign(Vector x) {
+  const Vector near = minimum(maximum(x, number<Vector>(-1e30)), number<Vector>(1e30));
+  return near / (magnitude(near) + 1);
+}
 
 /// What is 2^23 or more is whole already, and so are infinity and NaN.
 static inline Floats round_to_even(Floats x) {

@@ -9,19 +9,24 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 
 /// Rows of n elements; of an operand in `ones` each row has one element for all.
 template <class Formula, unsigned ones>
-static void rows_loop(const RowsOperand& a, const RowsOperand& b, const RowsResult& result,
-                      std::size_t rows, std::size_t n, Store how) {
-  const float *x = a.data, *y = b.data;
+static void rows_loop(const RowsOperand* operands, const RowsResult& result, std::size_t rows,
+                      std::size_t n, Store how) {
+  constexpr bool third = Formula::count > 2;
+  const RowsOperand &a = operands[0], &b = operands[1], &c = operands[third ? 2 : 0];
+  const float *x = a.data, *y = b.data, *z = c.data;
   float* to = result.data;
   for (std::size_t row = 0; row < rows; ++row) {
-    const Floats one_x = splat(*x), one_y = splat(*y);
+    const Floats one_x = splat(*x), one_y = splat(*y), one_z = splat(*z);
     const auto value = [=](auto read) {
       const Floats first = (ones & 1) != 0 ? one_x : read(x);
-      return Formula::of(first, (ones & 2) != 0 ? one_y : read(y), first);
+      const Floats second = (ones & 2) != 0 ? one_y : read(y);
+      if constexpr (third) return Formula::of(first, second, (ones & 4) != 0 ? one_z : read(z));
+      return Formula::of(first, second, first);
     };
     generate(to, n, how, value);
     x += a.step;
     y += b.step;
+    z += c.step;
     to += result.step;
   }
 }

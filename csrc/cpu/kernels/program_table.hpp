@@ -33,11 +33,11 @@ struct RowsResult {
   float* data;
   std::ptrdiff_t step;
 };
-/// An op of two operands on rows of n elements.
-using RowsLoop = void (*)(const RowsOperand& a, const RowsOperand& b, const RowsResult& result,
-                          std::size_t rows, std::size_t n, Store how);
-/// Of operands with an element each, and with one for a whole row as the first and as the second.
-using RowsLoops = std::array<RowsLoop, 3>;
+/// An op on rows of n elements.
+using RowsLoop = void (*)(const RowsOperand* operands, const RowsResult& result, std::size_t rows,
+                          std::size_t n, Store how);
+/// By the operands that have one element for a whole row, a bit for each; null where there is none.
+using RowsLoops = std::array<RowsLoop, 8>;
 
 /// x * factor + addend, with one of each for a row of x.
 struct RowsStage {

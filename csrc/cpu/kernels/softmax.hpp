@@ -43,4 +43,19 @@ static void scaled_exp_rows(const T* x, std::size_t rows, std::size_t stride, st
   }
 }
 
+template <class T>
+static void less_both(const T* x, std::size_t n, float first, float second, T* output, Store how) {
+  generate(output, n, how, [=](auto read) { return read(x) - first - second; });
+}
+
+template <class T>
+static void less_both_rows(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
+                           const float* first, const float* second, T* output) {
+  for (std::size_t i = 0; i < rows; ++i) {
+    const T* row = x + i * stride;
+    generate(output + i * stride, width, Store::cached,
+             [=](auto read) { return read(row) - read(first) - read(second); });
+  }
+}
+
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA

@@ -137,6 +137,25 @@ FUNCTION double gelu_tanh(double x) {
   FUNCTION T exponential(T x) { return exp(x); }                               \
   FUNCTION T exponential_2(T x) { return exp2(x); }                            \
   FUNCTION T exponential_less_one(T x) { return expm1(x); }                    \
+  FUNCTION T leaky(T x, T slope) { return x > 0 ? x : x * slope; }             \
+  FUNCTION T exponential_unit(T x, T alpha) {                                  \
+    return x > 0 ? x : alpha * expm1(x);                                       \
+  }                                                                            \
+  FUNCTION T scaled_unit(T x) {                                                \
+    const T unit = exponential_unit(x, (T)1.6732632423543772);                 \
+    return unit * (T)1.0507009873554805;                                       \
+  }                                                                            \
+  FUNCTION T hard_logistic(T x) {                                              \
+    return minimum(maximum(x + 3, (T)0), (T)6) * (T)(1.0 / 6);                 \
+  }                                                                            \
+  FUNCTION T hard_swish(T x) {                                                 \
+    const T above = maximum(x, (T)-3);                                         \
+    return above * (minimum(above + 3, (T)6) * (T)(1.0 / 6));                  \
+  }                                                                            \
+  FUNCTION T soft_sign(T x) {                                                  \
+    const T near = minimum(maximum(x, (T)-1e30), (T)1e30);                     \
+    return near / (fabs(near) + 1);                                            \
+  }                                                                            \
   FUNCTION T logarithm(T x) { return log(x); }                                 \
   FUNCTION T logarithm_2(T x) { return log2(x); }                              \
   FUNCTION T logarithm_10(T x) { return log10(x); }                            \

@@ -41,6 +41,11 @@
 #let POINT = "16777216"
 #let AT_ONCE = 8
 #let LEAST = 150
+#let ALPHA = "1.6732632"
+#let SCALE = "1.0507010"
+#let SIXTH = "0.16666667"
+#let LOW = "-1e30"
+#let HIGH = "1e30"
 #if WIDE
 #let F = "f64"
 #let U = "u64"
@@ -48,7 +53,13 @@
 #let POINT = "9007199254740992"
 #let AT_ONCE = 11
 #let LEAST = 1075
+#let ALPHA = "1.6732632423543772lf"
+#let SCALE = "1.0507009873554805lf"
+#let SIXTH = "0.16666666666666666lf"
+#let LOW = "-1e30lf"
+#let HIGH = "1e30lf"
 #end
 #include "program_divisions.wgsl"
+#include "program_units.wgsl"
 #end
 #include "program_casts.wgsl"

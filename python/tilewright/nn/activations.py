@@ -10,15 +10,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tilewright import _core
+from tilewright.array import Array
 from tilewright.namespace.complex_math import choose
 from tilewright.nn import formulas as f
-from tilewright.nn.running import alike, floats, launch, mapped, reduced, to_number
+from tilewright.nn.running import (
+    FLOAT32,
+    FLOAT64,
+    alike,
+    floats,
+    launch,
+    mapped,
+    reduced,
+    to_number,
+)
 from tilewright.operands import invalid, shown, to_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tilewright.array import Array
     from tilewright.program import Value
 
     class Activation(Protocol):
@@ -72,6 +81,7 @@ def _numbers(
 
 
 _elementwise = _core._elementwise_functions()
+WIDE = (FLOAT32, FLOAT64)
 
 
 def gradient_of(slope: Callable[..., Value]) -> Callable[..., Value]:
@@ -87,23 +97,28 @@ def gradient_of(slope: Callable[..., Value]) -> Callable[..., Value]:
 
 def activation(
     name: str, says: str, formula: Callable[..., Value], slope: Callable[..., Value],
-    check: Callable[..., str | None] | None = None, called_here: str = "", /,
+    check: Callable[..., str | None] | None = None,
+    called_here: str | tuple[str | float, ...] = "", /,
     **numbers: float | None,
 ) -> tuple[Activation, Gradient]:  # fmt: skip
     """A function and its gradient; `numbers` are its arguments with their defaults, None for those
     that have to be given. `called_here` is its name among elementwise functions, where that is
-    another one."""
+    another one, and the numbers that come before its own."""
     gradient = gradient_of(slope)
     backward_name = f"{name}_backward"
-    of_elements = None if numbers else _elementwise.get(called_here or name)
+    called, *fixed = called_here if isinstance(called_here, tuple) else (called_here or name,)
+    of_elements = _elementwise.get(called)
+    usual = list(numbers.values())
 
     def forward(x: Any, /, *given: Any, out: Any = None, **named: Any) -> Array:
-        operands = alike(name, x=x)
-        if of_elements is not None and out is None and not given and not named:
-            return of_elements(operands[0])  # type: ignore[no-any-return]
-        return mapped(
-            name, formula, x, [*operands, *_numbers(name, check, numbers, given, named)], out
-        )
+        operand = x if type(x) is Array and x.dtype in WIDE else alike(name, x=x)[0]
+        values = _numbers(name, check, numbers, given, named) if given or named else usual
+        # Numbers beside floats of 16 bits are not rounded to these.
+        if of_elements is not None and out is None and (operand.dtype in WIDE or not numbers):
+            return of_elements(operand, *fixed, *values)  # type: ignore[no-any-return]
+        if None in values:
+            values = _numbers(name, check, numbers, given, named)
+        return mapped(name, formula, x, [operand, *values], out)
 
     def backward(grad: Any, x: Any, /, *given: Any, out: Any = None, **named: Any) -> Array:
         operands = alike(backward_name, grad=grad, x=x)
@@ -166,19 +181,20 @@ def _from_zero(name: str) -> Callable[..., str | None]:
 relu, relu_backward = activation(
     "relu", "max(x, 0).", lambda x: x.relu(), lambda x: f.step(x, 0.0))
 relu6, relu6_backward = activation(
-    "relu6", "min(max(x, 0), 6).", lambda x: f.within(x, 0.0, 6.0), lambda x: f.inside(x, 0, 6))
+    "relu6", "min(max(x, 0), 6).", lambda x: f.within(x, 0.0, 6.0), lambda x: f.inside(x, 0, 6),
+    None, ("clip", 0.0, 6.0))
 leaky_relu, leaky_relu_backward = activation(
     "leaky_relu", "x, and below 0 x * negative_slope.",
-    lambda x, a: choose(x > 0, x, x * a), lambda x, a: choose(x > 0, 1.0, a), negative_slope=0.01)
+    lambda x, a: x.leaky_relu(a), lambda x, a: choose(x > 0, 1.0, a), negative_slope=0.01)
 elu, elu_backward = activation(
-    "elu", "x, and below 0 alpha * (exp(x) - 1).", f.elu, f.elu_slope, alpha=1.0)
+    "elu", "x, and below 0 alpha * (exp(x) - 1).", lambda x, a: x.elu(a), f.elu_slope, alpha=1.0)
 celu, celu_backward = activation(
     "celu", "x, and below 0 alpha * (exp(x / alpha) - 1).",
     lambda x, a: choose(x > 0, x, a * (x / a).expm1()),
     lambda x, a: choose(x > 0, 1.0, (x / a).exp()), _no_zero("alpha"), alpha=1.0)
 selu, selu_backward = activation(
     "selu", "elu() of an alpha and times a scale that keep mean 0 and variance 1.",
-    f.selu, f.selu_slope)
+    lambda x: x.selu(), f.selu_slope)
 silu, silu_backward = activation(
     "silu", "x * sigmoid(x).", lambda x: x.silu(), f.silu_slope)
 mish, mish_backward = activation(
@@ -187,19 +203,19 @@ softplus, softplus_backward = activation(
     "softplus", "log(1 + exp(x * beta)) / beta, and x where x * beta is above the threshold.",
     f.softplus_of, f.softplus_slope, _no_zero("beta"), beta=1.0, threshold=20.0)
 softsign, softsign_backward = activation(
-    "softsign", "x / (1 + abs(x)).", f.softsign, f.softsign_slope)
+    "softsign", "x / (1 + abs(x)).", lambda x: x.softsign(), f.softsign_slope)
 sigmoid, sigmoid_backward = activation(
     "sigmoid", "1 / (1 + exp(-x)).", lambda x: x.sigmoid(), f.sigmoid_slope)
 logsigmoid, logsigmoid_backward = activation(
     "logsigmoid", "log(sigmoid(x)).", f.logsigmoid, f.one_minus_sigmoid)
 hardsigmoid, hardsigmoid_backward = activation(
     "hardsigmoid", "min(max(x + 3, 0), 6) / 6.",
-    lambda x: f.within(x + 3, 0.0, 6.0) / 6, lambda x: f.inside(x, -3, 3, 1 / 6))
+    lambda x: x.hardsigmoid(), lambda x: f.inside(x, -3, 3, 1 / 6))
 hardswish, hardswish_backward = activation(
-    "hardswish", "x * hardsigmoid(x).", f.hardswish, f.hardswish_slope)
+    "hardswish", "x * hardsigmoid(x).", lambda x: x.hardswish(), f.hardswish_slope)
 hardtanh, hardtanh_backward = activation(
     "hardtanh", "min(max(x, min_val), max_val).", lambda x, low, high: x.clip(low, high), f.inside,
-    _ordered("min_val", "max_val"), min_val=-1.0, max_val=1.0)
+    _ordered("min_val", "max_val"), "clip", min_val=-1.0, max_val=1.0)
 hardshrink, hardshrink_backward = activation(
     "hardshrink", "x, and 0 from -lambd to lambd.", lambda x, a: choose(abs(x) <= a, 0.0, x),
     f.shrunk_slope, _from_zero("lambd"), lambd=0.5)
@@ -216,7 +232,7 @@ tanh, tanh_backward = activation(
     "tanh", "The hyperbolic tangent.", lambda x: x.tanh(), f.tanh_slope)
 rrelu, rrelu_backward = activation(
     "rrelu", "x, and below 0 x times the mean of lower and upper, as in evaluation.",
-    lambda x, low, high: choose(x > 0, x, x * ((low + high) * 0.5)),
+    lambda x, low, high: x.leaky_relu((low + high) * 0.5),
     lambda x, low, high: choose(x > 0, 1.0, (low + high) * 0.5), _ordered("lower", "upper"),
     lower=1 / 8, upper=1 / 3)
 _gelu, _gelu_backward = activation("gelu", "", lambda x: x.gelu(), f.gelu_slope)

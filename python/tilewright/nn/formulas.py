@@ -36,16 +36,8 @@ def one_minus_sigmoid(x: Value) -> Value:
     return (-x).sigmoid()
 
 
-def elu(x: Value, alpha: Value) -> Value:
-    return choose(x > 0, x, alpha * x.expm1())
-
-
 def elu_slope(x: Value, alpha: Value) -> Value:
     return choose(x > 0, 1.0, alpha * x.exp())
-
-
-def selu(x: Value) -> Value:
-    return choose(x > 0, x, x.expm1() * SELU_ALPHA) * SELU_SCALE
 
 
 def selu_slope(x: Value) -> Value:
@@ -104,11 +96,6 @@ def softplus_slope(x: Value, beta: Value, threshold: Value) -> Value:
     return choose(y > threshold, 1.0, y.sigmoid())
 
 
-def softsign(x: Value) -> Value:
-    x = within(x, -1e30, 1e30)
-    return x / (abs(x) + 1)
-
-
 def softsign_slope(x: Value) -> Value:
     part = 1 / (abs(x) + 1)
     return part * part
@@ -120,11 +107,6 @@ def sigmoid_slope(x: Value) -> Value:
 
 def logsigmoid(x: Value) -> Value:
     return x.min(0.0) - (-abs(x)).exp().log1p()
-
-
-def hardswish(x: Value) -> Value:
-    x = x.max(-3.0)
-    return x * ((x + 3).min(6.0) * (1 / 6))
 
 
 def hardswish_slope(x: Value) -> Value:

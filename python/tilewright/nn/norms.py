@@ -11,10 +11,13 @@ from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.mixed import an_array
 from tilewright.nn.running import (
+    FLOAT32,
+    FLOAT64,
     alike,
     floats,
     launch,
     mapped,
+    program_of,
     reduced,
     to_number,
     to_truth,
@@ -25,7 +28,7 @@ from tilewright.operands import invalid, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tilewright.program import Value
+    from tilewright.program import Program, Value
 
 
 class NormGradients(NamedTuple):
@@ -169,6 +172,38 @@ def _moved(
     return mean * rest + new_mean * momentum, var * rest + new_var * (momentum * factor)
 
 
+@cache
+def _inference_program(dtype: str, has_weight: bool, has_bias: bool) -> Program:
+    lines = (dtype,) * (int(has_weight) + int(has_bias))
+    return program_of(
+        _normal(has_weight, has_bias), (dtype, dtype, dtype, None, *lines), dtype, (dtype,)
+    )
+
+
+def _at_once(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: Any) -> Array | None:
+    """batch_norm() by running statistics of what a launch takes as it is; None for all else."""
+    if type(x) is not Array or type(eps) is not float or not eps >= 0:
+        return None
+    shape, dtype, be = x.shape, x.dtype, x.backend
+    if len(shape) < 2 or dtype not in (FLOAT32, FLOAT64) or mean is None or var is None:
+        return None
+    channels, behind = shape[1:2], (0,) * (len(shape) - 2)
+    operands = [x]
+    for one in (mean, var, weight, bias):
+        if one is None:
+            continue
+        if (
+            type(one) is not Array or one.shape != channels or one.dtype != dtype
+            or one.backend is not be
+        ):  # fmt: skip
+            return None
+        operands.append(one._view(shape, (0, *one.strides, *behind), one.offset))
+    result = be._new(shape, dtype)
+    program = _inference_program(x.stored_as, weight is not None, bias is not None)
+    be.map(program, shape, operands, (eps,), (result,))
+    return result
+
+
 def batch_norm(
     x: Array, /, running_mean: Array | None = None, running_var: Array | None = None,
     weight: Array | None = None, bias: Array | None = None, training: bool = False,
@@ -179,6 +214,10 @@ def batch_norm(
     else they are the running ones. One launch, in training three, and one for what runs. With
     return_statistics the result, mean and variance, which the gradient takes."""
     call = "batch_norm"
+    if training is False and return_statistics is False and type(momentum) is float:
+        found = _at_once(x, running_mean, running_var, weight, bias, eps)
+        if found is not None:
+            return found
     with_statistics = to_truth(call, "return_statistics", return_statistics)
     (x,) = floats(call, x=x)
     is_training, groups, mean, var = _batch(call, x, running_mean, running_var, training)

@@ -201,8 +201,42 @@ def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) 
     return NormGradients(by_x, by_weight.reshape(own), by_bias.reshape(own))
 
 
+ONE_LAUNCH = (np.dtype(np.float32), np.dtype(np.float16))
+
+
 def is_one_launch(x: Array) -> bool:
-    return x.dtype in (np.float32, np.float16)
+    return x.dtype in ONE_LAUNCH
+
+
+def _at_once(
+    op: str, x: Array, normalized_shape: Any, parameters: Sequence[Any], eps: Any
+) -> Array | None:
+    """The trait's norm of what is given as that takes it; None for all else."""
+    sizes = normalized_shape if type(normalized_shape) is tuple else (normalized_shape,)
+    if type(x) is not Array or type(eps) is not float or not eps >= 0 or not sizes:
+        return None
+    dtype, shape = x.dtype, x.shape
+    lines, length = x.size, 1
+    for size in sizes:
+        if type(size) is not int:
+            return None
+        length *= size
+    if dtype not in ONE_LAUNCH or lines == 0 or shape[len(shape) - len(sizes) :] != sizes:
+        return None
+    be = x.backend
+    for one in parameters:
+        if one is None:
+            continue
+        if (
+            type(one) is not Array or one.shape != sizes or one.dtype != dtype
+            or one.backend is not be or not one.is_contiguous
+        ):  # fmt: skip
+            return None
+    result = be._new(shape, dtype)
+    getattr(be, op)(
+        x._contiguous(), *parameters, result, lines // length, length, eps, x.stored_as
+    )
+    return result
 
 
 def in_one_launch(
@@ -273,6 +307,9 @@ def layer_norm(
     """The last axes, whose sizes are normalized_shape, off their mean and over their deviation,
     times weight and plus bias of that shape. One launch."""
     call = "layer_norm"
+    found = _at_once(call, x, normalized_shape, (weight, bias), eps)
+    if found is not None:
+        return found
     (x,) = floats(call, x=x)
     split = in_lines(call, x, normalized_shape, weight, bias)
     least = to_eps(call, eps)
@@ -352,6 +389,9 @@ def rms_norm(
     """The last axes, whose sizes are normalized_shape, over the root of their mean square, times
     weight. One launch."""
     call = "rms_norm"
+    found = _at_once("rmsnorm", x, normalized_shape, (weight,), eps)
+    if found is not None:
+        return found
     (x,) = floats(call, x=x)
     least, split = to_eps(call, eps), in_lines(call, x, normalized_shape, weight, None)
     if is_one_launch(x):

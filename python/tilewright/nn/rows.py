@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.array import Array
 from tilewright.nn.running import read, to_target, wide_name, wide_of
@@ -31,6 +31,30 @@ def _program(
     return program
 
 
+class _Programs(NamedTuple):
+    """One of each fold, with its op, and those of elements and ends, where there are any."""
+
+    folds: tuple[tuple[str, Program], ...]
+    elements: Program | None
+    ends: Program | None
+
+
+@cache
+def _programs(
+    folds: tuple[tuple[str, Formula], ...], elements: Formula | None, ends: Formula | None,
+    dtypes: tuple[str | None, ...], wide: str, numbers: int, stored: str, end_count: int,
+) -> _Programs:  # fmt: skip
+    count = len(folds)
+    return _Programs(
+        tuple(
+            (op, _program(formula, dtypes, wide, i, numbers, (wide,)))
+            for i, (op, formula) in enumerate(folds)
+        ),
+        elements and _program(elements, dtypes, wide, count, numbers, (stored,)),
+        ends and _program(ends, (), wide, count, numbers, (wide,) * end_count),
+    )
+
+
 def in_rows(
     call: str, like: Array, operands: Sequence[Array | float], axes: Sequence[int],
     folds: Sequence[tuple[str, Formula]], elements: Formula | None = None, *,
@@ -47,29 +71,22 @@ def in_rows(
     arrays = [one for one in operands if isinstance(one, Array)]
     scalars = [one for one in operands if not isinstance(one, Array)]
     given = [*scalars, *numbers]
-    steps = [
-        (op, _program(formula, dtypes, wide, i, len(numbers), (wide,)), given)
-        for i, (op, formula) in enumerate(folds)
-    ]
+    programs = _programs(
+        tuple(folds), elements, ends, dtypes, wide, len(numbers), like.stored_as, end_count
+    )
     result = target = None
-    last: Program | None = None
     if elements is not None:
         target = to_target(call, out, like, shape, like.dtype)
         result = target
         if out is not None and any(target.overlaps(one) for one in arrays):
             result = backend._new(shape, like.dtype)
-        last = _program(
-            elements, dtypes, wide, len(folds), len(numbers), (result.stored_as,)
-        )  # fmt: skip
     left = tuple(size for i, size in enumerate(shape) if i not in axes)
     lines: list[Array] = [backend._new(left, wide_of(like.dtype)) for _ in range(end_count)]
-    behind: Program | None = None
-    if ends is not None:
-        behind = _program(ends, (), wide, len(folds), len(numbers), (wide,) * end_count)
     backend.map_rows(
-        steps, shape, tuple(axes), arrays,
-        last, given if last is not None else (), [] if result is None else [result],
-        behind, list(numbers) if behind is not None else (), lines,
+        [(op, program, given) for op, program in programs.folds], shape, tuple(axes), arrays,
+        programs.elements, given if elements is not None else (),
+        [] if result is None else [result],
+        programs.ends, list(numbers) if ends is not None else (), lines,
     )  # fmt: skip
     if result is not target and target is not None:
         target[...] = result

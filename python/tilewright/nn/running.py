@@ -32,7 +32,7 @@ def floats(call: str, **given: Any) -> list[Array]:
     """Arrays of one dtype of floats on one device."""
     found: list[Array] = []
     for name, one in given.items():
-        x = an_array(call, one, name)
+        x = one if type(one) is Array else an_array(call, one, name)
         if x.dtype.kind != "f":
             invalid(
                 call,
