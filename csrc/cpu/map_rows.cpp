@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -25,23 +26,24 @@ constexpr std::size_t many_elements = std::size_t{1} << 16;
 
 /// A program on the elements of rows.
 struct RowStep {
-  RowStep(MapRequest given, const RowsRequest::Step& step)
-      : request(std::move(given)), steps(plan_steps(*step.program, request.same_as)) {}
+  RowStep(MapRequest given, const RowsRequest::Step& step, StepPlans& plans)
+      : request(std::move(given)), steps(plans.of(step.program, request.same_as)) {}
 
   std::size_t floats() const {
-    return Scratch::rounded((steps.registers + 1) * register_bytes / sizeof(float));
+    return Scratch::rounded((steps->registers + 1) * register_bytes / sizeof(float));
   }
 
   MapRequest request;
-  ProgramSteps steps;
+  std::shared_ptr<const ProgramSteps> steps;
 };
 
 /// A fold of whole rows.
 struct RowFoldStep : RowStep {
-  RowFoldStep(const RowsRequest& r, std::size_t i, const AllocationRef& found)
-      : RowFoldStep(fold_of(r, i, found), r.folds[i], r.inputs + i) {}
-  RowFoldStep(FoldRequest given, const RowsRequest::Step& step, std::size_t operands)
-      : RowStep(request_front(given, false, operands), step),
+  RowFoldStep(const RowsRequest& r, std::size_t i, const AllocationRef& found, StepPlans& plans)
+      : RowFoldStep(fold_of(r, i, found), r.folds[i], r.inputs + i, plans) {}
+  RowFoldStep(FoldRequest given, const RowsRequest::Step& step, std::size_t operands,
+              StepPlans& plans)
+      : RowStep(request_front(given, false, operands), step, plans),
         fold(std::move(given)),
         joiner(fold) {}
 
@@ -167,12 +169,12 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
   folds.reserve(r.folds.size());
   std::size_t floats = 0;
   for (std::size_t i = 0; i < r.folds.size(); ++i) {
-    folds.emplace_back(r, i, found);
+    folds.emplace_back(r, i, found, plans_);
     floats += folds.back().floats();
   }
   std::vector<RowStep> elements;
   if (r.elements.program) {
-    elements.emplace_back(elements_of(r, found), r.elements);
+    elements.emplace_back(elements_of(r, found), r.elements, plans_);
     floats += elements.back().floats();
   }
   // The loops of rows are worth it where these fill vectors.
@@ -189,7 +191,7 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
   parallel_tasks(pieces, [&](std::size_t piece) {
     Scratch own(scratch);
     const auto run_of = [&](const RowStep& step) {
-      return ProgramRun(step.request, step.steps,
+      return ProgramRun(step.request, *step.steps,
                         reinterpret_cast<std::byte*>(own.take(step.floats())));
     };
     std::vector<ProgramRun> runs;

@@ -67,6 +67,21 @@ Size add_offsets(const std::byte* memory, Size first, Size step, Size count,
   }
 }
 
+/// y[j] = x[offsets[j]], four at a time, since vectors of the baseline would be put together from
+/// single elements.
+template <class T>
+void gather_line(const T* x, const Size* offsets, T* y, Size n) {
+  Size j = 0;
+  for (; j + 4 <= n; j += 4) {
+    const T a = x[offsets[j]], b = x[offsets[j + 1]], c = x[offsets[j + 2]], d = x[offsets[j + 3]];
+    y[j] = a;
+    y[j + 1] = b;
+    y[j + 2] = c;
+    y[j + 3] = d;
+  }
+  for (; j < n; ++j) y[j] = x[offsets[j]];
+}
+
 /// The indices of one array, whatever their dtype is.
 class Indices {
  public:
@@ -314,6 +329,10 @@ class Walk {
       T* y = data<T>(r_.output.allocation) + to + row * output_row;
       const Size* at = offsets.data();
       for (Size i = 0; i < count; ++i, x += source_row, y += output_row) {
+        if (same && output_step == 1) {
+          gather_line(x, at, y, length_);
+          continue;
+        }
         if (same) {
           for (Size j = 0; j < length_; ++j) y[j * output_step] = x[at[j]];
           continue;
@@ -346,7 +365,7 @@ class Walk {
     } else if (r_.scatter) {
       for (Size j = 0; j < count; ++j) y[j * output_step + offsets[j]] = x[j * source_step];
     } else if (source_step == 0 && output_step == 1) {
-      for (Size j = 0; j < count; ++j) y[j] = x[offsets[j]];
+      gather_line(x, offsets.data(), y, count);
     } else {
       for (Size j = 0; j < count; ++j) y[j * output_step] = x[j * source_step + offsets[j]];
     }

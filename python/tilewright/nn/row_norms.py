@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,8 @@ from tilewright.nn.norms import (
     itself,
     to_eps,
 )
-from tilewright.nn.rows import in_rows
-from tilewright.nn.running import alike, floats, mapped, reduced
+from tilewright.nn.rows import Programs, in_rows, programs_of
+from tilewright.nn.running import FLOAT32, FLOAT64, alike, floats, mapped, reduced
 from tilewright.operands import invalid, shown, to_integer
 
 if TYPE_CHECKING:
@@ -120,6 +120,66 @@ def _normalise_groups(call: str, x: Array, split: _Split, eps: Any) -> Array:
     assert made is not None
     found: Array = made.reshape(x.shape)
     return found
+
+
+class _Plan(NamedTuple):
+    """A normalisation of groups of one shape: x and the lines of channels as views of another
+    shape, and its programs."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    of_lines: tuple[int, ...]
+    axes: tuple[int, ...]
+    inverse: float
+    programs: Programs
+
+
+@lru_cache(maxsize=256)
+def _plan_of(
+    shape: tuple[int, ...], groups: int, dtype: str, has_weight: bool, has_bias: bool
+) -> _Plan:
+    per = shape[1] // groups
+    split = (shape[0], groups, per, *shape[2:])
+    strides = tuple(math.prod(split[i + 1 :]) for i in range(len(split)))
+    programs = programs_of(
+        (("sum", _own), ("sum", _square_off_mean)), _normal_of_row(has_weight, has_bias), None,
+        (dtype,) * (1 + has_weight + has_bias), dtype, 2, dtype, 0,
+    )  # fmt: skip
+    of_lines = (0, per, 1, *(0,) * (len(shape) - 2))
+    return _Plan(
+        split, strides, of_lines, tuple(range(2, len(split))), 1 / math.prod(split[2:]), programs
+    )
+
+
+def _groups_at_once(x: Any, groups: Any, weight: Any, bias: Any, eps: Any) -> Array | None:
+    """The norm of groups of what a launch takes as it is; None for all else."""
+    if type(x) is not Array or type(groups) is not int or type(eps) is not float or not eps >= 0:
+        return None
+    shape, dtype, be = x.shape, x.dtype, x.backend
+    if (
+        len(shape) < 2 or dtype not in (FLOAT32, FLOAT64) or x.size == 0 or groups < 1
+        or shape[1] % groups or not x.is_contiguous
+    ):  # fmt: skip
+        return None
+    plan = _plan_of(shape, groups, x.stored_as, weight is not None, bias is not None)
+    operands = [x._view(plan.shape, plan.strides, x.offset)]
+    for one in (weight, bias):
+        if one is None:
+            continue
+        if (
+            type(one) is not Array or one.shape != shape[1:2] or one.dtype != dtype
+            or one.backend is not be or not one.is_contiguous
+        ):  # fmt: skip
+            return None
+        operands.append(one._view(plan.shape, plan.of_lines, one.offset))
+    result = be._new(shape, dtype)
+    numbers = (plan.inverse, eps)
+    be.map_rows(
+        [(op, program, numbers) for op, program in plan.programs.folds], plan.shape, plan.axes,
+        operands, plan.programs.elements, numbers,
+        [result._view(plan.shape, plan.strides, 0)], None, (), (),
+    )  # fmt: skip
+    return result
 
 
 # Of grad, x and perhaps weight, what was found, and 1 / count and eps.
@@ -265,6 +325,9 @@ def group_norm(
     """The channels, axis 1, in so many groups: each of them in each sample off its mean and over
     its deviation, times the weight and plus the bias of the channel. One launch."""
     call = "group_norm"
+    found = _groups_at_once(x, num_groups, weight, bias, eps)
+    if found is not None:
+        return found
     (x,) = floats(call, x=x)
     count = to_integer(call, "num_groups", num_groups)
     return _normalise_groups(call, x, _in_groups(call, x, count, weight, bias), eps)
@@ -285,6 +348,10 @@ def instance_norm(
 ) -> Array:
     """group_norm() with each channel in a group of its own."""
     call = "instance_norm"
+    if type(x) is Array and x.ndim > 1:
+        made = _groups_at_once(x, x.shape[1], weight, bias, eps)
+        if made is not None:
+            return made
     (x,) = floats(call, x=x)
     count = x.shape[1] if x.ndim > 1 else 1
     return _normalise_groups(call, x, _in_groups(call, x, count, weight, bias), eps)

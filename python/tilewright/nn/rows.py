@@ -31,7 +31,7 @@ def _program(
     return program
 
 
-class _Programs(NamedTuple):
+class Programs(NamedTuple):
     """One of each fold, with its op, and those of elements and ends, where there are any."""
 
     folds: tuple[tuple[str, Program], ...]
@@ -40,12 +40,12 @@ class _Programs(NamedTuple):
 
 
 @cache
-def _programs(
+def programs_of(
     folds: tuple[tuple[str, Formula], ...], elements: Formula | None, ends: Formula | None,
     dtypes: tuple[str | None, ...], wide: str, numbers: int, stored: str, end_count: int,
-) -> _Programs:  # fmt: skip
+) -> Programs:  # fmt: skip
     count = len(folds)
-    return _Programs(
+    return Programs(
         tuple(
             (op, _program(formula, dtypes, wide, i, numbers, (wide,)))
             for i, (op, formula) in enumerate(folds)
@@ -71,7 +71,7 @@ def in_rows(
     arrays = [one for one in operands if isinstance(one, Array)]
     scalars = [one for one in operands if not isinstance(one, Array)]
     given = [*scalars, *numbers]
-    programs = _programs(
+    programs = programs_of(
         tuple(folds), elements, ends, dtypes, wide, len(numbers), like.stored_as, end_count
     )
     result = target = None
