@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -211,12 +212,20 @@ void store(const float* sums, float beta, Half* c, Size n) {
   }
 }
 
+float to_float(float x) { return x; }
+float to_float(Half x) {
+  float wide = 0;
+  to_float32(&x, &wide, 1);
+  return wide;
+}
+
 /// Rows that are multiplied by each few columns while these are in the nearest cache.
-constexpr Size most_few = 8;
+constexpr Size most_few = 64, near_elements = Size{1} << 18;
 
 /// Whether rows are few and columns lie side by side, which OpenBLAS would pack first.
 bool is_by_columns(const GemmRequest& r) {
-  return r.m <= most_few && r.batch_count == 1 && !r.trans_a && r.trans_b;
+  const bool is_few = r.m <= most_few / 2 || (r.m <= most_few && r.m * r.k <= near_elements);
+  return is_few && r.batch_count == 1 && !r.trans_a && r.trans_b;
 }
 
 template <class Input, class Output>
@@ -240,20 +249,68 @@ void multiply_by_columns(const GemmRequest& r, MemoryPool& pool) {
   }
   const auto grain = static_cast<std::size_t>(parallel_threshold / 8 / (r.m * r.k) + 1);
   parallel_for(static_cast<std::size_t>(r.n), grain, [&](std::size_t begin, std::size_t end) {
-    // Of one row each column is met once, and none need stay.
-    constexpr std::size_t step = 256, near = 4;
-    float sums[step];
-    const std::size_t columns = m == 1 ? step : near;
+    constexpr std::size_t room = 2048;
+    float sums[room];
+    const std::size_t columns = room / m / 4 * 4;
     for (std::size_t j = begin; j < end; j += columns) {
       const std::size_t count = std::min(columns, end - j);
+      row_kernels<Input>().dot_rows_of_several(data<Input>(r.b) + j * ldb, count, ldb, rows, m,
+                                               apart, k, r.alpha, sums, columns);
       for (std::size_t i = 0; i < m; ++i) {
-        row_kernels<Input>().dot_rows(data<Input>(r.b) + j * ldb, count, ldb, rows + i * apart, k,
-                                      r.alpha, sums);
-        store(sums, r.beta, data<Output>(r.c) + static_cast<Size>(i) * r.ldc + static_cast<Size>(j),
+        store(sums + i * columns, r.beta,
+              data<Output>(r.c) + static_cast<Size>(i) * r.ldc + static_cast<Size>(j),
               static_cast<Size>(count));
       }
     }
   });
+}
+
+/// Whether rows are few and those of a B that no near cache holds lie side by side: it is read once,
+/// some rows of it at a time, where OpenBLAS goes down columns or packs it first.
+constexpr std::size_t most_rows = 8;
+bool is_by_rows(const GemmRequest& r) {
+  constexpr Size least = Size{1} << 19;
+  const Size most = r.n * r.k >= 8 * least ? 8 : 6;
+  return r.m <= most && !r.trans_b && (!r.trans_a || r.m == 1) && r.n * r.k >= least;
+}
+
+/// Columns, and rows of B, that are met at a time.
+constexpr std::size_t near_columns = 2048, near_rows = 16;
+
+template <class Input, class Output>
+void multiply_by_rows(const GemmRequest& r) {
+  const auto n = static_cast<std::size_t>(r.n), k = static_cast<std::size_t>(r.k);
+  const auto m = static_cast<std::size_t>(r.m), ldb = static_cast<std::size_t>(r.ldb);
+  const Size a_step = r.trans_a ? r.lda : 1;
+  const auto grain = static_cast<std::size_t>(parallel_threshold / 8 / (r.m * r.k) + 1);
+  for (Size batch = 0; batch < r.batch_count; ++batch) {
+    const Input* const a = data<Input>(r.a) + batch * r.stride_a;
+    const Input* const b = data<Input>(r.b) + batch * r.stride_b;
+    Output* const c = data<Output>(r.c) + batch * r.stride_c;
+    parallel_for(n, grain, [&](std::size_t begin, std::size_t end) {
+      alignas(64) std::array<float, most_rows * near_columns> sums;
+      std::array<float, near_rows> weights;
+      for (std::size_t j = begin, count; j < end; j += count) {
+        count = std::min(near_columns, end - j);
+        std::fill_n(sums.data(), m * near_columns, 0.0f);
+        for (std::size_t row = 0; row < k; row += near_rows) {
+          const std::size_t rows = std::min(near_rows, k - row);
+          for (std::size_t i = 0; i < m; ++i) {
+            const Input* const from = a + static_cast<Size>(i) * r.lda;
+            for (std::size_t x = 0; x < rows; ++x) {
+              weights[x] = r.alpha * to_float(from[static_cast<Size>(row + x) * a_step]);
+            }
+            row_kernels<Input>().add_weighted_rows(b + row * ldb + j, rows, ldb, weights.data(),
+                                                   count, sums.data() + i * near_columns);
+          }
+        }
+        for (std::size_t i = 0; i < m; ++i) {
+          store(sums.data() + i * near_columns, r.beta,
+                c + static_cast<Size>(i) * r.ldc + static_cast<Size>(j), static_cast<Size>(count));
+        }
+      }
+    });
+  }
 }
 
 /// A block of a product, and where it begins in C.
@@ -368,6 +425,9 @@ void CpuBackend::do_gemm(const GemmRequest& r) {
     return half_output ? multiply_by_columns<Half, Half>(r, *memory_)
                        : multiply_by_columns<Half, float>(r, *memory_);
   }
+  if (half && is_by_rows(r)) {
+    return half_output ? multiply_by_rows<Half, Half>(r) : multiply_by_rows<Half, float>(r);
+  }
   const auto widen = [](const auto* from, float* to, std::size_t n) { to_float32(from, to, n); };
   if (half_output) return multiply_converted<Half, Half>(r, *memory_, widen);
   if (half) return multiply_converted<Half, float>(r, *memory_, widen);
@@ -382,6 +442,7 @@ void CpuBackend::do_gemm(const GemmRequest& r) {
     return multiply_converted<float, float>(r, *memory_, widen);
   }
   if (is_by_columns(r)) return multiply_by_columns<float, float>(r, *memory_);
+  if (is_by_rows(r)) return multiply_by_rows<float, float>(r);
   multiply_direct(r);
 }
 

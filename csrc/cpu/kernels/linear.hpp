@@ -9,6 +9,7 @@ namespace tilewright::cpu::TILEWRIGHT_ISA {
 template <class T>
 constexpr RowKernels<T> row_kernels{
     .dot_rows = dot_rows,
+    .dot_rows_of_several = dot_rows_of_several,
     .add_weighted_rows = add_weighted_rows,
     .add_placed_rows = add_placed_rows,
     .transpose = transpose,

@@ -90,6 +90,65 @@ static void dot_rows(const T* rows, std::size_t count, std::size_t stride, const
   for (; i < count; ++i) dot_group<1>(rows + i * stride, stride, x, n, scale, output + i);
 }
 
+/// The dot products of four rows with `several` of x, each element loaded once for all of them.
+template <std::size_t several, class T>
+static inline void dot_tile(const T* rows, std::size_t stride, const float* x,
+                            std::size_t x_stride, std::size_t n, float scale, float* output,
+                            std::size_t output_stride) {
+  Floats sums[several][4];
+#pragma GCC unroll 4
+  for (std::size_t v = 0; v < several; ++v) {
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) sums[v][i] = Floats{};
+  }
+  const auto add = [&](std::size_t j, auto read) {
+    Floats row[4];
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < 4; ++i) row[i] = read(rows + i * stride + j);
+#pragma GCC unroll 4
+    for (std::size_t v = 0; v < several; ++v) {
+      const Floats own = read(x + v * x_stride + j);
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < 4; ++i) sums[v][i] += row[i] * own;
+    }
+  };
+  std::size_t j = 0;
+  for (; j + lanes <= n; j += lanes) add(j, [](const auto* from) { return load(from); });
+  if (j < n) add(j, [=](const auto* from) { return load(from, n - j); });
+#pragma GCC unroll 4
+  for (std::size_t v = 0; v < several; ++v) {
+    sums_of_four(sums[v], scale, output + v * output_stride);
+  }
+}
+
+template <class T>
+static void dot_rows_of_several(const T* rows, std::size_t count, std::size_t stride,
+                                const float* x, std::size_t x_count, std::size_t x_stride,
+                                std::size_t n, float scale, float* output,
+                                std::size_t output_stride) {
+#if defined(__AVX512F__)
+  constexpr std::size_t several = 4;
+#else
+  constexpr std::size_t several = 2;
+#endif
+  std::size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const T* const four = rows + i * stride;
+    std::size_t v = 0;
+    for (; v + several <= x_count; v += several) {
+      dot_tile<several>(four, stride, x + v * x_stride, x_stride, n, scale,
+                        output + v * output_stride + i, output_stride);
+    }
+    for (; v < x_count; ++v) {
+      dot_group<4>(four, stride, x + v * x_stride, n, scale, output + v * output_stride + i);
+    }
+  }
+  for (std::size_t v = 0; v < x_count && i < count; ++v) {
+    dot_rows(rows + i * stride, count - i, stride, x + v * x_stride, n, scale,
+             output + v * output_stride + i);
+  }
+}
+
 /// Adds the rows into `vectors` vectors of the output.
 template <std::size_t vectors, class T>
 static inline void add_weighted_columns(const T* rows, std::size_t count, std::size_t stride,
