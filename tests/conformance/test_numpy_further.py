@@ -416,8 +416,14 @@ def test_fractions_and_exponents(be: Backend, rng: Generator) -> None:
     parts = on(be, np.zeros(2, np.float32)), on(be, np.zeros(2, np.int32))
     assert tw.frexp(a, out=parts)[0] is parts[0]
     np.testing.assert_array_equal(parts[1].numpy(), [1, 2])
+    for dtype in ("int8", "uint8", "int16", "uint16", "uint32"):
+        exponents = on(be, np.array([3, 0], dtype))
+        np.testing.assert_array_equal(tw.ldexp(a, exponents).numpy(), [12, -2])
     with pytest.raises(TypeError, match="x2 is float32, expected integers"):
         tw.ldexp(a, a)
+    for dtype in ("float16", "bfloat16"):
+        with pytest.raises(tw.Unsupported, match=f"spacing: x is {dtype}"):
+            tw.spacing(a.astype(dtype))
     with pytest.raises(InvalidArgument, match="x is complex64"):
         tw.frexp(a.astype("complex64"))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import elementwise
 from tilewright.namespace.complex_math import choose
@@ -58,7 +59,9 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array
     value = x.astype("float32") if narrow in HALVES else x
     word, digits, most = ("int64", 52, 1022) if value.dtype == np.float64 else ("int32", 23, 126)
     check_stored("ldexp", x.backend, np.dtype(word))
-    rest = elementwise.clip(exponent, -3 * most, 3 * most).astype(word)
+    held = np.iinfo(exponent.dtype)
+    low, high = max(held.min, -3 * most), min(held.max, 3 * most)
+    rest = elementwise.clip(exponent, low, high).astype(word)
     # The largest step is the last one, so that a subnormal result is rounded once.
     steps = []
     for _ in range(3):
@@ -94,6 +97,11 @@ def frexp(x: Array, /, *, out: Any = (None, None)) -> tuple[Array, Array]:
 def spacing(x: Array, /, *, out: Array | None = None) -> Array:
     """How far it is from each number to the next one away from 0, with its sign."""
     x = _real_floats("spacing", x)
+    if x.dtype in HALVES:
+        raise _core.Unsupported(
+            f"spacing: x is {x.dtype}, which is computed in float32, whose next numbers it does "
+            "not hold; write .astype('float32')"
+        )
     away = elementwise.where(elementwise.less(x, 0), -np.inf, np.full((), np.inf, x.dtype))
     further = elementwise.nextafter(x, away) - x
     return written("spacing", out, elementwise.where(elementwise.isfinite(x), further, np.nan))
