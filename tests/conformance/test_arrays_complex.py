@@ -189,6 +189,11 @@ def test_powers(be: Backend) -> None:
     np.testing.assert_allclose((z ** (1j - 1))[:2].numpy(), host[:2] ** (1j - 1), rtol=1e-6)
     np.testing.assert_array_equal((z ** on(be, np.zeros(4, "complex64"))).numpy(), np.ones(4))
     assert np.isnan((z**-1.5).numpy()[2])
+    # Powers of 0 are 0 where the exponent's real part is above 0.
+    exponents = np.array([3 + 2j, 2, 0.5 - 1j, -1 + 1j, 1j], "complex64")
+    powers = (on(be, np.zeros(5, "complex64")) ** on(be, exponents)).numpy()
+    np.testing.assert_array_equal(powers[:3], 0)
+    assert np.isnan(powers[3:]).all()
 
 
 def test_tests_and_choices(be: Backend) -> None:

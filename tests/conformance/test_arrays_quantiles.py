@@ -33,6 +33,11 @@ def test_quantiles_of_special_values(be: Backend) -> None:
     host = np.float32([[1, np.nan, 3], [1, np.inf, 3], [np.inf, np.inf, np.inf]])
     same(tw.median(on(be, host), axis=1), np.float32([np.nan, 3, np.inf]))
     same(tw.quantile(on(be, host[2]), 0.3), np.float32(np.inf))
+    for host in (np.float32([-np.inf, 2]), np.float32([2, np.inf]), np.float32([-np.inf, np.inf])):
+        with np.errstate(invalid="ignore"):
+            expected = np.median(host)
+        same(tw.median(on(be, host)), expected)
+        same(np.nanmedian(on(be, np.append(host, np.float32("nan")))), expected)
 
 
 def test_errors(be: Backend) -> None:

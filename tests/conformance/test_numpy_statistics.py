@@ -67,6 +67,9 @@ def test_reductions_by_arguments(be: Backend, rng: np.random.Generator) -> None:
     for name in ("sum", "prod", "max", "min"):
         agree(be, lambda x, n=name: getattr(np, n)(x, axis=0, initial=1.5), host)
         agree(be, lambda x, n=name: getattr(np, n)(x, axis=0, initial=3), host[:0])
+    for name in ("max", "min"):
+        for number in (0, 1):
+            agree(be, lambda x, n=name, i=number: getattr(np, n)(x, axis=0, initial=i), host > 1.5)
     for name in ("std", "var"):
         for ddof in (1, 2.5):
             agree(be, lambda x, n=name, d=ddof: getattr(np, n)(x, axis=1, ddof=d), host)

@@ -342,8 +342,8 @@ def atan(z: Z) -> Z:
 
 
 def power(base: Z, exponent: Z | Value) -> Z:
-    """exp(exponent * log(base)); 1 where the exponent is 0, and of
-    0 with an exponent above 0 alone."""
+    """exp(exponent * log(base)); 1 where the exponent is 0, and of 0 itself 0 where the exponent's
+    real part is above 0."""
     turned = log(base)
     if isinstance(exponent, Z):
         real = exponent.im == 0
@@ -353,7 +353,7 @@ def power(base: Z, exponent: Z | Value) -> Z:
             choose(real, first.re, first.re - second.re),
             choose(real, first.im, first.im + second.im),
         )
-        above, none = real & (exponent.re > 0), real & (exponent.re == 0)
+        above, none = exponent.re > 0, real & (exponent.re == 0)
     else:
         product = Z(turned.re * exponent, turned.im * exponent)
         above, none = exponent > 0, exponent == 0

@@ -54,6 +54,8 @@ def extreme(
         invalid(call, "where is given without initial, which is the result of no elements")
     join = elementwise.maximum if call == "max" else elementwise.minimum
     number = initial.item() if isinstance(initial, (Array, np.ndarray, np.generic)) else initial
+    if x.dtype.kind == "b":
+        number = bool(number)
     kept = _chosen(call, x, where, number)
     axes, shape = reductions._walk(call, kept, axis, keepdims)
     if builtins.any(x.shape[i] == 0 for i in axes):

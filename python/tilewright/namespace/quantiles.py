@@ -43,7 +43,9 @@ def _between(ordered: Array, position: float) -> Array:
     found = ordered[..., at].astype(wanted, copy=False)
     if position != at:
         above = ordered[..., at + 1].astype(wanted, copy=False)
-        found = where(above == found, found, found + (above - found) * (position - at))
+        # Of -inf and a number the difference is inf.
+        same = (above == found) | ((found == -math.inf) & (above < math.inf))
+        found = where(same, found, found + (above - found) * (position - at))
     if wanted != ordered.dtype:
         return found
     last = ordered[..., -1]

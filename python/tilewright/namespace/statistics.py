@@ -320,7 +320,9 @@ def _at_part(ordered: Array, last: Array, part: float) -> Array:
     high = elementwise.minimum(low + 1, last)
     both = (take_along_axis(ordered, i, axis=-1) for i in (low, high))
     first, second = (one.astype(wide, copy=False) for one in both)
-    step = elementwise.where(first == second, 0.0, second - first)
+    # Of -inf and a number the difference is inf.
+    same = (first == second) | ((first == -math.inf) & (second < math.inf))
+    step = elementwise.where(same, 0.0, second - first)
     return (first + step * (at - below))[..., 0].astype(ordered.dtype, copy=False)  # type: ignore[no-any-return]
 
 
