@@ -294,6 +294,9 @@ def test_dtypes_and_inspection(be: Backend) -> None:
     assert tw.can_cast(tw.int8, tw.int16) and not tw.can_cast(tw.int16, tw.int8)
     assert not tw.can_cast(tw.int64, tw.uint64) and tw.can_cast(tw.float32, tw.float64)
     assert tw.result_type(tw.int8, 3, tw.uint8) == tw.int16
+    for dtypes in (("int8", "uint16", "float32"), ("int16", "uint16", "complex64", "bool"),
+                   ("uint64", "int8", "float64")):  # fmt: skip
+        assert tw.result_type(*dtypes) == np.result_type(*dtypes)
     assert tw.result_type(tw.int8, 3.0) == tw.float32 and tw.result_type(1, True) == tw.int64
     for dtype in FLOATS:
         assert tw.finfo(dtype).bits == np.finfo(dtype).bits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -78,14 +79,16 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     which take the others' dtype where that is of their kind."""
     if not arrays_and_dtypes:
         invalid("result_type", "nothing is given, expected Arrays, dtypes or numbers")
-    strong: np.dtype[Any] | None = None
+    dtypes: list[np.dtype[Any]] = []
     weak = 0
     for one in arrays_and_dtypes:
         if type(one) in PYTHON_NUMBERS:
             weak = max(weak, PYTHON_NUMBERS.index(type(one)))
             continue
-        own = _of("result_type", one)
-        strong = own if strong is None else promote(strong, own)
+        dtypes.append(_of("result_type", one))
+    # Floats first: two integers may meet in one that a float does not hold, which holds each.
+    dtypes.sort(key=lambda dtype: "cfiub".index(dtype.kind))
+    strong = reduce(promote, dtypes) if dtypes else None
     default = (bool, int64, float32, complex128 if strong == float64 else complex64)
     if strong is None or weak > "bifc".index(strong.kind.replace("u", "i")):
         return default[weak]
