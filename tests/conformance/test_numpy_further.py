@@ -180,6 +180,10 @@ def test_polynomials_joined(be: Backend, rng: Generator) -> None:
     np.testing.assert_allclose(
         tw.polyint(on(be, a), 2, [3, 4]).numpy(), np.polyint(a, 2, [3, 4]), rtol=1e-5
     )
+    short = tw.polyint(on(be, np.float32([4, 3])).astype("bfloat16"))
+    assert short.dtype == tw.bfloat16 and short.tolist() == [2, 3, 0]
+    with pytest.raises(InvalidArgument, match="is bfloat16, expected float32"):
+        tw.polyfit(short, short, 1)
     with pytest.raises(InvalidArgument, match="m is -1"):
         tw.polyder(on(be, a), -1)
     with pytest.raises(InvalidArgument, match="k has 2 constants"):

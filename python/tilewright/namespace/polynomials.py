@@ -10,7 +10,7 @@ from tilewright.array import Array
 from tilewright.namespace.calculus import convolve
 from tilewright.namespace.creation import asarray, ones, zeros
 from tilewright.namespace.diagonals import diag, vander
-from tilewright.namespace.dtypes import result_type
+from tilewright.namespace.dtypes import finfo, result_type
 from tilewright.namespace.manipulation import concat
 from tilewright.namespace.mixed import an_array, as_float, beside, first_array, together
 from tilewright.namespace.reductions import sum as total
@@ -116,7 +116,7 @@ def polyint(p: Array, m: int = 1, k: Any = None) -> Array:
     found = as_float("polyint", found)
     for number in constants[:times]:
         powers = np.arange(found.size, 0, -1, dtype=np.float64)
-        by = asarray(powers.astype(found.real.dtype), device=found.backend)
+        by = asarray(powers, dtype=found.real.dtype, device=found.backend)
         last = asarray([number], dtype=found.dtype, device=found.backend)
         found = concat([found / by, last])
     return found
@@ -149,7 +149,7 @@ def polyfit(
     lengths = total((left * left.conj()).real if left.dtype.kind == "c" else left * left, axis=0)
     scale = lengths**0.5
     scale = scale + (scale == 0)
-    smallest = x.size * np.finfo(left.real.dtype).eps if rcond is None else rcond
+    smallest = x.size * finfo(left.dtype).eps if rcond is None else rcond
     solved = linalg.lstsq(left / scale, right, smallest)[0]
     return solved / (scale if solved.ndim == 1 else scale[:, None])  # type: ignore[no-any-return]
 
