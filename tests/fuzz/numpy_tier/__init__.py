@@ -5,11 +5,18 @@ from __future__ import annotations
 import tilewright as tw
 
 from ..draw import Draw
-from . import elementwise, indexing, linear, moving, reductions
+from . import elementwise, further, indexing, linear, moving, reductions
 from .case import Case
 from .compare import check
 
-GROUPS = [elementwise.KINDS, indexing.KINDS, moving.KINDS, reductions.KINDS, linear.KINDS]
+GROUPS = [
+    elementwise.KINDS,
+    indexing.KINDS,
+    moving.KINDS,
+    reductions.KINDS,
+    linear.KINDS,
+    further.KINDS,
+]
 
 
 def drawn(be: tw.Backend, draw: Draw) -> Case:

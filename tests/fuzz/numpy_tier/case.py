@@ -49,6 +49,10 @@ class Case:
     def dtypes(self) -> list[str]:
         return [operand.dtype for operand in self.operands]
 
+    @property
+    def stored(self) -> list[str]:
+        return [str(one.value) for one in self.be.capabilities().storage_dtypes]
+
     # Drawing ----------------------------------------------------------------------------------
 
     def dtype(self, kinds: str = "fciub") -> str:
@@ -58,8 +62,7 @@ class Case:
             found += ["float32", "float16", "bfloat16"] + ["float64"] * self.draw.doubles
         if "c" in kinds:
             found += ["complex64"] + ["complex128"] * self.draw.doubles
-        stored = [str(one.value) for one in self.be.capabilities().storage_dtypes]
-        found += [d for d in INTEGERS if np.dtype(d).kind in kinds and d in stored]
+        found += [d for d in INTEGERS if np.dtype(d).kind in kinds and d in self.stored]
         return self.draw.one_of(found + ["bool"] * ("b" in kinds))
 
     def shape(self, least: int = 0, most: int = 5, elements: int = 3000) -> list[int]:

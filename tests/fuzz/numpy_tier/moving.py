@@ -29,7 +29,7 @@ def one(case: Case) -> Case:
         ("roll axis", lambda xp, x: xp.roll(x, number, axis=axis)),
         ("roll", lambda xp, x: xp.roll(x, number)),
         ("repeat axis", lambda xp, x: xp.repeat(x, abs(number), axis=axis)),
-        ("repeat", lambda xp, x: xp.repeat(x, number)),
+        ("repeat", lambda xp, x: xp.repeat(x, abs(number))),
         ("tile", lambda xp, x: xp.tile(x, several)),
         ("expand_dims axis", lambda xp, x: xp.expand_dims(x, axis=axis)),
         ("squeeze", lambda xp, x: xp.squeeze(x)),
