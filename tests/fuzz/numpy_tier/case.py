@@ -114,7 +114,8 @@ class Case:
         self, shape: Sequence[int], dtype: str, values: str = "small", written: bool = False
     ) -> int:
         """Its number."""
-        memory, base_dtype, steps = seen(self.draw, shape, dtype, written)
+        exact = values not in ("any", "normal")
+        memory, base_dtype, steps = seen(self.draw, shape, dtype, written, exact)
         base = elements_of(base_dtype, values, memory, self.draw.rng)
         self.operands.append(Operand(base, dtype, steps))
         return len(self.operands) - 1

@@ -52,7 +52,8 @@ def vectors(case: Case) -> Case:
         case.operand([n, m], dtype)
         return case.is_(name, "f(x, 1)", lambda xp, x: xp.tril_indices_from(x, 1))
     case.operand([m] if name != "polyval" else case.shape(0, 3, 100), dtype, values)
-    return case.is_(name, "f(x, y)", lambda xp, x, y: getattr(xp, name)(x, y), **LOOSE)
+    return case.is_(name, "f(x, y)", lambda xp, x, y: getattr(xp, name)(x, y),
+                    **{**LOOSE, "floats": case.operands[0].base.dtype.kind == "f"})  # fmt: skip
 
 
 def by_functions(case: Case) -> Case:

@@ -178,10 +178,10 @@ def waiting(dtype: str) -> Step:
 
 
 def seen(
-    draw: Draw, shape: Sequence[int], dtype: str, written: bool
+    draw: Draw, shape: Sequence[int], dtype: str, written: bool, exact: bool = True
 ) -> tuple[list[int], str, list[Step]]:
     """The memory's shape and dtype, and the steps from it to this shape. What is written through
-    is a view all the way, as far as strides allow it."""
+    is a view all the way, as far as strides allow it; what a sum would round is not added to."""
     at = list(shape)
     steps: list[Step] = []
     for _ in range(draw.one_of([0, 1, 1, 2, 3])):
@@ -192,7 +192,7 @@ def seen(
         if 1 in at:
             kinds.append(new_axis)
         if not written:
-            kinds += [broadcast, None]
+            kinds += [broadcast, None] if exact else [broadcast]
         kind = draw.one_of(kinds)
         if kind is None:
             steps.append(waiting(dtype))
