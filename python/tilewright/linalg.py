@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.array import Array
 from tilewright.namespace import reductions
 from tilewright.namespace.creation import eye
+from tilewright.namespace.elementwise import where
 from tilewright.namespace.factorisations import (
     LinAlgError,
     cholesky,
@@ -241,7 +242,7 @@ def cond(x: Array, p: Any = None) -> Array:
         values = svdvals(x)
         largest, least = values[..., 0], values[..., -1]
         ratio: Array = least / largest if p == -2 else largest / least
-        return ratio
+        return where(largest == 0, math.inf, ratio)
     product: Array = matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
     return product
 

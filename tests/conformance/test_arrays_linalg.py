@@ -282,6 +282,8 @@ def test_what_follows_from_singular_values(be: Backend, rng: np.random.Generator
         square = tall[:4]
         exact = np.linalg.cond(wide(square), p)
         np.testing.assert_allclose(la.cond(on(be, square), p).item(), exact, rtol=1e-3)
+    for p in (None, 2, -2):
+        assert la.cond(tw.zeros((2, 2), device=be), p).item() == np.inf
 
 
 def test_norms(be: Backend, rng: np.random.Generator) -> None:
