@@ -5,17 +5,13 @@ from __future__ import annotations
 import tilewright as tw
 
 from ..draw import Draw
-from . import elementwise, further, indexing, linear, moving, reductions
+from . import elementwise, further, indexing, linear, moving, reductions, written
 from .case import Case
 from .compare import check
 
 GROUPS = [
-    elementwise.KINDS,
-    indexing.KINDS,
-    moving.KINDS,
-    reductions.KINDS,
-    linear.KINDS,
-    further.KINDS,
+    *(elementwise.KINDS, indexing.KINDS, moving.KINDS, reductions.KINDS, linear.KINDS),
+    *(written.KINDS, further.KINDS),
 ]
 
 

@@ -36,7 +36,16 @@ MESSAGES: list[tuple[str, str]] = [
     ("clip", "does not hold"),
     # What is written has the dtype of what is computed.
     *((f"{name} out", "out is ") for name in ("sum", "prod", "max", "min", "mean", "any", "std")),
-    ("cumsum out", "which does not hold"),
+    *((f"{name} out", "out is ") for name in ("var", "concatenate", "stack", "matmul", "choose")),
+    *((f"{name} out", "out is ") for name in ("compress", "take", "cumprod", "cumsum")),
+    ("nancumsum out", "out is "),
+    # No result is repeated into a larger one.
+    ("clip out", "out has shape"),
+    ("round out", "out has shape"),
+    ("outer out", "out has shape"),
+    ("cumprod out", "out has shape"),
+    ("nancumsum out", "out has shape"),
+    ("copyto out", "does not broadcast"),
     # Some host's forms.
     ("host byteswap", "byte order"),
     ("host view", "no real dtype of its size"),
@@ -60,6 +69,9 @@ TAKEN: dict[str, str] = {
     "put": "u",
     "ldexp": "u",
     "ldexp out": "u",
+    # Into a larger dtype than that of the elements.
+    "take out": "*",
+    "compress out": "*",
     "round": "b",
     "fftshift": "*",  # without dimensions
     "average": "*",  # of no weight: NaN, since nothing is read
