@@ -12,7 +12,7 @@ import tilewright as tw
 from fuzz import batch
 from fuzz.call import Fault
 from fuzz.draw import Draw
-from fuzz.numpy_tier import GROUPS, drawn
+from fuzz.numpy_tier import GROUPS, allowed, drawn
 from fuzz.numpy_tier.case import Case
 from fuzz.numpy_tier.compare import check
 from fuzz.numpy_tier.operands import built, numpys, on_device
@@ -150,3 +150,18 @@ def test_an_error_that_is_no_refusal_goes_on() -> None:
         case.is_("f", "f(x)", lambda _, x: x if isinstance(x, np.ndarray) else {}["x"])
         with pytest.raises(KeyError):
             check(case, case.draw)
+
+
+def test_only_what_is_listed_may_be_refused() -> None:
+    with CpuBackend() as be:
+        for name, dtype, words, may in [
+            ("less", "complex64", "less: x1 is complex64, expected real numbers", True),
+            ("less out", "complex64", "less: x1 is complex64, expected real numbers", True),
+            ("less", "float32", "less: x1 is complex64, expected real numbers", False),
+            ("add", "complex64", "add: x1 is complex64, expected real numbers", False),
+            ("less", "complex64", "less: there is no kernel", False),
+            ("x[key] = y", "complex64", "x: complex64 does not hold; write value.real", True),
+        ]:
+            case = Case(Draw(8, 1), be).is_(name, "", lambda *_: None)
+            case.holding(np.ones(1, dtype))
+            assert allowed.refused(case, tw.InvalidArgument(words)) is may
