@@ -75,6 +75,18 @@ def test_long_shapes(
     Product(*shape, *trans, 1.0, 0.0, *types).check(ws, rng, gemm(ws.be))
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("m", [1, 2, 5, 8, 9, 33, 64])
+@pytest.mark.parametrize("trans", [("none", "none"), ("transpose", "none"), ("none", "transpose")])
+def test_few_rows_of_a_large_matrix(
+    be: Backend, rng: np.random.Generator, m: int, trans: tuple[str, str], types: tuple[str, str]
+) -> None:
+    for n, k in [(2053, 1031), (257, 4099)]:
+        with Workspace(be) as ws:
+            Product(m, n, k, *trans, 0.3, -0.7, *types, 3, 2, 1).check(ws, rng, gemm(be))
+
+
 @pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, 0.3, 2.0])
 @pytest.mark.parametrize("beta", [0.0, 1.0, -0.7])

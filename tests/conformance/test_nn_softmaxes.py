@@ -72,6 +72,25 @@ def test_softmaxes(be: Backend, name: str) -> None:
                 near(backward(g.T, a.T, 1 - dim % 2).T, by_x, dtype, 64, 6)
 
 
+# Samples of few elements, rows and columns, short and long.
+MANY_SHAPES = (
+    ((70, 3, 4), 1), ((33, 15), 1), ((1000, 7), 1), ((40, 1, 7), 1), ((300, 1), 1), ((17, 33), 1),
+    ((5, 1030), 1), ((3, 9001), 1), ((2, 144, 300), 1), ((1, 50, 3), 1), ((700, 65), 0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_rows_and_columns(be: Backend, name: str, dtype: str) -> None:
+    if dtype not in dtypes_of(be):
+        with pytest.raises(tw.Unsupported):
+            on(be, np.zeros(3), dtype)
+        return
+    for shape, dim in MANY_SHAPES:
+        x = held(RNG.uniform(-6, 6, shape), dtype)
+        near(getattr(tw.nn, name)(on(be, x, dtype), dim), REFERENCES[name](x, dim), dtype, 16)
+
+
 def test_large_and_equal(be: Backend) -> None:
     """No exponential overflows, and what is far below the largest keeps its digits."""
     x = np.float32([[1e4, -1e4, 0, 9999], [-3e38, 3e38, 0, 0], [7, 7, 7, 7], [-np.inf, 1, 2, 3]])
