@@ -23,6 +23,8 @@ constexpr double parallel_threshold = 1 << 18;
 constexpr Size run_filters = 8;
 /// The same where they go to the target at once and all meet the same inputs.
 constexpr Size direct_run_filters = 32;
+/// What a row of results that is copied takes, in products of a vector.
+constexpr double row_cost = 12;
 /// Positions of a grid that is not worth a cut where there are filters to share.
 constexpr Size few_positions = 256;
 
@@ -121,6 +123,36 @@ class Runner {
     filter_parts_ = ceil_div(c.filters, part_filters_);
   }
 
+  /// In products of a vector and a weight.
+  double cost() const {
+    const double filters = static_cast<double>(c_.filters);
+    double vectors = 0, copied = 0;
+    for (Size row = 0; row < c_.rows.size(); row += size_.rows) {
+      for (Size column = 0; column < c_.columns.size(); column += size_.columns) {
+        const Size rows = std::min(size_.rows, c_.rows.size() - row);
+        const Size columns = std::min(size_.columns, c_.columns.size() - column);
+        vectors += static_cast<double>(
+            by_rows_ ? rows * ceil_div(columns, lanes())
+                     : ceil_div(planes_.positions({0, 0, rows, columns}), lanes()));
+      }
+    }
+    double taps = 0;
+    for (const PhaseTaps& phase : phases_) taps += static_cast<double>(phase.taps.size());
+    if (!stores_directly_) {
+      copied = (vectors + static_cast<double>(c_.rows.size()) * row_cost) *
+               static_cast<double>(phases_.size());
+    }
+    return static_cast<double>(c_.batch * c_.groups) * filters *
+           (vectors * taps * static_cast<double>(c_.channels) + copied);
+  }
+
+  static bool is_small(const Correlation<T>& c) {
+    return static_cast<double>(c.rows.size() * c.columns.size()) *
+               static_cast<double>(c.channels * c.filters) *
+               static_cast<double>(c.batch * c.groups) <
+           parallel_threshold;
+  }
+
   void run() const {
     const Size tasks = c_.batch * c_.groups * row_blocks_ * column_blocks_ * filter_parts_;
     const Size group = is_small(c_) ? tasks : tasks / (16 * static_cast<Size>(thread_count())) + 1;
@@ -136,12 +168,6 @@ class Runner {
 
  private:
   static Size lanes() { return static_cast<Size>(kernels().simd_width); }
-  static bool is_small(const Correlation<T>& c) {
-    return static_cast<double>(c.rows.size() * c.columns.size()) *
-               static_cast<double>(c.channels * c.filters) *
-               static_cast<double>(c.batch * c.groups) <
-           parallel_threshold;
-  }
   static bool is_identity(const ConvAxis& axis) {
     return axis.target_step == 1 && axis.begin == axis.target_origin &&
            axis.size() == axis.target_size;
@@ -441,8 +467,11 @@ ConvBlock packed_block_size(ConvAxis& row_axis, ConvAxis& column_axis, Size chan
 
 template <class T>
 void correlate(Correlation<T> correlation) {
-  if (correlate_by_winograd(correlation) || correlate_by_panels(correlation)) return;
-  Runner<T>(correlation).run();
+  if (correlate_by_winograd(correlation)) return;
+  const Runner<T> runner(correlation);
+  if (!correlate_by_panels(correlation, runner.cost(), Runner<T>::is_small(correlation))) {
+    runner.run();
+  }
 }
 
 template void correlate(Correlation<float>);

@@ -124,16 +124,17 @@ void sum_meetings(std::string_view op, const ConvSums& sums, MemoryPool& pool);
 const float* as_float32(std::string_view op, const BufferRange& buffer, Size n, DType dtype,
                         MemoryPool& pool, AllocationRef& keep);
 
-/// By panels: what some positions see through all taps, side by side, times the filters. Where
-/// these are many; whether it was done.
+/// By panels: what some positions, of several images where these are small, see through all taps,
+/// side by side, times the filters. Where that takes less than another way does, in products of a
+/// vector and a weight, each with what goes with it; whether it was done.
 template <class T>
-bool correlate_by_panels(const Correlation<T>& correlation);
+bool correlate_by_panels(const Correlation<T>& correlation, double other_cost, bool is_small);
 
 extern template void correlate(Correlation<float>);
 extern template void correlate(Correlation<Half>);
 extern template bool correlate_by_winograd(const Correlation<float>&);
 extern template bool correlate_by_winograd(const Correlation<Half>&);
-extern template bool correlate_by_panels(const Correlation<float>&);
-extern template bool correlate_by_panels(const Correlation<Half>&);
+extern template bool correlate_by_panels(const Correlation<float>&, double, bool);
+extern template bool correlate_by_panels(const Correlation<Half>&, double, bool);
 
 }  // namespace tilewright::cpu

@@ -6,7 +6,6 @@
 #include "cpu/conv2d.hpp"
 #include "cpu/convert.hpp"
 #include "cpu/kernels/conv_table.hpp"
-#include "cpu/kernels/windows_table.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -14,307 +13,427 @@ namespace tilewright::cpu {
 
 namespace {
 
-/// Vectors of positions that a product takes at a time.
-constexpr Size most_vectors = 3;
-constexpr Size least_filters = 64, least_channels = 32;
-constexpr Size channels_at_once = 16, filters_at_once = 32;
-/// Floats of a panel, which stays in the second-level cache.
-constexpr double most_floats = 1 << 19;
-constexpr Size most_places = 1 << 28;
+/// Positions of a panel: three vectors of sixteen, or six of eight.
+constexpr Size panel_positions = 48;
+/// Floats of planes and of a panel, which stay in the second-level cache.
+constexpr double most_planes = 1 << 17, most_panel = 1 << 18;
+/// Filters whose results lie in a panel's own memory at a time.
+constexpr Size run_filters = 32;
+/// Filters that a task should have at least.
+constexpr Size part_filters = 32;
+/// Positions that are worth joining images for, in vectors.
+constexpr Size joined_vectors = 24;
+/// What a run of a panel and a vector of results that is copied take, in vectors of products.
+constexpr double run_cost = 2, copy_cost = 3;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 std::size_t size(Size n) { return static_cast<std::size_t>(n); }
+Size lanes() { return static_cast<Size>(kernels().simd_width); }
 
-/// Every `step`th element.
-template <class T>
-void pack_steps(const T* from, Size step, float* to, Size count) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (step == 2) {
-      const RowWindows single{1, 2, 1};
-      return window_table().float32.sum_windows(from, single, to, static_cast<std::size_t>(count));
-    }
-  }
-  constexpr Size chunk = 64;
-  T gathered[chunk];
-  for (Size x = 0; x < count; x += chunk) {
-    const Size part = std::min(chunk, count - x);
-    for (Size i = 0; i < part; ++i) gathered[i] = from[(x + i) * step];
-    to_float32(gathered, to + x, static_cast<std::size_t>(part));
-  }
-}
-
-/// A row of the source from `first` in steps, zeros where the row has nothing.
-template <class T>
-void pack_row(const T* row, Size size, Size first, Size step, float* to, Size width) {
-  const Size begin = std::min(width, first >= 0 ? 0 : ceil_div(-first, step));
-  const Size end = first >= size ? begin : std::clamp(ceil_div(size - first, step), begin, width);
-  std::fill_n(to, begin, 0.0f);
-  if (step == 1 && begin < end) {
-    to_float32(row + first + begin, to + begin, static_cast<std::size_t>(end - begin));
-  } else if (begin < end) {
-    pack_steps(row + first + begin * step, step, to + begin, end - begin);
-  }
-  std::fill_n(to + end, width - end, 0.0f);
-}
-
-/// A tap's index along an axis, and where the first output sees the source through it.
-struct AxisPlace {
-  Size index, first;
+/// The targets of a phase along an axis, as positions of the grid.
+struct Range {
+  Size begin, end;
+  Size size() const { return std::max<Size>(end - begin, 0); }
 };
 
-std::vector<AxisPlace> places_of(const ConvAxis& axis) {
-  std::vector<AxisPlace> places;
-  for (const AxisTap& tap : axis.target_phases[0].taps) {
-    places.push_back({tap.index, axis.source_step * (axis.begin + tap.shift) +
-                                     axis.source_phases[size(tap.phase)] - axis.source_origin});
-  }
-  return places;
+Range targets_of(const ConvAxis& axis, Size offset) {
+  const Size from = axis.target_origin - offset;
+  const Size begin = from > 0 ? ceil_div(from, axis.target_step) : -(-from / axis.target_step);
+  const Size end = ceil_div(axis.target_size + from, axis.target_step);
+  return {std::max(begin, axis.begin), std::min(end, axis.end)};
 }
 
-bool has_one_phase(const ConvAxis& axis) {
-  return axis.target_step == 1 && axis.target_phases.size() == 1 &&
-         axis.target_phases[0].offset == 0 && axis.begin == axis.target_origin &&
-         axis.size() == axis.target_size;
-}
+/// The targets of a pair of phases.
+struct Phase {
+  Range rows, columns;
+  Size row_offset, column_offset;
+  std::vector<std::ptrdiff_t> taps;
+  std::vector<Size> weights;  ///< where each tap's is
+  Size packed = -1;           ///< where the weights are laid out, if they are
+};
 
-/// Neighbours in a row of the source from column x on, in the axis's steps.
-PanelPiece piece_of(const ConvAxis& row_axis, const ConvAxis& column_axis, Size y, Size x, Size at,
-                    Size count) {
-  const Size step = column_axis.source_step;
-  Size begin = std::clamp<Size>(x >= 0 ? 0 : ceil_div(-x, step), 0, count);
-  Size end = x >= column_axis.source_size
-                 ? begin
-                 : std::clamp(ceil_div(column_axis.source_size - x, step), begin, count);
-  if (y < 0 || y >= row_axis.source_size) begin = end = y = 0;
-  const auto place = [](Size n) { return static_cast<std::uint32_t>(n); };
-  return {y * column_axis.source_size + x, place(at), place(count), place(begin), place(end)};
-}
+/// Images whose grids are walked as one, or some rows of one image's.
+struct Unit {
+  Size group, image, images;
+  Range rows;
+};
 
-/// The same with all pieces of a channel's planes in one call.
-void pack_float_planes(const ConvAxis& row_axis, const ConvAxis& column_axis,
-                       const ConvPlanes& planes, const ConvBlock& block, const float* source,
-                       Size channels, float* to) {
-  const Size step = column_axis.source_step, width = planes.width;
-  std::vector<PanelPiece> pieces;
-  Size at = 0;
-  for (const Size row_phase : row_axis.source_phases) {
-    for (const Size column_phase : column_axis.source_phases) {
-      const Size x =
-          step * (block.column + column_axis.min_shift) + column_phase - column_axis.source_origin;
-      for (Size y = 0; y < planes.height; ++y, at += width) {
-        const Size row = row_axis.source_step * (block.row + row_axis.min_shift + y) + row_phase -
-                         row_axis.source_origin;
-        pieces.push_back(piece_of(row_axis, column_axis, row, x, at, width));
-      }
-    }
-  }
-  const Size plane = row_axis.source_size * column_axis.source_size;
-  const auto fill_panel = conv_table().fill_panel;
-  for (Size c = 0; c < channels; ++c) {
-    fill_panel(source + c * plane,
-               {pieces.data(), pieces.size(), size(step), c * plane, (channels - c) * plane},
-               to + c * planes.channel_stride);
-  }
-}
+/// Some neighbours in a row of targets.
+struct Piece {
+  Size image, row, column, at, count;
+};
 
+template <class T>
 class Panels {
  public:
-  explicit Panels(const Correlation<float>& c)
-      : c_(c), rows_(places_of(c.rows)), columns_(places_of(c.columns)) {
-    outputs_ = c.rows.target_size * c.columns.target_size;
-    taps_ = static_cast<Size>(rows_.size() * columns_.size());
-    deep_ = c.channels * taps_;
-    plane_ = c.rows.source_size * c.columns.source_size;
-    step_ = c.columns.source_step;
-    const Size lanes = static_cast<Size>(kernels().simd_width);
-    const Size vectors = outputs_ / lanes;
-    // Some vectors of eight lanes are a panel as wide as few of sixteen.
-    const Size most = most_vectors * 16 / std::min<Size>(lanes, 16);
-    panels_ = ceil_div(vectors, most);
-    for (Size i = 0; i <= panels_; ++i) {
-      starts_.push_back(i == panels_ ? outputs_ : i * vectors / panels_ * lanes);
-      if (i > 0) width_ = std::max(width_, starts_[size(i)] - starts_[size(i - 1)]);
+  explicit Panels(const Correlation<T>& c)
+      : c_(c),
+        block_(block_size(c.rows, c.columns, c.channels, 1)),
+        planes_(c.rows, c.columns, block_.rows, block_.columns),
+        plane_floats_(planes_.channel_stride * c.channels) {
+    for (const TargetPhase& row_phase : c.rows.target_phases) {
+      for (const TargetPhase& column_phase : c.columns.target_phases) {
+        add_phase(row_phase, column_phase);
+      }
     }
-    width_ = ceil_div(width_, 16) * 16;
-    for (Size i = 0; i < panels_; ++i) pieces_.push_back(cut(i));
-    panel_floats_ = deep_ * width_ + 16;
+    join_images();
   }
 
-  double panel_floats() const { return static_cast<double>(panel_floats_); }
+  /// Whether it is work for panels at all.
+  bool is_possible() const {
+    return block_.columns == c_.columns.size() &&
+           static_cast<double>(plane_floats_) <= most_planes &&
+           static_cast<double>(panel_floats()) <= most_panel;
+  }
 
-  void run(bool is_small) const {
-    const Size images = c_.batch * c_.groups, all_panels = images * panels_;
-    const Size threads = is_small ? 1 : static_cast<Size>(thread_count());
-    if (all_panels >= 2 * threads || threads == 1) {
-      const Size group = is_small ? all_panels : all_panels / (16 * threads) + 1;
-      const Size tasks = ceil_div(all_panels, group);
-      OpScratch all(c_.pool, c_.op, size(panel_floats_), size(tasks));
-      parallel_tasks(size(tasks), [&](std::size_t task) {
-        Scratch scratch(all);
-        float* const panel = scratch.take(size(panel_floats_));
-        const Size first = static_cast<Size>(task) * group;
-        for (Size i = first; i < std::min(all_panels, first + group); ++i) {
-          fill(i, 0, c_.channels, panel);
-          multiply(i, 0, c_.filters, panel);
-        }
-      });
-      return;
+  /// In vectors of products.
+  double cost() const {
+    const double filters = static_cast<double>(c_.filters);
+    double all = 0;
+    for (const Phase& phase : phases_) {
+      const Size deep = c_.channels * static_cast<Size>(phase.taps.size());
+      const Size row_blocks = ceil_div(c_.rows.size(), block_.rows);
+      const Size positions =
+          images_ * ceil_div(phase.rows.size(), row_blocks) * phase.columns.size();
+      const double units = static_cast<double>(ceil_div(c_.batch, images_) * row_blocks);
+      const double vectors = static_cast<double>(ceil_div(positions, lanes()));
+      const double rows = static_cast<double>(positions) / static_cast<double>(phase.columns.size());
+      const double runs = rows + static_cast<double>(ceil_div(positions, panel_positions));
+      all += units * static_cast<double>(deep) * (vectors * filters + runs * run_cost);
+      if (!stores_directly()) all += units * filters * (vectors + rows) * copy_cost;
     }
-    // Threads fill the few panels together, and then share the filters.
-    OpScratch all(c_.pool, c_.op, size(panel_floats_ * all_panels));
-    Scratch scratch(all);
-    float* const panels = scratch.take(size(panel_floats_ * all_panels));
-    const Size channel_parts = ceil_div(c_.channels, channels_at_once);
-    parallel_tasks(size(all_panels * channel_parts), [&](std::size_t task) {
-      const Size i = static_cast<Size>(task) / channel_parts;
-      const Size first = static_cast<Size>(task) % channel_parts * channels_at_once;
-      fill(i, first, std::min(channels_at_once, c_.channels - first), panels + i * panel_floats_);
-    });
-    const Size filter_parts = ceil_div(c_.filters, filters_at_once);
-    parallel_tasks(size(all_panels * filter_parts), [&](std::size_t task) {
-      const Size i = static_cast<Size>(task) / filter_parts;
-      const Size first = static_cast<Size>(task) % filter_parts * filters_at_once;
-      multiply(i, first, std::min(filters_at_once, c_.filters - first), panels + i * panel_floats_);
+    return all * static_cast<double>(c_.groups);
+  }
+
+  void run(bool is_small) {
+    pack_weights();
+    const Size row_blocks = ceil_div(c_.rows.size(), block_.rows);
+    std::vector<Unit> units;
+    for (Size group = 0; group < c_.groups; ++group) {
+      for (Size image = 0; image < c_.batch; image += images_) {
+        for (Size i = 0; i < row_blocks; ++i) {
+          const Size row = c_.rows.begin + i * block_.rows;
+          units.push_back({group, image, std::min(images_, c_.batch - image),
+                           {row, std::min(row + block_.rows, c_.rows.end)}});
+        }
+      }
+    }
+    const Size count = static_cast<Size>(units.size());
+    const Size threads = is_small ? 1 : static_cast<Size>(thread_count());
+    // Few units are shared panel by panel, and then filter by filter.
+    const Size wanted = threads == 1 ? 1 : ceil_div(2 * threads, count);
+    const Size panel_parts = std::clamp<Size>(wanted, 1, panels_of(units[0]));
+    const Size wanted_filters =
+        std::max(part_filters, ceil_div(c_.filters, ceil_div(wanted, panel_parts)));
+    const Size filters = ceil_div(std::min(wanted_filters, c_.filters), 8) * 8;
+    const Size filter_parts = ceil_div(c_.filters, filters);
+    const Size parts = panel_parts * filter_parts, tasks = count * parts;
+    const Size group = is_small ? tasks : tasks / (16 * threads) + 1;
+    OpScratch all(c_.pool, c_.op,
+                  Scratch::rounded(unit_floats()) + Scratch::rounded(size(panel_floats())) +
+                      Scratch::rounded(size(run_filters * width())),
+                  size(ceil_div(tasks, group)));
+    parallel_tasks(size(ceil_div(tasks, group)), [&](std::size_t index) {
+      Scratch scratch(all);
+      const Memory memory{scratch.take(unit_floats()), scratch.take(size(panel_floats())),
+                          scratch.take(size(run_filters * width()))};
+      const Size first = static_cast<Size>(index) * group;
+      for (Size task = first; task < std::min(tasks, first + group); ++task) {
+        const Size part = task % parts, begin = part / panel_parts * filters;
+        run_unit(units[size(task / parts)], part % panel_parts, panel_parts, begin,
+                 std::min(filters, c_.filters - begin), memory);
+      }
     });
   }
 
  private:
-  /// What the positions of a panel see, tap by tap, of a channel.
-  std::vector<PanelPiece> cut(Size panel) const {
-    std::vector<PanelPiece> pieces;
-    const Size begin = starts_[size(panel)], end = starts_[size(panel + 1)];
-    const Size width = c_.columns.target_size;
-    Size at = 0;
-    for (const AxisPlace& row : rows_) {
-      for (const AxisPlace& column : columns_) {
-        for (Size i = begin; i < end;) {
-          const Size y = c_.rows.source_step * (i / width) + row.first;
-          const Size x = step_ * (i % width) + column.first;
-          const Size count = std::min(width - i % width, end - i);
-          pieces.push_back(piece_of(c_.rows, c_.columns, y, x, at + i - begin, count));
-          i += count;
-        }
-        at += width_;
+  struct Memory {
+    float *planes, *panel, *results;
+  };
+
+  /// The last panel takes what is left beyond whole vectors.
+  static Size width() { return panel_positions + 16; }
+  Size panel_floats() const { return c_.channels * most_taps_ * width() + 16; }
+  std::size_t unit_floats() const { return size(images_ * plane_floats_) + 64; }
+
+  void add_phase(const TargetPhase& row_phase, const TargetPhase& column_phase) {
+    Phase phase{targets_of(c_.rows, row_phase.offset),
+                targets_of(c_.columns, column_phase.offset),
+                row_phase.offset,
+                column_phase.offset,
+                {},
+                {}};
+    if (phase.rows.size() == 0 || phase.columns.size() == 0) return;
+    for (const AxisTap& row : row_phase.taps) {
+      for (const AxisTap& column : column_phase.taps) {
+        phase.taps.push_back(planes_.offset(c_.rows, c_.columns, row, column));
+        phase.weights.push_back(row.index * c_.row_stride + column.index);
       }
+    }
+    const Size taps = static_cast<Size>(phase.taps.size());
+    most_taps_ = std::max(most_taps_, taps);
+    bool in_order = c_.channel_stride == taps || taps == 0;
+    for (Size i = 0; i < taps; ++i) in_order = in_order && phase.weights[size(i)] == i;
+    if (!in_order) {
+      phase.packed = packed_weights_;
+      packed_weights_ += c_.groups * c_.filters * c_.channels * taps;
+    }
+    phases_.push_back(std::move(phase));
+  }
+
+  /// Few positions are walked over several images: fewer vectors are left with a part.
+  void join_images() {
+    if (block_.rows < c_.rows.size()) return;
+    Size positions = 0;
+    for (const Phase& phase : phases_) {
+      positions = std::max(positions, phase.rows.size() * phase.columns.size());
+    }
+    const Size room = static_cast<Size>(most_planes) / std::max<Size>(plane_floats_, 1);
+    const Size wanted = ceil_div(joined_vectors * lanes(), std::max<Size>(positions, 1));
+    const Size units = ceil_div(c_.batch, std::clamp<Size>(std::min(room, wanted), 1, c_.batch));
+    images_ = ceil_div(c_.batch, units);
+  }
+
+  bool stores_directly() const {
+    const auto is_identity = [](const ConvAxis& axis) {
+      return axis.target_step == 1 && axis.begin == axis.target_origin &&
+             axis.size() == axis.target_size;
+    };
+    return sizeof(T) == sizeof(float) && is_identity(c_.rows) && is_identity(c_.columns) &&
+           images_ == 1;
+  }
+
+  void pack_weights() {
+    if (packed_weights_ == 0) return;
+    weights_ = c_.pool.scratch(c_.op, static_cast<std::uint64_t>(packed_weights_) * sizeof(float));
+    for (const Phase& phase : phases_) {
+      if (phase.packed < 0) continue;
+      const Size taps = static_cast<Size>(phase.taps.size());
+      float* const to = data<float>(weights_) + phase.packed;
+      parallel_for(size(c_.groups * c_.filters), 1 + (1 << 15) / size(c_.channels * taps + 1),
+                   [&](std::size_t begin, std::size_t end) {
+                     for (Size i = static_cast<Size>(begin); i < static_cast<Size>(end); ++i) {
+                       const float* const from = c_.weights + i / c_.filters * c_.group_stride +
+                                                 i % c_.filters * c_.filter_stride;
+                       float* own = to + i * c_.channels * taps;
+                       for (Size channel = 0; channel < c_.channels; ++channel) {
+                         const float* const row = from + channel * c_.channel_stride;
+                         for (const Size at : phase.weights) *own++ = row[at];
+                       }
+                     }
+                   });
+    }
+  }
+
+  Range rows_of(const Unit& unit, const Phase& phase) const {
+    return {std::max(unit.rows.begin, phase.rows.begin), std::min(unit.rows.end, phase.rows.end)};
+  }
+  Size positions_of(const Unit& unit, const Phase& phase) const {
+    return unit.images * rows_of(unit, phase).size() * phase.columns.size();
+  }
+  static Size panels_of(Size positions) {
+    if (positions == 0) return 0;
+    return std::max<Size>(1, ceil_div(positions / lanes(), panel_positions / lanes()));
+  }
+  Size panels_of(const Unit& unit) const {
+    Size all = 0;
+    for (const Phase& phase : phases_) all += panels_of(positions_of(unit, phase));
+    return std::max<Size>(all, 1);
+  }
+
+  void run_unit(const Unit& unit, Size part, Size parts, Size filter, Size filters,
+                const Memory& memory) const {
+    const Size plane = c_.rows.source_size * c_.columns.source_size;
+    const ConvBlock block{unit.rows.begin, c_.columns.begin, unit.rows.size(), c_.columns.size()};
+    for (Size i = 0; i < unit.images; ++i) {
+      const Size image = (unit.image + i) * c_.groups + unit.group;
+      pack_planes(c_.rows, c_.columns, planes_, block, c_.source + image * c_.channels * plane,
+                  c_.channels, memory.planes + i * plane_floats_);
+    }
+    const Size all = panels_of(unit);
+    const Size first = part * all / parts, last = (part + 1) * all / parts;
+    Size index = 0;
+    for (const Phase& phase : phases_) {
+      const Size positions = positions_of(unit, phase), panels = panels_of(positions);
+      for (Size i = 0; i < panels; ++i, ++index) {
+        if (index < first || index >= last) continue;
+        const Size vectors = positions / lanes();
+        const Size begin = i * vectors / panels * lanes();
+        const Size end = i + 1 == panels ? positions : (i + 1) * vectors / panels * lanes();
+        run_panel(unit, phase, begin, end, filter, filters, memory);
+      }
+    }
+  }
+
+  std::vector<Piece> pieces_of(const Unit& unit, const Phase& phase, Size begin, Size end) const {
+    std::vector<Piece> pieces;
+    const Range rows = rows_of(unit, phase);
+    const Size width = phase.columns.size();
+    for (Size i = begin; i < end;) {
+      const Size row = i / width, column = i % width;
+      const Size count = std::min(width - column, end - i);
+      pieces.push_back({row / rows.size(), rows.begin + row % rows.size(),
+                        phase.columns.begin + column, i - begin, count});
+      i += count;
     }
     return pieces;
   }
 
-  void fill(Size index, Size first, Size channels, float* panel) const {
-    const Size image = index / panels_;
-    const std::vector<PanelPiece>& pieces = pieces_[size(index % panels_)];
-    const Size all = c_.batch * c_.groups * c_.channels * plane_;
-    const auto fill_panel = conv_table().fill_panel;
-    PanelRows rows{pieces.data(), pieces.size(), size(step_), 0, 0};
-    for (Size i = first; i < first + channels; ++i) {
-      const Size from = (image * c_.channels + i) * plane_;
-      rows.before = from;
-      rows.behind = all - from;
-      fill_panel(c_.source + from, rows, panel + i * taps_ * width_);
+  /// Whole rows of targets that follow each other are one.
+  std::vector<Piece> joined(const Phase& phase, const std::vector<Piece>& pieces) const {
+    if (c_.columns.target_step > 1 || c_.rows.target_step > 1 ||
+        phase.columns.size() != c_.columns.target_size) {
+      return pieces;
     }
+    std::vector<Piece> all;
+    for (const Piece& piece : pieces) {
+      const bool goes_on = !all.empty() && all.back().image == piece.image;
+      goes_on ? void(all.back().count += piece.count) : all.push_back(piece);
+    }
+    return all;
   }
 
-  void multiply(Size index, Size first, Size filters, const float* panel) const {
-    const Size image = index / panels_, at = starts_[size(index % panels_)];
-    const Size group = image % c_.groups;
+  void fill(const Unit& unit, const Phase& phase, const std::vector<Piece>& pieces, Size width,
+            const Memory& memory) const {
+    Size longest = 0;
+    for (const Piece& piece : pieces) longest = std::max(longest, piece.count);
+    // Vectors of eight are no shorter than a row, or as long as any.
+    const Size length = longest <= 4 ? 4 : longest <= 8 || lanes() <= 8 ? 8 : 16;
+    std::vector<PanelRun> runs;
+    for (const Piece& piece : pieces) {
+      const Size from = piece.image * plane_floats_ +
+                        (piece.row - unit.rows.begin) * planes_.width + piece.column -
+                        c_.columns.begin;
+      for (Size i = 0; i < piece.count; i += length) {
+        runs.push_back(
+            {static_cast<std::int32_t>(from + i), static_cast<std::int32_t>(piece.at + i)});
+      }
+    }
+    conv_table().copy_runs({memory.planes, size(c_.channels), size(planes_.channel_stride),
+                            phase.taps.data(), phase.taps.size(), runs.data(), runs.size(),
+                            size(length), size(width)},
+                           memory.panel);
+  }
+
+  void run_panel(const Unit& unit, const Phase& phase, Size begin, Size end, Size filter,
+                 Size filters, const Memory& memory) const {
+    const std::vector<Piece> pieces = pieces_of(unit, phase, begin, end);
+    const Size positions = std::max(end - begin, lanes());
+    const Size width = ceil_div(positions, 16) * 16;
+    fill(unit, phase, pieces, width, memory);
+    const Size taps = static_cast<Size>(phase.taps.size());
+    const std::vector<Piece> targets = joined(phase, pieces);
     const Tap tap{0, 0};
     TapProduct product{};
-    product.input = panel;
-    product.input_stride = size(width_);
-    product.channels = size(deep_);
+    product.input = memory.panel;
+    product.input_stride = size(width);
+    product.channels = size(c_.channels * taps);
     product.taps = &tap;
     product.tap_count = 1;
-    product.weights = c_.weights + group * c_.group_stride + first * c_.filter_stride;
-    product.filter_stride = size(c_.filter_stride);
+    product.filter_stride =
+        phase.packed < 0 ? size(c_.filter_stride) : size(c_.channels * taps);
+    const float* const weights =
+        phase.packed < 0 ? c_.weights + unit.group * c_.group_stride
+                         : data<float>(weights_) + phase.packed +
+                               unit.group * c_.filters * c_.channels * taps;
     product.weight_stride = 1;
-    product.start = c_.start != nullptr ? c_.start + group * c_.filters + first : nullptr;
-    product.output = c_.target + (image * c_.filters + first) * outputs_ + at;
-    product.output_stride = size(outputs_);
-    product.filters = size(filters);
-    product.positions = size(starts_[size(index % panels_ + 1)] - at);
+    product.positions = size(positions);
     product.is_clamped = c_.activation == Activation::relu || c_.activation == Activation::relu6;
     product.high = c_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity();
-    kernels().linear.tap_product(product);
-    if (c_.activation == Activation::none || product.is_clamped) return;
-    for (Size f = 0; f < filters; ++f) {
-      kernels().activate(c_.activation, c_.slope, product.output + f * outputs_, product.positions);
+
+    const Size target_plane = c_.rows.target_size * c_.columns.target_size;
+    const bool is_direct = stores_directly() && end - begin >= lanes();
+    const Size step = is_direct ? filters : run_filters;
+    for (Size f = filter; f < filter + filters; f += step) {
+      product.filters = size(std::min(step, filter + filters - f));
+      product.weights = weights + f * static_cast<Size>(product.filter_stride);
+      product.start = c_.start != nullptr ? c_.start + unit.group * c_.filters + f : nullptr;
+      T* const target = c_.target + (unit.image * c_.groups + unit.group) * c_.filters * target_plane +
+                        f * target_plane;
+      product.output = memory.results;
+      product.output_stride = size(width);
+      if constexpr (sizeof(T) == sizeof(float)) {
+        if (is_direct) {
+          product.output =
+              target + (unit.rows.begin - c_.rows.begin) * c_.columns.target_size + begin;
+          product.output_stride = size(target_plane);
+        }
+      }
+      kernels().linear.tap_product(product);
+      activate(product);
+      if (!is_direct) {
+        for (const Piece& piece : targets) put(phase, piece, product, target);
+      }
     }
   }
 
-  const Correlation<float>& c_;
-  std::vector<AxisPlace> rows_, columns_;
-  Size outputs_, taps_, deep_, plane_, step_, panels_, width_ = 0, panel_floats_;
-  std::vector<Size> starts_;  ///< the first position of each panel, and their end
-  std::vector<std::vector<PanelPiece>> pieces_;
+  void activate(const TapProduct& product) const {
+    if (c_.activation == Activation::none || product.is_clamped) return;
+    for (std::size_t f = 0; f < product.filters; ++f) {
+      kernels().activate(c_.activation, c_.slope, product.output + f * product.output_stride,
+                         product.positions);
+    }
+  }
+
+  void put(const Phase& phase, const Piece& piece, const TapProduct& product, T* target) const {
+    const Size target_plane = c_.rows.target_size * c_.columns.target_size;
+    const Size step = c_.columns.target_step;
+    const Size row = c_.rows.target_step * piece.row + phase.row_offset - c_.rows.target_origin;
+    const Size column = step * piece.column + phase.column_offset - c_.columns.target_origin;
+    T* to = target + piece.image * c_.groups * c_.filters * target_plane +
+            row * c_.columns.target_size + column;
+    const float* from = product.output + piece.at;
+    for (std::size_t f = 0; f < product.filters; ++f) {
+      put_row(from, to, piece.count, step);
+      from += product.output_stride;
+      to += target_plane;
+    }
+  }
+
+  static void put_row(const float* from, T* to, Size count, Size step) {
+    if (step != 1) {
+      T converted[panel_positions + 16];
+      from_float32(from, converted, size(count));
+      for (Size i = 0; i < count; ++i) to[i * step] = converted[i];
+      return;
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      // The last one goes back to end where the row ends.
+      constexpr Size length = 8;
+      if (count >= length) {
+        for (Size i = 0; i < count; i += length) {
+          const Size at = std::min(i, count - length);
+          std::copy_n(from + at, length, to + at);
+        }
+      } else {
+        for (Size i = 0; i < count; ++i) to[i] = from[i];
+      }
+    } else {
+      from_float32(from, to, size(count));
+    }
+  }
+
+  const Correlation<T>& c_;
+  ConvBlock block_;
+  ConvPlanes planes_;
+  Size plane_floats_;  ///< of an image
+  Size images_ = 1;    ///< of a unit
+  Size most_taps_ = 0, packed_weights_ = 0;
+  std::vector<Phase> phases_;
+  AllocationRef weights_;
 };
 
 }  // namespace
 
 template <class T>
-void pack_planes(const ConvAxis& row_axis, const ConvAxis& column_axis, const ConvPlanes& planes,
-                 const ConvBlock& block, const T* source, Size channels, float* to) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (column_axis.source_step <= 2) {
-      return pack_float_planes(row_axis, column_axis, planes, block, source, channels, to);
-    }
-  }
-  for (Size c = 0; c < channels; ++c) {
-    for (const Size row_phase : row_axis.source_phases) {
-      for (const Size column_phase : column_axis.source_phases) {
-        const Size first = column_axis.source_step * (block.column + column_axis.min_shift) +
-                           column_phase - column_axis.source_origin;
-        for (Size y = 0; y < planes.height; ++y, to += planes.width) {
-          const Size row = row_axis.source_step * (block.row + row_axis.min_shift + y) + row_phase -
-                           row_axis.source_origin;
-          if (row < 0 || row >= row_axis.source_size) {
-            std::fill_n(to, planes.width, 0.0f);
-          } else {
-            pack_row(source + row * column_axis.source_size, column_axis.source_size, first,
-                     column_axis.source_step, to, planes.width);
-          }
-        }
-      }
-    }
-    source += row_axis.source_size * column_axis.source_size;
-  }
+bool correlate_by_panels(const Correlation<T>& c, double other_cost, bool is_small) {
+  Panels<T> panels(c);
+  if (!panels.is_possible() || panels.cost() > other_cost) return false;
+  panels.run(is_small);
+  return true;
 }
 
-template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, const ConvBlock&,
-                          const float*, Size, float*);
-template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, const ConvBlock&,
-                          const Half*, Size, float*);
-
-template <class T>
-bool correlate_by_panels(const Correlation<T>& c) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (c.filters < least_filters || c.channels < least_channels || !has_one_phase(c.rows) ||
-        !has_one_phase(c.columns)) {
-      return false;
-    }
-    const Size taps = static_cast<Size>(c.rows.target_phases[0].taps.size() *
-                                        c.columns.target_phases[0].taps.size());
-    // Positions that lie side by side in the source are as well multiplied where they are.
-    const bool is_strided = c.rows.source_step > 1 || c.columns.source_step > 1;
-    if (taps == 1 || !is_strided || c.columns.source_step > 2 || c.channel_stride != taps) {
-      return false;
-    }
-    const Size outputs = c.rows.target_size * c.columns.target_size;
-    if (outputs < static_cast<Size>(kernels().simd_width) || outputs > most_places ||
-        c.rows.source_size * c.columns.source_size > most_places) {
-      return false;
-    }
-    const Panels panels(c);
-    if (panels.panel_floats() > most_floats) return false;
-    panels.run(static_cast<double>(outputs * taps * c.channels) *
-                   static_cast<double>(c.filters * c.batch * c.groups) <
-               1 << 18);
-    return true;
-  } else {
-    return false;
-  }
-}
-
-template bool correlate_by_panels(const Correlation<float>&);
-template bool correlate_by_panels(const Correlation<Half>&);
+template bool correlate_by_panels(const Correlation<float>&, double, bool);
+template bool correlate_by_panels(const Correlation<Half>&, double, bool);
 
 }  // namespace tilewright::cpu

@@ -40,12 +40,33 @@ struct PanelPiece {
   std::uint32_t at, count, begin, end;
 };
 
-struct PanelRows {
-  const PanelPiece* pieces;
+/// Channels' planes, piece by piece: to[c * stride + piece.at + i] =
+/// source[c * source_stride + piece.from + i * step].
+struct PlaneFill {
+  const float* source;
+  std::size_t channels, source_stride;
+  const PanelPiece* pieces;  ///< one behind the other
   std::size_t count;
   std::size_t step;
-  /// What may be read: elements of the source before and behind `from` of 0.
-  std::ptrdiff_t before, behind;
+  float* to;
+  std::size_t stride;
+};
+
+/// Neighbours in a row of planes, and where a row of a panel takes them.
+struct PanelRun {
+  std::int32_t from, at;
+};
+
+/// Rows of a panel, `width` apart, for each channel and tap what the runs see through it.
+struct RunCopies {
+  const float* planes;
+  std::size_t channels, channel_stride;
+  const std::ptrdiff_t* taps;  ///< where each looks, from a run's own place
+  std::size_t tap_count;
+  const PanelRun* runs;
+  std::size_t run_count;
+  std::size_t length;  ///< of what is copied of each run: 4, 8 or 16, where later ones begin
+  std::size_t width;
 };
 
 /// A plane by a filter of 3x3, in steps of one or two both ways. Whole vectors are
@@ -64,9 +85,9 @@ struct PlaneConv {
 
 struct ConvTable {
   void (*weigh_plane)(const PlaneConv& plane);
-  /// to[piece.at + i] = source[piece.from + i * step]. Pieces follow each other: each may write
-  /// into those behind it, none behind the last.
-  void (*fill_panel)(const float* source, const PanelRows& rows, float* to);
+  void (*fill_planes)(const PlaneFill& fill);
+  /// Runs and rows are copied one after another, each into what is copied later.
+  void (*copy_runs)(const RunCopies& copies, float* to);
   /// factors[t * stride + c * winograd_group + f] of so many channels' taps
   /// [c * 9 + places[r * 3 + s]][f], f < winograd_group.
   void (*filter_factors)(const float* taps, const unsigned char* places, std::size_t channels,

@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "cpu/conv2d.hpp"
+#include "cpu/convert.hpp"
+#include "cpu/kernels/conv_table.hpp"
+
+namespace tilewright::cpu {
+
+namespace {
+
+/// Channels whose rows are filled before the next row.
+constexpr Size channels_at_once = 16;
+
+Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
+std::size_t size(Size n) { return static_cast<std::size_t>(n); }
+
+/// Every `step`th element.
+template <class T>
+void pack_steps(const T* from, Size step, float* to, Size count) {
+  constexpr Size chunk = 64;
+  T gathered[chunk];
+  for (Size x = 0; x < count; x += chunk) {
+    const Size part = std::min(chunk, count - x);
+    for (Size i = 0; i < part; ++i) gathered[i] = from[(x + i) * step];
+    to_float32(gathered, to + x, static_cast<std::size_t>(part));
+  }
+}
+
+/// A row of the source from `first` in steps, zeros where the row has nothing.
+template <class T>
+void pack_row(const T* row, Size size, Size first, Size step, float* to, Size width) {
+  const Size begin = std::min(width, first >= 0 ? 0 : ceil_div(-first, step));
+  const Size end = first >= size ? begin : std::clamp(ceil_div(size - first, step), begin, width);
+  std::fill_n(to, begin, 0.0f);
+  if (step == 1 && begin < end) {
+    to_float32(row + first + begin, to + begin, static_cast<std::size_t>(end - begin));
+  } else if (begin < end) {
+    pack_steps(row + first + begin * step, step, to + begin, end - begin);
+  }
+  std::fill_n(to + end, width - end, 0.0f);
+}
+
+/// Neighbours in a row of the source from column x on, in the axis's steps.
+PanelPiece piece_of(const ConvAxis& row_axis, const ConvAxis& column_axis, Size y, Size x, Size at,
+                    Size count) {
+  const Size step = column_axis.source_step;
+  Size begin = std::clamp<Size>(x >= 0 ? 0 : ceil_div(-x, step), 0, count);
+  Size end = x >= column_axis.source_size
+                 ? begin
+                 : std::clamp(ceil_div(column_axis.source_size - x, step), begin, count);
+  if (y < 0 || y >= row_axis.source_size) begin = end = y = 0;
+  const auto place = [](Size n) { return static_cast<std::uint32_t>(n); };
+  return {y * column_axis.source_size + x, place(at), place(count), place(begin), place(end)};
+}
+
+/// The same with all pieces of a channel's planes in one call.
+void pack_float_planes(const ConvAxis& row_axis, const ConvAxis& column_axis,
+                       const ConvPlanes& planes, const ConvBlock& block, const float* source,
+                       Size channels, float* to) {
+  const Size step = column_axis.source_step, width = planes.width;
+  std::vector<PanelPiece> pieces;
+  Size at = 0;
+  for (const Size row_phase : row_axis.source_phases) {
+    for (const Size column_phase : column_axis.source_phases) {
+      const Size x =
+          step * (block.column + column_axis.min_shift) + column_phase - column_axis.source_origin;
+      for (Size y = 0; y < planes.height; ++y, at += width) {
+        const Size row = row_axis.source_step * (block.row + row_axis.min_shift + y) + row_phase -
+                         row_axis.source_origin;
+        pieces.push_back(piece_of(row_axis, column_axis, row, x, at, width));
+      }
+    }
+  }
+  const Size plane = row_axis.source_size * column_axis.source_size;
+  for (Size c = 0; c < channels; c += channels_at_once) {
+    conv_table().fill_planes({source + c * plane, size(std::min(channels_at_once, channels - c)),
+                              size(plane), pieces.data(), pieces.size(), size(step),
+                              to + c * planes.channel_stride, size(planes.channel_stride)});
+  }
+}
+
+}  // namespace
+
+template <class T>
+void pack_planes(const ConvAxis& row_axis, const ConvAxis& column_axis, const ConvPlanes& planes,
+                 const ConvBlock& block, const T* source, Size channels, float* to) {
+  if constexpr (std::is_same_v<T, float>) {
+    return pack_float_planes(row_axis, column_axis, planes, block, source, channels, to);
+  }
+  for (Size c = 0; c < channels; ++c) {
+    for (const Size row_phase : row_axis.source_phases) {
+      for (const Size column_phase : column_axis.source_phases) {
+        const Size first = column_axis.source_step * (block.column + column_axis.min_shift) +
+                           column_phase - column_axis.source_origin;
+        for (Size y = 0; y < planes.height; ++y, to += planes.width) {
+          const Size row = row_axis.source_step * (block.row + row_axis.min_shift + y) + row_phase -
+                           row_axis.source_origin;
+          if (row < 0 || row >= row_axis.source_size) {
+            std::fill_n(to, planes.width, 0.0f);
+          } else {
+            pack_row(source + row * column_axis.source_size, column_axis.source_size, first,
+                     column_axis.source_step, to, planes.width);
+          }
+        }
+      }
+    }
+    source += row_axis.source_size * column_axis.source_size;
+  }
+}
+
+template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, const ConvBlock&,
+                          const float*, Size, float*);
+template void pack_planes(const ConvAxis&, const ConvAxis&, const ConvPlanes&, const ConvBlock&,
+                          const Half*, Size, float*);
+
+}  // namespace tilewright::cpu
