@@ -130,11 +130,17 @@ const float* as_float32(std::string_view op, const BufferRange& buffer, Size n, 
 template <class T>
 bool correlate_by_panels(const Correlation<T>& correlation, double other_cost, bool is_small);
 
+/// The same for the gradient of the filter.
+template <class T>
+bool filter_gradient_by_panels(const Conv2dRequest& request, double other_cost, MemoryPool& pool);
+
 extern template void correlate(Correlation<float>);
 extern template void correlate(Correlation<Half>);
 extern template bool correlate_by_winograd(const Correlation<float>&);
 extern template bool correlate_by_winograd(const Correlation<Half>&);
 extern template bool correlate_by_panels(const Correlation<float>&, double, bool);
 extern template bool correlate_by_panels(const Correlation<Half>&, double, bool);
+extern template bool filter_gradient_by_panels<float>(const Conv2dRequest&, double, MemoryPool&);
+extern template bool filter_gradient_by_panels<Half>(const Conv2dRequest&, double, MemoryPool&);
 
 }  // namespace tilewright::cpu

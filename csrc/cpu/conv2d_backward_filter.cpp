@@ -18,6 +18,9 @@ constexpr std::string_view op = "conv2d_backward_filter";
 constexpr Size part_filters = 64, fewest_filters = 16;
 /// Of the gradient that goes into one product: it stays in the first-level cache.
 constexpr Size cached_floats = Size{1} << 13;
+/// Rows of a tile, and what it takes more where some are left.
+constexpr Size tile_rows = 8;
+constexpr double few_rows_cost = 1.5;
 /// Filters that would leave most of a vector unused.
 constexpr Size few_filters = 4;
 
@@ -58,6 +61,22 @@ class FilterGradient {
     tap_part_ = ceil_div(taps, std::min(taps, ceil_div(wanted, parts)));
     const auto width = static_cast<std::size_t>(part_);
     width_ = static_cast<Size>(side_by_side_ ? Scratch::rounded(width) : width);
+  }
+
+  /// In products of a vector and a weight.
+  double cost() const {
+    const Size lanes = static_cast<Size>(kernels().simd_width);
+    const double rows = static_cast<double>(ceil_div(r_.out_height, size_.rows));
+    const double positions =
+        rows * static_cast<double>(ceil_div(r_.out_width, size_.columns)) *
+        static_cast<double>(planes_.positions(size_));
+    // Few rows of a tile wait for each other's sums, and for its factors.
+    const Size left = channels_ % tile_rows;
+    const double channels = static_cast<double>(channels_ - left) +
+                            (left == 0 ? 0.0 : static_cast<double>(left) + few_rows_cost);
+    return static_cast<double>(r_.batch * r_.groups) * positions *
+           static_cast<double>(taps_.size()) * channels *
+           static_cast<double>(ceil_div(filters_, lanes));
   }
 
   void run(MemoryPool& pool) const {
@@ -251,14 +270,19 @@ class FilterGradient {
   Size width_;  ///< of the filters of a part
 };
 
+template <class T>
+void backward(const Conv2dRequest& r, MemoryPool& pool) {
+  const FilterGradient<T> by_taps(r);
+  if (!filter_gradient_by_panels<T>(r, by_taps.cost(), pool)) by_taps.run(pool);
+}
+
 }  // namespace
 
 void CpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r))) {
     return sum_meetings(op, sums_of(r), *memory_);
   }
-  r.dtype == DType::float16 ? FilterGradient<Half>(r).run(*memory_)
-                            : FilterGradient<float>(r).run(*memory_);
+  r.dtype == DType::float16 ? backward<Half>(r, *memory_) : backward<float>(r, *memory_);
 }
 
 }  // namespace tilewright::cpu
