@@ -78,6 +78,13 @@ template <class T>
 void pack_planes(const ConvAxis& row_axis, const ConvAxis& column_axis, const ConvPlanes& planes,
                  const ConvBlock& block, const T* source, Size channels, float* to);
 
+/// What RunCopies copies at a time where rows are so long at most.
+inline Size copy_length(Size longest) {
+  return longest <= 4 ? 4 : longest <= 8 || kernels().simd_width <= 8 ? 8 : 16;
+}
+/// What one such copy takes, in products of a vector and a weight.
+inline double copy_cost() { return 56.0 / static_cast<double>(kernels().simd_width); }
+
 /// The floats of packed planes, with room for a whole vector at the end.
 std::size_t packed_size(const ConvPlanes& planes, Size channels);
 

@@ -18,6 +18,10 @@ constexpr std::string_view op = "conv2d_backward_filter";
 constexpr Size part_filters = 64, fewest_filters = 16;
 /// Of the gradient that goes into one product: it stays in the first-level cache.
 constexpr Size cached_floats = Size{1} << 13;
+/// Filters whose sums are turned at a time.
+constexpr Size filters_at_once = 16;
+/// What a vector that is turned takes, in products of a vector and a weight.
+constexpr double turn_cost = 12;
 /// Rows of a tile, and what it takes more where some are left.
 constexpr Size tile_rows = 8;
 constexpr double few_rows_cost = 1.5;
@@ -75,8 +79,8 @@ class FilterGradient {
     const double channels = static_cast<double>(channels_ - left) +
                             (left == 0 ? 0.0 : static_cast<double>(left) + few_rows_cost);
     return static_cast<double>(r_.batch * r_.groups) * positions *
-           static_cast<double>(taps_.size()) * channels *
-           static_cast<double>(ceil_div(filters_, lanes));
+           static_cast<double>(ceil_div(filters_, lanes)) *
+           (static_cast<double>(taps_.size()) * channels + turn_cost);
   }
 
   void run(MemoryPool& pool) const {
@@ -85,7 +89,8 @@ class FilterGradient {
     const auto tasks = static_cast<std::size_t>(r_.groups * parts * tap_parts);
     OpScratch all(pool, op,
                   Scratch::rounded(packed_) + Scratch::rounded(gradient_size()) +
-                      Scratch::rounded(sums_size(tap_part_)) + static_cast<std::size_t>(channels_),
+                      Scratch::rounded(sums_size(tap_part_)) +
+                      Scratch::rounded(static_cast<std::size_t>(channels_)) + rows_size(tap_part_),
                   tasks);
     parallel_tasks(tasks, [&](std::size_t task) {
       const Size index = static_cast<Size>(task);
@@ -123,13 +128,19 @@ class FilterGradient {
     return static_cast<std::size_t>(taps * channels_ * width_);
   }
 
-  /// Sums are [taps][channels][width], whose first elements are the filters.
+  /// Of some filters' sums, turned.
+  std::size_t rows_size(Size taps) const {
+    return static_cast<std::size_t>(filters_at_once * taps * channels_);
+  }
+
+  /// Sums are [channels][taps][width], whose first elements are the filters.
   void run_part(Size group, const Part& part, OpScratch& all) const {
     Scratch scratch(all);
     float* const packed = scratch.take(packed_);
     float* const gradient = scratch.take(gradient_size());
     float* const sums = scratch.take(sums_size(part.taps));
     float* const products = scratch.take(static_cast<std::size_t>(channels_));
+    float* const rows = scratch.take(rows_size(part.taps));
     std::fill_n(gradient, gradient_size(), 0.0f);
     std::fill_n(sums, sums_size(part.taps), 0.0f);
 
@@ -154,7 +165,7 @@ class FilterGradient {
         }
       }
     }
-    write(group * filters_, part, sums);
+    write(group * filters_, part, sums, rows);
   }
 
   const float* planes_of(const T* source, const ConvBlock& block, float* packed) const {
@@ -208,7 +219,7 @@ class FilterGradient {
     product.input_stride = static_cast<std::size_t>(width_);
     product.filter_stride = static_cast<std::size_t>(planes_.channel_stride);
     product.weight_stride = 1;
-    product.output_stride = static_cast<std::size_t>(width_);
+    product.output_stride = static_cast<std::size_t>(part.taps * width_);
     product.filters = static_cast<std::size_t>(channels_);
     product.positions = static_cast<std::size_t>(width_);
     product.kept = ones_.data();
@@ -218,7 +229,7 @@ class FilterGradient {
       product.channels = static_cast<std::size_t>(std::min(step, length - first));
       for (Size t = 0; t < part.taps; ++t) {
         product.weights = source_of(input, part.tap + t) + first;
-        product.output = sums + t * channels_ * width_;
+        product.output = sums + t * width_;
         kernels().linear.tap_product(product);
       }
     }
@@ -234,24 +245,32 @@ class FilterGradient {
             static_cast<std::size_t>(planes_.channel_stride), gradient + f * length,
             static_cast<std::size_t>(length), 1, products);
         for (Size c = 0; c < channels_; ++c) {
-          sums[(t * channels_ + c) * width_ + f] += products[c];
+          sums[(c * part.taps + t) * width_ + f] += products[c];
         }
       }
     }
   }
 
-  void write(Size first_filter, const Part& part, const float* sums) const {
+  void write(Size first_filter, const Part& part, const float* sums, float* rows) const {
     const auto taps = static_cast<Size>(taps_.size());
     T* const to = data<T>(r_.filter) + (first_filter + part.filter) * channels_ * taps + part.tap;
-    constexpr Size step = 16;  // channels whose sums stay in the first-level cache
-    for (Size first = 0; first < channels_; first += step) {
-      const Size last = std::min(channels_, first + step);
-      for (Size f = 0; f < part.filters; ++f) {
-        for (Size c = first; c < last; ++c) {
-          for (Size t = 0; t < part.taps; ++t) {
-            from_float32(sums + (t * channels_ + c) * width_ + f,
-                         to + (f * channels_ + c) * taps + t, 1);
-          }
+    const Size count = channels_ * part.taps;
+    for (Size first = 0; first < part.filters; first += filters_at_once) {
+      const Size filters = std::min(filters_at_once, part.filters - first);
+      row_kernels<float>().transpose(sums + first, static_cast<std::size_t>(count),
+                                     static_cast<std::size_t>(width_),
+                                     static_cast<std::size_t>(filters), 1, rows,
+                                     static_cast<std::size_t>(count));
+      for (Size f = 0; f < filters; ++f) {
+        T* const filter = to + (first + f) * channels_ * taps;
+        const float* const own = rows + f * count;
+        if (part.taps == taps) {
+          from_float32(own, filter, static_cast<std::size_t>(count));
+          continue;
+        }
+        for (Size c = 0; c < channels_; ++c) {
+          from_float32(own + c * part.taps, filter + c * taps,
+                       static_cast<std::size_t>(part.taps));
         }
       }
     }

@@ -20,11 +20,13 @@ constexpr std::string_view op = "conv2d_backward_filter";
 constexpr Size panel_positions = 128;
 /// Rows of a panel at a time, one for each channel and tap.
 constexpr Size most_rows = 512;
+/// Rows that are turned at a time.
+constexpr Size turned_rows = 32;
 constexpr Size fewest_filters = 5, part_filters = 16;
 /// Floats of planes, which stay in the second-level cache.
 constexpr Size most_planes = 1 << 17;
-/// What a vector that is laid out or turned takes, in vectors of products.
-constexpr double move_cost = 12;
+/// What a vector that is turned takes, in products of a vector and a weight.
+constexpr double turn_cost = 12;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 Size rounded(Size n) { return ceil_div(n, 16) * 16; }
@@ -73,13 +75,16 @@ class FilterPanels {
     const Size lanes = static_cast<Size>(kernels().simd_width);
     const auto cost = [&](Size count, Size wide) {
       return static_cast<double>(count) * static_cast<double>(ceil_div(wide, lanes)) +
-             static_cast<double>(wide) / static_cast<double>(lanes) * move_cost;
+             static_cast<double>(wide) / static_cast<double>(lanes) * turn_cost;
     };
     const Size rows = part_channels_ * taps_count_;
     is_filters_wide_ = cost(rows, part_filters_) < cost(part_filters_, rows);
     const double of_product = is_filters_wide_ ? cost(rows, part_filters_)
                                                : cost(part_filters_, rows);
-    cost_ = (of_product + static_cast<double>(rows) / static_cast<double>(lanes) * move_cost) *
+    const Size columns = std::min(r.out_width, panel_positions);
+    const double copies = static_cast<double>(ceil_div(columns, copy_length(columns))) /
+                          static_cast<double>(columns);
+    cost_ = (of_product + static_cast<double>(rows) * copies * copy_cost()) *
             static_cast<double>(channel_parts_ * filter_parts_ * r.groups) *
             static_cast<double>(r.batch * r.out_height * r.out_width);
   }
@@ -185,7 +190,7 @@ class FilterPanels {
                  const Memory& memory) const {
     const std::vector<Piece> pieces = pieces_of(block, begin, end);
     const Size positions = end - begin, length = rounded(positions);
-    fill(part, block, pieces, length, memory);
+    fill(part, block, pieces, positions, length, memory);
     const Size rows = part.channels * taps_count_, wide = is_filters_wide_ ? part.filters : rows;
     const float* weights = memory.panel;
     Size stride = length;
@@ -196,8 +201,6 @@ class FilterPanels {
                                    memory.turned + piece.at * rounded(wide), size(rounded(wide)));
       }
     } else {
-      row_kernels<float>().transpose(memory.panel, size(rows), size(length), size(positions), 1,
-                                     memory.turned, size(rounded(wide)));
       weights = memory.gradient;
       const std::vector<Piece> runs = joined(pieces);
       if constexpr (sizeof(T) == sizeof(float)) {
@@ -235,10 +238,10 @@ class FilterPanels {
   }
 
   void fill(const Part& part, const ConvBlock& block, const std::vector<Piece>& pieces,
-            Size width, const Memory& memory) const {
+            Size positions, Size width, const Memory& memory) const {
     Size longest = 0;
     for (const Piece& piece : pieces) longest = std::max(longest, piece.count);
-    const Size length = longest <= 4 ? 4 : longest <= 8 || kernels().simd_width <= 8 ? 8 : 16;
+    const Size length = copy_length(longest);
     std::vector<PanelRun> runs;
     for (const Piece& piece : pieces) {
       const Size from =
@@ -248,10 +251,27 @@ class FilterPanels {
             {static_cast<std::int32_t>(from + i), static_cast<std::int32_t>(piece.at + i)});
       }
     }
-    conv_table().copy_runs({memory.planes, size(part.channels), size(channel_floats_),
-                            taps_.data(), taps_.size(), runs.data(), runs.size(), size(length),
-                            size(width)},
-                           memory.panel);
+    const Size rows = part.channels * taps_count_, wide = rounded(rows);
+    const auto copy = [&](Size channel, Size channels, Size tap, Size taps) {
+      conv_table().copy_runs({memory.planes + channel * channel_floats_, size(channels),
+                              size(channel_floats_), taps_.data() + tap, size(taps), runs.data(),
+                              runs.size(), size(length), size(width)},
+                             memory.panel);
+    };
+    if (is_filters_wide_) return copy(0, part.channels, 0, taps_count_);
+    // Rows are turned while they are in the first-level cache.
+    const Size channels = std::max<Size>(1, turned_rows / taps_count_);
+    const Size taps = std::min(turned_rows, taps_count_);
+    for (Size c = 0; c < part.channels; c += channels) {
+      const Size own = std::min(channels, part.channels - c);
+      for (Size t = 0; t < taps_count_; t += taps) {
+        const Size own_taps = std::min(taps, taps_count_ - t);
+        copy(c, own, t, own_taps);
+        row_kernels<float>().transpose(memory.panel, size(own * own_taps), size(width),
+                                       size(positions), 1, memory.turned + c * taps_count_ + t,
+                                       size(wide));
+      }
+    }
   }
 
   /// Rows that follow each other in the output are one.

@@ -42,42 +42,51 @@ void pack_row(const T* row, Size size, Size first, Size step, float* to, Size wi
   std::fill_n(to + end, width - end, 0.0f);
 }
 
-/// Neighbours in a row of the source from column x on, in the axis's steps.
-PanelPiece piece_of(const ConvAxis& row_axis, const ConvAxis& column_axis, Size y, Size x, Size at,
-                    Size count) {
-  const Size step = column_axis.source_step;
-  Size begin = std::clamp<Size>(x >= 0 ? 0 : ceil_div(-x, step), 0, count);
-  Size end = x >= column_axis.source_size
-                 ? begin
-                 : std::clamp(ceil_div(column_axis.source_size - x, step), begin, count);
-  if (y < 0 || y >= row_axis.source_size) begin = end = y = 0;
-  const auto place = [](Size n) { return static_cast<std::uint32_t>(n); };
-  return {y * column_axis.source_size + x, place(at), place(count), place(begin), place(end)};
-}
+/// Those of `count` places, in steps from `first` on, that are places of the source.
+struct Inside {
+  Size begin, end;
+  Inside(Size first, Size step, Size count, Size sources)
+      : begin(std::clamp<Size>(first >= 0 ? 0 : ceil_div(-first, step), 0, count)),
+        end(first >= sources ? begin
+                             : std::clamp(ceil_div(sources - first, step), begin, count)) {}
+};
 
-/// The same with all pieces of a channel's planes in one call.
+/// The same with all rows of some channels' planes in one call.
 void pack_float_planes(const ConvAxis& row_axis, const ConvAxis& column_axis,
                        const ConvPlanes& planes, const ConvBlock& block, const float* source,
                        Size channels, float* to) {
-  const Size step = column_axis.source_step, width = planes.width;
+  const Size width = planes.width;
   std::vector<PanelPiece> pieces;
   Size at = 0;
+  const auto place = [](Size n) { return static_cast<std::uint32_t>(n); };
   for (const Size row_phase : row_axis.source_phases) {
+    const Size y = row_axis.source_step * (block.row + row_axis.min_shift) + row_phase -
+                   row_axis.source_origin;
+    const Inside rows(y, row_axis.source_step, planes.height, row_axis.source_size);
     for (const Size column_phase : column_axis.source_phases) {
-      const Size x =
-          step * (block.column + column_axis.min_shift) + column_phase - column_axis.source_origin;
-      for (Size y = 0; y < planes.height; ++y, at += width) {
-        const Size row = row_axis.source_step * (block.row + row_axis.min_shift + y) + row_phase -
-                         row_axis.source_origin;
-        pieces.push_back(piece_of(row_axis, column_axis, row, x, at, width));
-      }
+      const Size x = column_axis.source_step * (block.column + column_axis.min_shift) +
+                     column_phase - column_axis.source_origin;
+      const Inside columns(x, column_axis.source_step, width, column_axis.source_size);
+      const auto add = [&](Size first, Size last, Size from, const Inside& of) {
+        if (first == last) return;
+        pieces.push_back({from, place(at), place(width), place(of.begin), place(of.end),
+                          place(last - first)});
+        at += (last - first) * width;
+      };
+      const Inside none(0, 1, width, 0);
+      add(0, rows.begin, 0, none);
+      add(rows.begin, rows.end,
+          (y + rows.begin * row_axis.source_step) * column_axis.source_size + x, columns);
+      add(rows.end, planes.height, 0, none);
     }
   }
   const Size plane = row_axis.source_size * column_axis.source_size;
   for (Size c = 0; c < channels; c += channels_at_once) {
     conv_table().fill_planes({source + c * plane, size(std::min(channels_at_once, channels - c)),
-                              size(plane), pieces.data(), pieces.size(), size(step),
-                              to + c * planes.channel_stride, size(planes.channel_stride)});
+                              size(plane), size(row_axis.source_step * column_axis.source_size),
+                              pieces.data(), pieces.size(), size(column_axis.source_step),
+                              to + c * planes.channel_stride, size(planes.channel_stride),
+                              size(width)});
   }
 }
 

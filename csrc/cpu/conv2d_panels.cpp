@@ -23,8 +23,8 @@ constexpr Size run_filters = 32;
 constexpr Size part_filters = 32;
 /// Positions that are worth joining images for, in vectors.
 constexpr Size joined_vectors = 24;
-/// What a run of a panel and a vector of results that is copied take, in vectors of products.
-constexpr double run_cost = 2, copy_cost = 3;
+/// What a vector of results that is copied takes, in products of a vector and a weight.
+constexpr double result_cost = 3;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 std::size_t size(Size n) { return static_cast<std::size_t>(n); }
@@ -98,9 +98,11 @@ class Panels {
       const double units = static_cast<double>(ceil_div(c_.batch, images_) * row_blocks);
       const double vectors = static_cast<double>(ceil_div(positions, lanes()));
       const double rows = static_cast<double>(positions) / static_cast<double>(phase.columns.size());
-      const double runs = rows + static_cast<double>(ceil_div(positions, panel_positions));
-      all += units * static_cast<double>(deep) * (vectors * filters + runs * run_cost);
-      if (!stores_directly()) all += units * filters * (vectors + rows) * copy_cost;
+      const Size columns = std::min(phase.columns.size(), panel_positions);
+      const double runs = rows * static_cast<double>(ceil_div(columns, copy_length(columns))) +
+                          static_cast<double>(ceil_div(positions, panel_positions));
+      all += units * static_cast<double>(deep) * (vectors * filters + runs * copy_cost());
+      if (!stores_directly()) all += units * filters * (vectors + rows) * result_cost;
     }
     return all * static_cast<double>(c_.groups);
   }
@@ -297,8 +299,7 @@ class Panels {
             const Memory& memory) const {
     Size longest = 0;
     for (const Piece& piece : pieces) longest = std::max(longest, piece.count);
-    // Vectors of eight are no shorter than a row, or as long as any.
-    const Size length = longest <= 4 ? 4 : longest <= 8 || lanes() <= 8 ? 8 : 16;
+    const Size length = copy_length(longest);
     std::vector<PanelRun> runs;
     for (const Piece& piece : pieces) {
       const Size from = piece.image * plane_floats_ +

@@ -33,23 +33,24 @@ struct WinogradOutputs {
   float* rows[2];
 };
 
-/// Neighbours of a row of outputs as one tap sees them: elements of the source `step` apart from
-/// `from` on, 0 but for those from `begin` to `end`.
+/// Rows of a plane: neighbours that are elements of the source a step apart from `from` on, 0 but
+/// for those from `begin` to `end`.
 struct PanelPiece {
   std::ptrdiff_t from;
-  std::uint32_t at, count, begin, end;
+  std::uint32_t at, count, begin, end, rows;
 };
 
-/// Channels' planes, piece by piece: to[c * stride + piece.at + i] =
-/// source[c * source_stride + piece.from + i * step].
+/// Channels' planes, piece by piece: for each of its rows
+/// to[c * stride + piece.at + row * this->row + i] =
+/// source[c * source_stride + piece.from + row * source_row + i * step].
 struct PlaneFill {
   const float* source;
-  std::size_t channels, source_stride;
+  std::size_t channels, source_stride, source_row;
   const PanelPiece* pieces;  ///< one behind the other
   std::size_t count;
   std::size_t step;
   float* to;
-  std::size_t stride;
+  std::size_t stride, row;
 };
 
 /// Neighbours in a row of planes, and where a row of a panel takes them.

@@ -217,7 +217,11 @@ static void tap_product_all(const TapProduct& p, Finish finish) {
   }
   std::size_t filter = 0;
   if (tile_filters == 8 && p.positions == 4 * lanes) {
-    for (; filter + 6 <= p.filters; filter += 6) tap_product_filters<6, one_tap>(p, filter, finish);
+    // Eight are left to be taken together, which is better than six and two.
+    for (std::size_t left = p.filters; left >= 6 && left != 8 && left != 16; left -= 6) {
+      tap_product_filters<6, one_tap>(p, filter, finish);
+      filter += 6;
+    }
   }
   for (; filter + tile_filters <= p.filters; filter += tile_filters) {
     tap_product_filters<tile_filters, one_tap>(p, filter, finish);
