@@ -45,6 +45,9 @@ struct ConvAxis {
   /// where a block of so many positions is then smaller: taps lie far apart. Whether it did.
   bool part_taps(Size block);
 
+  /// Those that see padding alone at every position.
+  void drop_unseen_taps();
+
   static ConvAxis forward(const SlidingAxis& axis);
   static ConvAxis backward(const SlidingAxis& axis);
 };
@@ -84,6 +87,9 @@ inline Size copy_length(Size longest) {
 }
 /// What one such copy takes, in products of a vector and a weight.
 inline double copy_cost() { return 56.0 / static_cast<double>(kernels().simd_width); }
+
+/// A tap product of so many filters with so many vectors, in products of a vector and a weight.
+double product_cost(Size filters, Size vectors);
 
 /// The floats of packed planes, with room for a whole vector at the end.
 std::size_t packed_size(const ConvPlanes& planes, Size channels);

@@ -22,9 +22,6 @@ constexpr Size cached_floats = Size{1} << 13;
 constexpr Size filters_at_once = 16;
 /// What a vector that is turned takes, in products of a vector and a weight.
 constexpr double turn_cost = 12;
-/// Rows of a tile, and what it takes more where some are left.
-constexpr Size tile_rows = 8;
-constexpr double few_rows_cost = 1.5;
 /// Filters that would leave most of a vector unused.
 constexpr Size few_filters = 4;
 
@@ -74,13 +71,10 @@ class FilterGradient {
     const double positions =
         rows * static_cast<double>(ceil_div(r_.out_width, size_.columns)) *
         static_cast<double>(planes_.positions(size_));
-    // Few rows of a tile wait for each other's sums, and for its factors.
-    const Size left = channels_ % tile_rows;
-    const double channels = static_cast<double>(channels_ - left) +
-                            (left == 0 ? 0.0 : static_cast<double>(left) + few_rows_cost);
     return static_cast<double>(r_.batch * r_.groups) * positions *
-           static_cast<double>(ceil_div(filters_, lanes)) *
-           (static_cast<double>(taps_.size()) * channels + turn_cost);
+           (static_cast<double>(taps_.size()) *
+                product_cost(channels_, ceil_div(filters_, lanes)) +
+            static_cast<double>(ceil_div(filters_, lanes)) * turn_cost);
   }
 
   void run(MemoryPool& pool) const {
@@ -296,6 +290,21 @@ void backward(const Conv2dRequest& r, MemoryPool& pool) {
 }
 
 }  // namespace
+
+double product_cost(Size filters, Size vectors) {
+  // A tile of few sums waits for each of them.
+  const bool is_wide = kernels().simd_width >= 16;
+  const Size most_filters = is_wide ? 8 : 4, most_vectors = 3, least = is_wide ? 4 : 8;
+  Size all = 0;
+  for (Size rows = most_filters; rows > 0; rows /= 2) {
+    const Size tiles = filters / rows;
+    filters -= tiles * rows;
+    Size of_tiles = vectors / most_vectors * std::max(rows * most_vectors, least);
+    if (vectors % most_vectors != 0) of_tiles += std::max(rows * (vectors % most_vectors), least);
+    all += tiles * of_tiles;
+  }
+  return static_cast<double>(all);
+}
 
 void CpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r))) {

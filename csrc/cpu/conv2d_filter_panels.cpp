@@ -74,7 +74,7 @@ class FilterPanels {
     }
     const Size lanes = static_cast<Size>(kernels().simd_width);
     const auto cost = [&](Size count, Size wide) {
-      return static_cast<double>(count) * static_cast<double>(ceil_div(wide, lanes)) +
+      return product_cost(count, ceil_div(wide, lanes)) +
              static_cast<double>(wide) / static_cast<double>(lanes) * turn_cost;
     };
     const Size rows = part_channels_ * taps_count_;

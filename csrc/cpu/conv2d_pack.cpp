@@ -42,51 +42,56 @@ void pack_row(const T* row, Size size, Size first, Size step, float* to, Size wi
   std::fill_n(to + end, width - end, 0.0f);
 }
 
-/// Those of `count` places, in steps from `first` on, that are places of the source.
-struct Inside {
-  Size begin, end;
-  Inside(Size first, Size step, Size count, Size sources)
-      : begin(std::clamp<Size>(first >= 0 ? 0 : ceil_div(-first, step), 0, count)),
-        end(first >= sources ? begin
-                             : std::clamp(ceil_div(sources - first, step), begin, count)) {}
-};
+/// Whether a row's phases are its neighbours, which are laid out together.
+bool are_neighbours(const ConvAxis& axis) {
+  const Size phases = static_cast<Size>(axis.source_phases.size());
+  for (Size i = 0; i < phases; ++i) {
+    if (axis.source_phases[size(i)] != i) return false;
+  }
+  return phases <= axis.source_step && axis.source_step <= 4;
+}
 
 /// The same with all rows of some channels' planes in one call.
 void pack_float_planes(const ConvAxis& row_axis, const ConvAxis& column_axis,
                        const ConvPlanes& planes, const ConvBlock& block, const float* source,
                        Size channels, float* to) {
-  const Size width = planes.width;
-  std::vector<PanelPiece> pieces;
+  const Size width = planes.width, plane = planes.height * width;
+  const Size column_phases = static_cast<Size>(column_axis.source_phases.size());
+  const Size together = are_neighbours(column_axis) ? column_phases : 1;
+  const Size step = row_axis.source_step, sources = column_axis.source_size;
+  std::vector<PlaneRows> all;
   Size at = 0;
-  const auto place = [](Size n) { return static_cast<std::uint32_t>(n); };
   for (const Size row_phase : row_axis.source_phases) {
-    const Size y = row_axis.source_step * (block.row + row_axis.min_shift) + row_phase -
-                   row_axis.source_origin;
-    const Inside rows(y, row_axis.source_step, planes.height, row_axis.source_size);
-    for (const Size column_phase : column_axis.source_phases) {
+    const Size y =
+        step * (block.row + row_axis.min_shift) + row_phase - row_axis.source_origin;
+    const Size begin = std::clamp<Size>(y >= 0 ? 0 : ceil_div(-y, step), 0, planes.height);
+    const Size end = y >= row_axis.source_size
+                         ? begin
+                         : std::clamp(ceil_div(row_axis.source_size - y, step), begin,
+                                      planes.height);
+    for (Size phase = 0; phase < column_phases; phase += together, at += together * plane) {
       const Size x = column_axis.source_step * (block.column + column_axis.min_shift) +
-                     column_phase - column_axis.source_origin;
-      const Inside columns(x, column_axis.source_step, width, column_axis.source_size);
-      const auto add = [&](Size first, Size last, Size from, const Inside& of) {
+                     column_axis.source_phases[size(phase)] - column_axis.source_origin;
+      const auto add = [&](Size first, Size last, bool is_there) {
         if (first == last) return;
-        pieces.push_back({from, place(at), place(width), place(of.begin), place(of.end),
-                          place(last - first)});
-        at += (last - first) * width;
+        const Size from = is_there ? (y + first * step) * sources + x : 0;
+        all.push_back({from, is_there ? -x : 0, is_there ? sources - x : 0,
+                       size(at + first * width), size(plane - first * width),
+                       size(last - first)});
       };
-      const Inside none(0, 1, width, 0);
-      add(0, rows.begin, 0, none);
-      add(rows.begin, rows.end,
-          (y + rows.begin * row_axis.source_step) * column_axis.source_size + x, columns);
-      add(rows.end, planes.height, 0, none);
+      add(0, begin, false);
+      add(begin, end, true);
+      add(end, planes.height, false);
     }
   }
-  const Size plane = row_axis.source_size * column_axis.source_size;
+  const Size source_plane = row_axis.source_size * sources;
   for (Size c = 0; c < channels; c += channels_at_once) {
-    conv_table().fill_planes({source + c * plane, size(std::min(channels_at_once, channels - c)),
-                              size(plane), size(row_axis.source_step * column_axis.source_size),
-                              pieces.data(), pieces.size(), size(column_axis.source_step),
+    conv_table().fill_planes({source + c * source_plane,
+                              size(std::min(channels_at_once, channels - c)), size(source_plane),
+                              size(step * sources), all.data(), all.size(),
+                              size(column_axis.source_step), size(together),
                               to + c * planes.channel_stride, size(planes.channel_stride),
-                              size(width)});
+                              size(plane), size(width)});
   }
 }
 

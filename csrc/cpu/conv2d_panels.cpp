@@ -23,8 +23,12 @@ constexpr Size run_filters = 32;
 constexpr Size part_filters = 32;
 /// Positions that are worth joining images for, in vectors.
 constexpr Size joined_vectors = 24;
+/// What a weight that is laid out takes, in products of a float and a weight.
+constexpr double weight_cost = 40;
 /// What a vector of results that is copied takes, in products of a vector and a weight.
 constexpr double result_cost = 3;
+/// The same where it is stored in steps.
+constexpr double strided_cost = 20;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 std::size_t size(Size n) { return static_cast<std::size_t>(n); }
@@ -102,9 +106,14 @@ class Panels {
       const double runs = rows * static_cast<double>(ceil_div(columns, copy_length(columns))) +
                           static_cast<double>(ceil_div(positions, panel_positions));
       all += units * static_cast<double>(deep) * (vectors * filters + runs * copy_cost());
-      if (!stores_directly()) all += units * filters * (vectors + rows) * result_cost;
+      if (c_.columns.target_step > 1) {
+        all += units * filters * vectors * strided_cost;
+      } else if (!stores_directly()) {
+        all += units * filters * (vectors + rows) * result_cost;
+      }
     }
-    return all * static_cast<double>(c_.groups);
+    return all * static_cast<double>(c_.groups) +
+           static_cast<double>(packed_weights_) * weight_cost / static_cast<double>(lanes());
   }
 
   void run(bool is_small) {
@@ -190,7 +199,12 @@ class Panels {
     for (const Phase& phase : phases_) {
       positions = std::max(positions, phase.rows.size() * phase.columns.size());
     }
-    const Size room = static_cast<Size>(most_planes) / std::max<Size>(plane_floats_, 1);
+    Size floats = plane_floats_;
+    // Each phase of a stride comes back to the targets.
+    if (phases_.size() > 1) {
+      floats = std::max(floats, c_.filters * c_.rows.target_size * c_.columns.target_size);
+    }
+    const Size room = static_cast<Size>(most_planes) / std::max<Size>(floats, 1);
     const Size wanted = ceil_div(joined_vectors * lanes(), std::max<Size>(positions, 1));
     const Size units = ceil_div(c_.batch, std::clamp<Size>(std::min(room, wanted), 1, c_.batch));
     images_ = ceil_div(c_.batch, units);

@@ -33,24 +33,24 @@ struct WinogradOutputs {
   float* rows[2];
 };
 
-/// Rows of a plane: neighbours that are elements of the source a step apart from `from` on, 0 but
-/// for those from `begin` to `end`.
-struct PanelPiece {
-  std::ptrdiff_t from;
-  std::uint32_t at, count, begin, end, rows;
+/// Rows of planes: row r takes elements of the source from `from` + r * source_row on, of which
+/// those from `begin` to `end` are there. The others are 0.
+struct PlaneRows {
+  std::ptrdiff_t from, begin, end;
+  std::size_t at, left;  ///< in a phase's plane: where the first is, and what is left from there on
+  std::size_t count;
 };
 
-/// Channels' planes, piece by piece: for each of its rows
-/// to[c * stride + piece.at + row * this->row + i] =
-/// source[c * source_stride + piece.from + row * source_row + i * step].
+/// Channels' planes: to[c * stride + phase * phase_stride + at + i] is what the row has at
+/// phase + i * step, for i < width. With more phases than one there are as many as steps or fewer.
 struct PlaneFill {
   const float* source;
   std::size_t channels, source_stride, source_row;
-  const PanelPiece* pieces;  ///< one behind the other
+  const PlaneRows* rows;  ///< one behind the other
   std::size_t count;
-  std::size_t step;
+  std::size_t step, phases;
   float* to;
-  std::size_t stride, row;
+  std::size_t stride, phase_stride, width;
 };
 
 /// Neighbours in a row of planes, and where a row of a panel takes them.
