@@ -112,14 +112,16 @@ class Runner {
   /// In products of a vector and a weight.
   double cost() const {
     const double filters = static_cast<double>(c_.filters);
-    double vectors = 0, copied = 0;
+    double products = 0, vectors = 0, copied = 0;
     for (Size row = 0; row < c_.rows.size(); row += size_.rows) {
       for (Size column = 0; column < c_.columns.size(); column += size_.columns) {
         const Size rows = std::min(size_.rows, c_.rows.size() - row);
         const Size columns = std::min(size_.columns, c_.columns.size() - column);
-        vectors += static_cast<double>(
-            by_rows_ ? rows * ceil_div(columns, lanes())
-                     : ceil_div(planes_.positions({0, 0, rows, columns}), lanes()));
+        const Size runs = by_rows_ ? rows : 1;
+        const Size positions =
+            std::max(by_rows_ ? columns : planes_.positions({0, 0, rows, columns}), lanes());
+        products += static_cast<double>(runs) * product_cost(c_.filters, positions);
+        vectors += static_cast<double>(runs * ceil_div(positions, lanes()));
       }
     }
     double taps = 0;
@@ -129,8 +131,8 @@ class Runner {
                 static_cast<double>(c_.rows.size()) * row_cost) *
                static_cast<double>(phases_.size());
     }
-    return static_cast<double>(c_.batch * c_.groups) * filters *
-           (vectors * taps * static_cast<double>(c_.channels) + copied);
+    return static_cast<double>(c_.batch * c_.groups) *
+           (products * taps * static_cast<double>(c_.channels) + filters * copied);
   }
 
   static bool is_small(const Correlation<T>& c) {

@@ -73,7 +73,7 @@ class FilterGradient {
         static_cast<double>(planes_.positions(size_));
     return static_cast<double>(r_.batch * r_.groups) * positions *
            (static_cast<double>(taps_.size()) *
-                product_cost(channels_, ceil_div(filters_, lanes)) +
+                product_cost(channels_, ceil_div(filters_, lanes) * lanes) +
             static_cast<double>(ceil_div(filters_, lanes)) * turn_cost);
   }
 
@@ -291,10 +291,13 @@ void backward(const Conv2dRequest& r, MemoryPool& pool) {
 
 }  // namespace
 
-double product_cost(Size filters, Size vectors) {
+double product_cost(Size filters, Size positions) {
+  const Size lanes = static_cast<Size>(kernels().simd_width);
   // A tile of few sums waits for each of them.
-  const bool is_wide = kernels().simd_width >= 16;
-  const Size most_filters = is_wide ? 8 : 4, most_vectors = 3, least = is_wide ? 4 : 8;
+  const bool is_wide = lanes >= 16;
+  const Size most_filters = is_wide ? 8 : 4, least = is_wide ? 4 : 8;
+  const Size most_vectors = std::clamp<Size>(positions / lanes, 1, 3);
+  const Size vectors = ceil_div(positions, lanes);
   Size all = 0;
   for (Size rows = most_filters; rows > 0; rows /= 2) {
     const Size tiles = filters / rows;

@@ -29,7 +29,11 @@ constexpr Size most_planes = 1 << 17;
 constexpr double turn_cost = 12;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-Size rounded(Size n) { return ceil_div(n, 16) * 16; }
+/// To whole vectors.
+Size rounded(Size n) {
+  const Size lanes = static_cast<Size>(kernels().simd_width);
+  return ceil_div(n, lanes) * lanes;
+}
 std::size_t size(Size n) { return static_cast<std::size_t>(n); }
 
 /// What each position sees through all taps of all channels, as one factor; the output gradient as
@@ -74,7 +78,7 @@ class FilterPanels {
     }
     const Size lanes = static_cast<Size>(kernels().simd_width);
     const auto cost = [&](Size count, Size wide) {
-      return product_cost(count, ceil_div(wide, lanes)) +
+      return product_cost(count, rounded(wide)) +
              static_cast<double>(wide) / static_cast<double>(lanes) * turn_cost;
     };
     const Size rows = part_channels_ * taps_count_;

@@ -21,8 +21,8 @@ constexpr double most_planes = 1 << 17, most_panel = 1 << 18;
 constexpr Size run_filters = 32;
 /// Filters that a task should have at least.
 constexpr Size part_filters = 32;
-/// Positions that are worth joining images for, in vectors.
-constexpr Size joined_vectors = 24;
+/// Positions that are worth joining images for.
+constexpr Size joined_positions = 384;
 /// What a weight that is laid out takes, in products of a float and a weight.
 constexpr double weight_cost = 40;
 /// What a vector of results that is copied takes, in products of a vector and a weight.
@@ -105,7 +105,8 @@ class Panels {
       const Size columns = std::min(phase.columns.size(), panel_positions);
       const double runs = rows * static_cast<double>(ceil_div(columns, copy_length(columns))) +
                           static_cast<double>(ceil_div(positions, panel_positions));
-      all += units * static_cast<double>(deep) * (vectors * filters + runs * copy_cost());
+      all += units * static_cast<double>(deep) *
+             (product_cost(c_.filters, std::max(positions, lanes())) + runs * copy_cost());
       if (c_.columns.target_step > 1) {
         all += units * filters * vectors * strided_cost;
       } else if (!stores_directly()) {
@@ -205,7 +206,7 @@ class Panels {
       floats = std::max(floats, c_.filters * c_.rows.target_size * c_.columns.target_size);
     }
     const Size room = static_cast<Size>(most_planes) / std::max<Size>(floats, 1);
-    const Size wanted = ceil_div(joined_vectors * lanes(), std::max<Size>(positions, 1));
+    const Size wanted = ceil_div(joined_positions, std::max<Size>(positions, 1));
     const Size units = ceil_div(c_.batch, std::clamp<Size>(std::min(room, wanted), 1, c_.batch));
     images_ = ceil_div(c_.batch, units);
   }
