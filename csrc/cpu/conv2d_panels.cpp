@@ -23,6 +23,7 @@ constexpr Size run_filters = 32;
 constexpr Size part_filters = 32;
 /// Positions that are worth joining images for.
 constexpr Size joined_positions = 384;
+constexpr double worth_joining = 0.98;
 /// What a weight that is laid out takes, in products of a float and a weight.
 constexpr double weight_cost = 40;
 /// What a vector of results that is copied takes, in products of a vector and a weight.
@@ -99,7 +100,8 @@ class Panels {
       const Size row_blocks = ceil_div(c_.rows.size(), block_.rows);
       const Size positions =
           images_ * ceil_div(phase.rows.size(), row_blocks) * phase.columns.size();
-      const double units = static_cast<double>(ceil_div(c_.batch, images_) * row_blocks);
+      const double units = static_cast<double>(c_.batch) / static_cast<double>(images_) *
+                           static_cast<double>(row_blocks);
       const double vectors = static_cast<double>(ceil_div(positions, lanes()));
       const double rows = static_cast<double>(positions) / static_cast<double>(phase.columns.size());
       const Size columns = std::min(phase.columns.size(), panel_positions);
@@ -207,8 +209,16 @@ class Panels {
     }
     const Size room = static_cast<Size>(most_planes) / std::max<Size>(floats, 1);
     const Size wanted = ceil_div(joined_positions, std::max<Size>(positions, 1));
-    const Size units = ceil_div(c_.batch, std::clamp<Size>(std::min(room, wanted), 1, c_.batch));
-    images_ = ceil_div(c_.batch, units);
+    const Size most = std::clamp<Size>(std::min(room, wanted), 1, c_.batch);
+    double least = std::numeric_limits<double>::infinity();
+    for (Size images = 1; images <= most; ++images) {
+      const double vectors = static_cast<double>(
+          c_.batch / images * ceil_div(images * positions, lanes()) +
+          ceil_div(c_.batch % images * positions, lanes()));
+      if (vectors >= worth_joining * least) continue;
+      least = vectors;
+      images_ = images;
+    }
   }
 
   bool stores_directly() const {

@@ -85,6 +85,23 @@ CONVS = [
     Conv((2, 9, 19, 17), (9, 1, 3, 3), stride=(2, 3), pad=(1, 0), dilation=(2, 3), groups=9),
     Conv((3, 12, 21, 15), (15, 4, 3, 3), stride=(2, 2), pad=(1, 1), groups=3),
     Conv((1, 7, 130, 131), (5, 7, 3, 3), pad=(1, 1)),
+    # Small images, of which several are walked as one, and few channels in long steps.
+    Conv((9, 33, 5, 6), (21, 33, 3, 3), pad=(2, 2), dilation=(2, 2)),
+    Conv((5, 3, 24, 25), (40, 3, 7, 7), stride=(4, 4), pad=(3, 3)),
+    Conv((3, 5, 20, 23), (18, 5, 5, 5), stride=(3, 3), pad=(2, 2)),
+    Conv((2, 7, 26, 31), (17, 7, 5, 6), stride=(5, 5), pad=(3, 4)),
+    Conv((11, 26, 12, 11), (9, 26, 5, 5), stride=(2, 2), pad=(2, 2)),
+    Conv((4, 31, 9, 9), (18, 31, 2, 2), stride=(3, 3)),
+    Conv((1, 40, 2, 2), (70, 40, 2, 2), stride=(2, 2), pad=(1, 1)),
+    Conv((6, 24, 7, 8), (26, 12, 2, 2), stride=(2, 2), groups=2),
+    # Padding and dilation beyond the image: taps that see nothing anywhere.
+    Conv((7, 19, 4, 3), (9, 19, 5, 5), pad=(4, 5), dilation=(2, 2)),
+    Conv((3, 8, 6, 5), (20, 8, 3, 3), pad=(7, 6), dilation=(7, 6)),
+    Conv((2, 6, 3, 3), (34, 6, 3, 3), pad=(6, 6)),
+    # Gradients of filters with the taps side by side, of several images and of one; rows of blocks.
+    Conv((6, 3, 13, 14), (84, 3, 3, 3), pad=(1, 1)),
+    Conv((2, 3, 31, 33), (130, 3, 3, 3)),
+    Conv((1, 16, 130, 131), (24, 16, 3, 3), stride=(2, 2), pad=(1, 1)),
 ]
 
 convs = pytest.mark.parametrize("conv", CONVS, ids=str)
