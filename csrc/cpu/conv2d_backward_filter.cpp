@@ -68,9 +68,8 @@ class FilterGradient {
   double cost() const {
     const Size lanes = static_cast<Size>(kernels().simd_width);
     const double rows = static_cast<double>(ceil_div(r_.out_height, size_.rows));
-    const double positions =
-        rows * static_cast<double>(ceil_div(r_.out_width, size_.columns)) *
-        static_cast<double>(planes_.positions(size_));
+    const double positions = rows * static_cast<double>(ceil_div(r_.out_width, size_.columns)) *
+                             static_cast<double>(planes_.positions(size_));
     return static_cast<double>(r_.batch * r_.groups) * positions *
            (static_cast<double>(taps_.size()) *
                 product_cost(channels_, ceil_div(filters_, lanes) * lanes) +
@@ -251,10 +250,9 @@ class FilterGradient {
     const Size count = channels_ * part.taps;
     for (Size first = 0; first < part.filters; first += filters_at_once) {
       const Size filters = std::min(filters_at_once, part.filters - first);
-      row_kernels<float>().transpose(sums + first, static_cast<std::size_t>(count),
-                                     static_cast<std::size_t>(width_),
-                                     static_cast<std::size_t>(filters), 1, rows,
-                                     static_cast<std::size_t>(count));
+      row_kernels<float>().transpose(
+          sums + first, static_cast<std::size_t>(count), static_cast<std::size_t>(width_),
+          static_cast<std::size_t>(filters), 1, rows, static_cast<std::size_t>(count));
       for (Size f = 0; f < filters; ++f) {
         T* const filter = to + (first + f) * channels_ * taps;
         const float* const own = rows + f * count;
@@ -263,8 +261,7 @@ class FilterGradient {
           continue;
         }
         for (Size c = 0; c < channels_; ++c) {
-          from_float32(own + c * part.taps, filter + c * taps,
-                       static_cast<std::size_t>(part.taps));
+          from_float32(own + c * part.taps, filter + c * taps, static_cast<std::size_t>(part.taps));
         }
       }
     }

@@ -56,8 +56,7 @@ class FilterPanels {
     part_channels_ = ceil_div(channels_, channel_parts_);
     channel_parts_ = ceil_div(channels_, part_channels_);
     const Size wanted = ceil_div(threads, r.groups * channel_parts_);
-    part_filters_ =
-        std::min(filters_, std::max(part_filters, rounded(ceil_div(filters_, wanted))));
+    part_filters_ = std::min(filters_, std::max(part_filters, rounded(ceil_div(filters_, wanted))));
     filter_parts_ = ceil_div(filters_, part_filters_);
     block_ = block_size(rows_, columns_, part_channels_, 1);
     const bool parted_rows = rows_.part_taps(block_.rows);
@@ -83,11 +82,11 @@ class FilterPanels {
     };
     const Size rows = part_channels_ * taps_count_;
     is_filters_wide_ = cost(rows, part_filters_) < cost(part_filters_, rows);
-    const double of_product = is_filters_wide_ ? cost(rows, part_filters_)
-                                               : cost(part_filters_, rows);
+    const double of_product =
+        is_filters_wide_ ? cost(rows, part_filters_) : cost(part_filters_, rows);
     const Size columns = std::min(r.out_width, panel_positions);
-    const double copies = static_cast<double>(ceil_div(columns, copy_length(columns))) /
-                          static_cast<double>(columns);
+    const double copies =
+        static_cast<double>(ceil_div(columns, copy_length(columns))) / static_cast<double>(columns);
     cost_ = (of_product + static_cast<double>(rows) * copies * copy_cost()) *
             static_cast<double>(channel_parts_ * filter_parts_ * r.groups) *
             static_cast<double>(r.batch * r.out_height * r.out_width);
@@ -183,8 +182,7 @@ class FilterPanels {
     for (Size i = begin; i < end;) {
       const Size row = i / r_.out_width, column = i % r_.out_width;
       const Size count = std::min(r_.out_width - column, end - i);
-      pieces.push_back(
-          {row / block.rows, block.row + row % block.rows, column, i - begin, count});
+      pieces.push_back({row / block.rows, block.row + row % block.rows, column, i - begin, count});
       i += count;
     }
     return pieces;
@@ -257,10 +255,10 @@ class FilterPanels {
     }
     const Size rows = part.channels * taps_count_, wide = rounded(rows);
     const auto copy = [&](Size channel, Size channels, Size tap, Size taps) {
-      conv_table().copy_runs({memory.planes + channel * channel_floats_, size(channels),
-                              size(channel_floats_), taps_.data() + tap, size(taps), runs.data(),
-                              runs.size(), size(length), size(width)},
-                             memory.panel);
+      conv_table().copy_runs(
+          {memory.planes + channel * channel_floats_, size(channels), size(channel_floats_),
+           taps_.data() + tap, size(taps), runs.data(), runs.size(), size(length), size(width)},
+          memory.panel);
     };
     if (is_filters_wide_) return copy(0, part.channels, 0, taps_count_);
     // Rows are turned while they are in the first-level cache.
@@ -289,8 +287,7 @@ class FilterPanels {
   }
 
   const T* gradient_of(const Part& part, Size image, const Piece& piece) const {
-    const Size first =
-        ((image + piece.image) * r_.groups + part.group) * filters_ + part.filter;
+    const Size first = ((image + piece.image) * r_.groups + part.group) * filters_ + part.filter;
     return data<T>(r_.output) + (first * r_.out_height + piece.row) * r_.out_width + piece.column;
   }
 

@@ -62,13 +62,12 @@ void pack_float_planes(const ConvAxis& row_axis, const ConvAxis& column_axis,
   std::vector<PlaneRows> all;
   Size at = 0;
   for (const Size row_phase : row_axis.source_phases) {
-    const Size y =
-        step * (block.row + row_axis.min_shift) + row_phase - row_axis.source_origin;
+    const Size y = step * (block.row + row_axis.min_shift) + row_phase - row_axis.source_origin;
     const Size begin = std::clamp<Size>(y >= 0 ? 0 : ceil_div(-y, step), 0, planes.height);
-    const Size end = y >= row_axis.source_size
-                         ? begin
-                         : std::clamp(ceil_div(row_axis.source_size - y, step), begin,
-                                      planes.height);
+    const Size end =
+        y >= row_axis.source_size
+            ? begin
+            : std::clamp(ceil_div(row_axis.source_size - y, step), begin, planes.height);
     for (Size phase = 0; phase < column_phases; phase += together, at += together * plane) {
       const Size x = column_axis.source_step * (block.column + column_axis.min_shift) +
                      column_axis.source_phases[size(phase)] - column_axis.source_origin;
@@ -76,8 +75,7 @@ void pack_float_planes(const ConvAxis& row_axis, const ConvAxis& column_axis,
         if (first == last) return;
         const Size from = is_there ? (y + first * step) * sources + x : 0;
         all.push_back({from, is_there ? -x : 0, is_there ? sources - x : 0,
-                       size(at + first * width), size(plane - first * width),
-                       size(last - first)});
+                       size(at + first * width), size(plane - first * width), size(last - first)});
       };
       add(0, begin, false);
       add(begin, end, true);
@@ -86,12 +84,11 @@ void pack_float_planes(const ConvAxis& row_axis, const ConvAxis& column_axis,
   }
   const Size source_plane = row_axis.source_size * sources;
   for (Size c = 0; c < channels; c += channels_at_once) {
-    conv_table().fill_planes({source + c * source_plane,
-                              size(std::min(channels_at_once, channels - c)), size(source_plane),
-                              size(step * sources), all.data(), all.size(),
-                              size(column_axis.source_step), size(together),
-                              to + c * planes.channel_stride, size(planes.channel_stride),
-                              size(plane), size(width)});
+    conv_table().fill_planes(
+        {source + c * source_plane, size(std::min(channels_at_once, channels - c)),
+         size(source_plane), size(step * sources), all.data(), all.size(),
+         size(column_axis.source_step), size(together), to + c * planes.channel_stride,
+         size(planes.channel_stride), size(plane), size(width)});
   }
 }
 

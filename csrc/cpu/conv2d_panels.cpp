@@ -15,8 +15,11 @@ namespace {
 
 /// Positions of a panel: three vectors of sixteen, or six of eight.
 constexpr Size panel_positions = 48;
-/// Floats of planes and of a panel, which stay in the second-level cache.
-constexpr double most_planes = 1 << 17, most_panel = 1 << 18;
+/// Floats of planes and rows of a panel, which stay in the second-level cache.
+constexpr double most_planes = 1 << 17;
+constexpr Size most_panel = 1 << 12;
+/// With fewer, what is laid out serves too little.
+constexpr Size least_filters = 5;
 /// Filters whose results lie in a panel's own memory at a time.
 constexpr Size run_filters = 32;
 /// Filters that a task should have at least.
@@ -82,13 +85,15 @@ class Panels {
       }
     }
     join_images();
+    const Size channels = most_panel / std::max<Size>(most_taps_, 1);
+    part_channels_ = std::clamp<Size>(channels, 1, std::max<Size>(c.channels, 1));
+    if (part_channels_ < c.channels) ones_.assign(size(c.filters), 1.0f);
   }
 
   /// Whether it is work for panels at all.
   bool is_possible() const {
-    return block_.columns == c_.columns.size() &&
-           static_cast<double>(plane_floats_) <= most_planes &&
-           static_cast<double>(panel_floats()) <= most_panel;
+    return block_.columns == c_.columns.size() && c_.filters >= least_filters &&
+           static_cast<double>(plane_floats_) <= most_planes && most_taps_ <= most_panel;
   }
 
   /// In vectors of products.
@@ -103,7 +108,8 @@ class Panels {
       const double units = static_cast<double>(c_.batch) / static_cast<double>(images_) *
                            static_cast<double>(row_blocks);
       const double vectors = static_cast<double>(ceil_div(positions, lanes()));
-      const double rows = static_cast<double>(positions) / static_cast<double>(phase.columns.size());
+      const double rows =
+          static_cast<double>(positions) / static_cast<double>(phase.columns.size());
       const Size columns = std::min(phase.columns.size(), panel_positions);
       const double runs = rows * static_cast<double>(ceil_div(columns, copy_length(columns))) +
                           static_cast<double>(ceil_div(positions, panel_positions));
@@ -127,7 +133,9 @@ class Panels {
       for (Size image = 0; image < c_.batch; image += images_) {
         for (Size i = 0; i < row_blocks; ++i) {
           const Size row = c_.rows.begin + i * block_.rows;
-          units.push_back({group, image, std::min(images_, c_.batch - image),
+          units.push_back({group,
+                           image,
+                           std::min(images_, c_.batch - image),
                            {row, std::min(row + block_.rows, c_.rows.end)}});
         }
       }
@@ -145,12 +153,12 @@ class Panels {
     const Size group = is_small ? tasks : tasks / (16 * threads) + 1;
     OpScratch all(c_.pool, c_.op,
                   Scratch::rounded(unit_floats()) + Scratch::rounded(size(panel_floats())) +
-                      Scratch::rounded(size(run_filters * width())),
+                      Scratch::rounded(size(result_floats())),
                   size(ceil_div(tasks, group)));
     parallel_tasks(size(ceil_div(tasks, group)), [&](std::size_t index) {
       Scratch scratch(all);
       const Memory memory{scratch.take(unit_floats()), scratch.take(size(panel_floats())),
-                          scratch.take(size(run_filters * width()))};
+                          scratch.take(size(result_floats()))};
       const Size first = static_cast<Size>(index) * group;
       for (Size task = first; task < std::min(tasks, first + group); ++task) {
         const Size part = task % parts, begin = part / panel_parts * filters;
@@ -167,7 +175,11 @@ class Panels {
 
   /// The last panel takes what is left beyond whole vectors.
   static Size width() { return panel_positions + 16; }
-  Size panel_floats() const { return c_.channels * most_taps_ * width() + 16; }
+  Size panel_floats() const { return part_channels_ * most_taps_ * width() + 16; }
+  /// Sums of parts of the channels wait for the others.
+  Size result_floats() const {
+    return (ones_.empty() ? std::min(run_filters, c_.filters) : c_.filters) * width();
+  }
   std::size_t unit_floats() const { return size(images_ * plane_floats_) + 64; }
 
   void add_phase(const TargetPhase& row_phase, const TargetPhase& column_phase) {
@@ -212,9 +224,9 @@ class Panels {
     const Size most = std::clamp<Size>(std::min(room, wanted), 1, c_.batch);
     double least = std::numeric_limits<double>::infinity();
     for (Size images = 1; images <= most; ++images) {
-      const double vectors = static_cast<double>(
-          c_.batch / images * ceil_div(images * positions, lanes()) +
-          ceil_div(c_.batch % images * positions, lanes()));
+      const double vectors =
+          static_cast<double>(c_.batch / images * ceil_div(images * positions, lanes()) +
+                              ceil_div(c_.batch % images * positions, lanes()));
       if (vectors >= worth_joining * least) continue;
       least = vectors;
       images_ = images;
@@ -320,11 +332,8 @@ class Panels {
     return all;
   }
 
-  void fill(const Unit& unit, const Phase& phase, const std::vector<Piece>& pieces, Size width,
-            const Memory& memory) const {
-    Size longest = 0;
-    for (const Piece& piece : pieces) longest = std::max(longest, piece.count);
-    const Size length = copy_length(longest);
+  std::vector<PanelRun> runs_of(const Unit& unit, const std::vector<Piece>& pieces,
+                                Size length) const {
     std::vector<PanelRun> runs;
     for (const Piece& piece : pieces) {
       const Size from = piece.image * plane_floats_ +
@@ -335,10 +344,7 @@ class Panels {
             {static_cast<std::int32_t>(from + i), static_cast<std::int32_t>(piece.at + i)});
       }
     }
-    conv_table().copy_runs({memory.planes, size(c_.channels), size(planes_.channel_stride),
-                            phase.taps.data(), phase.taps.size(), runs.data(), runs.size(),
-                            size(length), size(width)},
-                           memory.panel);
+    return runs;
   }
 
   void run_panel(const Unit& unit, const Phase& phase, Size begin, Size end, Size filter,
@@ -346,35 +352,46 @@ class Panels {
     const std::vector<Piece> pieces = pieces_of(unit, phase, begin, end);
     const Size positions = std::max(end - begin, lanes());
     const Size width = ceil_div(positions, 16) * 16;
-    fill(unit, phase, pieces, width, memory);
+    Size longest = 0;
+    for (const Piece& piece : pieces) longest = std::max(longest, piece.count);
+    const Size length = copy_length(longest);
+    const std::vector<PanelRun> runs = runs_of(unit, pieces, length);
+    const auto fill = [&](Size channel, Size channels) {
+      conv_table().copy_runs({memory.planes + channel * planes_.channel_stride, size(channels),
+                              size(planes_.channel_stride), phase.taps.data(), phase.taps.size(),
+                              runs.data(), runs.size(), size(length), size(width)},
+                             memory.panel);
+    };
     const Size taps = static_cast<Size>(phase.taps.size());
     const std::vector<Piece> targets = joined(phase, pieces);
     const Tap tap{0, 0};
     TapProduct product{};
     product.input = memory.panel;
     product.input_stride = size(width);
-    product.channels = size(c_.channels * taps);
     product.taps = &tap;
     product.tap_count = 1;
-    product.filter_stride =
-        phase.packed < 0 ? size(c_.filter_stride) : size(c_.channels * taps);
+    product.filter_stride = phase.packed < 0 ? size(c_.filter_stride) : size(c_.channels * taps);
     const float* const weights =
-        phase.packed < 0 ? c_.weights + unit.group * c_.group_stride
-                         : data<float>(weights_) + phase.packed +
-                               unit.group * c_.filters * c_.channels * taps;
+        phase.packed < 0
+            ? c_.weights + unit.group * c_.group_stride
+            : data<float>(weights_) + phase.packed + unit.group * c_.filters * c_.channels * taps;
     product.weight_stride = 1;
     product.positions = size(positions);
     product.is_clamped = c_.activation == Activation::relu || c_.activation == Activation::relu6;
     product.high = c_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity();
 
     const Size target_plane = c_.rows.target_size * c_.columns.target_size;
-    const bool is_direct = stores_directly() && end - begin >= lanes();
-    const Size step = is_direct ? filters : run_filters;
+    const bool is_parted = !ones_.empty();
+    const bool is_direct = stores_directly() && end - begin >= lanes() && !is_parted;
+    const bool is_clamped = product.is_clamped;
+    if (!is_parted) fill(0, c_.channels);
+    const Size step = is_direct || is_parted ? filters : run_filters;
     for (Size f = filter; f < filter + filters; f += step) {
       product.filters = size(std::min(step, filter + filters - f));
       product.weights = weights + f * static_cast<Size>(product.filter_stride);
       product.start = c_.start != nullptr ? c_.start + unit.group * c_.filters + f : nullptr;
-      T* const target = c_.target + (unit.image * c_.groups + unit.group) * c_.filters * target_plane +
+      T* const target = c_.target +
+                        (unit.image * c_.groups + unit.group) * c_.filters * target_plane +
                         f * target_plane;
       product.output = memory.results;
       product.output_stride = size(width);
@@ -385,7 +402,20 @@ class Panels {
           product.output_stride = size(target_plane);
         }
       }
-      kernels().linear.tap_product(product);
+      // What is added to must be whole vectors.
+      if (is_parted) product.positions = size(width);
+      for (Size channel = 0; channel == 0 || channel < c_.channels; channel += part_channels_) {
+        const Size channels = std::min(part_channels_, c_.channels - channel);
+        if (is_parted) fill(channel, channels);
+        product.channels = size(channels * taps);
+        product.is_clamped = is_clamped && channel + channels == c_.channels;
+        kernels().linear.tap_product(product);
+        product.weights += channels * taps;
+        product.start = nullptr;
+        product.kept = ones_.data();
+      }
+      product.kept = nullptr;
+      product.is_clamped = is_clamped;
       activate(product);
       if (!is_direct) {
         for (const Piece& piece : targets) put(phase, piece, product, target);
@@ -446,6 +476,8 @@ class Panels {
   Size images_ = 1;    ///< of a unit
   Size most_taps_ = 0, packed_weights_ = 0;
   std::vector<Phase> phases_;
+  Size part_channels_ = 1;   ///< that a panel has room for
+  std::vector<float> ones_;  ///< where channels are parted: what is kept of the sums before
   AllocationRef weights_;
 };
 

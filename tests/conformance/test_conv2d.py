@@ -94,6 +94,8 @@ CONVS = [
     Conv((4, 31, 9, 9), (18, 31, 2, 2), stride=(3, 3)),
     Conv((1, 40, 2, 2), (70, 40, 2, 2), stride=(2, 2), pad=(1, 1)),
     Conv((6, 24, 7, 8), (26, 12, 2, 2), stride=(2, 2), groups=2),
+    # More channels than a panel has room for.
+    Conv((3, 190, 7, 7), (13, 190, 7, 7), pad=(3, 3)),
     # Padding and dilation beyond the image: taps that see nothing anywhere.
     Conv((7, 19, 4, 3), (9, 19, 5, 5), pad=(4, 5), dilation=(2, 2)),
     Conv((3, 8, 6, 5), (20, 8, 3, 3), pad=(7, 6), dilation=(7, 6)),

@@ -29,6 +29,7 @@ CONVS: dict[str, tuple[Conv, str | tuple[str, str]]] = {
     "taps in fours": (Conv((1, 16, 8, 8), (16, 16, 3, 3), pad=(1, 1)), "conv2d_taps"),
     "winograd": (Conv((1, 37, 9, 12), (10, 37, 3, 3), pad=(1, 1)), "conv2d_winograd_output"),
     "winograd of odd rows": (Conv((2, 32, 7, 9), (9, 32, 3, 3)), "conv2d_winograd_output"),
+    "small images": (Conv((5, 12, 7, 8), (21, 12, 3, 3), stride=(2, 2), pad=(1, 1)), SPOTS),
     "matrix units": (Conv((2, 20, 9, 7), (35, 20, 3, 3), pad=(1, 1)), SPOTS),
     "matrix units one by one": (Conv((2, 24, 4, 6), (20, 24, 1, 1)), SPOTS),
     "meetings": (
