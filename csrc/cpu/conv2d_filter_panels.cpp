@@ -97,14 +97,11 @@ class FilterPanels {
            image_floats() <= most_planes;
   }
   double cost() const { return cost_; }
+  double bytes() const { return static_cast<double>(task_floats() * sizeof(float)); }
 
   void run(MemoryPool& pool) const {
     const Size tasks = r_.groups * filter_parts_ * channel_parts_;
-    OpScratch all(pool, op,
-                  Scratch::rounded(planes_size()) + Scratch::rounded(panel_size()) +
-                      Scratch::rounded(turned_size()) + Scratch::rounded(gradient_size()) +
-                      Scratch::rounded(sums_size()) + Scratch::rounded(ones_size()),
-                  size(tasks));
+    OpScratch all(pool, op, task_floats(), size(tasks));
     parallel_tasks(size(tasks), [&](std::size_t index) {
       const Size task = static_cast<Size>(index);
       const Size filter = task % filter_parts_ * part_filters_;
@@ -141,6 +138,11 @@ class FilterPanels {
   std::size_t sums_size() const {
     return is_filters_wide_ ? size(part_rows() * rounded(part_filters_))
                             : size(part_filters_ * rounded(part_rows()));
+  }
+  std::size_t task_floats() const {
+    return Scratch::rounded(planes_size()) + Scratch::rounded(panel_size()) +
+           Scratch::rounded(turned_size()) + Scratch::rounded(gradient_size()) +
+           Scratch::rounded(sums_size()) + Scratch::rounded(ones_size());
   }
   std::size_t ones_size() const { return size(std::max(part_rows(), part_filters_)); }
 
@@ -330,7 +332,10 @@ class FilterPanels {
 template <class T>
 bool filter_gradient_by_panels(const Conv2dRequest& r, double other_cost, MemoryPool& pool) {
   const FilterPanels<T> panels(r);
-  if (!panels.is_possible() || panels.cost() > other_cost) return false;
+  if (!panels.is_possible() || panels.cost() > other_cost ||
+      panels.bytes() + (1 << 16) > static_cast<double>(pool.scratch_room())) {
+    return false;
+  }
   panels.run(pool);
   return true;
 }

@@ -96,7 +96,14 @@ class Panels {
            static_cast<double>(plane_floats_) <= most_planes && most_taps_ <= most_panel;
   }
 
-  /// In vectors of products.
+  /// Of the weights laid out and of one task.
+  double bytes() const {
+    return static_cast<double>(sizeof(float)) *
+           (static_cast<double>(packed_weights_) + static_cast<double>(unit_floats()) +
+            static_cast<double>(panel_floats() + result_floats()));
+  }
+
+  /// In products of a vector and a weight.
   double cost() const {
     const double filters = static_cast<double>(c_.filters);
     double all = 0;
@@ -486,7 +493,10 @@ class Panels {
 template <class T>
 bool correlate_by_panels(const Correlation<T>& c, double other_cost, bool is_small) {
   Panels<T> panels(c);
-  if (!panels.is_possible() || panels.cost() > other_cost) return false;
+  if (!panels.is_possible() || panels.cost() > other_cost ||
+      panels.bytes() + (1 << 16) > static_cast<double>(c.pool.scratch_room())) {
+    return false;
+  }
   panels.run(is_small);
   return true;
 }
