@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "bindings/array_arguments.hpp"
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_map.hpp"
 #include "bindings/array_masks.hpp"
@@ -190,9 +191,36 @@ bool strides_along(const ArrayObject& value, const Sizes& shape, Sizes& strides)
   return true;
 }
 
+/// _taken(x, indices, axis, call): along an axis; None where the indices are no integers.
+py::object taken(Arguments given) {
+  static PyObject* const whole = PySlice_New(nullptr, nullptr, nullptr);
+  const ArrayObject* const x = any_array_in(given[0]);
+  const ArrayObject* const indices = array_in(given[1]);
+  if (x == nullptr || indices == nullptr || !is_integer(indices->stored_as)) return py::none();
+  const Sizes shape(x->shape);
+  const auto axis = axis_in(given[2], shape.rank);
+  if (!axis || *axis + 1 > most_items) return py::none();
+  py::object key = py::reinterpret_borrow<py::object>(given[1]);
+  if (*axis > 0) {
+    py::tuple all(*axis + 1);
+    for (std::size_t i = 0; i < *axis; ++i) all[i] = py::handle(whole);
+    all[*axis] = key;
+    key = all;
+  }
+  py::object found = take_by_arrays(*x, key.ptr(), characters(given[3]));
+  return found ? found : py::none();
+}
+
+PyMethodDef function = fast_function<4, taken>(
+    "_taken",
+    "_taken(x: Array, indices: Array, axis: int, call: str) -> Array | None\n\nThe elements along "
+    "an axis; None where the indices are no Array of integers.");
+
 }  // namespace
 
-py::object take_by_arrays(const ArrayObject& x, PyObject* key) {
+void bind_array_take(py::module_& m) { add_function(m, function); }
+
+py::object take_by_arrays(const ArrayObject& x, PyObject* key, std::string_view call) {
   if (py::object found = take_by_mask(x, key)) return found;
   Walk walk;
   if (!walk_of(x, key, walk)) return {};
@@ -203,8 +231,7 @@ py::object take_by_arrays(const ArrayObject& x, PyObject* key) {
   const MapOperand output(any_array_in(result)->filled->buffer());
   Backend& backend = *from->backend();
   without_gil([&] {
-    backend.gather_elements(source, walk.indices(), output, walk.shape.span(), x.stored_as,
-                            "x[...]");
+    backend.gather_elements(source, walk.indices(), output, walk.shape.span(), x.stored_as, call);
   });
   return result;
 }

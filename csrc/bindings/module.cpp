@@ -11,6 +11,7 @@
 #include "bindings/array_products.hpp"
 #include "bindings/array_reduce.hpp"
 #include "bindings/array_sort.hpp"
+#include "bindings/array_take.hpp"
 #include "bindings/backend.hpp"
 #include "bindings/choices.hpp"
 #include "bindings/deferred.hpp"
@@ -57,6 +58,7 @@ PYBIND11_MODULE(_core, m) {
   bind_dlpack(m);
   bind_array_reduce(m);
   bind_array_sort(m);
+  bind_array_take(m);
   bind_kernel(m, backend);
   bind_program(m, backend);
   bind_indexing(backend);

@@ -22,6 +22,8 @@ namespace tilewright::cpu {
 namespace {
 
 constexpr Size block = 512;
+/// Blocks of a line whose offsets are kept for all lines that have the same.
+constexpr Size most_kept = 64;
 /// Threads that read the same indices at most: more of them would read longer than they write.
 constexpr std::size_t most_shares = 8;
 /// Places of a region, as a power of two: at least what the nearest caches hold.
@@ -80,6 +82,20 @@ void gather_line(const T* x, const Size* offsets, T* y, Size n) {
     y[j + 3] = d;
   }
   for (; j < n; ++j) y[j] = x[offsets[j]];
+}
+
+/// A row of some vectors, without a call.
+inline void copy_row(const void* from, void* to, std::size_t bytes) {
+  constexpr std::size_t vector = 32, most = 512;
+  if (bytes < vector || bytes > most) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  const auto* const x = static_cast<const std::byte*>(from);
+  auto* const y = static_cast<std::byte*>(to);
+  for (std::size_t i = 0; i + vector <= bytes; i += vector) std::memcpy(y + i, x + i, vector);
+  // The end once more: rows do not overlap.
+  std::memcpy(y + bytes - vector, x + bytes - vector, vector);
 }
 
 /// The indices of one array, whatever their dtype is.
@@ -213,8 +229,11 @@ class Walk {
   /// Blocks [begin, end) of all outer dimensions, and of their rows the elements [first, past).
   template <class T>
   void run(Size begin, Size end, Size first, Size past) const {
+    if (!r_.scatter && row_dim_ == 0 && line_ > 0 && blocks_ <= most_kept && stays_before_line()) {
+      if (blocks_ == 1) return short_lines<T>(begin, end, true);
+      return same_lines<T>(begin, end);
+    }
     if (!r_.scatter && row_dim_ == 0 && blocks_ == 1 && line_ > 0) {
-      if (stays_before_line()) return short_lines<T>(begin, end, true);
       const Indices& one = indices_[0];
       const bool is_even =
           indices_.size() == 1 && one.stride(line_ - 1) == one.stride(line_) * length_;
@@ -298,6 +317,57 @@ class Walk {
     }
     return true;
   }
+  /// Lines of few elements with the same offsets, which registers hold; whether they are few enough.
+  template <class T>
+  bool gather_few(const T* x, Size x_row, const Size* offsets, T* y, Size y_row,
+                  Size lines) const {
+    const auto gather = [&]<std::size_t n>(std::integral_constant<std::size_t, n>) {
+      std::array<Size, n> at;
+      std::copy_n(offsets, n, at.begin());
+      for (Size i = 0; i < lines; ++i) {
+        std::array<T, n> line;
+        for (std::size_t j = 0; j < n; ++j) line[j] = x[i * x_row + at[j]];
+        std::copy_n(line.begin(), n, y + i * y_row);
+      }
+    };
+    switch (length_) {
+      case 2:
+        return gather(std::integral_constant<std::size_t, 2>()), true;
+      case 3:
+        return gather(std::integral_constant<std::size_t, 3>()), true;
+      case 4:
+        return gather(std::integral_constant<std::size_t, 4>()), true;
+      case 5:
+        return gather(std::integral_constant<std::size_t, 5>()), true;
+      case 6:
+        return gather(std::integral_constant<std::size_t, 6>()), true;
+      case 7:
+        return gather(std::integral_constant<std::size_t, 7>()), true;
+      case 8:
+        return gather(std::integral_constant<std::size_t, 8>()), true;
+      default:
+        return false;
+    }
+  }
+  /// Blocks of lines that all have the same indices.
+  template <class T>
+  void same_lines(Size begin, Size end) const {
+    const Size source_step = r_.source_strides()[line_], output_step = r_.output_strides()[line_];
+    std::vector<Size> offsets(static_cast<std::size_t>(length_));
+    for (Size from = 0; from < length_; from += block) {
+      Size* const at = offsets.data() + from;
+      const Size count = std::min(block, length_ - from);
+      add_indices({}, from, count, at);
+      for (Size j = 0; j < count; ++j) at[j] += (from + j) * source_step;
+    }
+    for_blocks(begin, end, [&](const Place&, Size from, Size count, Size source, Size output) {
+      const T* const x = data<T>(r_.source.allocation) + source;
+      T* const y = data<T>(r_.output.allocation) + output + from * output_step;
+      const Size* const at = offsets.data() + from;
+      if (output_step == 1) return gather_line(x, at, y, count);
+      for (Size j = 0; j < count; ++j) y[j * output_step] = x[at[j]];
+    });
+  }
   /// Lines of a gather that are one block each, with the same indices or with those of neighbours
   /// one behind the other: as many of them at a time as a block has indices for.
   template <class T>
@@ -328,6 +398,7 @@ class Walk {
       const T* x = data<T>(r_.source.allocation) + from + row * source_row;
       T* y = data<T>(r_.output.allocation) + to + row * output_row;
       const Size* at = offsets.data();
+      if (same && output_step == 1 && gather_few(x, source_row, at, y, output_row, count)) continue;
       for (Size i = 0; i < count; ++i, x += source_row, y += output_row) {
         if (same && output_step == 1) {
           gather_line(x, at, y, length_);
@@ -378,7 +449,7 @@ class Walk {
       const T* const from = x + j * x_step + (r_.scatter ? 0 : offsets[j]) + first * x_stride;
       T* const to = y + j * y_step + (r_.scatter ? offsets[j] : 0) + first * y_stride;
       if (x_stride == 1 && y_stride == 1) {
-        std::memcpy(to, from, static_cast<std::size_t>(past - first) * sizeof(T));
+        copy_row(from, to, static_cast<std::size_t>(past - first) * sizeof(T));
       } else {
         for (Size i = 0; i < past - first; ++i) to[i * y_stride] = from[i * x_stride];
       }

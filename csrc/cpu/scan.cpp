@@ -22,7 +22,8 @@ namespace tilewright::cpu {
 
 namespace {
 
-constexpr Size least_columns = 64;
+/// Columns that are scanned side by side, and those that fill a block by themselves.
+constexpr Size least_columns = 2, wide_columns = 64;
 
 template <Reduction op, class T>
 T joined(T x, T y) {
@@ -142,8 +143,80 @@ class Scanner {
       store(at, width);
     }
   }
+  /// All of so few columns that a block has room for them: of several outer dimensions.
+  void scan_short_columns(std::size_t outer, std::size_t count, std::size_t inner) {
+    const std::size_t at = outer * length_ * inner;
+    const T* x = values(at, count * length_ * inner);
+    T* to = out_.data();
+    for (std::size_t i = 0; i < count; ++i, x += length_ * inner, to += length_ * inner) {
+      scan_few(x, length_, inner, to);
+    }
+    store(at, count * length_ * inner);
+  }
+  /// Those of one outer dimension, in blocks of rows.
+  void scan_narrow_columns(std::size_t outer, std::size_t inner) {
+    const std::size_t rows = program_block / inner;
+    for (std::size_t k = 0; k < length_; k += rows) {
+      const std::size_t now = std::min(rows, length_ - k), at = (outer * length_ + k) * inner;
+      T* const to = out_.data();
+      scan_few(values(at, now * inner), now, inner, to);
+      if (k == 0) {
+        std::copy_n(sums_.data(), inner, carry_.data());
+      } else {
+        if (r_.exclusive) std::copy_n(carry_.data(), inner, to);
+        for (std::size_t i = r_.exclusive ? 1 : 0; i < now; ++i) {
+          for (std::size_t j = 0; j < inner; ++j) {
+            to[i * inner + j] = joined<op>(carry_[j], to[i * inner + j]);
+          }
+        }
+        for (std::size_t j = 0; j < inner; ++j) carry_[j] = joined<op>(carry_[j], sums_[j]);
+      }
+      store(at, now * inner);
+    }
+  }
 
  private:
+  /// Rows of so few columns, whose totals are then in sums_: those of very few stay in registers.
+  void scan_few(const T* x, std::size_t rows, std::size_t inner, T* to) {
+    switch (inner) {
+      case 2:
+        return scan_in_registers<2>(x, rows, to);
+      case 3:
+        return scan_in_registers<3>(x, rows, to);
+      case 4:
+        return scan_in_registers<4>(x, rows, to);
+      case 5:
+        return scan_in_registers<5>(x, rows, to);
+      case 6:
+        return scan_in_registers<6>(x, rows, to);
+      case 7:
+        return scan_in_registers<7>(x, rows, to);
+      default:
+        return scan_rows_of(inner, x, rows, to, sums_.data());
+    }
+  }
+  template <std::size_t inner>
+  void scan_in_registers(const T* x, std::size_t rows, T* to) {
+    std::array<T, inner> sums;
+    scan_rows_of(std::integral_constant<std::size_t, inner>(), x, rows, to, sums.data());
+    std::copy_n(sums.begin(), inner, sums_.begin());
+  }
+  template <class Count>
+  void scan_rows_of(Count inner, const T* x, std::size_t rows, T* to, T* sums) const {
+    for (std::size_t j = 0; j < inner; ++j) {
+      sums[j] = x[j];
+      to[j] = r_.exclusive ? identity_ : x[j];
+    }
+    for (std::size_t i = 1; i < rows; ++i) {
+      x += inner;
+      to += inner;
+      for (std::size_t j = 0; j < inner; ++j) {
+        const T next = joined<op>(sums[j], x[j]);
+        to[j] = r_.exclusive ? sums[j] : next;
+        sums[j] = next;
+      }
+    }
+  }
   /// Each quarter of a block by itself, side by side: none waits for the sum before it.
   static void scan_quarters(const T* x, std::size_t n, T* to) {
     const std::size_t quarter = n / 4;
@@ -178,13 +251,16 @@ class Scanner {
   const DType dtype_;
   alignas(64) std::array<T, program_block + 1> out_;
   alignas(64) std::array<T, program_block> sums_;
+  std::array<T, wide_columns> carry_;
   std::array<std::uint8_t, program_block> bytes_;
 };
 
 }  // namespace
 
 void CpuBackend::do_scan(const FoldRequest& r) {
-  const bool columns = walks_columns(r, least_columns);
+  // Few and long ones are shared among threads as rows are.
+  const bool is_long = Chunks(static_cast<std::size_t>(r.length)).count > 1;
+  const bool columns = walks_columns(r, is_long ? wide_columns : least_columns);
   const MapRequest front = request_front(r, columns, r.operands.size());
   const auto planned = plans_.of(front.program, front.same_as);
   const ProgramSteps& steps = *planned;
@@ -216,6 +292,21 @@ void CpuBackend::do_scan(const FoldRequest& r) {
       };
       if (columns) {
         const auto inner = static_cast<std::size_t>(r.shape()[r.kept - 1]);
+        const std::size_t outer = rows / inner;
+        if (const std::size_t at_once = program_block / (length * inner); at_once > 0) {
+          for_units((outer + at_once - 1) / at_once, at_once * length * inner,
+                    [&](Scanner<op, T>& s, std::size_t unit) {
+                      const std::size_t first = unit * at_once;
+                      s.scan_short_columns(first, std::min(at_once, outer - first), inner);
+                    });
+          return;
+        }
+        if (inner < static_cast<std::size_t>(wide_columns)) {
+          for_units(outer, length * inner, [&](Scanner<op, T>& s, std::size_t unit) {
+            s.scan_narrow_columns(unit, inner);
+          });
+          return;
+        }
         const std::size_t width = std::clamp<std::size_t>(inner / 16, 64, program_block);
         const std::size_t tiles = (inner + width - 1) / width;
         for_units(rows / inner * tiles, width * length, [&](Scanner<op, T>& s, std::size_t unit) {

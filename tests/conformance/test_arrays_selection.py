@@ -40,6 +40,26 @@ def test_take(be: Backend, rng: np.random.Generator) -> None:
         tw.take(host, [0], axis=0)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 6, 8, 9, 511, 513, 1300])
+def test_take_of_columns_and_rows(be: Backend, rng: np.random.Generator, count: int) -> None:
+    """Lines and rows of many lengths, with indices on the device of any integer dtype."""
+    host = values(rng, (37, 21), "float32")
+    x = on(be, host)
+    for dtype in ("int32", "int64", "uint8", "int16"):
+        index = rng.integers(0 if dtype == "uint8" else -21, 21, count).astype(dtype)
+        same(tw.take(x, on(be, index), axis=1), host[:, index])
+        same(tw.take(x.T, on(be, index), axis=0), host.T[index])
+        same(tw.take(x[::2, ::-1], on(be, index), axis=-1), host[::2, ::-1][:, index])
+    index[-1] = 21
+    for axis, there in ((1, x), (0, x.T)):
+        with pytest.raises(IndexError, match=f"take: index 21 is out of range for axis {axis}"):
+            tw.take(there, on(be, index), axis=axis).numpy()
+    for width in (3, 8, 31, 33, 127, 128, 129, 300):
+        table = values(rng, (19, width), "float32")
+        rows = rng.integers(-19, 19, count)
+        same(tw.take(on(be, table), on(be, rows), axis=0), table[rows])
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "int64"])
 def test_along_axis(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     host = values(rng, (4, 5, 3), dtype)

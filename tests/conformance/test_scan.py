@@ -65,6 +65,21 @@ def test_exclusive_and_from_the_end(
                 check_scan(ws, op, draw(rng, op, shape, dtype), axis, dtype, exclusive, reverse)
 
 
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 6, 7, 8, 13, 63, 64, 65])
+def test_few_columns(
+    be: Backend, rng: np.random.Generator, columns: int, dtype: str, exclusive: bool
+) -> None:
+    for op, (shape, axis) in itertools.product(
+        ("sum", "max"), [((7, 5, columns), 1), ((2, 700, columns), 1), ((1, 1, columns), 1)]
+    ):
+        if takes(op, dtype):
+            with Workspace(be) as ws:
+                check_scan(ws, op, draw(rng, op, shape, dtype), axis, dtype, exclusive)
+
+
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("shape", [(10_000_000,), (1_000_000, 10), (10, 1_000_000)], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])

@@ -34,6 +34,10 @@ def take(
     """The elements along an axis at these indices, whose shape takes the axis's place; without an
     axis those of the array as one dimension. `mode` is "raise", "wrap" or "clip", as NumPy has
     them: what happens to indices that are out of range."""
+    if type(axis) is int and out is None and mode == "raise":
+        found = _core._taken(x, indices, axis, "take")
+        if found is not None:
+            return found  # type: ignore[no-any-return]
     x = _array("take", x)
     if axis is None:
         x, axis = x.reshape(-1), 0
