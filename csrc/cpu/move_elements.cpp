@@ -331,6 +331,8 @@ class Walk {
       }
     };
     switch (length_) {
+      case 1:
+        return gather(std::integral_constant<std::size_t, 1>()), true;
       case 2:
         return gather(std::integral_constant<std::size_t, 2>()), true;
       case 3:

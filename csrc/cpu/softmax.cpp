@@ -28,6 +28,13 @@ float end_of(double sum) {
   return static_cast<float>(is_log ? std::log(sum) : 1 / sum);
 }
 
+/// The same of many.
+template <bool is_log>
+void ends_of(const double* sums, std::size_t n, float* ends) {
+  for (std::size_t i = 0; i < n; ++i) ends[i] = static_cast<float>(is_log ? sums[i] : 1 / sums[i]);
+  if (is_log) kernels().float32.unary(UnaryOp::log, ends, ends, n, Store::cached);
+}
+
 /// Keeps the exponentials between their sum and the division by it.
 template <bool is_log, class T>
 void softmax_short_row(const T* x, T* output, std::size_t n, Store how) {
@@ -93,7 +100,7 @@ void softmax_columns(const T* x, T* output, std::size_t length, std::size_t inne
   if (chunks == 1) {
     k.max_rows(x, length, inner, width, max);
     k.add_exp_rows(x, length, inner, width, max, sum);
-    for (std::size_t j = 0; j < width; ++j) ends[j] = end_of<is_log>(sum[j]);
+    ends_of<is_log>(sum, width, ends);
     finish(x, length, inner, width, max, ends, output);
     return;
   }
@@ -116,7 +123,7 @@ void softmax_columns(const T* x, T* output, std::size_t length, std::size_t inne
     k.add_exp_rows(x + at, count, inner, width, max, &sums[i * padded]);
   });
   for (std::size_t i = 0; i < chunks * padded; ++i) sum[i % padded] += sums[i];
-  for (std::size_t j = 0; j < width; ++j) ends[j] = end_of<is_log>(sum[j]);
+  ends_of<is_log>(sum, width, ends);
   each([&](std::size_t, std::size_t at, std::size_t count) {
     finish(x + at, count, inner, width, max, ends, output + at);
   });
