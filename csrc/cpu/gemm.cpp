@@ -265,8 +265,8 @@ void multiply_by_columns(const GemmRequest& r, MemoryPool& pool) {
   });
 }
 
-/// Whether rows are few and those of a B that no near cache holds lie side by side: it is read once,
-/// some rows of it at a time, where OpenBLAS goes down columns or packs it first.
+/// Whether rows are few and those of a B that no near cache holds lie side by side: it is read
+/// once, some rows of it at a time, where OpenBLAS goes down columns or packs it first.
 constexpr std::size_t most_rows = 8;
 bool is_by_rows(const GemmRequest& r) {
   constexpr Size least = Size{1} << 19;

@@ -2,67 +2,32 @@
 #include <cstdint>
 #include <span>
 
-#include "core/program/program_data.hpp"
 #include "cpu/memory.hpp"
+#include "cpu/row_reader.hpp"
 #include "cpu/softmax.hpp"
 
 namespace tilewright::cpu {
 
 namespace {
 
-/// Reads programs of rows: what is element, and what a fold found.
-class Reader {
- public:
-  explicit Reader(const ProgramData& program) : program_(program) {}
-
-  /// The element, widened where it has 16 bits.
-  bool is_element(std::uint32_t node) const {
-    const ProgramNode& one = program_.nodes[node];
-    if (one.kind == NodeKind::cast) {
-      return one.dtype == DType::float32 && is_input(one.operands[0], 0) &&
-             program_.nodes[one.operands[0]].dtype == DType::float16;
-    }
-    return one.dtype == DType::float32 && is_input(node, 0);
-  }
-  bool is_found(std::uint32_t node, std::uint64_t fold) const { return is_input(node, 1 + fold); }
-  /// The operands of an op of float32; none of anything else.
-  const std::uint32_t* of(std::uint32_t node, ElementOp op) const {
-    const ProgramNode& one = program_.nodes[node];
-    const bool is_op = one.kind == NodeKind::op && one.op == op && one.dtype == DType::float32;
-    return is_op ? one.operands.data() : nullptr;
-  }
-  /// The element less what the first fold found.
-  bool is_off_first(std::uint32_t node) const {
-    const std::uint32_t* const off = of(node, ElementOp::sub_);
-    return off != nullptr && is_element(off[0]) && is_found(off[1], 0);
-  }
-  /// What the output is, before it is rounded to 16 bits.
-  std::uint32_t result() const {
-    const std::uint32_t last = program_.outputs[0];
-    const ProgramNode& one = program_.nodes[last];
-    const bool is_rounded = one.kind == NodeKind::cast && one.dtype == DType::float16;
-    return is_rounded ? one.operands[0] : last;
-  }
-
- private:
-  bool is_input(std::uint32_t node, std::uint64_t at) const {
-    return program_.nodes[node].kind == NodeKind::input && program_.nodes[node].bits == at;
-  }
-  const ProgramData& program_;
-};
+/// The element less what the first fold found.
+bool is_off_first(const RowReader& program, std::uint32_t node) {
+  const std::uint32_t* const off = program.of(node, ElementOp::sub_);
+  return off != nullptr && program.is_element(off[0]) && program.is_found(off[1], 0);
+}
 
 bool is_log_softmax(const RowsRequest& r) {
   if (r.inputs != 1 || r.outputs != 1 || r.folds.size() != 2 || !r.elements.program ||
       r.ends.program || r.folds[0].op != Reduction::max || r.folds[1].op != Reduction::sum) {
     return false;
   }
-  const Reader first(*r.folds[0].program), second(*r.folds[1].program),
-      last(*r.elements.program);
+  const RowReader first(*r.folds[0].program, 1), second(*r.folds[1].program, 1),
+      last(*r.elements.program, 1);
   if (!first.is_element(r.folds[0].program->outputs[0])) return false;
   const std::uint32_t* const power = second.of(second.result(), ElementOp::exp_);
-  if (power == nullptr || !second.is_off_first(power[0])) return false;
+  if (power == nullptr || !is_off_first(second, power[0])) return false;
   const std::uint32_t* const off = last.of(last.result(), ElementOp::sub_);
-  if (off == nullptr || !last.is_off_first(off[0])) return false;
+  if (off == nullptr || !is_off_first(last, off[0])) return false;
   const std::uint32_t* const log = last.of(off[1], ElementOp::log_);
   return log != nullptr && last.is_found(log[0], 1);
 }

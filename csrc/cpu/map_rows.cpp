@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,6 +11,8 @@
 #include "cpu/fold.hpp"
 #include "cpu/program_run.hpp"
 #include "cpu/reducer.hpp"
+#include "cpu/row_norm.hpp"
+#include "cpu/row_reader.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/softmax.hpp"
 #include "cpu/thread_pool.hpp"
@@ -68,62 +69,34 @@ struct OffRows {
 };
 
 /// What a fold sums of the first operand less a number of the row.
-class OffReader {
- public:
-  OffReader(const RowsRequest& r, const MapRequest& front)
-      : inputs_(r.inputs), front_(front), nodes_(front.program->nodes) {}
-
-  std::optional<OffRows> read() const {
-    const std::uint32_t last = front_.program->outputs[0];
-    OffRows found{nullptr, 0, 1, false};
-    if (const auto* const power = of(last, ElementOp::exp_)) {
-      if (!read_off(power[0], found)) return {};
-    } else if (const auto* const square = of(last, ElementOp::mul_)) {
-      found.is_square = true;
-      if (square[0] != square[1] || !read_off(square[0], found)) return {};
-    } else {
-      return {};
-    }
-    Size step = 1;
-    for (std::size_t d = front_.rank; d-- > 0; step *= front_.shape()[d]) {
-      if (front_.strides(0)[d] != step) return {};
-    }
-    const MapRequest::Operand& operand = front_.operands[0];
-    found.rows = data<float>(operand.allocation) + operand.offset;
-    return found;
+std::optional<OffRows> off_rows_of(const RowsRequest& r, const MapRequest& front) {
+  const RowReader program(*front.program, r.inputs);
+  const std::uint32_t last = front.program->outputs[0];
+  OffRows found{nullptr, 0, 1, false};
+  const std::uint32_t* const power = program.of(last, ElementOp::exp_);
+  const std::uint32_t* const square = program.of(last, ElementOp::mul_);
+  if (power == nullptr && (square == nullptr || square[0] != square[1])) return {};
+  found.is_square = power == nullptr;
+  const std::uint32_t* const off =
+      program.of(found.is_square ? square[0] : power[0], ElementOp::sub_);
+  if (off == nullptr || program.operand(off[0]) != std::size_t{0}) return {};
+  std::uint32_t centre = off[1];
+  if (const std::uint32_t* const product = program.of(centre, ElementOp::mul_)) {
+    const std::optional<float> factor = program.number(product[1], front.numbers);
+    if (!factor) return {};
+    found.factor = *factor;
+    centre = product[0];
   }
-
- private:
-  /// The operands of an op of float32; null of anything else.
-  const std::uint32_t* of(std::uint32_t node, ElementOp op) const {
-    const ProgramNode& one = nodes_[node];
-    const bool is_op = one.kind == NodeKind::op && one.op == op && one.dtype == DType::float32;
-    return is_op ? one.operands.data() : nullptr;
+  while (found.found < r.folds.size() && !program.is_found(centre, found.found)) ++found.found;
+  if (found.found == r.folds.size()) return {};
+  Size step = 1;
+  for (std::size_t d = front.rank; d-- > 0; step *= front.shape()[d]) {
+    if (front.strides(0)[d] != step) return {};
   }
-  bool is_input(std::uint32_t node) const {
-    return nodes_[node].kind == NodeKind::input && nodes_[node].dtype == DType::float32;
-  }
-  bool read_off(std::uint32_t node, OffRows& found) const {
-    const std::uint32_t* const off = of(node, ElementOp::sub_);
-    if (off == nullptr || !is_input(off[0]) || nodes_[off[0]].bits != 0) return false;
-    std::uint32_t centre = off[1];
-    if (const std::uint32_t* const product = of(centre, ElementOp::mul_)) {
-      const ProgramNode& number = nodes_[product[1]];
-      if (number.kind != NodeKind::number) return false;
-      const std::uint64_t bits = front_.numbers[static_cast<std::size_t>(number.bits)];
-      std::memcpy(&found.factor, &bits, sizeof found.factor);
-      centre = product[0];
-    }
-    // Behind the operands are what the folds before this one found.
-    if (!is_input(centre) || nodes_[centre].bits < inputs_) return false;
-    found.found = static_cast<std::size_t>(nodes_[centre].bits) - inputs_;
-    return true;
-  }
-
-  const std::size_t inputs_;
-  const MapRequest& front_;
-  const std::vector<ProgramNode>& nodes_;
-};
+  const MapRequest::Operand& operand = front.operands[0];
+  found.rows = data<float>(operand.allocation) + operand.offset;
+  return found;
+}
 
 /// Whether neighbouring elements of a row lie far apart, or rows are too few for the threads.
 bool goes_by_passes(const RowsRequest& r, const FoldRequest& first) {
@@ -146,7 +119,7 @@ void walk_last(MapRequest& r, std::size_t dimension) {
 }  // namespace
 
 void CpuBackend::do_map_rows(const RowsRequest& r) {
-  if (takes_log_softmax(r)) return;
+  if (takes_log_softmax(r) || takes_row_norm(r)) return;
   const auto rows = static_cast<std::size_t>(r.results),
              length = static_cast<std::size_t>(r.length);
   const std::size_t size = size_of(r.found());
@@ -181,7 +154,7 @@ void CpuBackend::do_map_rows(const RowsRequest& r) {
   constexpr std::size_t least_of_vectors = 64;
   std::vector<std::optional<OffRows>> off_rows(folds.size());
   for (std::size_t i = 0; i < folds.size() && length >= least_of_vectors; ++i) {
-    if (r.folds[i].op == Reduction::sum) off_rows[i] = OffReader(r, folds[i].request).read();
+    if (r.folds[i].op == Reduction::sum) off_rows[i] = off_rows_of(r, folds[i].request);
   }
   const Cut cut{false, rows, length, 1, 1, rows, length, 1};
   const std::size_t pieces =

@@ -317,10 +317,10 @@ class Walk {
     }
     return true;
   }
-  /// Lines of few elements with the same offsets, which registers hold; whether they are few enough.
+  /// Lines of few elements with the same offsets, which registers hold; whether they are few
+  /// enough.
   template <class T>
-  bool gather_few(const T* x, Size x_row, const Size* offsets, T* y, Size y_row,
-                  Size lines) const {
+  bool gather_few(const T* x, Size x_row, const Size* offsets, T* y, Size y_row, Size lines) const {
     const auto gather = [&]<std::size_t n>(std::integral_constant<std::size_t, n>) {
       std::array<Size, n> at;
       std::copy_n(offsets, n, at.begin());

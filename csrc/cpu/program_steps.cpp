@@ -214,7 +214,8 @@ ProgramSteps plan_steps(const ProgramData& data, std::span<const std::uint32_t> 
       if (of == DType::float32 && node.dtype == DType::float32) {
         step.streamed = kernels.streamed[static_cast<std::size_t>(node.op)];
         const RowsLoops& rows = kernels.rows[static_cast<std::size_t>(node.op)];
-        const bool has_loops = std::ranges::any_of(rows, [](RowsLoop one) { return one != nullptr; });
+        const bool has_loops =
+            std::ranges::any_of(rows, [](RowsLoop one) { return one != nullptr; });
         if (has_loops) step.rows = &rows;
         const unsigned fixed = fixed_operands(data, node);
         if (fixed != 0) step.with_fixed = rows[fixed];

@@ -178,8 +178,8 @@ void softmax_of(const SoftmaxRows& r) {
       return;
     }
     for_rows(outer, length, [&](std::size_t row) {
-      const auto one = length <= short_row ? softmax_short_row<is_log, T>
-                                           : softmax_long_row<is_log, T>;
+      const auto one =
+          length <= short_row ? softmax_short_row<is_log, T> : softmax_long_row<is_log, T>;
       one(x + row * length, output + row * length, length, how);
     });
     return;
@@ -199,9 +199,8 @@ void softmax_of(const SoftmaxRows& r) {
 }  // namespace
 
 void softmax_rows(const SoftmaxRows& r) {
-  with_element_type(r.dtype, [&]<class T>(T) {
-    (r.is_log ? softmax_of<true, T> : softmax_of<false, T>)(r);
-  });
+  with_element_type(
+      r.dtype, [&]<class T>(T) { (r.is_log ? softmax_of<true, T> : softmax_of<false, T>)(r); });
 }
 
 void CpuBackend::do_softmax(const SoftmaxRequest& r) {

@@ -25,10 +25,11 @@ static inline ReducedAngle reduced_angle(Floats x) {
 }
 static inline Floats sine_of_quarters(const ReducedAngle& a, std::int32_t more) {
   const Floats r = a.rest, z = r * r;
-  const Floats sine = r + r * z * polynomial(z, z * z, -0x1.555546p-3f, 0x1.11076p-7f,
-                                             -0x1.994e88p-13f);
-  const Floats cosine = (1 - 0.5f * z) + z * z * polynomial(z, z * z, 0x1.55554ap-5f,
-                                                            -0x1.6c0c8cp-10f, 0x1.9a0232p-16f);
+  const Floats sine =
+      r + r * z * polynomial(z, z * z, -0x1.555546p-3f, 0x1.11076p-7f, -0x1.994e88p-13f);
+  const Floats cosine =
+      (1 - 0.5f * z) +
+      z * z * polynomial(z, z * z, 0x1.55554ap-5f, -0x1.6c0c8cp-10f, 0x1.9a0232p-16f);
   const Ints quarters = a.quarters + more;
   const Floats size = (quarters & 1) != 0 ? cosine : sine;
   return (Floats)((Ints)size ^ (quarters << 30 & INT32_MIN));
@@ -77,8 +78,7 @@ static inline Floats atan2(Floats y, Floats x) {
   q = above == infinity ? splat(1) : q;
   const Floats eighth = atan_of_eighth(q);
   const Floats quarter = steep ? (float_half_pi - eighth) + float_half_pi_low : eighth;
-  const Floats half =
-      (Ints)x < 0 ? (2 * float_half_pi - quarter) + 2 * float_half_pi_low : quarter;
+  const Floats half = (Ints)x < 0 ? (2 * float_half_pi - quarter) + 2 * float_half_pi_low : quarter;
   return (y != y) | (x != x) ? y + x : copy_sign(half, y);
 }
 

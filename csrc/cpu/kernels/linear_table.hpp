@@ -44,8 +44,8 @@ struct RowKernels {
                    std::size_t n, float scale, float* output);
   /// The same with several of x, `x_stride` apart, whose results lie `output_stride` apart.
   void (*dot_rows_of_several)(const T* rows, std::size_t count, std::size_t stride, const float* x,
-                              std::size_t x_count, std::size_t x_stride, std::size_t n,
-                              float scale, float* output, std::size_t output_stride);
+                              std::size_t x_count, std::size_t x_stride, std::size_t n, float scale,
+                              float* output, std::size_t output_stride);
   /// output[j] += sum of weights[i] * row i [j], rows of n elements, `stride` apart.
   void (*add_weighted_rows)(const T* rows, std::size_t count, std::size_t stride,
                             const float* weights, std::size_t n, float* output);

@@ -84,9 +84,7 @@ static inline Doubles power(Doubles x, Doubles y) {
   return each(x, y, [](double a, double b) { return __builtin_pow(a, b); });
 }
 static inline Doubles arc_tangent_2(Doubles y, Doubles x) { return atan2(y, x); }
-static inline Floats arc_tangent_2(Floats y, Floats x) {
-  return atan2(y, x);
-}
+static inline Floats arc_tangent_2(Floats y, Floats x) { return atan2(y, x); }
 static inline Floats next_after(Floats x, Floats y) {
   return each(x, y, [](float a, float b) { return __builtin_nextafterf(a, b); });
 }

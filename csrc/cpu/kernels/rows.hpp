@@ -92,9 +92,8 @@ static void dot_rows(const T* rows, std::size_t count, std::size_t stride, const
 
 /// The dot products of four rows with `several` of x, each element loaded once for all of them.
 template <std::size_t several, class T>
-static inline void dot_tile(const T* rows, std::size_t stride, const float* x,
-                            std::size_t x_stride, std::size_t n, float scale, float* output,
-                            std::size_t output_stride) {
+static inline void dot_tile(const T* rows, std::size_t stride, const float* x, std::size_t x_stride,
+                            std::size_t n, float scale, float* output, std::size_t output_stride) {
   Floats sums[several][4];
 #pragma GCC unroll 4
   for (std::size_t v = 0; v < several; ++v) {
