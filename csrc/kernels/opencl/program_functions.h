@@ -95,89 +95,85 @@ FUNCTION double gelu_tanh(double x) {
 
 // Floats ------------------------------------------------------------------------------------------
 
-#define REAL_FUNCTIONS(T)                                                      \
-  FUNCTION T divide(T a, T b) { return a / b; }                                \
-  FUNCTION T reciprocal(T x) { return 1 / x; }                                 \
-  FUNCTION T negate(T x) { return -x; }                                        \
-  FUNCTION T magnitude(T x) { return fabs(x); }                                \
-  FUNCTION T sign_of(T x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }  \
-  FUNCTION T rectified(T x) { return x < 0 ? 0 : x; }                          \
-  FUNCTION T maximum(T a, T b) { return a > b || a != a ? a : b; }             \
-  FUNCTION T minimum(T a, T b) { return a < b || a != a ? a : b; }             \
-  /* As Python has it: of the sign of b, a zero too. */                        \
-  FUNCTION T remainder(T a, T b) {                                             \
-    const T rest = fmod(a, b);                                                 \
-    if (b == 0) return rest;                                                   \
-    if (rest == 0) return copysign((T)0, b);                                   \
-    return (rest < 0) != (b < 0) ? rest + b : rest;                            \
-  }                                                                            \
-  FUNCTION T floor_divide(T a, T b) {                                          \
-    if (b == 0) return a / b;                                                  \
-    const T rest = fmod(a, b);                                                 \
-    const T exact = (a - rest) / b;                                            \
-    const T quotient = rest != 0 && (rest < 0) != (b < 0) ? exact - 1 : exact; \
-    if (quotient == 0) return copysign((T)0, a / b);                           \
-    const T down = floor(quotient);                                            \
-    return quotient - down > (T)0.5 ? down + 1 : down;                         \
-  }                                                                            \
-  FUNCTION T log_add_exp(T a, T b) {                                           \
-    if (a == b) return a + (T)0.69314718055994530942; /* infinities too */     \
-    const T difference = a - b;                                                \
-    if (difference != difference) return difference;                           \
-    return (difference > 0 ? a : b) + log1p(exp(-fabs(difference)));           \
-  }                                                                            \
-  FUNCTION T round_down(T x) { return floor(x); }                              \
-  FUNCTION T round_up(T x) { return ceil(x); }                                 \
-  FUNCTION T round_to_zero(T x) { return trunc(x); }                           \
-  FUNCTION T round_to_even(T x) { return rint(x); }                            \
-  FUNCTION T square_root(T x) { return sqrt(x); }                              \
-  FUNCTION T cube_root(T x) { return cbrt(x); }                                \
-  FUNCTION T hypotenuse(T a, T b) { return hypot(a, b); }                      \
-  FUNCTION T power(T a, T b) { return pow(a, b); }                             \
-  FUNCTION T exponential(T x) { return exp(x); }                               \
-  FUNCTION T exponential_2(T x) { return exp2(x); }                            \
-  FUNCTION T exponential_less_one(T x) { return expm1(x); }                    \
-  FUNCTION T leaky(T x, T slope) { return x > 0 ? x : x * slope; }             \
-  FUNCTION T exponential_unit(T x, T alpha) {                                  \
-    return x > 0 ? x : alpha * expm1(x);                                       \
-  }                                                                            \
-  FUNCTION T scaled_unit(T x) {                                                \
-    const T unit = exponential_unit(x, (T)1.6732632423543772);                 \
-    return unit * (T)1.0507009873554805;                                       \
-  }                                                                            \
-  FUNCTION T hard_logistic(T x) {                                              \
-    return minimum(maximum(x + 3, (T)0), (T)6) * (T)(1.0 / 6);                 \
-  }                                                                            \
-  FUNCTION T hard_swish(T x) {                                                 \
-    const T above = maximum(x, (T)-3);                                         \
-    return above * (minimum(above + 3, (T)6) * (T)(1.0 / 6));                  \
-  }                                                                            \
-  FUNCTION T soft_sign(T x) {                                                  \
-    const T near = minimum(maximum(x, (T)-1e30), (T)1e30);                     \
-    return near / (fabs(near) + 1);                                            \
-  }                                                                            \
-  FUNCTION T logarithm(T x) { return log(x); }                                 \
-  FUNCTION T logarithm_2(T x) { return log2(x); }                              \
-  FUNCTION T logarithm_10(T x) { return log10(x); }                            \
-  FUNCTION T logarithm_of_one_plus(T x) { return log1p(x); }                   \
-  FUNCTION T sine(T x) { return sin(x); }                                      \
-  FUNCTION T cosine(T x) { return cos(x); }                                    \
-  FUNCTION T tangent(T x) { return tan(x); }                                   \
-  FUNCTION T arc_sine(T x) { return asin(x); }                                 \
-  FUNCTION T arc_cosine(T x) { return acos(x); }                               \
-  FUNCTION T arc_tangent(T x) { return atan(x); }                              \
-  FUNCTION T arc_tangent_2(T a, T b) { return atan2(a, b); }                   \
-  FUNCTION T hyperbolic_sine(T x) { return sinh(x); }                          \
-  FUNCTION T hyperbolic_cosine(T x) { return cosh(x); }                        \
-  FUNCTION T area_sine(T x) { return asinh(x); }                               \
-  FUNCTION T area_cosine(T x) { return acosh(x); }                             \
-  FUNCTION T area_tangent(T x) { return atanh(x); }                            \
-  FUNCTION T error_function(T x) { return erf(x); }                            \
-  FUNCTION T copy_sign(T a, T b) { return copysign(a, b); }                    \
-  FUNCTION T next_after(T a, T b) { return nextafter(a, b); }                  \
-  FUNCTION bool is_nan(T x) { return x != x; }                                 \
-  FUNCTION bool is_infinite(T x) { return fabs(x) == INFINITY; }               \
-  FUNCTION bool is_finite(T x) { return fabs(x) < INFINITY; }                  \
+#define REAL_FUNCTIONS(T)                                                                      \
+  FUNCTION T divide(T a, T b) { return a / b; }                                                \
+  FUNCTION T reciprocal(T x) { return 1 / x; }                                                 \
+  FUNCTION T negate(T x) { return -x; }                                                        \
+  FUNCTION T magnitude(T x) { return fabs(x); }                                                \
+  FUNCTION T sign_of(T x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x; }                  \
+  FUNCTION T rectified(T x) { return x < 0 ? 0 : x; }                                          \
+  FUNCTION T maximum(T a, T b) { return a > b || a != a ? a : b; }                             \
+  FUNCTION T minimum(T a, T b) { return a < b || a != a ? a : b; }                             \
+  /* As Python has it: of the sign of b, a zero too. */                                        \
+  FUNCTION T remainder(T a, T b) {                                                             \
+    const T rest = fmod(a, b);                                                                 \
+    if (b == 0) return rest;                                                                   \
+    if (rest == 0) return copysign((T)0, b);                                                   \
+    return (rest < 0) != (b < 0) ? rest + b : rest;                                            \
+  }                                                                                            \
+  FUNCTION T floor_divide(T a, T b) {                                                          \
+    if (b == 0) return a / b;                                                                  \
+    const T rest = fmod(a, b);                                                                 \
+    const T exact = (a - rest) / b;                                                            \
+    const T quotient = rest != 0 && (rest < 0) != (b < 0) ? exact - 1 : exact;                 \
+    if (quotient == 0) return copysign((T)0, a / b);                                           \
+    const T down = floor(quotient);                                                            \
+    return quotient - down > (T)0.5 ? down + 1 : down;                                         \
+  }                                                                                            \
+  FUNCTION T log_add_exp(T a, T b) {                                                           \
+    if (a == b) return a + (T)0.69314718055994530942; /* infinities too */                     \
+    const T difference = a - b;                                                                \
+    if (difference != difference) return difference;                                           \
+    return (difference > 0 ? a : b) + log1p(exp(-fabs(difference)));                           \
+  }                                                                                            \
+  FUNCTION T round_down(T x) { return floor(x); }                                              \
+  FUNCTION T round_up(T x) { return ceil(x); }                                                 \
+  FUNCTION T round_to_zero(T x) { return trunc(x); }                                           \
+  FUNCTION T round_to_even(T x) { return rint(x); }                                            \
+  FUNCTION T square_root(T x) { return sqrt(x); }                                              \
+  FUNCTION T cube_root(T x) { return cbrt(x); }                                                \
+  FUNCTION T hypotenuse(T a, T b) { return hypot(a, b); }                                      \
+  FUNCTION T power(T a, T b) { return pow(a, b); }                                             \
+  FUNCTION T exponential(T x) { return exp(x); }                                               \
+  FUNCTION T exponential_2(T x) { return exp2(x); }                                            \
+  FUNCTION T exponential_less_one(T x) { return expm1(x); }                                    \
+  FUNCTION T leaky(T x, T slope) { return x > 0 ? x : x * slope; }                             \
+  FUNCTION T exponential_unit(T x, T alpha) { return x > 0 ? x : alpha * expm1(x); }           \
+  FUNCTION T scaled_unit(T x) {                                                                \
+    const T unit = exponential_unit(x, (T)1.6732632423543772);                                 \
+    return unit * (T)1.0507009873554805;                                                       \
+  }                                                                                            \
+  FUNCTION T hard_logistic(T x) { return minimum(maximum(x + 3, (T)0), (T)6) * (T)(1.0 / 6); } \
+  FUNCTION T hard_swish(T x) {                                                                 \
+    const T above = maximum(x, (T) - 3);                                                       \
+    return above * (minimum(above + 3, (T)6) * (T)(1.0 / 6));                                  \
+  }                                                                                            \
+  FUNCTION T soft_sign(T x) {                                                                  \
+    const T near = minimum(maximum(x, (T) - 1e30), (T)1e30);                                   \
+    return near / (fabs(near) + 1);                                                            \
+  }                                                                                            \
+  FUNCTION T logarithm(T x) { return log(x); }                                                 \
+  FUNCTION T logarithm_2(T x) { return log2(x); }                                              \
+  FUNCTION T logarithm_10(T x) { return log10(x); }                                            \
+  FUNCTION T logarithm_of_one_plus(T x) { return log1p(x); }                                   \
+  FUNCTION T sine(T x) { return sin(x); }                                                      \
+  FUNCTION T cosine(T x) { return cos(x); }                                                    \
+  FUNCTION T tangent(T x) { return tan(x); }                                                   \
+  FUNCTION T arc_sine(T x) { return asin(x); }                                                 \
+  FUNCTION T arc_cosine(T x) { return acos(x); }                                               \
+  FUNCTION T arc_tangent(T x) { return atan(x); }                                              \
+  FUNCTION T arc_tangent_2(T a, T b) { return atan2(a, b); }                                   \
+  FUNCTION T hyperbolic_sine(T x) { return sinh(x); }                                          \
+  FUNCTION T hyperbolic_cosine(T x) { return cosh(x); }                                        \
+  FUNCTION T area_sine(T x) { return asinh(x); }                                               \
+  FUNCTION T area_cosine(T x) { return acosh(x); }                                             \
+  FUNCTION T area_tangent(T x) { return atanh(x); }                                            \
+  FUNCTION T error_function(T x) { return erf(x); }                                            \
+  FUNCTION T copy_sign(T a, T b) { return copysign(a, b); }                                    \
+  FUNCTION T next_after(T a, T b) { return nextafter(a, b); }                                  \
+  FUNCTION bool is_nan(T x) { return x != x; }                                                 \
+  FUNCTION bool is_infinite(T x) { return fabs(x) == INFINITY; }                               \
+  FUNCTION bool is_finite(T x) { return fabs(x) < INFINITY; }                                  \
   FUNCTION T choose(bool condition, T a, T b) { return condition ? a : b; }
 FOR_REALS(REAL_FUNCTIONS)
 FUNCTION bool has_sign(float x) { return as_uint(x) >> 31 != 0; }

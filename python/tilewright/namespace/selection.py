@@ -37,7 +37,7 @@ def take(
     if type(axis) is int and out is None and mode == "raise":
         found = _core._taken(x, indices, axis, "take")
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return found
     x = _array("take", x)
     if axis is None:
         x, axis = x.reshape(-1), 0

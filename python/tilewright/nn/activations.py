@@ -98,16 +98,15 @@ def gradient_of(slope: Callable[..., Value]) -> Callable[..., Value]:
 def activation(
     name: str, says: str, formula: Callable[..., Value], slope: Callable[..., Value],
     check: Callable[..., str | None] | None = None,
-    called_here: str | tuple[str | float, ...] = "", /,
+    called_here: str = "", fixed: tuple[float, ...] = (), /,
     **numbers: float | None,
 ) -> tuple[Activation, Gradient]:  # fmt: skip
     """A function and its gradient; `numbers` are its arguments with their defaults, None for those
     that have to be given. `called_here` is its name among elementwise functions, where that is
-    another one, and the numbers that come before its own."""
+    another one, which takes the `fixed` numbers before these."""
     gradient = gradient_of(slope)
     backward_name = f"{name}_backward"
-    called, *fixed = called_here if isinstance(called_here, tuple) else (called_here or name,)
-    of_elements = _elementwise.get(called)
+    of_elements = _elementwise.get(called_here or name)
     usual = list(numbers.values())
 
     def forward(x: Any, /, *given: Any, out: Any = None, **named: Any) -> Array:
@@ -182,7 +181,7 @@ relu, relu_backward = activation(
     "relu", "max(x, 0).", lambda x: x.relu(), lambda x: f.step(x, 0.0))
 relu6, relu6_backward = activation(
     "relu6", "min(max(x, 0), 6).", lambda x: f.within(x, 0.0, 6.0), lambda x: f.inside(x, 0, 6),
-    None, ("clip", 0.0, 6.0))
+    None, "clip", (0.0, 6.0))
 leaky_relu, leaky_relu_backward = activation(
     "leaky_relu", "x, and below 0 x * negative_slope.",
     lambda x, a: x.leaky_relu(a), lambda x, a: choose(x > 0, 1.0, a), negative_slope=0.01)

@@ -293,9 +293,7 @@ def _at_once(
         ):  # fmt: skip
             return None
     result = be._new(shape, dtype)
-    getattr(be, op)(
-        x._contiguous(), *parameters, result, lines // length, length, eps, x.stored_as
-    )
+    getattr(be, op)(x._contiguous(), *parameters, result, lines // length, length, eps, x.stored_as)
     return result
 
 
