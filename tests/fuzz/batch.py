@@ -14,7 +14,7 @@ from conformance.calls import lacks
 from conformance.workspace import has_float64, keeps_subnormals
 from tilewright import _core
 
-from . import arrays, kernels, numpy_tier, sequences, spirv
+from . import arrays, kernels, nn_tier, numpy_tier, sequences, spirv
 from .call import Call, Fault, Placed
 from .draw import Draw
 from .ops import GENERATORS
@@ -124,6 +124,11 @@ def namespace(bench: Bench, draw: Draw) -> None:
     bench.counts["refused" if refused else "valid"] += 1
 
 
+def layers(bench: Bench, draw: Draw) -> None:
+    refused = nn_tier.valid(bench.be, bench.cpu, draw)
+    bench.counts["refused" if refused else "valid"] += 1
+
+
 def sequence(bench: Bench, draw: Draw) -> None:
     steps = draw.integer(5, 60)
     bench.counts["valid"] += sequences.play(sequences.Player(bench.be), draw, steps)
@@ -162,7 +167,7 @@ def wrong_spirv(bench: Bench, draw: Draw) -> None:
 
 
 KINDS: list[Kind] = [valid] * 30 + [invalid] * 14 + [array] * 16 + [wrong_array] * 8
-KINDS += [sequence] * 4 + [limited, several, threaded] * 2 + [namespace] * 50
+KINDS += [sequence] * 4 + [limited, several, threaded] * 2 + [namespace] * 50 + [layers] * 20
 #: for backends that take kernels
 WITH_KERNELS: dict[str, list[Kind]] = {
     "webgpu": [*KINDS, *[kernel] * 3, *[wrong_kernel] * 5],
