@@ -76,6 +76,10 @@ def to_new_shape(shape: tuple[int, ...], size: int, sizes: Any) -> tuple[int, ..
         new[unknown[0]] = size // others
     if math.prod(new) != size:
         raise refuse()
+    if math.prod(one for one in new if one) >= 2**63:
+        raise _core.InvalidArgument(
+            f"reshape: shape is {_core._shown(sizes)}, more elements than 64 bits count"
+        )
     return tuple(new)
 
 
