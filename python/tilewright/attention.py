@@ -37,6 +37,11 @@ def default_scale(head_dim: int) -> float:
     return 1 / math.sqrt(max(1, head_dim))
 
 
+def walking_on(mask: Array) -> Array:
+    """A copy where strides lead back, which the trait's masks do not."""
+    return mask._contiguous() if any(step < 0 for step in mask.strides) else mask
+
+
 class AttentionOps(PageOps):
     @overload
     def attention(
@@ -272,7 +277,7 @@ class AttentionOps(PageOps):
         )
         if not fits:
             invalid(call, f"mask has shape {mask.shape}, expected what broadcasts to {shape}")
-        return broadcast_to(mask, shape)
+        return broadcast_to(walking_on(mask), shape)
 
     @overload
     def attention_scores(

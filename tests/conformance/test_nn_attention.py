@@ -129,6 +129,20 @@ def test_axes_in_front(be: Backend, lead: tuple[int, ...]) -> None:
     assert [one.shape for one in found] == [q.shape, k.shape, v.shape]
 
 
+@pytest.mark.parametrize("kind", ["bool", "float32"])
+def test_a_mask_that_is_turned_around(be: Backend, kind: str) -> None:
+    rng = np.random.default_rng(6)
+    q, k, v = (rng.normal(size=(1, 2, n, 4)).astype("float32") for n in (5, 6, 6))
+    mask: Any = rng.random((5, 6)) < 0.8 if kind == "bool" else rng.normal(size=(5, 6))
+    a, b, c, there = (on(be, x, dtype) for x, dtype in
+                      ((q, "float32"), (k, "float32"), (v, "float32"), (mask, kind)))  # fmt: skip
+    wide = [x.astype(np.float64) for x in (q, k, v)]
+    for turned in ((slice(None, None, -1),), (..., slice(None, None, -1))):
+        exact = attended(*wide, np.broadcast_to(mask[turned], (1, 2, 5, 6)))
+        near(tw.nn.scaled_dot_product_attention(a, b, c, there[turned]), exact, "float32", 32)
+        near(be.attention(a, b, c, mask=there[turned]), exact, "float32", 32)
+
+
 @pytest.mark.parametrize("empty", ["batch", "rows", "keys"])
 def test_without_elements(be: Backend, empty: str) -> None:
     sizes = {"batch": 2, "rows": 3, "keys": 4} | {empty: 0}

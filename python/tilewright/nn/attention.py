@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright import _core
-from tilewright.attention import default_scale
+from tilewright.attention import default_scale, walking_on
 from tilewright.nn.running import (
     FLOAT32,
     floats,
@@ -178,6 +178,7 @@ class Attended:
             invalid(self.call, "attn_mask goes without is_causal")
         whole = (*self.query.shape[:-1], self.keys)
         shape = (self.batch, self.heads, self.rows, self.keys)
+        mask = walking_on(mask)
         lacking = (1,) * (4 - mask.ndim) + mask.shape
         if len(lacking) == 4 and len(whole) <= 4:
             return spread(self.call, "attn_mask", mask.reshape(lacking), shape)
