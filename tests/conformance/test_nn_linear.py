@@ -153,6 +153,8 @@ def test_what_is_wrong(be: Backend) -> None:
     x, weight = ones(2, 4), ones(3, 4)
     wrong: list[tuple[str, Callable[[], Any]]] = [
         (r"norm has shape \(3,\), expected \(4,\)", lambda: tw.nn.linear(x, weight, norm=ones(3))),
+        (r"x is None", lambda: tw.nn.linear(None, weight)),  # type: ignore[arg-type]
+        (r"weight is None", lambda: tw.nn.linear(x, None)),  # type: ignore[arg-type]
         (r"eps is -1.0, expected 0 or more", lambda: tw.nn.linear(x, weight, eps=-1.0)),
         (r"eps is nan", lambda: tw.nn.linear(x, weight, eps=np.nan)),
         (

@@ -391,6 +391,8 @@ def test_cells_are_checked_behind_right_ones(be: Backend) -> None:
         (x, (h, c[:, :3]), parts, r"c has shape \(2, 3\), expected \(2, 4\)"),
         (x, (h,), parts, r"hx is .*, expected \(h, c\)"),
         (x, (h, c), [*parts[:3], parts[3][:12]], r"b_hh has shape \(12,\), expected \(16,\)"),
+        (x, (h, c), [None, *parts[1:]], "w_ih is None"),
+        (x, (h, c), [parts[0], None], "w_hh is None"),
         (x.astype("float16"), (h, c), parts, "w_ih is float32, expected float16 as x is"),
         (x, (h.astype("int32"), c), parts, "h is int32, expected floats"),
     ]

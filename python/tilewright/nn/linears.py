@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tilewright.array import Array
 
 ALL = (True, True, True)
+NEEDED = ("x", "weight")
 
 
 def linear(
@@ -37,7 +38,7 @@ def linear(
     be the residual, which is then added to where it lies."""
     call = "linear"
     named = {"x": x, "weight": weight, "bias": bias, "norm": norm, "residual": residual}
-    given = {name: one for name, one in named.items() if one is not None}
+    given = {name: one for name, one in named.items() if one is not None or name in NEEDED}
     if isinstance(weight, QuantizedTensor):
         del given["weight"]
     found = dict(zip(given, floats(call, **given), strict=True))

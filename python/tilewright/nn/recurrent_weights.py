@@ -110,7 +110,10 @@ def checked(
 ) -> tuple[RecurrentWeights, int]:
     """With Arrays of the shapes that layer has whose inputs are `width` wide, and how many units
     that is."""
-    given = {name: one for name, one in weights._asdict().items() if one is not None}
+    needed = ("w_ih", "w_hh")
+    given = {
+        name: one for name, one in weights._asdict().items() if one is not None or name in needed
+    }
     named = {f"{at}{name}": one for name, one in given.items()}
     found = dict(zip(given, floats(call, x=x, **named)[1:], strict=True))
     gates = GATES[cell]
