@@ -234,6 +234,12 @@ def test_nothing(be: Backend) -> None:
     got = tw.nn.group_norm_backward(empty, empty, 2, on(be, np.ones(4)))
     near(got.x, np.ones((0, 4, 3)), "float32")
     near(got.weight, np.zeros(4), "float32")
+    for shape in ((0, 4, 80), (2, 0, 80)):
+        empty, weight = on(be, np.ones(shape)), on(be, np.ones(shape[1]))
+        got = tw.nn.group_norm_backward(empty, empty, 2, weight)
+        near(got.x, np.ones(shape), "float32")
+        near(got.weight, np.zeros(shape[1]), "float32")
+        near(got.bias, np.zeros(shape[1]), "float32")
 
 
 def test_wrong_arguments(be: Backend) -> None:

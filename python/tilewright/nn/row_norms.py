@@ -233,7 +233,8 @@ def _groups_gradient(call: str, grad: Array, x: Array, split: _Split, eps: Any) 
     has_weight = split.weight is not None
     moments: list[Array] = []
     in_channels = groups.x.ndim > x.ndim
-    if split.weight is not None and in_channels and math.prod(x.shape[2:]) >= LONG_LINE:
+    is_long = in_channels and 0 not in x.shape and math.prod(x.shape[2:]) >= LONG_LINE
+    if split.weight is not None and is_long:
         found = by_lines(call, grads, groups, split.weight, least)
         return found._replace(x=found.x.reshape(x.shape))
     if 0 in x.shape:
