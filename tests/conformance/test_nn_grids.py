@@ -201,6 +201,12 @@ def test_lengths_of_unpooled(be: Backend) -> None:
     assert empty.shape == (0, 1, 6, 8)
 
 
+def test_a_grid_that_no_device_holds(be: Backend) -> None:
+    theta = tw.ones((2, 2, 3), device=be)
+    with pytest.raises(tw.Error, match=r"\d{13}"):
+        tw.nn.affine_grid(theta, (2, 1, 4, 2**40))
+
+
 def test_channel_shuffle(be: Backend) -> None:
     x = RNG.integers(0, 100, (2, 6, 3, 2)).astype(np.int32)
     for groups in (1, 2, 3, 6):

@@ -313,6 +313,8 @@ def affine_grid(theta: Array, size: Sequence[int], align_corners: bool | None = 
     (theta,) = floats(call, theta=theta)
     sizes = _affine(call, theta, "theta", size)
     aligned = align_corners is not None and to_truth(call, "align_corners", align_corners)
+    # What the device has no memory for is said before the host makes the places.
+    theta.backend._new((sizes[0], *sizes[2:], len(sizes) - 2), theta.dtype)
     base = _base(theta, sizes[2:], aligned)
     found = base @ theta.astype(base.dtype, copy=False).transpose((0, 2, 1))
     return found.astype(theta.dtype, copy=False).reshape((sizes[0], *sizes[2:], len(sizes) - 2))
