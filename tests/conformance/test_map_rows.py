@@ -241,6 +241,32 @@ def test_one_for_each_line_of_a_row(be: Backend, rng: np.random.Generator, size:
         np.testing.assert_allclose(ws.read(out), exact, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_one_for_a_row_and_one_for_each_element(
+    be: Backend, rng: np.random.Generator, dtype: str, first: int
+) -> None:
+    """What is made of the one stands before the other among the program's values, or behind."""
+    shape = (5, 12)
+    x, each = (rng.integers(-8, 9, size).astype("f4") for size in (shape, 12))
+    fold, last = Program(), Program()
+    fold.output(widened(fold, dtype))
+    for _ in range(2):
+        fold.input(dtype)
+    a, b, c = (widened(last, dtype) for _ in range(3))
+    last.input("float32")
+    factor, offset = (b, c) if first == 0 else (c, b)
+    last.output((a * factor + offset).cast(dtype))
+    with Workspace(be) as ws:
+        out = ws.room(shape, stored_dtype(dtype))
+        one = (ws.input(stored(np.full(1, 1.5, "f4"), dtype)), (0, 0))
+        of_each = (ws.input(stored(each, dtype)), (0, 1))
+        operands = [ws.input(stored(x, dtype)), *((one, of_each) if first == 0 else (of_each, one))]
+        be.map_rows([("sum", fold)], shape, (1,), operands, last, [], [out])
+        got = ws.read(out)
+    np.testing.assert_array_equal(got, stored(x * 1.5 + each, dtype))
+
+
 @pytest.mark.parametrize("op", ["max", "min"])
 def test_special_values_of_largest_and_least(be: Backend, op: str) -> None:
     x = np.linspace(-3, 3, 6 * 37, dtype="f4").reshape(6, 37)

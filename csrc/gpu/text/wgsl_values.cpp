@@ -54,14 +54,15 @@ class Values {
       all += text(" result", i, ": ", vector_of(class_name(program_.output_dtype(i))), ",");
     }
     all += text(" }\nfn ", name, "(");
+    // In the order of inputs, which that of nodes need not be.
+    for (const std::uint32_t n : program_.inputs) {
+      if (!needed[n]) continue;
+      all += text("v", n, ": ", vector_of(class_name(program_.nodes[n].dtype)), ", ");
+    }
     std::string values;
     for (std::size_t n = 0; n < program_.nodes.size(); ++n) {
       const ProgramNode& node = program_.nodes[n];
-      if (!needed[n]) continue;
-      if (node.kind == NodeKind::input) {
-        all += text("v", n, ": ", vector_of(class_name(node.dtype)), ", ");
-        continue;
-      }
+      if (!needed[n] || node.kind == NodeKind::input) continue;
       values += text("  let v", n, " = ",
                      node.kind == NodeKind::number     ? number(node)
                      : node.kind == NodeKind::constant ? constant(node)
