@@ -294,6 +294,9 @@ def test_parameters_that_are_arrays(be: Backend) -> None:
     g = made(be).gamma(shapes, 1, (400, 5)).numpy()
     np.testing.assert_allclose(g.mean(0)[:3], [0.25, 1, 400], rtol=0.25)
     assert np.isnan(g[:, 3]).all() and (g[:, 4] == 0).all()
+    # Of one element, for all.
+    of_one = made(be).gamma(tw.asarray([2.0], device=be), 1, (6, 1)).numpy()
+    np.testing.assert_array_equal(of_one, made(be).gamma(np.full((6, 1), 2.0), 1).numpy())
     out = tw.empty(3, device=be)
     assert made(be).standard_exponential(out=out) is out
 

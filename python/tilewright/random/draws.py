@@ -120,7 +120,7 @@ class Draws:
         from tilewright.namespace.manipulation import broadcast_to
 
         arrays = [
-            broadcast_to(one.astype(dtype), sizes).reshape(-1)
+            broadcast_to(one.astype(dtype), sizes).reshape(-1)._contiguous()
             for one in parameters
             if isinstance(one, Array)
         ]
