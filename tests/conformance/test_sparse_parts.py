@@ -193,6 +193,11 @@ def test_blocks_without_elements_and_repeated(be: Backend) -> None:
     assert empty.nnz == 0 and empty.data.shape == (0, 3, 2)
     np.testing.assert_array_equal((empty @ tw.ones(4, device=be)).numpy(), np.zeros(6))
     assert empty.T.shape == (4, 6) and not empty.toarray().numpy().any()
+    # Of one block, a single column or row.
+    for shape in ((3, 1), (1, 3)):
+        one = np.arange(1, 4, dtype="float32").reshape(shape)
+        a = sparse.csr_array(one, device=be).tobsr(shape).tocsr()
+        np.testing.assert_array_equal((a @ tw.ones(shape[1], device=be)).numpy(), one.sum(1))
     # Blocks of one place add up, in any order.
     blocks = np.arange(18, dtype="float32").reshape(3, 2, 3)
     a = sparse.bsr_array((blocks, [1, 0, 1], [0, 3, 3]), shape=(4, 6), device=be)

@@ -155,7 +155,9 @@ class bsr_array(SparseArray):
         if 0 in shape:
             none = zeros(0, dtype=INT32, device=self.backend)
             return none, none
-        return tuple(broadcast_to(one, shape).reshape((-1,)) for one in (row, col))  # type: ignore[return-value]
+        spread = [broadcast_to(one, shape).reshape((-1,)) for one in (row, col)]
+        # Of one block a view repeats its only row or column.
+        return spread[0]._contiguous(), spread[1]._contiguous()
 
     def _by_rows(self) -> tuple[Array, Array, Array]:
         csr = self.tocsr()
