@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.nn import activations
@@ -167,8 +168,8 @@ def linear_backward(
     if grad.shape != expected:
         invalid(call, f"grad has shape {grad.shape}, expected {expected}")
     of_x, of_weight, of_bias = to_wanted(call, wanted)
-    lines = grad.reshape((-1, weight.shape[0])) if grad.size else grad.reshape((0, expected[-1]))
-    rows = x.reshape((lines.shape[0], x.shape[-1]))
+    count = math.prod(x.shape[:-1])
+    lines, rows = grad.reshape((count, weight.shape[0])), x.reshape((count, x.shape[-1]))
     return ConvGradients(
         grad @ weight if of_x else None,
         lines.T @ rows if of_weight else None,
