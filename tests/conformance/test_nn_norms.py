@@ -234,6 +234,9 @@ def test_nothing(be: Backend) -> None:
     got = tw.nn.group_norm_backward(empty, empty, 2, on(be, np.ones(4)))
     near(got.x, np.ones((0, 4, 3)), "float32")
     near(got.weight, np.zeros(4), "float32")
+    near(tw.nn.instance_norm(empty[:, :0]), np.ones((0, 0, 3)), "float32")
+    got = tw.nn.instance_norm_backward(empty[:, :0], empty[:, :0], on(be, np.ones(0)))
+    near(got.weight, np.zeros(0), "float32")
     for shape in ((0, 4, 80), (2, 0, 80)):
         empty, weight = on(be, np.ones(shape)), on(be, np.ones(shape[1]))
         got = tw.nn.group_norm_backward(empty, empty, 2, weight)

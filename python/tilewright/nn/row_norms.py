@@ -352,7 +352,7 @@ def instance_norm(
         if made is not None:
             return made
     (x,) = floats(call, x=x)
-    count = x.shape[1] if x.ndim > 1 else 1
+    count = max(1, x.shape[1]) if x.ndim > 1 else 1
     return _normalise_groups(call, x, _in_groups(call, x, count, weight, bias), eps)
 
 
@@ -362,7 +362,7 @@ def instance_norm_backward(
     """The gradients of instance_norm() by x, weight and bias."""
     call = "instance_norm_backward"
     grad, x = alike(call, grad=grad, x=x)
-    count = x.shape[1] if x.ndim > 1 else 1
+    count = max(1, x.shape[1]) if x.ndim > 1 else 1
     return _groups_gradient(call, grad, x, _in_groups(call, x, count, weight, None), eps)
 
 
