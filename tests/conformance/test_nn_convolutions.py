@@ -363,6 +363,19 @@ def test_linear(be: Backend) -> None:
         near(found.bias, grad.sum(axis=(0, 1)), dtype, 32, at=4)
 
 
+def test_linear_of_no_results_or_features(be: Backend) -> None:
+    for rows, features, results in ((3, 4, 0), (3, 0, 2), (0, 4, 2)):
+        x, weight, grad = (
+            ones(be, rows, features),
+            ones(be, results, features),
+            ones(be, rows, results),
+        )
+        found = tw.nn.linear_backward(grad, x, weight)
+        np.testing.assert_array_equal(found.x.numpy(), np.full((rows, features), results))
+        np.testing.assert_array_equal(found.weight.numpy(), np.full((results, features), rows))
+        np.testing.assert_array_equal(found.bias.numpy(), np.full(results, rows))
+
+
 def test_nan_stays_where_it_is_met(be: Backend) -> None:
     x = np.ones((1, 1, 9), np.float32)
     x[0, 0, 0], x[0, 0, 8] = np.nan, np.inf
@@ -434,5 +447,7 @@ def test_wrong_gradients(be: Backend) -> None:
         tw.nn.pad(x, (-1, 1))
     with pytest.raises(InvalidArgument, match="expected 4 at most with reflect"):
         tw.nn.pad(x, (5, 1), "reflect")
+    with pytest.raises(InvalidArgument, match="axis of 0, expected 0 at most with replicate"):
+        tw.nn.pad(ones(be, 2, 0), (1, 1, 1, 1), "replicate")
     with pytest.raises(InvalidArgument, match=r"x has shape .* expected 3 elements"):
         tw.nn.linear(x, ones(be, 2, 3))

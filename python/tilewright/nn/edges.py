@@ -38,6 +38,8 @@ def _check(x: Array, first: int, around: Sequence[tuple[int, int]], mode: str) -
     for i, pair in enumerate(around):
         length = x.shape[first + i]
         most = {"reflect": length - 1, "circular": length}.get(mode)
+        if mode == "replicate" and length == 0:
+            most = 0
         if most is not None and max(pair) > most:
             invalid(
                 "pad",
