@@ -339,8 +339,10 @@ def test_what_manipulation_refuses(be: Backend) -> None:
         ("unstack: x has no dimension", lambda: tw.unstack(x[0, 0])),
         ("roll: shift has 2", lambda: tw.roll(x, (1, 2), axis=0)),
         ("reshape: shape is .*more elements than 64 bits count", lambda: x[:0].reshape(2**63, 0)),
-        ("reshape: shape is .*more elements than 64 bits count",
-         lambda: x[:0].reshape((2**62, 4, 0))),
+        (
+            "reshape: shape is .*more elements than 64 bits count",
+            lambda: x[:0].reshape((2**62, 4, 0)),
+        ),
         ("repeat: repeats is -1", lambda: tw.repeat(x, -1)),
         ("repeat: repeats has -2", lambda: tw.repeat(x, [1, -2], axis=0)),
         (

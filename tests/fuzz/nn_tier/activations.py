@@ -128,7 +128,11 @@ def lines(case: Case) -> Case:
     name = draw.one_of(list(LINES))
     dtype, shape = case.real(), case.shape(1)
     out = draw.below(4)
-    x = case.array(shape, dtype, draw.one_of(["small", "normal"]), through=out == 3)
+    if draw.rarely(4):
+        lows = np.where(draw.rng.integers(0, 3, shape) == 0, -np.inf, 1.0)
+        x, out = case.content(lows * draw.rng.integers(1, 9, shape), dtype), out % 3
+    else:
+        x = case.array(shape, dtype, draw.one_of(["small", "normal"]), through=out == 3)
     dim = case.axis(len(shape))
     if draw.rarely(4):
         dim = -1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import tilewright as tw
 
@@ -58,13 +59,16 @@ class Case(ArrayCase):
         return of
 
     def indices(self, shape: Sequence[int], below: int, dtype: str = "int64") -> Of:
-        content = np.asarray(self.draw.rng.integers(0, max(1, below), shape)).astype(dtype)
+        # Now and then some that are out of range.
+        past = below + 2 if self.draw.rarely(20) else max(1, below)
+        content = np.asarray(self.draw.rng.integers(0, past, shape)).astype(dtype)
         return Of(self.holding(content, on_host=False))
 
     def content(self, content: Any, dtype: str) -> Of:
         """A view of these elements."""
-        held = "float32" if dtype == "bfloat16" else dtype
-        of = self.operands[self.holding(np.asarray(content).astype(held), on_host=False)]
+        made = np.asarray(content).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+        held = made.astype("float32") if dtype == "bfloat16" else made
+        of = self.operands[self.holding(held, on_host=False)]
         if dtype == "bfloat16":
             of.base, of.dtype, of.steps = of.view(of.base).copy(), dtype, []
         return Of(len(self.operands) - 1)

@@ -72,7 +72,11 @@ def attention(case: Case) -> Case:
         options["is_causal"] = True
     elif kind == 2:
         mask = draw.one_of([[queries, keys], [1, keys], [*lead, queries, keys]])
-        options["attn_mask"] = case.array(mask, draw.one_of(["bool", dtype]))
+        if draw.rarely(3):
+            hidden = np.where(draw.rng.integers(0, 2, mask) == 0, -np.inf, 0.5)
+            options["attn_mask"] = case.content(hidden, dtype)
+        else:
+            options["attn_mask"] = case.array(mask, draw.one_of(["bool", dtype]))
     if draw.rarely(4):
         options["scale"] = draw.one_of([1.0, 0.25, 0.125])
     if draw.rarely(4):

@@ -9,6 +9,7 @@ import tilewright as tw
 
 from .case import Case
 
+HELD = ["float32", "float16"]
 FORMATS = ["q8_0", "q4_0", "q4_1"]
 
 
@@ -24,7 +25,7 @@ def scales(case: Case) -> Case:
     draw = case.draw
     name = draw.one_of(["quantize", "dequantize", "requantize"])
     shape = case.shape(1)
-    of_x = {"quantize": case.real(), "dequantize": draw.one_of(["int8", "uint8"]),
+    of_x = {"quantize": draw.one_of(HELD), "dequantize": draw.one_of(["int8", "uint8"]),
             "requantize": "int32"}[name]  # fmt: skip
     x = case.array(shape, of_x)
     options: dict[str, Any] = {}
@@ -67,7 +68,7 @@ def measured(case: Case) -> Case:
         options["dtype"] = draw.one_of(["int8", "uint8"])
     if name == "calibrate" and draw.rarely(3):
         options["method"] = draw.one_of(["percentile", "mse"])
-    x = case.array(shape, case.real(), "normal")
+    x = case.array(shape, draw.one_of(HELD), "normal")
     return of(case, name, x, **options).to(beside="cpu", loose=True, ulps=16)
 
 
@@ -112,12 +113,12 @@ def blocks(case: Case) -> Case:
     draw = case.draw
     rows, columns = draw.one_of([4, 1, 3, 17]), draw.one_of([32, 64, 256, 96])
     count, how = draw.one_of([2, 1, 5, 9, 33]), draw.one_of(FORMATS)
-    w = case.array([rows, columns], draw.one_of(["float32", "float16"]))
+    w = case.array([rows, columns], draw.one_of(HELD))
     if draw.below(2):
         of(case, "quantize_blocks", w, how)
         case.call = lambda _, w, how: tw.quant.quantize_blocks(w, how).dequantize()
         return case.to(beside="cpu")
-    x = case.array([count, columns], draw.one_of(["float32", "float16"]))
+    x = case.array([count, columns], draw.one_of(HELD))
     name = draw.one_of(["matmul", "linear"])
     of(case, name, x, w, how)
 
@@ -132,11 +133,38 @@ def blocks(case: Case) -> Case:
 def groups(case: Case) -> Case:
     draw = case.draw
     size = draw.one_of([32, 64, None])
-    w = case.array([draw.one_of([2, 1, 8]), draw.one_of([64, 128])], case.real())
+    w = case.array([draw.one_of([2, 1, 8]), draw.one_of([64, 128])], draw.one_of(HELD))
     of(case, "quantize_int4", w, size, symmetric=bool(draw.below(2)))
     case.call = lambda _, w, size, symmetric: tw.quant.quantize_int4(
         w, size, symmetric=symmetric).dequantize()  # fmt: skip
     return case.to(beside="cpu")
 
 
-KINDS = [scales, scales, measured, integers, blocks, groups]
+#: bytes and weights of a block
+BLOCKS = {"q8_0": (34, 32), "q4_0": (18, 32), "q4_1": (20, 32), "q5_0": (22, 32), "q5_1": (24, 32),
+          "q2_k": (84, 256), "q3_k": (110, 256), "q4_k": (144, 256), "q5_k": (176, 256),
+          "q6_k": (210, 256), "mxfp4": (17, 32)}  # fmt: skip
+
+
+def of_bytes(case: Case) -> Case:
+    """Of any bytes, whose scales are any numbers."""
+    draw = case.draw
+    how = draw.one_of(list(BLOCKS))
+    size, weights = BLOCKS[how]
+    rows, count = draw.one_of([2, 1, 5]), draw.one_of([1, 2, 3])
+    content = draw.rng.integers(0, 256, [rows * count * size])
+    of(case, f"from_blocks({how})", case.content(content, "uint8"), how, (rows, count * weights))
+    multiplied = draw.rarely(3)
+
+    def call(be: Any, blocks: Any, how: Any, shape: Any) -> Any:
+        given = blocks.numpy() if isinstance(blocks, tw.Array) else blocks
+        made = tw.quant.QuantizedTensor.from_blocks(given, how, shape, device=be)
+        if multiplied:
+            return (tw.ones((3, shape[1]), device=be) @ made.T).shape
+        return made.dequantize()
+
+    case.call = call
+    return case.to(beside="cpu", ulps=0, by="")
+
+
+KINDS = [scales, scales, measured, integers, blocks, groups, of_bytes]

@@ -14,7 +14,17 @@ FORMATS = ["csr", "csc", "coo", "bsr"]
 
 
 def made(x: Any, how: str) -> Any:
-    return getattr(tw.sparse, f"{how}_array")(x)
+    return (
+        to(tw.sparse.csr_array(x), how) if how == "bsr" else getattr(tw.sparse, f"{how}_array")(x)
+    )
+
+
+def to(a: Any, how: str) -> Any:
+    """In blocks as large as they may be up to 3."""
+    if how != "bsr":
+        return a.asformat(how)
+    return a.tobsr([max([n for n in (1, 2, 3) if size and size % n == 0] or [1])
+                    for size in a.shape])  # fmt: skip
 
 
 def dense(x: Any) -> Any:
@@ -54,14 +64,12 @@ def alone(case: Case) -> Case:
     case.name, case.given = f"sparse {name}", len(case.arguments) - 2
 
     def call(_: Any, x: Any, how: str, then: str) -> Any:
-        a = made(x, how).asformat(then)
+        a = to(made(x, how), then)
         if name == "toarray":
             return a.toarray()
         return dense(calls[name](a))
 
     case.call = call
-    if name == "list" and case.operands[0].view(case.operands[0].base).shape[0] == 0:
-        return case.to(beside="cpu")
     return case.to(formula=lambda x, *_: calls[name](x), loose=True, ulps=8)
 
 
@@ -70,7 +78,8 @@ def pairs(case: Case) -> Case:
     draw = case.draw
     x, (rows, columns), dtype = matrix(case)
     name = draw.one_of(["@ x", "x @", "@", "+", "*", "-", "sampled", "* row"])
-    how, then = draw.one_of(FORMATS), draw.one_of(FORMATS)
+    # Blocks have zeros of their own, at which products are sampled too.
+    how, then = draw.one_of(FORMATS[:3] if name == "sampled" else FORMATS), draw.one_of(FORMATS)
     width = draw.one_of([2, 1, 5, 33])
     given: list[Any] = [x]
     if name == "@ x":
@@ -140,4 +149,64 @@ def parts(case: Case) -> Case:
     return case.to(formula=formula)
 
 
-KINDS = [alone, pairs, pairs, parts]
+def compressed(case: Case) -> Case:
+    """Of offsets and indices, of which some make no sense."""
+    draw = case.draw
+    rows, columns, count = draw.one_of([3, 1, 9]), draw.one_of([4, 1, 7]), draw.one_of([5, 0, 30])
+    offsets = np.sort(draw.rng.integers(0, count + 1, rows + 1))
+    offsets[0], offsets[-1] = 0, count
+    indices = draw.rng.integers(0, columns, count)
+    kind = draw.below(6)
+    if kind == 1:
+        offsets = draw.rng.integers(-2, count + 3, rows + 1)
+    elif kind == 2 and count:
+        indices[draw.below(count)] = draw.one_of([-1, columns, 2**31 - 1, -(2**31)])
+    elif kind == 3:
+        offsets[draw.below(rows + 1)] = draw.one_of([2**31 - 1, -1, -(2**31)])
+    integers = draw.one_of(["int32", "int64"])
+    data = case.array([count], "float32")
+    case.calls("relu", data, case.content(indices, integers), case.content(offsets, integers),
+               (rows, columns))  # fmt: skip
+    then = draw.one_of(["toarray", "@", "sum", "T", "rows"])
+    case.name = f"sparse {then} of offsets"
+
+    def call(be: Any, data: Any, indices: Any, offsets: Any, shape: Any) -> Any:
+        a = tw.sparse.csr_array((data, indices, offsets), shape=shape, device=be)
+        if then == "@":
+            return a @ tw.ones(a.shape[1], device=be)
+        if then == "sum":
+            return a.sum(axis=0)
+        return dense(a[::-1] if then == "rows" else a.T if then == "T" else a)
+
+    def formula(data: Any, indices: Any, offsets: Any, shape: Any) -> Any:
+        found = np.zeros(shape)
+        np.add.at(found, (np.repeat(np.arange(rows), np.diff(offsets)), indices), data)
+        calls = {"@": lambda a: a.sum(axis=1), "sum": lambda a: a.sum(axis=0), "T": lambda a: a.T,
+                 "rows": lambda a: a[::-1]}  # fmt: skip
+        return calls.get(then, lambda a: a)(found)
+
+    case.call = call
+    return case.to(formula=formula)
+
+
+def batch(case: Case) -> Case:
+    draw = case.draw
+    rows, columns, count, many = (draw.one_of([3, 1, 9]), draw.one_of([4, 1]),
+                                  draw.one_of([5, 0, 30]), draw.one_of([2, 1, 0]))  # fmt: skip
+    offsets = np.sort(draw.rng.integers(0, count + 1, rows + 1))
+    offsets[0], offsets[-1] = 0, count
+    data = case.array([many, count], "float32")
+    indices = case.content(draw.rng.integers(0, columns, count), "int32")
+    x = case.array(draw.one_of([[columns], [columns, 3], [many, columns, 2]]), "float32")
+    case.calls("relu", data, indices, case.content(offsets, "int32"), x, (rows, columns))
+    case.name = "sparse batch"
+
+    def call(be: Any, data: Any, indices: Any, offsets: Any, x: Any, shape: Any) -> Any:
+        a = tw.sparse.csr_batch((data, indices, offsets), shape=shape, device=be)
+        return a @ x, a.toarray(), a.mT.toarray()
+
+    case.call = call
+    return case.to(loose=True)
+
+
+KINDS = [alone, pairs, pairs, parts, compressed, batch]

@@ -130,12 +130,12 @@ def pad(case: Case) -> Case:
     dtype, shape = case.real(), case.shape(1, 5, 500)
     mode = draw.one_of(["constant", "reflect", "replicate", "circular"])
     count = draw.integer(0, min(3, len(shape)))
-    around = tuple(draw.integer(-1, 3) for _ in range(2 * count))
+    around = tuple(draw.integer(-draw.rarely(20), 3) for _ in range(2 * count))
     options: dict[str, Any] = {"mode": mode}
     if mode == "constant" and draw.below(2):
         options["value"] = draw.one_of([0.0, 1.0, -2.5])
     case.calls("pad", case.array(shape, dtype), around, **options)
-    return case.maybe_gradient(dtype)
+    return case.maybe_gradient(dtype, (0,))
 
 
 def shuffle(case: Case) -> Case:
@@ -163,16 +163,21 @@ def grid(case: Case) -> Case:
         theta = case.array([2, axes, axes + 1], dtype)
         size = (2, 1, *(draw.integer(1, 5) for _ in range(axes)))
         case.calls("affine_grid", theta, size, align_corners=bool(draw.below(2)))
-        return case.maybe_gradient(dtype)
+        return case.maybe_gradient(dtype, (0,))
     shape = plane(case, axes, 2)
     mode = draw.one_of(["bilinear", "nearest"] + ["bicubic"] * (axes == 2))
     outputs = [draw.integer(1, 5) for _ in range(axes)]
     # Between the middles of elements and the edges between these.
     content = draw.rng.integers(-40, 41, [shape[0], *outputs, axes]) / 32 + 1 / 128
+    special = draw.rarely(6)
+    if special and content.size:
+        places = draw.rng.integers(0, content.size, 3)
+        content.reshape(-1)[places] = draw.rng.choice([np.nan, np.inf, -np.inf, 1e30, -1e30], 3)
+        content = content.clip(-6e4, 6e4) if draw.below(2) else content
     case.calls("grid_sample", case.array(shape, dtype), case.content(content, dtype), mode=mode,
                padding_mode=draw.one_of(["zeros", "border", "reflection"]),
                align_corners=bool(draw.below(2)))  # fmt: skip
-    if mode == "nearest" or dtype in ("float16", "bfloat16"):
+    if special or mode == "nearest" or dtype in ("float16", "bfloat16"):
         case.beside = ""  # Roundings of places choose other elements.
     return case.to(ulps=512).maybe_gradient(dtype)
 
