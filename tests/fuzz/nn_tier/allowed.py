@@ -9,6 +9,7 @@ REFUSED: list[tuple[str, str]] = [
     ("out of range", "embedding, nll_loss, cross_entropy, one_hot, max_unpool"),
     ("expected at most half of the kernel size", "max_pool, avg_pool"),
     ("nothing is left", "conv_transpose"),
+    ("at least, which a window covers", "max_pool, avg_pool, lp_pool"),
     ("more than the ", "conv, max_pool, avg_pool, lp_pool"),
     ("expected one of the ", "softm, log_softmax, normalize"),
     ("expected 0 or more; slices leave elements out", "pad"),
