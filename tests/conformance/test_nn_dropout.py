@@ -133,6 +133,8 @@ def test_wrong_arguments(be: Backend) -> None:
         ("embedding: padding_idx is 3, expected one of the 3 rows",
          lambda: nn.embedding([0], x, 3)),
         ("embedding_backward: num_embeddings is 0", lambda: nn.embedding_backward(x, [0], 0)),
+        ("embedding_backward: num_embeddings is 17179869184, expected 1 to",
+         lambda: nn.embedding_backward(x, [0], 2**34)),
         ("embedding_backward: grad has shape .3, 4., expected .2, 4. for an input of shape .2,.",
          lambda: nn.embedding_backward(x, [0, 1], 3)),
         ("embedding_backward: padding_idx is -4",

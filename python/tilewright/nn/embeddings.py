@@ -42,7 +42,7 @@ def embedding_backward(
     float32 or float64 and in an order that is the same at each call. It is the product of a sparse
     matrix, which has a 1 where a row was taken."""
     from tilewright.namespace import histograms
-    from tilewright.namespace.creation import ones, zeros
+    from tilewright.namespace.creation import arange, ones, zeros
     from tilewright.namespace.elementwise import where
     from tilewright.namespace.selection import take
     from tilewright.namespace.sorting import topk
@@ -50,13 +50,14 @@ def embedding_backward(
     call = "embedding_backward"
     (grad,) = floats(call, grad=grad)
     rows = to_integer(call, "num_embeddings", num_embeddings)
-    if rows < 1:
-        invalid(call, f"num_embeddings is {rows}, expected 1 or more")
+    if not 1 <= rows < 2**31:
+        invalid(call, f"num_embeddings is {rows}, expected 1 to 2**31 - 1")
     padding = _padding(call, padding_idx, rows)
     if grad.ndim < 1:
         invalid(call, "grad has no dimensions, expected rows along the last axis")
     # The numbers of rows, of which one out of range raises.
-    places = take(grad.backend._upload(np.arange(rows, dtype=np.int32)), input).reshape(-1)
+    numbers = arange(rows, dtype="int32", device=grad.backend)
+    places = take(numbers, input).reshape(-1)
     shape = getattr(input, "shape", np.shape(input) if not hasattr(input, "shape") else ())
     if grad.shape[:-1] != tuple(shape):
         invalid(

@@ -24,7 +24,7 @@ FORMULAS: dict[str, Callable[..., Any]] = {
     "relu6": lambda x: np.clip(x, 0, 6),
     "leaky_relu": lambda x, negative_slope=0.01: np.where(x > 0, x, x * negative_slope),
     "elu": lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
-    "celu": lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(np.minimum(x / alpha, 700))),
+    "celu": lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x / alpha)),
     "selu": lambda x: 1.0507009873554805 * np.where(
         x > 0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0))),
     "silu": lambda x: np.where(np.isneginf(x), 0, x * sigmoid(x)),
