@@ -42,7 +42,7 @@ def contents(tree: Path) -> dict[str, list[str]]:
 def test_both_get_one_line(tree: Path) -> None:
     before = contents(tree)
     done = new_op(
-        tree, "softsign", "--elementwise", "real", "divide(a, magnitude(a) + 1)",
+        tree, "squash", "--elementwise", "real", "divide(a, magnitude(a) + 1)",
         "--numpy", "lambda x: x / (1 + np.abs(x))",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -50,9 +50,9 @@ def test_both_get_one_line(tree: Path) -> None:
     table, references = FILES
     assert after[table] == [
         *before[table],
-        "OP(softsign, 1, real, divide(a, magnitude(a) + 1))",
+        "OP(squash, 1, real, divide(a, magnitude(a) + 1))",
     ]
-    row = '    "softsign": _real(lambda x: x / (1 + np.abs(x)), 2),'
+    row = '    "squash": _real(lambda x: x / (1 + np.abs(x)), 2),'
     assert after[references] == [*before[references][:-1], row, before[references][-1]]
     assert "write it there" not in done.stdout
     compile((tree / references).read_text(), references, "exec")

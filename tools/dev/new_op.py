@@ -36,7 +36,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         description="Adds an op with a kernel of its own: its files, which copy elements on every "
         "backend, to go on from. With --elementwise, adds an elementwise op, for every dtype that "
         "its rule takes: one line of the table, and one row of its test. For instance "
-        "`./dev new-op softsign --elementwise real 'divide(a, magnitude(a) + 1)' "
+        "`./dev new-op squash --elementwise real 'divide(a, magnitude(a) + 1)' "
         "--numpy 'lambda x: x / (1 + np.abs(x))'`.",
         allow_abbrev=False,
     )
