@@ -19,6 +19,12 @@ from shell import ROOT, say
 import tests
 
 BACKENDS = ("cpu", "webgpu", "level-zero")
+#: kinds of cases on the trait and its first Arrays, and those on what stands on them
+TRAIT = ("valid", "invalid", "array", "wrong_array", "sequence", "limited", "several", "threaded",
+         "kernel", "wrong_kernel", "spirv_kernel", "wrong_spirv")  # fmt: skip
+ARRAYS = ("namespace", "layers")
+#: of the latter, those that every test run repeats
+FIRST = {"cpu": 4000, "webgpu": 1000, "level-zero": 400}
 
 
 @dataclass
@@ -59,16 +65,45 @@ def call(options: argparse.Namespace, _: list[str]) -> int:
     return int(any(one.faults for one in counts))
 
 
-def run(
-    environment: Environment, minutes: float, seed: int = 0, backends: list[str] | None = None
-) -> list[Counts]:
-    """All backends at once, of the installed project; each says what it finds as it goes."""
-    wanted = backends or [name for name in BACKENDS if name != "level-zero" or ze_cpu.RUNS_HERE]
+def prepared(environment: Environment, wanted: list[str]) -> dict[str, str]:
+    """The variables of a run on these backends."""
     variables = os.environ | environment.variables() | tests.WATCHED | tests.ONE_THREAD
     if any(name.startswith("webgpu") for name in wanted):
         system.require(tests.gpu(environment))
     if any(name.startswith("level-zero") for name in wanted):
         variables |= tests.level_zero_driver(environment, with_tests=False)
+    return variables
+
+
+def here() -> list[str]:
+    return [name for name in BACKENDS if name != "level-zero" or ze_cpu.RUNS_HERE]
+
+
+def first_cases(environment: Environment) -> list[Counts]:
+    """The same cases of Arrays each time, however quick the machine is."""
+    counts = []
+    variables = prepared(environment, here())
+    for backend in here():
+        words = [str(environment.python), "tests/fuzz", "--backend", backend]
+        words += ["--case", f"0:{FIRST[backend]}", "--only", ",".join(ARRAYS)]
+        print(f"$ {shlex.join(words)}", flush=True)
+        done = subprocess.run(
+            words, cwd=ROOT, env=variables, capture_output=True, text=True, check=False,
+            timeout=1200,
+        )  # fmt: skip
+        if done.returncode != 0:
+            print("\n".join((done.stdout + done.stderr).splitlines()[-60:]))
+        counts.append(Counts(backend, processes=1, faults=int(done.returncode != 0)))
+    return counts
+
+
+def run(
+    environment: Environment, minutes: float, seed: int = 0, backends: list[str] | None = None,
+    only: tuple[str, ...] = (),
+) -> list[Counts]:  # fmt: skip
+    """All backends at once, of the installed project; each says what it finds as it goes."""
+    wanted = backends or here()
+    variables = prepared(environment, wanted)
     say(f"{minutes:g} minutes of random calls, seed {seed}, on {', '.join(wanted)}")
     with tempfile.TemporaryDirectory() as folder:
         results = [Path(folder, str(i)) for i in range(len(wanted))]
@@ -76,6 +111,7 @@ def run(
         for backend, file in zip(wanted, results, strict=True):
             words = [str(environment.python), "tests/fuzz", "--backend", backend]
             words += [f"--minutes={minutes}", f"--seed={seed}", f"--results={file}"]
+            words += ["--only", ",".join(only)] if only else []
             print(f"$ {shlex.join(words)}", flush=True)
             running.append(subprocess.Popen(words, cwd=ROOT, env=variables))
         codes = [process.wait() for process in running]
