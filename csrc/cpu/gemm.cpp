@@ -267,15 +267,14 @@ void multiply_by_columns(const GemmRequest& r, MemoryPool& pool) {
 
 /// Whether rows are few and those of a B that no near cache holds lie side by side: it is read
 /// once, some rows of it at a time, where OpenBLAS goes down columns or packs it first.
-constexpr std::size_t most_rows = 8;
 bool is_by_rows(const GemmRequest& r) {
   constexpr Size least = Size{1} << 19;
   const Size most = r.n * r.k >= 8 * least ? 8 : 6;
   return r.m <= most && !r.trans_b && (!r.trans_a || r.m == 1) && r.n * r.k >= least;
 }
 
-/// Columns, and rows of B, that are met at a time.
-constexpr std::size_t near_columns = 2048, near_rows = 16;
+/// Columns, and rows of B, that are met at a time; and rows at most.
+constexpr std::size_t near_columns = 2048, near_rows = 16, most_rows = 8;
 
 template <class Input, class Output>
 void multiply_by_rows(const GemmRequest& r) {

@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/elements.hpp"
+#include "cpu/few.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 #include "cpu/words.hpp"
@@ -49,12 +50,17 @@ Size add_offsets(const std::byte* memory, Size first, Size step, Size count,
   };
   // Below 0 where one is outside: without comparisons, which vectors of 64 bits may lack.
   Size joined = 0;
-  const auto sign_of = [&](Size value) { return value | (last - value); };
+  // What is far outside wraps, and is below 0 itself.
+  using Bits = std::uint64_t;
+  const auto sign_of = [&](Size value) {
+    return value | static_cast<Size>(static_cast<Bits>(last) - static_cast<Bits>(value));
+  };
   const auto add = [&](auto index_step, auto stride) {
     for (Size j = 0; j < count; ++j) {
       const Size value = place(at[j * index_step]);
       joined |= sign_of(value);
-      offsets[j] += value * stride;
+      const Bits step = static_cast<Bits>(value) * static_cast<Bits>(Size{stride});
+      offsets[j] = static_cast<Size>(static_cast<Bits>(offsets[j]) + step);
     }
   };
   using One = std::integral_constant<Size, 1>;
@@ -321,7 +327,9 @@ class Walk {
   /// enough.
   template <class T>
   bool gather_few(const T* x, Size x_row, const Size* offsets, T* y, Size y_row, Size lines) const {
-    const auto gather = [&]<std::size_t n>(std::integral_constant<std::size_t, n>) {
+    constexpr std::size_t most = 8;
+    const auto few = static_cast<std::size_t>(length_);
+    return with_few<most>(few, [&]<std::size_t n>(std::integral_constant<std::size_t, n>) {
       std::array<Size, n> at;
       std::copy_n(offsets, n, at.begin());
       for (Size i = 0; i < lines; ++i) {
@@ -329,27 +337,7 @@ class Walk {
         for (std::size_t j = 0; j < n; ++j) line[j] = x[i * x_row + at[j]];
         std::copy_n(line.begin(), n, y + i * y_row);
       }
-    };
-    switch (length_) {
-      case 1:
-        return gather(std::integral_constant<std::size_t, 1>()), true;
-      case 2:
-        return gather(std::integral_constant<std::size_t, 2>()), true;
-      case 3:
-        return gather(std::integral_constant<std::size_t, 3>()), true;
-      case 4:
-        return gather(std::integral_constant<std::size_t, 4>()), true;
-      case 5:
-        return gather(std::integral_constant<std::size_t, 5>()), true;
-      case 6:
-        return gather(std::integral_constant<std::size_t, 6>()), true;
-      case 7:
-        return gather(std::integral_constant<std::size_t, 7>()), true;
-      case 8:
-        return gather(std::integral_constant<std::size_t, 8>()), true;
-      default:
-        return false;
-    }
+    });
   }
   /// Blocks of lines that all have the same indices.
   template <class T>

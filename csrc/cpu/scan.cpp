@@ -12,6 +12,7 @@
 #include "cpu/backend.hpp"
 #include "cpu/chunks.hpp"
 #include "cpu/elements.hpp"
+#include "cpu/few.hpp"
 #include "cpu/fold.hpp"
 #include "cpu/program_run.hpp"
 #include "cpu/scratch.hpp"
@@ -178,28 +179,13 @@ class Scanner {
  private:
   /// Rows of so few columns, whose totals are then in sums_: those of very few stay in registers.
   void scan_few(const T* x, std::size_t rows, std::size_t inner, T* to) {
-    switch (inner) {
-      case 2:
-        return scan_in_registers<2>(x, rows, to);
-      case 3:
-        return scan_in_registers<3>(x, rows, to);
-      case 4:
-        return scan_in_registers<4>(x, rows, to);
-      case 5:
-        return scan_in_registers<5>(x, rows, to);
-      case 6:
-        return scan_in_registers<6>(x, rows, to);
-      case 7:
-        return scan_in_registers<7>(x, rows, to);
-      default:
-        return scan_rows_of(inner, x, rows, to, sums_.data());
-    }
-  }
-  template <std::size_t inner>
-  void scan_in_registers(const T* x, std::size_t rows, T* to) {
-    std::array<T, inner> sums;
-    scan_rows_of(std::integral_constant<std::size_t, inner>(), x, rows, to, sums.data());
-    std::copy_n(sums.begin(), inner, sums_.begin());
+    constexpr std::size_t most = 7;
+    const bool is_done = with_few<most>(inner, [&](auto count) {
+      std::array<T, count()> sums;
+      scan_rows_of(count, x, rows, to, sums.data());
+      std::copy_n(sums.begin(), count(), sums_.begin());
+    });
+    if (!is_done) scan_rows_of(inner, x, rows, to, sums_.data());
   }
   template <class Count>
   void scan_rows_of(Count inner, const T* x, std::size_t rows, T* to, T* sums) const {
