@@ -1,9 +1,9 @@
 """Expressions of arrays with deferred work, beside the same written in torch.
 
-    python benchmarks/python/deferred.py [--device webgpu:0] [--elements N] [--threads N]
+    python benchmarks/python/deferred.py [--device webgpu:0] [--elements N] [--calls N] [--threads N]
 
 torch works eagerly, on CUDA beside a GPU and on the processor beside `cpu`; so does NumPy on its
-one thread, beside `cpu`. The sides take turns, each sample several calls that are awaited together;
+one thread, beside `cpu`. The sides take turns, each sample --calls calls that are awaited together;
 shown are medians of the times, and of the ratios turn by turn. Above 1 we are the faster ones.
 """
 
@@ -29,6 +29,7 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
 def main() -> None:
     parser = options(__doc__, turns=9)
     parser.add_argument("--elements", type=int, default=64_000_000, help="default: %(default)s")
+    parser.add_argument("--calls", type=int, help="default: those of 200 million elements")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
     import numpy as np
@@ -43,18 +44,19 @@ def main() -> None:
         tensors = []
         if torch.module is not None:
             tensors = [torch.module.from_numpy(one).to(torch.where) for one in values]
-        calls = max(1, round(2e8 / arguments.elements))
+        calls = arguments.calls or max(1, round(2e8 / arguments.elements))
+
+        kept: list[Any] = []
 
         def ours(write: Callable[..., Any]) -> Call:
-            def call() -> None:
-                result = write(tw, *arrays)  # flush() computes what is still asked for
-                be.flush()
-                del result
+            return lambda: kept.append(write(tw, *arrays))
 
-            return call
+        def wait() -> None:
+            be.synchronize()  # computes what is still asked for
+            kept.clear()
 
         for name, write in EXPRESSIONS.items():
-            sides: dict[str, tuple[Call, Call]] = {"tilewright": (ours(write), be.synchronize)}
+            sides: dict[str, tuple[Call, Call]] = {"tilewright": (ours(write), wait)}
             if be.name == "cpu":
                 sides["NumPy"] = (lambda write=write: write(np, *values), lambda: None)
             if torch.module is not None:

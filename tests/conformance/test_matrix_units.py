@@ -31,6 +31,8 @@ from .test_choices import (
     is_of_units,
 )
 from .test_gemm_bytes import product as product_of_bytes
+from .test_linear import check as check_linear
+from .test_linear import operands as operands_of_linear
 from .test_quantized_matmul import check as check_quantized_matmul
 from .workspace import Workspace, normal
 
@@ -157,6 +159,25 @@ def check_runs_on_them(
         )
     kernels = [one.kernel for one in profile.records if one.kernel.startswith("gemm")]
     assert "gemm_matrix" in kernels, kernels
+
+
+GATED = [(64, 64, 64), (130, 132, 136), (67, 200, 72)]
+
+
+@webgpu_alone
+@pytest.mark.parametrize("trans", [True, False])
+@pytest.mark.parametrize("shape", GATED, ids=str)
+def test_gates_are_multiplied_where_their_products_are(
+    be: Backend, rng: np.random.Generator, shape: tuple[int, int, int], trans: bool
+) -> None:
+    """But where they lie side by side in what is read at once."""
+    m, n, k = shape
+    x, weights, bias = operands_of_linear(rng, m, n, k, "float16", True)
+    with Workspace(be) as ws, be.profile() as profile:
+        check_linear(ws, x, weights, bias, n, "silu", True, trans)
+    kernels = [one.kernel for one in profile.records if one.kernel.startswith("gemm_")]
+    is_whole = trans or n % 8 == 0
+    assert kernels[kernels.index("gemm_matrix") :] == ["gemm_matrix", "gemm_join"][: 2 - is_whole]
 
 
 @pytest.mark.matrix_units("level-zero")

@@ -184,6 +184,32 @@ def test_a_long_prompt_holds_nobody_up(
     assert len(long.tokens) == 1
 
 
+@pytest.mark.parametrize("has_units", [False, True])
+def test_more_of_a_prompt_at_once_on_units(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    has_units: bool,
+) -> None:  # fmt: skip
+    """Where no text is past its prompt."""
+    model = model_of(be, tmp_path, context=200, cache_tokens=800)
+    engine = model.engine
+    prompts = [prompt_of(rng, count) for count in (150, 130)]
+    expected = [alone(model, prompt, 3, HOWS[0], 0) for prompt in prompts]
+    engine.forget()
+    monkeypatch.setattr(engines, "CHUNK", 16)
+    monkeypatch.setattr(engine, "_has_units", has_units)
+    engine.prefilled = 0
+    first = submit(model, prompts[0], 3)
+    engine.step()
+    assert engine.prefilled == (64 if has_units else 16)
+    while not first.tokens:
+        engine.step()
+    second = submit(model, prompts[1], 3)
+    engine.step()
+    assert engine.prefilled == 150 + 16
+    run(model)
+    assert [first.tokens, second.tokens] == expected
+
+
 def test_prefixes(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     """What begins alike is computed once, while it goes on and later, until pages are needed."""
     model = model_of(be, tmp_path, "qwen3", context=200, cache_tokens=320)
@@ -233,6 +259,7 @@ def test_the_same_prompt_at_once(
     expected = [alone(model, prompt, 9, HOWS[1], seed) for seed in range(4)]
     expected.append(alone(model, other, 9, HOWS[1], 4))
     monkeypatch.setattr(engines, "CHUNK", 16)
+    monkeypatch.setattr(engines, "TIMES_ON_UNITS", 1)
     engine.forget()
     engine.prefilled = engine.found = 0
     requests = [submit(model, prompt, 9, HOWS[1], seed) for seed in range(4)]

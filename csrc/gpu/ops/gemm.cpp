@@ -174,8 +174,11 @@ void GpuBackend::multiply(const GemmRequest& r, const GemmForm& form, Size piece
     }
   };
   const std::uint64_t scratch_bytes = products_bytes * static_cast<std::uint64_t>(pieces);
-  const bool ends_apart = end != nullptr && (!(form.tile || form.matrix) || end->gap != 0 ||
-                                             !device_->limits().compiles_templates);
+  // Lines of B along n lie in places of eight columns, which a gap may not cut.
+  const bool gates = form.matrix && pieces == 1 && (r.trans_b || (end && end->gap % 8 == 0));
+  const bool ends_apart =
+      end != nullptr && (!(form.tile || form.matrix) || (end->gap != 0 && !gates) ||
+                         !device_->limits().compiles_templates);
   AllocationRef scratch;
   if (ends_apart) {
     scratch = memory_->scratch(r.op, scratch_bytes);

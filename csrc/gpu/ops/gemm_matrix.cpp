@@ -114,18 +114,22 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
   const bool is_of_bytes = r.dtype != DType::float16;
   const bool has_own_tiles = is_of_bytes && device_->limits().block_lanes == 0;
   const MatrixTile& tile = has_own_tiles ? byte_tiles[form.tile] : matrix_tiles[form.tile];
-  const Size tiles_m = count(r.m, tile.bm), tiles_n = count(r.n, tile.bn);
-  const bool vector_c = r.n % 4 == 0 && target.ld % 4 == 0 && target.stride % 4 == 0;
-  const bool half_c = target.dtype == DType::float16;
   const GemmEnd* const end = target.end;
+  const Size gap = end ? end->gap : 0;
+  const Size tiles_m = count(r.m, tile.bm);
+  const Size tiles_n = count(r.n - gap, gap != 0 ? tile.bn / 2 : tile.bn);
+  const bool vector_c = (r.n - gap) % 4 == 0 && target.ld % 4 == 0 && target.stride % 4 == 0;
+  const bool half_c = target.dtype == DType::float16;
   const std::uint32_t ending = end ? 1 + static_cast<std::uint32_t>(end->activation) : 0;
   const std::uint32_t layout =
       (r.trans_a ? 8u : 0u) + (r.trans_b ? 4u : 0u) + (vector_c ? 2u : 0u) + (half_c ? 1u : 0u);
   const bool is_scaled = target.largest != nullptr;
   const std::uint32_t type = !is_of_bytes ? 0 : r.dtype == DType::int8 ? 1 : 2;
-  const std::uint32_t forms = (type * 2 + (is_scaled ? 1u : 0u)) * 2 + (target.is_added ? 1u : 0u);
+  const std::uint32_t forms =
+      ((type * 2 + (is_scaled ? 1u : 0u)) * 2 + (target.is_added ? 1u : 0u)) * 2 +
+      (gap != 0 ? 1u : 0u);
   const std::uint32_t variant =
-      ((static_cast<std::uint32_t>(form.tile) * 16 + ending) * 16 + forms) * 16 + layout;
+      ((static_cast<std::uint32_t>(form.tile) * 16 + ending) * 32 + forms) * 16 + layout;
   const auto fill = [&](TemplateVariables& v) {
     v = {{"BM", tile.bm},
          {"BN", tile.bn},
@@ -147,6 +151,7 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
          {"ADDED", std::int64_t{target.is_added}},
          {"SCALED", std::int64_t{is_scaled}},
          {"END", std::int64_t{end != nullptr}},
+         {"GATED", std::int64_t{gap != 0}},
          {"ACTIVATION", std::string(to_string(end ? end->activation : Activation::none))}};
   };
   struct Params {
@@ -181,8 +186,8 @@ void GpuBackend::multiply_matrix(const GemmRequest& r, const MatrixForm& form, c
       Params of_products;
       std::uint32_t is_biased;
       float slope;
-      std::uint32_t zero;
-    } with_end{params, end->is_biased ? 1u : 0u, end->slope, 0};
+      std::uint32_t zero, gap;
+    } with_end{params, end->is_biased ? 1u : 0u, end->slope, 0, u32(gap)};
     run(KernelId::gemm_matrix, variant, with_end, bindings, grid, fill);
   }
 }

@@ -18,15 +18,19 @@ Size blocks_of(const MaskRequest& r) { return mask_counts_size(r.n) - 1; }
 
 void GpuBackend::launch_mask_counts(const MaskRequest& r) {
   const Size blocks = blocks_of(r);
-  const AllocationRef counts = memory_->scratch(r.call(), bytes_of(blocks + 1, DType::uint32));
+  const std::uint64_t bytes = bytes_of(blocks + 1, DType::uint32);
+  const bool is_one = blocks == 1;
+  const AllocationRef counts = is_one ? nullptr : memory_->scratch(r.call(), bytes);
   if (blocks != 0) {
     const std::array<std::uint32_t, 2> params{u32(r.n), u32(blocks)};
     const std::array<Binding, 2> bindings{bind(r.call(), r.mask, bytes_of(r.n, DType::boolean)),
-                                          window(counts, 0)};
+                                          is_one ? bind(r.call(), r.counts, bytes)
+                                                 : window(counts, 0)};
     run(KernelId::mask_counts, 0, params, bindings,
         row_grid(static_cast<std::uint64_t>(blocks), device_->limits().max_groups),
         [](TemplateVariables& v) { v["GROUP"] = std::int64_t{group_size}; });
   }
+  if (is_one) return;
   FoldRequest scan;
   scan.call = r.call();
   scan.op = Reduction::sum;

@@ -8,7 +8,8 @@
 // Lines of A and B start and end on whole vec4.
 // Variables: those of matrix_tiles.wgsl; T (f16, i8 or u8); TC (f32 or f16; i32 of bytes); VECTOR_C (1:
 // rows of C start and end on whole vec4); END, ACTIVATION; SCALED (never with END); ADDED (1: pieces
-// are added to C by atomics, of bytes alone).
+// are added to C by atomics, of bytes alone); GATED (1, with END: C has activation(first) * second of
+// columns that are gap apart, one of which lies in each half of a subgroup's columns of a tile).
 #if T == "f16"
 enable f16;
 #end
@@ -33,8 +34,18 @@ struct Params {
 #if END
   is_biased: u32,
   slope: f32, zero: u32,  // of activation.wgsl
+  gap: u32,
 #end
 }
+#if GATED
+#let OUT = "(params.n - params.gap)"
+#let HALVES = 2
+#let OVER = " / 2u"
+#else
+#let OUT = "params.n"
+#let HALVES = 1
+#let OVER = ""
+#end
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> a: array<${HELD}>;
 @group(0) @binding(1) var<storage, read> b: array<${HELD}>;
@@ -71,7 +82,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let tile = group.x + group.z * groups.x;
   if (tile >= params.tiles_m * params.tiles_n) { return; }
   let top = tile / params.tiles_n * ${BM}u;
-  let left = tile % params.tiles_n * ${BN}u;
+  let left = tile % params.tiles_n * ${BN / HALVES}u;
   let product = params.first + group.y;
   let batch = product / params.pieces;
   let start = product % params.pieces * params.piece;
@@ -105,15 +116,31 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let ld_${X} = params.ld${X} / ${PER_PLACE}u;
   let base_${X} = batch * params.stride_${X} / ${PER_PLACE}u;
 #for i in 0..LOADS
+#if side * GATED
+#let WIDE = WN / (1 + 7 * (1 - DEEP))
+#let LINE = "line"
+#if DEEP == 0
+#let LINE = "place"
+#end
+  // In halves of a block: of the first columns, and of those a gap on.
+  let half_${i} = ${LINE}_b${i} % ${WIDE}u / ${WIDE / 2}u;
+  let part_${i} = ${LINE}_b${i} / ${WIDE}u * ${WIDE / 2}u + ${LINE}_b${i} % ${WIDE / 2}u;
 #if DEEP
+  let far_b${i} = base_b + (min(left + part_${i}, ${OUT} - 1u) + half_${i} * params.gap) * ld_b + place_b${i};
+#else
+  let far_b${i} = base_b + line_b${i} * ld_b + min(left / ${PER_PLACE}u + part_${i}, ${OUT} / ${PER_PLACE}u - 1u) + half_${i} * (params.gap / ${PER_PLACE}u);
+#end
+#elif DEEP
   let far_${X}${i} = base_${X} + min(${ORIGIN} + line_${X}${i}, ${EXTENT} - 1u) * ld_${X} + place_${X}${i};
-  let has_${X}${i} = whole * ${BK}u + place_${X}${i} * ${PER_PLACE}u < depth;
-  var next_${X}${i} = ${HELD}();
-  if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last / ${PER_PLACE}u]; }
 #else
   let far_${X}${i} = base_${X} + line_${X}${i} * ld_${X} + min(${ORIGIN} / ${PER_PLACE}u + place_${X}${i}, (${EXTENT} + ${PER_PLACE - 1}u) / ${PER_PLACE}u - 1u);
-  let has_${X}${i} = whole * ${BK}u + line_${X}${i} < depth;
+#end
   var next_${X}${i} = ${HELD}();
+#if DEEP
+  let has_${X}${i} = whole * ${BK}u + place_${X}${i} * ${PER_PLACE}u < depth;
+  if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last / ${PER_PLACE}u]; }
+#else
+  let has_${X}${i} = whole * ${BK}u + line_${X}${i} < depth;
   if (has_${X}${i}) { next_${X}${i} = ${X}[far_${X}${i} + last * ld_${X}]; }
 #end
 #end
@@ -161,51 +188,69 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   subgroupMatrixStore<row_major>(&held[subgroup], ${j * UN / SUMS_PER_PLACE}u, sums${i}_${j}, ${STEP_C}u);
 #end
   workgroupBarrier();
-  for (var e = lane; e < ${UM * WN / 4}u; e += ${LANES}u) {
-    let row = top + down + ${i * UM}u + e / ${WN / 4}u;
-    let column = left + over + e % ${WN / 4}u * 4u;
-    if (row < params.m && column < params.n) {
-      let place = e / ${WN / 4}u * ${STEP_C}u + e % ${WN / 4}u * ${4 / SUMS_PER_PLACE}u;
+  for (var e = lane; e < ${UM * WN / (4 * HALVES)}u; e += ${LANES}u) {
+    let row = top + down + ${i * UM}u + e / ${WN / (4 * HALVES)}u;
+    let column = left + over${OVER} + e % ${WN / (4 * HALVES)}u * 4u;
+    if (row < params.m && column < ${OUT}) {
+      let place = e / ${WN / (4 * HALVES)}u * ${STEP_C}u + e % ${WN / (4 * HALVES)}u * ${4 / SUMS_PER_PLACE}u;
 #if SUMS_PER_PLACE == 4
       let sums = bitcast<vec4<${RESULT}>>(held[subgroup][place]);
 #else
       let sums = bitcast<vec4<${RESULT}>>(vec4<u32>(held[subgroup][place], held[subgroup][place + 1u]));
 #end
+#if GATED
+      let others = bitcast<vec4<f32>>(held[subgroup][place + ${WN / 2 / SUMS_PER_PLACE}u]);
+      store_gated(base_c + row * params.ldc + column, column, sums, others);
+#else
 #if SCALED
       store(base_c + row * params.ldc + column, column, unscaled(sums, row, column));
 #else
       store(base_c + row * params.ldc + column, column, sums);
+#end
 #end
     }
   }
 #end
 }
 
-fn store(at: u32, column: u32, sums: vec4<${RESULT}>) {
-#if RESULT == "f32"
-  var result = params.alpha * sums;
-#else
-  var result = sums;
-#end
 #if END
+fn biased(sums: vec4<f32>, column: u32) -> vec4<f32> {
+  var result = params.alpha * sums;
   if (params.is_biased != 0u) {
 #for e in 0..4
     result[${e}] += f32(bias[min(column + ${e}u, params.n - 1u)]);
 #end
   }
-  result = activated(result);
+  return result;
+}
 #end
+#if GATED
+fn store_gated(at: u32, column: u32, first: vec4<f32>, second: vec4<f32>) {
+  put(at, column, activated(biased(first, column)) * biased(second, column + params.gap));
+}
+#end
+fn store(at: u32, column: u32, sums: vec4<${RESULT}>) {
+#if END
+  put(at, column, activated(biased(sums, column)));
+#elif RESULT == "f32"
+  put(at, column, params.alpha * sums);
+#else
+  put(at, column, sums);
+#end
+}
+fn put(at: u32, column: u32, given: vec4<${RESULT}>) {
 #if ADDED
 #for e in 0..4
-  if (column + ${e}u < params.n) { atomicAdd(&c[at + ${e}u], result[${e}]); }
+  if (column + ${e}u < params.n) { atomicAdd(&c[at + ${e}u], given[${e}]); }
 #end
 #elif VECTOR_C
+  var result = given;
   if (adds_c()) { result += ${BETA}vec4<${RESULT}>(c[at / 4u]); }
   c[at / 4u] = vec4<${TC}>(result);
 #else
 #for e in 0..4
-  if (column + ${e}u < params.n) {
-    var one = result[${e}];
+  if (column + ${e}u < ${OUT}) {
+    var one = given[${e}];
     if (adds_c()) { one += ${BETA}${RESULT}(c[at + ${e}u]); }
     c[at + ${e}u] = ${TC}(one);
   }

@@ -1,5 +1,5 @@
-// counts[block] = how many of 4096 bools of a mask are true. A workgroup has a block, a work-item
-// BLOCK / GROUP words of four.
+// counts[block] = how many of 4096 bools of a mask are true; of a mask of one block they are the sums
+// up to there, 0 and all. A workgroup has a block, a work-item BLOCK / GROUP words of four.
 // 0 mask, 1 counts.
 // Variables: GROUP.
 //! GROUP: 256
@@ -34,6 +34,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #for i in 1..GROUP / 16
     all += partial[${i * 17}];
 #end
-    counts[block] = all;
+    let is_only = params.blocks == 1u;
+    if (is_only) { counts[0] = 0u; }
+    counts[select(block, 1u, is_only)] = all;
   }
 }

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from tilewright.backend import Backend
     from tilewright.models.decoders.layers import Layers
 
-# Tokens of prompts that go through the layers in a step.
+# Tokens of prompts that go through the layers in a step. Matrix units have so many times as many where
+# no text is past its prompt: few rows do not fill them.
 CHUNK = 512
+TIMES_ON_UNITS = 4
 # Texts that go on together; more wait.
 MOST_TEXTS = 256
 # Of steps, each for so many texts and pages: as many as alternate while texts come and go.
@@ -149,6 +151,7 @@ class Engine:
         self._ahead: Choice | None = None
         # On the processor an op is done when it returns, and nothing is won.
         self._looks_ahead = layers.weights.backend.name != "cpu"
+        self._has_units = "matrix_units" in self.backend.capabilities().features
         self._lock = threading.RLock()
         self._is_stepping = False
 
@@ -346,7 +349,9 @@ class Engine:
     def _prefill(self) -> tuple[list[Request], Array] | None:
         """Some of the prompts through the layers; those that are through, and their logits. None
         where there are no prompts."""
-        requests, tokens, left = [], [], CHUNK
+        waits = any(one.sequence is not None and one.pending <= 1 for one in self.running)
+        chunk = CHUNK * (TIMES_ON_UNITS if self._has_units and not waits else 1)
+        requests, tokens, left = [], [], chunk
         for one in self.running:
             if one.sequence is not None and one.pending > 1 and left:
                 first = one.sequence.length
@@ -357,7 +362,7 @@ class Engine:
             return None
         sequences = [one.sequence for one in requests if one.sequence is not None]
         states = self._layers(step_of(self.backend, sequences, tokens))
-        self.prefilled += CHUNK - left
+        self.prefilled += chunk - left
         for one, sequence in zip(requests, sequences, strict=True):
             sequence.keep(one.text)
         ends = np.cumsum([len(one) for one in tokens]) - 1
