@@ -106,12 +106,40 @@ std::uint64_t GpuBackend::do_copy_dtoh_async(HostRead read, Allocation& src, std
   return std::max(place, faults_->read_later());
 }
 
+std::uint64_t GpuBackend::copy_fours(DeviceBuffer& to, DeviceBuffer& from, std::uint64_t bytes,
+                                     std::uint64_t dst_offset, std::uint64_t src_offset) {
+  constexpr std::uint64_t four = 16, least = 65536, of_group = 4 * group_size;
+  if (!device_->limits().compiles_templates || bytes < least ||
+      (dst_offset | src_offset) % four != 0) {
+    return 0;
+  }
+  const std::uint64_t most = window_bytes();
+  const std::uint64_t alignment = device_->limits().binding_alignment;
+  const std::uint64_t most_at_once = (most - alignment) / four * four;
+  const std::uint64_t whole = bytes / four * four;
+  for (std::uint64_t done = 0; done < whole; done += most_at_once) {
+    const std::array<Binding, 2> bindings{binding_around(from, src_offset + done, most, alignment),
+                                          binding_around(to, dst_offset + done, most, alignment)};
+    const std::uint64_t count = std::min(whole - done, most_at_once) / four;
+    const struct {
+      std::uint32_t target_start, source_start, count;
+    } params{static_cast<std::uint32_t>((dst_offset + done - bindings[1].offset) / four),
+             static_cast<std::uint32_t>((src_offset + done - bindings[0].offset) / four),
+             static_cast<std::uint32_t>(count)};
+    run(KernelId::copy_fours, 0, params, bindings, cover(count, of_group),
+        [](TemplateVariables& v) { v["GROUP"] = std::int64_t{group_size}; });
+  }
+  return whole;
+}
+
 void GpuBackend::do_copy_dtod(Allocation& dst, Allocation& src, std::uint64_t bytes,
                               std::uint64_t dst_offset, std::uint64_t src_offset) {
   DeviceBuffer& to = buffer_of(dst);
   DeviceBuffer& from = buffer_of(src);
   if (&to != &from && dst_offset % word == 0 && src_offset % word == 0 && bytes % word == 0) {
-    return device_->copy(to, dst_offset, from, src_offset, bytes);
+    const std::uint64_t done = copy_fours(to, from, bytes, dst_offset, src_offset);
+    if (done == bytes) return;
+    return device_->copy(to, dst_offset + done, from, src_offset + done, bytes - done);
   }
   const std::uint64_t most = window_bytes();
   const std::uint64_t alignment = device_->limits().binding_alignment;

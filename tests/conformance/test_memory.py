@@ -69,6 +69,26 @@ def test_copies_within_a_buffer(be: Backend) -> None:
     be.free(buffer)
 
 
+@pytest.mark.parametrize("bytes_", [65532, 65536, 65548, 81920, 1_000_012, LARGE])
+@pytest.mark.parametrize("places", [(0, 0), (16, 48), (256, 0), (20, 32), (4, 8), (7, 16)], ids=str)
+def test_large_copies_between_buffers(
+    be: Backend, rng: np.random.Generator, bytes_: int, places: tuple[int, int]
+) -> None:
+    if bytes_ == LARGE and places != (16, 48):
+        bytes_ = 3_000_000
+    to, source = places
+    contents = rng.integers(0, 256, source + bytes_ + 5, np.uint8)
+    expected = rng.integers(0, 256, to + bytes_ + 21, np.uint8)
+    buffers = [be.alloc(len(contents)), be.alloc(len(expected))]
+    be.copy_htod(buffers[0], contents)
+    be.copy_htod(buffers[1], expected)
+    be.copy_dtod(buffers[1], buffers[0], bytes_, to, source)
+    expected[to : to + bytes_] = contents[source : source + bytes_]
+    np.testing.assert_array_equal(download(be, buffers[1]), expected)
+    for buffer in buffers:
+        be.free(buffer)
+
+
 actions = st.one_of(
     st.tuples(st.just("htod"), st.integers(-2, 45), st.integers(0, 45)),
     st.tuples(st.just("dtoh"), st.integers(-2, 45), st.integers(0, 45)),
