@@ -67,7 +67,14 @@ def main() -> None:
         torch = torch_beside(be, arguments.threads)
         print(f"{be.device.name}; {torch}")
         for name, arrays, words in cases(np, arguments.quick):
-            here = {key: tilewright.asarray(x, device=be) for key, x in arrays.items()}
+            # Dawn has no int64.
+            narrow = "int64" not in {str(one.value) for one in be.capabilities().storage_dtypes}
+            here = {
+                key: tilewright.asarray(
+                    x.astype(np.int32) if narrow and x.dtype == np.int64 else x, device=be
+                )
+                for key, x in arrays.items()
+            }
             sides: dict[str, tuple[Call, Call]] = {
                 "tilewright": (call_of(here, words, tilewright), be.synchronize)
             }
