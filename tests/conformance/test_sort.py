@@ -89,6 +89,7 @@ def test_places_of_64_bits_that_differ_in_few(be: Backend, descending: bool) -> 
                 check_sorts(ws, some.view(dtype), dtype, descending)
 
 
+@pytest.mark.essential
 @pytest.mark.parametrize("dtype", ["bool", "float32", "uint64"])
 def test_long(be: Backend, rng: np.random.Generator, dtype: str) -> None:
     for shape, kind in [((1, 300_007), "any"), ((3, 70_001), "equal")]:
