@@ -1,7 +1,9 @@
 #include "bindings/array_index.hpp"
 
+#include <algorithm>
 #include <vector>
 
+#include "bindings/array_arguments.hpp"
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_take.hpp"
 #include "bindings/basic_index.hpp"
@@ -59,12 +61,32 @@ int assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
   });
 }
 
+/// A tuple of int as it is given nearly always; false for all else.
+bool read_plainly(PyObject* given, Sizes& sizes) {
+  if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(given) > static_cast<Py_ssize_t>(max_rank)) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(given); ++i) {
+    const auto one = integer_in(PyTuple_GET_ITEM(given, i));
+    if (!one) return false;
+    sizes.values[sizes.rank++] = *one;
+  }
+  return true;
+}
+
 }  // namespace
 
 PyObject* view_method(PyObject* self, PyObject* const* given, Py_ssize_t number) {
   return guarded(static_cast<PyObject*>(nullptr), [&] {
     if (number != 3) throw py::type_error("expected shape, strides and offset");
     const ArrayObject& array = made(self);
+    Sizes plain_shape, plain_strides;
+    const auto at = integer_in(given[2]);
+    if (at && read_plainly(given[0], plain_shape) && read_plainly(given[1], plain_strides) &&
+        plain_shape.rank == plain_strides.rank &&
+        std::ranges::all_of(plain_shape.span(), [](Size size) { return size >= 0; })) {
+      return new_view(array, given[0], plain_strides.span(), *at).release().ptr();
+    }
     if (!PyTuple_CheckExact(given[0])) Argument{"view", "shape"}.refuse(given[0], "a tuple");
     const auto rank = PyTuple_GET_SIZE(given[0]);
     const std::vector<Size> strides = to_sizes(given[1], {"view", "strides"}, rank);

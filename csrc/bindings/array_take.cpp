@@ -211,19 +211,29 @@ py::object taken(Arguments given) {
   return found ? found : py::none();
 }
 
-PyMethodDef function = fast_function<4, taken>(
-    "_taken",
-    "_taken(x: Array, indices: Array, axis: int, call: str) -> Array | None\n\nThe elements along "
-    "an axis; None where the indices are no Array of integers.");
+/// The walk of an axis by the indices of the line beside each; false where these are of another
+/// shape but along the axis.
+bool walk_along(const ArrayObject& x, const ArrayObject& index, std::size_t axis, Walk& walk) {
+  const Sizes shape(x.shape), own(index.shape);
+  if (x.size == 0 || index.size == 0 || index.backend != x.backend || own.rank != shape.rank ||
+      shape.rank == max_rank) {
+    return false;
+  }
+  for (std::size_t i = 0; i < shape.rank; ++i) {
+    if (i != axis && own[i] != shape[i]) return false;
+  }
+  walk.arrays[walk.count++] = &index;
+  walk.offset = x.offset;
+  walk.shape = walk.result = own;
+  walk.strides = strides_of(x);
+  walk.by[0] = {{}, index.stored_as, shape[axis], walk.strides[axis], static_cast<Size>(axis)};
+  walk.strides.values[axis] = 0;
+  walk.steps[0] = strides_of(index);
+  if (x.is_complex) take_parts(walk);
+  return true;
+}
 
-}  // namespace
-
-void bind_array_take(py::module_& m) { add_function(m, function); }
-
-py::object take_by_arrays(const ArrayObject& x, PyObject* key, std::string_view call) {
-  if (py::object found = take_by_mask(x, key)) return found;
-  Walk walk;
-  if (!walk_of(x, key, walk)) return {};
+py::object take_by(const ArrayObject& x, Walk& walk, std::string_view call) {
   py::object result = new_array(x.backend, walk.result.tuple(), x.stored_as, x.is_complex);
   const Memory from = x.memory();
   const auto held = walk.hold();
@@ -234,6 +244,44 @@ py::object take_by_arrays(const ArrayObject& x, PyObject* key, std::string_view 
     backend.gather_elements(source, walk.indices(), output, walk.shape.span(), x.stored_as, call);
   });
   return result;
+}
+
+/// _taken_along(x, indices, axis): as take_along_axis() does; None for what broadcasts.
+py::object taken_along(Arguments given) {
+  const ArrayObject* const x = any_array_in(given[0]);
+  const ArrayObject* const indices = array_in(given[1]);
+  if (x == nullptr || indices == nullptr || !is_integer(indices->stored_as)) return py::none();
+  const auto axis = axis_in(given[2], static_cast<std::size_t>(PyTuple_GET_SIZE(x->shape)));
+  Walk walk;
+  if (!axis || !walk_along(*x, *indices, *axis, walk)) return py::none();
+  return take_by(*x, walk, "take_along_axis");
+}
+
+PyMethodDef along_function =
+    fast_function<3, taken_along>("_taken_along",
+                                  "_taken_along(x: Array, indices: Array, axis: int) -> Array | "
+                                  "None\n\nThe elements along an axis "
+                                  "at the indices of the line beside each; None where the indices "
+                                  "are no Array of integers of x's "
+                                  "shape but along the axis.");
+
+PyMethodDef function = fast_function<4, taken>(
+    "_taken",
+    "_taken(x: Array, indices: Array, axis: int, call: str) -> Array | None\n\nThe elements along "
+    "an axis; None where the indices are no Array of integers.");
+
+}  // namespace
+
+void bind_array_take(py::module_& m) {
+  add_function(m, function);
+  add_function(m, along_function);
+}
+
+py::object take_by_arrays(const ArrayObject& x, PyObject* key, std::string_view call) {
+  if (py::object found = take_by_mask(x, key)) return found;
+  Walk walk;
+  if (!walk_of(x, key, walk)) return {};
+  return take_by(x, walk, call);
 }
 
 bool put_by_arrays(const ArrayObject& x, PyObject* key, PyObject* value) {

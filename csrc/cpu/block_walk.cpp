@@ -14,19 +14,22 @@ std::size_t pieces(std::size_t of, std::size_t piece) { return (of + piece - 1) 
 
 BlockGrid::BlockGrid(const MapRequest& r, std::size_t most) : row_dim(no_rows), rows(1) {
   // Rows of two lines of floats, and for each as many columns as a block has.
-  constexpr std::size_t rows_of_lines = 32, short_lines = 8;
+  constexpr std::size_t line = 16, rows_of_lines = 2 * line, short_lines = 8;
   const auto size = [&](std::size_t d) { return static_cast<std::size_t>(r.shape()[d]); };
   cols = std::min(size(r.rank - 1), most);
   if (r.rank > 1) {
-    if (const auto lines = dimension_of_lines(r)) {
+    const auto lines = dimension_of_lines(r);
+    if (lines) {
       // Of a short one there are lines along the dimension before the last as well.
       row_dim = size(*lines) < short_lines ? r.rank - 2 : *lines;
       rows = std::min(size(row_dim), rows_of_lines);
-      cols = std::min(cols, most / rows);
+      // Narrow rows are taken whole: those of other operands then lie one behind the other.
+      if (cols * line > most) cols = std::min(cols, most / rows);
     } else {
       row_dim = r.rank - 2;
     }
     rows = std::min(size(row_dim), most / cols);
+    if (lines && rows > line) rows -= rows % line;
     if (rows == 1) row_dim = no_rows;
   }
   count = 1;
@@ -52,7 +55,8 @@ BlockWalk::BlockWalk(const MapRequest& request, const BlockGrid& grid, std::size
 BlockPlace BlockWalk::place(std::size_t operand) const {
   const std::span<const Size> strides = request_.strides(operand);
   return {starts_[operand] + index_[last_] * strides[last_],
-          grid_.row_dim == BlockGrid::no_rows ? 0 : strides[grid_.row_dim], strides[last_]};
+          grid_.row_dim == BlockGrid::no_rows ? 0 : strides[grid_.row_dim], strides[last_],
+          grid_.cols == static_cast<std::size_t>(request_.shape()[last_])};
 }
 
 void BlockWalk::next() {

@@ -27,6 +27,7 @@ struct BlockGrid {
 /// Where an operand's elements of a block are, in elements of its dtype.
 struct BlockPlace {
   Size start, row_step, col_step;
+  bool is_wide = false;  ///< whether the block has the whole last dimension
 
   bool operator==(const BlockPlace&) const = default;
 };

@@ -254,6 +254,9 @@ void CpuBackend::do_map_reduce(const FoldRequest& r) {
           return reducer.reduce_rows(first + begin, end - begin, values_of(begin),
                                      part_places + begin);
         }
+        if (cut.chunks == 1 && reducer.reduce_units(first + begin, end - begin, values_of(begin))) {
+          return;
+        }
         for (std::size_t t = begin; t < end; ++t) {
           reducer.reduce(first + t / cut.chunks, t % cut.chunks, values_of(t),
                          part_places + t * cut.width);

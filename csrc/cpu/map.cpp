@@ -122,6 +122,38 @@ bool are_in_turn(const MapRequest& r, const ProgramSteps& steps) {
   return size_of(all[0].dtype) == 4 && program_kernels().stores[index(all[0].dtype)] == nullptr;
 }
 
+/// Whether elements are only moved, to rows whose elements lie side by side.
+bool is_move(const MapRequest& r, const ProgramSteps& steps, bool streaming) {
+  if (streaming || !steps.steps.empty() || steps.inputs.size() != 1 || steps.outputs.size() != 1) {
+    return false;
+  }
+  const ProgramSteps::Input& input = steps.inputs[0];
+  const ProgramSteps::Output& output = steps.outputs[0];
+  return output.from == input.result && !input.copied && input.dtype == output.dtype &&
+         program_kernels().loads[index(input.dtype)] == nullptr &&
+         program_kernels().stores[index(output.dtype)] == nullptr &&
+         r.strides(output.operand)[r.rank - 1] == 1;
+}
+
+/// Whether rows are better computed one by one: few of them, along which an input's elements lie
+/// side by side, so that all others are read and written where they are.
+bool takes_rows_apart(const MapRequest& r, const ProgramSteps& steps, const BlockGrid& grid) {
+  constexpr Size most_rows = 8, least_row = 256;
+  if (grid.row_dim == BlockGrid::no_rows || r.shape()[grid.row_dim] > most_rows ||
+      r.shape()[r.rank - 1] < least_row) {
+    return false;
+  }
+  const auto lies_across = [&](const ProgramSteps::Input& input) {
+    const std::span<const Size> strides = r.strides(input.operand);
+    return strides[grid.row_dim] == 1 && strides[r.rank - 1] > 1 &&
+           strides[r.rank - 1] <= most_rows;
+  };
+  return std::ranges::any_of(steps.inputs, lies_across) &&
+         std::ranges::all_of(steps.outputs, [&](const ProgramSteps::Output& output) {
+           return r.strides(output.operand)[r.rank - 1] == 1;
+         });
+}
+
 /// One thread's part of the work.
 class Piece {
  public:
@@ -134,6 +166,8 @@ class Piece {
         second_inputs_(second_parts(r, steps.inputs)),
         second_outputs_(second_parts(r, steps.outputs)),
         in_turn_(are_in_turn(r, steps)),
+        is_move_(is_move(r, steps, streaming)),
+        rows_apart_(takes_rows_apart(r, steps, grid)),
         at_(steps.registers),
         held_(steps.inputs.size()) {
     for (std::uint32_t i = 0; i < steps.registers; ++i) at_[i] = memory + i * register_bytes;
@@ -144,48 +178,66 @@ class Piece {
 
   void run(std::size_t begin, std::size_t end) {
     BlockWalk walk(request_, grid_, begin);
-    for (; begin < end; ++begin) {
-      rows_ = walk.rows();
-      cols_ = walk.cols();
-      n_ = rows_ * cols_;
-      for (std::size_t i = 0; i < steps_.inputs.size(); ++i) {
-        if (!read_both(i, walk)) {
-          read(steps_.inputs[i], walk.place(steps_.inputs[i].operand), held_[i]);
-        }
-      }
-      for (const ProgramSteps::Step& step : steps_.steps) {
-        const auto operand = [&](std::size_t o) -> const void* {
-          return step.operands[o] != ProgramSteps::nothing ? at_[step.operands[o]] : nullptr;
-        };
-        std::byte* const result = result_of(step, walk);
-        const bool streamed = streaming_ && result != registers_[step.result];
-        if (step.with_fixed != nullptr) {
-          run_with_fixed(step, result, streamed ? Store::streaming_part : Store::cached);
-        } else {
-          (streamed ? step.streamed : step.loop)(operand(0), operand(1), operand(2), result, n_);
-        }
-        if (step.wrap) step.wrap(result, nullptr, nullptr, result, n_);
-        at_[step.result] = result;
-        for (std::uint32_t i = 1; i < step.results; ++i) {
-          at_[step.result + i] = registers_[step.result + i];
-        }
-      }
-      if (in_turn_ && cols_ > 1) {
-        write_in_turn(walk);
-        walk.next();
-        continue;
-      }
-      for (std::size_t i = 0; i < steps_.outputs.size(); ++i) {
-        const ProgramSteps::Output& output = steps_.outputs[i];
-        if (is_written(i, walk) || write_both(i, walk)) continue;
-        write(output, walk.place(output.operand));
-      }
-      walk.next();
+    for (; begin < end; ++begin, walk.next()) {
+      const std::size_t count = rows_apart_ ? walk.rows() : 1;
+      for (row_ = 0; row_ < count; ++row_) run_block(walk);
     }
     if (streaming_) program_kernels().end_stream();
   }
 
  private:
+  void run_block(const BlockWalk& walk) {
+    rows_ = rows_apart_ ? 1 : walk.rows();
+    cols_ = walk.cols();
+    n_ = rows_ * cols_;
+    if (is_move_) return move(walk);
+    for (std::size_t i = 0; i < steps_.inputs.size(); ++i) {
+      if (!read_both(i, walk)) {
+        read(steps_.inputs[i], place_of(walk, steps_.inputs[i].operand), held_[i]);
+      }
+    }
+    for (const ProgramSteps::Step& step : steps_.steps) {
+      const auto operand = [&](std::size_t o) -> const void* {
+        return step.operands[o] != ProgramSteps::nothing ? at_[step.operands[o]] : nullptr;
+      };
+      std::byte* const result = result_of(step, walk);
+      const bool streamed = streaming_ && result != registers_[step.result];
+      if (step.with_fixed != nullptr) {
+        run_with_fixed(step, result, streamed ? Store::streaming_part : Store::cached);
+      } else {
+        (streamed ? step.streamed : step.loop)(operand(0), operand(1), operand(2), result, n_);
+      }
+      if (step.wrap) step.wrap(result, nullptr, nullptr, result, n_);
+      at_[step.result] = result;
+      for (std::uint32_t i = 1; i < step.results; ++i) {
+        at_[step.result + i] = registers_[step.result + i];
+      }
+    }
+    if (in_turn_ && cols_ > 1) return write_in_turn(walk);
+    for (std::size_t i = 0; i < steps_.outputs.size(); ++i) {
+      const ProgramSteps::Output& output = steps_.outputs[i];
+      if (is_written(i, walk) || write_both(i, walk)) continue;
+      write(output, place_of(walk, output.operand));
+    }
+  }
+  /// The block's place, or that of the row.
+  BlockPlace place_of(const BlockWalk& walk, std::size_t operand) const {
+    BlockPlace place = walk.place(operand);
+    place.start += static_cast<Size>(row_) * place.row_step;
+    return place;
+  }
+  void move(const BlockWalk& walk) const {
+    const ProgramSteps::Input& input = steps_.inputs[0];
+    const ProgramSteps::Output& output = steps_.outputs[0];
+    const BlockPlace from = place_of(walk, input.operand), to = place_of(walk, output.operand);
+    const std::byte* const source = memory_of(input.operand, input.dtype, from.start);
+    std::byte* const target = memory_of(output.operand, output.dtype, to.start);
+    with_word(size_of(input.dtype), [&]<class Word>(Word) {
+      gather(reinterpret_cast<const Word*>(source), from, reinterpret_cast<Word*>(target),
+             to.row_step, rows_, cols_);
+    });
+  }
+
   /// What a register holds of memory.
   struct Held {
     BlockPlace place{};
@@ -206,7 +258,7 @@ class Piece {
       return registers_[step.result];
     }
     const ProgramSteps::Output& output = steps_.outputs[step.output];
-    const BlockPlace place = walk.place(output.operand);
+    const BlockPlace place = place_of(walk, output.operand);
     return is_dense(place) ? memory_of(output.operand, output.dtype, place.start)
                            : registers_[step.result];
   }
@@ -229,9 +281,9 @@ class Piece {
     const std::size_t second = second_inputs_[i];
     if (second == held_.size()) return false;
     const ProgramSteps::Input& input = steps_.inputs[i];
-    const BlockPlace place = walk.place(input.operand);
+    const BlockPlace place = place_of(walk, input.operand);
     const Held now{place, rows_, cols_},
-        other{walk.place(steps_.inputs[second].operand), rows_, cols_};
+        other{place_of(walk, steps_.inputs[second].operand), rows_, cols_};
     if (!are_pairs(place) || (held_[i] == now && held_[second] == other)) return false;
     const std::size_t size = size_of(input.dtype);
     const auto split = size == 4 ? program_kernels().split_32 : program_kernels().split_64;
@@ -251,13 +303,13 @@ class Piece {
   /// Whether it is the second part of what write_both() writes.
   bool is_written(std::size_t i, const BlockWalk& walk) const {
     const bool is_second = std::ranges::find(second_outputs_, i) != second_outputs_.end();
-    return is_second && are_pairs(walk.place(steps_.outputs[i].operand));
+    return is_second && are_pairs(place_of(walk, steps_.outputs[i].operand));
   }
   bool write_both(std::size_t i, const BlockWalk& walk) {
     const std::size_t second = second_outputs_[i];
     if (second == steps_.outputs.size()) return false;
     const ProgramSteps::Output& output = steps_.outputs[i];
-    const BlockPlace place = walk.place(output.operand);
+    const BlockPlace place = place_of(walk, output.operand);
     if (!are_pairs(place)) return false;
     const std::size_t size = size_of(output.dtype);
     const auto join = size == 4 ? program_kernels().join_32 : program_kernels().join_64;
@@ -281,7 +333,7 @@ class Piece {
   /// Writes outputs of which are_in_turn().
   void write_in_turn(const BlockWalk& walk) {
     const ProgramSteps::Output& output = steps_.outputs[0];
-    const BlockPlace place = walk.place(output.operand);
+    const BlockPlace place = place_of(walk, output.operand);
     std::array<const void*, 4> parts;
     // What goes past the caches is joined here first, as much as there is room for.
     const std::size_t size = size_of(output.dtype);
@@ -363,7 +415,9 @@ class Piece {
   const bool streaming_;
   const std::vector<std::size_t> second_inputs_, second_outputs_;
   const bool in_turn_;  // whether outputs are four whose elements lie one of each in turn
-  std::size_t rows_ = 0, cols_ = 0, n_ = 0;  // of the block
+  const bool is_move_, rows_apart_;
+  std::size_t row_ = 0;                      // of the block, where these are taken apart
+  std::size_t rows_ = 0, cols_ = 0, n_ = 0;  // of what is computed at a time
   std::vector<std::byte*> at_;               // where each register's elements are now
   std::vector<std::byte*> registers_;
   std::vector<Held> held_;  // of inputs that were copied
@@ -387,6 +441,7 @@ std::size_t block_of(const MapRequest& r, const ProgramSteps& steps, bool stream
   const auto is_read_in_place = [](const ProgramSteps::Input& input) {
     return program_kernels().loads[index(input.dtype)] == nullptr && !input.copied;
   };
+  if (is_move(r, steps, streaming) && !dimension_of_lines(r)) return many;
   const bool straight = !streaming && r.rank == 1 && steps.fixed.empty() &&
                         steps.steps.size() == 1 && steps.outputs.size() == 1 &&
                         steps.steps[0].output == 0 &&
@@ -433,7 +488,10 @@ void CpuBackend::do_map(const MapRequest& r) {
   const bool streaming = streams(r, steps);
   if (map_straight_rows(r, steps, streaming)) return;
   if (!streaming && has_values_of_rows(r, steps)) return run_rows(r, steps, *memory_);
-  const BlockGrid grid(r, block_of(r, steps, streaming));
+  BlockGrid grid(r, block_of(r, steps, streaming));
+  if (takes_rows_apart(r, steps, grid)) {
+    grid = BlockGrid(r, program_block * static_cast<std::size_t>(r.shape()[grid.row_dim]));
+  }
   const bool on_stack = steps.registers <= few_registers;
   const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);
   const std::size_t pieces =

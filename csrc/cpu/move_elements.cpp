@@ -2,15 +2,16 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/requests.hpp"
-#include "core/text.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/elements.hpp"
 #include "cpu/few.hpp"
+#include "cpu/index_lines.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 #include "cpu/words.hpp"
@@ -22,7 +23,7 @@ namespace tilewright::cpu {
 
 namespace {
 
-constexpr Size block = 512;
+constexpr Size block = index_block;
 /// Blocks of a line whose offsets are kept for all lines that have the same.
 constexpr Size most_kept = 64;
 /// Threads that read the same indices at most: more of them would read longer than they write.
@@ -30,162 +31,6 @@ constexpr std::size_t most_shares = 8;
 /// Places of a region, as a power of two: at least what the nearest caches hold.
 constexpr unsigned region_bits = 17;
 constexpr Size most_regions = 256;
-
-[[noreturn]] void outside(const MoveRequest& r, const MoveRequest::Index& index,
-                          const std::string& value) {
-  throw IndexOutOfRange(text(r.name, ": index ", value, " is out of range for axis ", index.axis,
-                             " of ", index.size, " elements"));
-}
-
-/// Adds the offsets that `count` indices make; the place of one that is outside, or -1.
-template <class T>
-Size add_offsets(const std::byte* memory, Size first, Size step, Size count,
-                 const MoveRequest::Index& index, Size* offsets) {
-  const T* const at = reinterpret_cast<const T*>(memory) + first;
-  const Size size = index.size, last = size - 1;
-  const auto place = [&](T given) {
-    const auto value = static_cast<Size>(given);
-    if constexpr (std::is_signed_v<T>) return value + (value >> 63 & size);
-    return value;
-  };
-  // Below 0 where one is outside: without comparisons, which vectors of 64 bits may lack.
-  Size joined = 0;
-  // What is far outside wraps, and is below 0 itself.
-  using Bits = std::uint64_t;
-  const auto sign_of = [&](Size value) {
-    return value | static_cast<Size>(static_cast<Bits>(last) - static_cast<Bits>(value));
-  };
-  const auto add = [&](auto index_step, auto stride) {
-    for (Size j = 0; j < count; ++j) {
-      const Size value = place(at[j * index_step]);
-      joined |= sign_of(value);
-      const Bits step = static_cast<Bits>(value) * static_cast<Bits>(Size{stride});
-      offsets[j] = static_cast<Size>(static_cast<Bits>(offsets[j]) + step);
-    }
-  };
-  using One = std::integral_constant<Size, 1>;
-  if (step == 1 && index.stride == 1) {
-    add(One(), One());
-  } else {
-    add(step, index.stride);
-  }
-  if (joined >= 0) return -1;
-  for (Size j = 0;; ++j) {
-    if (sign_of(place(at[j * step])) < 0) return j;
-  }
-}
-
-/// y[j] = x[offsets[j]], four at a time, since vectors of the baseline would be put together from
-/// single elements.
-template <class T>
-void gather_line(const T* x, const Size* offsets, T* y, Size n) {
-  Size j = 0;
-  for (; j + 4 <= n; j += 4) {
-    const T a = x[offsets[j]], b = x[offsets[j + 1]], c = x[offsets[j + 2]], d = x[offsets[j + 3]];
-    y[j] = a;
-    y[j + 1] = b;
-    y[j + 2] = c;
-    y[j + 3] = d;
-  }
-  for (; j < n; ++j) y[j] = x[offsets[j]];
-}
-
-/// A row of some vectors, without a call.
-inline void copy_row(const void* from, void* to, std::size_t bytes) {
-  constexpr std::size_t vector = 32, most = 512;
-  if (bytes < vector || bytes > most) {
-    std::memcpy(to, from, bytes);
-    return;
-  }
-  const auto* const x = static_cast<const std::byte*>(from);
-  auto* const y = static_cast<std::byte*>(to);
-  for (std::size_t i = 0; i + vector <= bytes; i += vector) std::memcpy(y + i, x + i, vector);
-  // The end once more: rows do not overlap.
-  std::memcpy(y + bytes - vector, x + bytes - vector, vector);
-}
-
-/// The indices of one array, whatever their dtype is.
-class Indices {
- public:
-  Indices(const MoveRequest& r, std::size_t i)
-      : r_(r),
-        index_(r.indices[i]),
-        strides_(r.index_strides(i)),
-        memory_(data<std::byte>(index_.operand.allocation)) {
-    with_integer(index_.dtype, [&]<class T>(T) {
-      add_ = add_offsets<T>;
-      show_ = [](const std::byte* memory, Size at) {
-        return text(static_cast<std::conditional_t<std::is_signed_v<T>, Size, std::uint64_t>>(
-            reinterpret_cast<const T*>(memory)[at]));
-      };
-    });
-  }
-  Size stride(std::size_t d) const { return strides_[d]; }
-  /// From the element `first` places behind the first one.
-  void add(Size first, Size step, Size count, Size* offsets) const {
-    const Size from = index_.operand.offset + first;
-    const Size bad = add_(memory_, from, step, count, index_, offsets);
-    if (bad >= 0) outside(r_, index_, show_(memory_, from + bad * step));
-  }
-  /// Throws where one of them is outside.
-  void check() const {
-    std::size_t moving = 0, line = 0;
-    for (std::size_t d = 0; d < r_.rank; ++d) {
-      if (strides_[d] != 0) ++moving, line = d;
-    }
-    if (moving != 1) return check_all();
-    try {
-      check_line(line);
-    } catch (const IndexOutOfRange&) {
-      // Of several the first one is named.
-      check_all();
-      throw;
-    }
-  }
-
- private:
-  void check_line(std::size_t line) const {
-    parallel_for(static_cast<std::size_t>(r_.shape()[line]), element_grain,
-                 [&](std::size_t begin, std::size_t end) {
-                   std::array<Size, block> offsets{};
-                   for (auto j = static_cast<Size>(begin); j < static_cast<Size>(end); j += block) {
-                     add(j * strides_[line], strides_[line],
-                         std::min(block, static_cast<Size>(end) - j), offsets.data());
-                   }
-                 });
-  }
-  void check_all() const {
-    std::array<Size, block> offsets{};
-    std::vector<std::size_t> dims;
-    for (std::size_t d = 0; d < r_.rank; ++d) {
-      if (strides_[d] != 0) dims.push_back(d);
-    }
-    if (dims.empty()) return add(0, 0, 1, offsets.data());
-    const std::size_t line = dims.back();
-    dims.pop_back();
-    std::vector<Size> place(dims.size(), 0);
-    for (bool more = true; more;) {
-      Size first = 0;
-      for (std::size_t i = 0; i < dims.size(); ++i) first += place[i] * strides_[dims[i]];
-      for (Size j = 0; j < r_.shape()[line]; j += block) {
-        add(first + j * strides_[line], strides_[line], std::min(block, r_.shape()[line] - j),
-            offsets.data());
-      }
-      more = false;
-      for (std::size_t i = dims.size(); i-- > 0 && !more;) {
-        more = ++place[i] < r_.shape()[dims[i]];
-        if (!more) place[i] = 0;
-      }
-    }
-  }
-
-  const MoveRequest& r_;
-  const MoveRequest::Index& index_;
-  const std::span<const Size> strides_;
-  const std::byte* const memory_;
-  Size (*add_)(const std::byte*, Size, Size, Size, const MoveRequest::Index&, Size*);
-  std::string (*show_)(const std::byte*, Size);
-};
 
 /// Places of an output, in elements of its memory.
 struct Places {
@@ -204,6 +49,11 @@ class Walk {
     }
     line_is_still_ = still(line_);
     length_ = r.shape()[line_];
+    const MoveRequest::Index& first = r.indices[0];
+    takes_directly_ = !r.scatter && indices_.size() == 1 && row_dim_ == 0 && first.stride == 1 &&
+                      first.size <= std::numeric_limits<std::int32_t>::max() &&
+                      indices_[0].stride(line_) == 1 && r.source_strides()[line_] == 0 &&
+                      r.output_strides()[line_] == 1;
     blocks_ = (length_ + block - 1) / block;
   }
   Size outer() const { return r_.n / row_ / length_; }
@@ -327,22 +177,47 @@ class Walk {
   /// enough.
   template <class T>
   bool gather_few(const T* x, Size x_row, const Size* offsets, T* y, Size y_row, Size lines) const {
-    constexpr std::size_t most = 8;
+    constexpr std::size_t most = 16;
     const auto few = static_cast<std::size_t>(length_);
     return with_few<most>(few, [&]<std::size_t n>(std::integral_constant<std::size_t, n>) {
       std::array<Size, n> at;
       std::copy_n(offsets, n, at.begin());
-      for (Size i = 0; i < lines; ++i) {
-        std::array<T, n> line;
-        for (std::size_t j = 0; j < n; ++j) line[j] = x[i * x_row + at[j]];
-        std::copy_n(line.begin(), n, y + i * y_row);
+      for (Size i = 0; i < lines; ++i, x += x_row, y += y_row) {
+        for (std::size_t j = 0; j < n; ++j) y[j] = x[at[j]];
       }
     });
+  }
+  /// Lines of so many elements by their indices as they are, which lie one behind the other;
+  /// whether they may be taken so.
+  template <class T>
+  bool take_directly(const Place& place, Size from, Size count, const T* x, Size x_row, T* y,
+                     Size y_row, Size lines) const {
+    if (!takes_directly_) return false;
+    const Indices& one = indices_[0];
+    Size start = from;
+    for (std::size_t d = 0; d < line_; ++d) start += place[d] * one.stride(d);
+    const auto take = [&]<class I>(const I* indices) {
+      if (!all_within(indices, count * lines, r_.indices[0].size)) return false;
+      take_lines(x, x_row, indices, y, y_row, count, lines);
+      return true;
+    };
+    if (r_.indices[0].dtype == DType::int32) return take(one.at<std::int32_t>(start));
+    return r_.indices[0].dtype == DType::int64 && take(one.at<std::int64_t>(start));
   }
   /// Blocks of lines that all have the same indices.
   template <class T>
   void same_lines(Size begin, Size end) const {
     const Size source_step = r_.source_strides()[line_], output_step = r_.output_strides()[line_];
+    if (takes_directly_ && r_.indices[0].dtype == DType::int32) {
+      const auto* const indices = indices_[0].at<std::int32_t>(0);
+      if (all_within(indices, length_, r_.indices[0].size)) {
+        return for_blocks(
+            begin, end, [&](const Place&, Size from, Size count, Size source, Size output) {
+              const T* const x = data<T>(r_.source.allocation) + source;
+              gather_line(x, indices + from, data<T>(r_.output.allocation) + output + from, count);
+            });
+      }
+    }
     std::vector<Size> offsets(static_cast<std::size_t>(length_));
     for (Size from = 0; from < length_; from += block) {
       Size* const at = offsets.data() + from;
@@ -381,12 +256,13 @@ class Walk {
         from += place[d] * r_.source_strides()[d];
         to += place[d] * r_.output_strides()[d];
       }
-      if (!same) {
-        count = std::min(count, block / length_);
-        add_indices(place, 0, count * length_, offsets.data());
-      }
       const T* x = data<T>(r_.source.allocation) + from + row * source_row;
       T* y = data<T>(r_.output.allocation) + to + row * output_row;
+      if (!same) {
+        count = std::min(count, block / length_);
+        if (take_directly(place, 0, length_, x, source_row, y, output_row, count)) continue;
+        add_indices(place, 0, count * length_, offsets.data());
+      }
       const Size* at = offsets.data();
       if (same && output_step == 1 && gather_few(x, source_row, at, y, output_row, count)) continue;
       for (Size i = 0; i < count; ++i, x += source_row, y += output_row) {
@@ -411,12 +287,18 @@ class Walk {
     const Size source_step = r_.source_strides()[line_], output_step = r_.output_strides()[line_];
     const T* x = data<T>(r_.source.allocation) + source + from * source_step;
     T* y = data<T>(r_.output.allocation) + output + from * output_step;
-    if (line_is_still_ && source_step == 1 && output_step == 1) {
+    if (line_is_still_ && row_dim_ == 0) {
       add_indices(place, from, 1, offsets.data());
-      std::memcpy(y + (r_.scatter ? offsets[0] : 0), x + (r_.scatter ? 0 : offsets[0]),
-                  static_cast<std::size_t>(count) * sizeof(T));
+      x += r_.scatter ? 0 : offsets[0];
+      y += r_.scatter ? offsets[0] : 0;
+      if (source_step == 1 && output_step == 1) {
+        std::memcpy(y, x, static_cast<std::size_t>(count) * sizeof(T));
+      } else {
+        for (Size j = 0; j < count; ++j) y[j * output_step] = x[j * source_step];
+      }
       return;
     }
+    if (take_directly(place, from, count, x, 0, y, 0, 1)) return;
     add_indices(place, from, count, offsets.data());
     if (row_dim_ != 0) {
       return rows(x, source_step, y, output_step, offsets.data(), count, first, past);
@@ -449,7 +331,8 @@ class Walk {
   const MoveRequest& r_;
   std::vector<Indices> indices_;
   std::size_t line_, row_dim_ = 0;
-  bool line_is_still_;  // whether no index moves along the line
+  bool line_is_still_;   // whether no index moves along the line
+  bool takes_directly_;  // whether an index is the place in a line of the source
   Size row_ = 1, length_, blocks_;
 };
 

@@ -249,7 +249,7 @@ class RowSort {
 };
 
 /// What select_row() needs for each chunk of a row.
-inline std::size_t selection_room(std::size_t k) { return k + std::max<std::size_t>(k, 1024); }
+inline std::size_t selection_room(std::size_t k) { return k + std::max<std::size_t>(k, 64); }
 
 /// The k first elements of a part of a row by their keys, of equal ones the first, in any order:
 /// those below the last of the first k that were seen so far are kept until there is no more room.
@@ -267,9 +267,22 @@ std::size_t select_row(const U* row, std::size_t begin, std::size_t end, std::si
     if (next == end || count < k) return std::min(count, k);
     const U last = key(kept[k - 1]);
     count = k;
-    for (; next < end && count < room; ++next) {
-      kept[count] = {row[next], static_cast<std::uint32_t>(next)};
-      count += key(row[next]) < last;
+    // Blocks without such an element are passed over, most of a long row.
+    constexpr std::size_t block = 16;
+    while (next < end && count < room) {
+      const std::size_t now = std::min({block, end - next, room - count});
+      if (now == block) {
+        U any = 0;
+        for (std::size_t i = 0; i < block; ++i) any |= static_cast<U>(key(row[next + i]) < last);
+        if (any == 0) {
+          next += block;
+          continue;
+        }
+      }
+      for (const std::size_t past = next + now; next < past; ++next) {
+        kept[count] = {row[next], static_cast<std::uint32_t>(next)};
+        count += key(row[next]) < last;
+      }
     }
     if (count == k) return k;
   }

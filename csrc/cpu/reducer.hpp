@@ -90,10 +90,14 @@ class Joiner {
                  float* to) const {
     program_kernels().fold_rows[place](values, rows, n, stride, to);
   }
-  /// into[j] joined with all rows of float32.
-  void fold_columns(const float* values, std::size_t rows, std::size_t stride, std::size_t width,
-                    float* into) const {
-    program_kernels().fold_columns[place](values, rows, stride, width, into);
+  /// into[j] as start[j] joined with all rows of float32.
+  void fold_columns(const float* start, const float* values, std::size_t rows, std::size_t stride,
+                    std::size_t width, float* into) const {
+    program_kernels().fold_columns[place](start, values, rows, stride, width, into);
+  }
+  void fold_units(const float* values, std::size_t units, std::size_t rows, std::size_t width,
+                  float* to) const {
+    program_kernels().fold_units[place](values, units, rows, width, to);
   }
 
   const ProgramLoop loop;
@@ -191,6 +195,17 @@ class Reducer {
     } else {
       reduce_row(unit, begin, end, values);
     }
+  }
+  /// Units of columns that lie one behind the other with few rows: `count` of them from `unit` on;
+  /// false where they do not.
+  bool reduce_units(std::size_t unit, std::size_t count, std::byte* values) {
+    if (!columns_lie_evenly_ || !is_dense_ || r_.finds_place() || cut_.units_of_row() != 1 ||
+        cut_.length > rows_of_level / 4) {
+      return false;
+    }
+    joiner_.fold_units(plain_ + unit * cut_.length * cut_.inner, count, cut_.length, cut_.inner,
+                       reinterpret_cast<float*>(values));
+    return true;
   }
   /// Whole rows: `count` of them from `row` on.
   void reduce_rows(std::size_t row, std::size_t count, std::byte* values, std::uint32_t* places) {
@@ -317,22 +332,29 @@ class Reducer {
     const std::size_t first = unit % cut_.units_of_row() * cut_.width;
     const float* x = piece_.plain((row * cut_.length + begin) * cut_.inner + first);
     std::size_t rows = end - begin;
-    std::memcpy(result, x, width * sizeof(float));
-    x += step_;
-    --rows;
-    const std::size_t together = step_ == width ? program_block / width : 1;
+    // Errors of sums grow with the rows that are joined one after the other, and wide ones are
+    // better walked than many.
+    const bool in_levels = r_.op == Reduction::sum || r_.op == Reduction::prod;
+    const auto most = [&](std::size_t wide) {
+      if (!in_levels) return rows_of_level * rows_of_level;
+      return wide > 4 * lines_of_floats ? rows_of_level / 4 : 4 * rows_of_level;
+    };
+    const std::size_t together =
+        step_ == width ? std::max<std::size_t>(std::min(program_block / width, rows / 4), 1) : 1;
     float* const sums = reinterpret_cast<float*>(sums_.data());
-    for (std::size_t n = 0; rows > 0; rows -= n, x += n * step_) {
+    for (bool any = false; rows > 0; any = true) {
       const std::size_t side_by_side = rows >= 2 * together ? together : 1;
       const std::size_t wide = side_by_side * width, stride = side_by_side * step_;
-      // Errors of sums grow with the rows that are joined one after the other, and wide ones are
-      // better walked than many.
-      const std::size_t most = wide > 4 * lines_of_floats ? rows_of_level / 4 : 4 * rows_of_level;
-      const std::size_t taken = std::min(rows / side_by_side, most);
-      n = taken * side_by_side;
-      std::memcpy(sums, x, wide * sizeof(float));
-      joiner_.fold_columns(x + stride, taken - 1, stride, wide, sums);
-      joiner_.fold_columns(sums, side_by_side, width, width, result);
+      const std::size_t taken = std::min(rows / side_by_side, most(wide));
+      float* const to = any || side_by_side > 1 ? sums : result;
+      joiner_.fold_columns(x, x + stride, taken - 1, stride, wide, to);
+      if (any) {
+        joiner_.fold_columns(result, sums, side_by_side, width, width, result);
+      } else if (side_by_side > 1) {
+        joiner_.fold_columns(sums, sums + width, side_by_side - 1, width, width, result);
+      }
+      rows -= taken * side_by_side;
+      x += taken * side_by_side * step_;
     }
   }
   void reduce_columns(std::size_t unit, std::size_t begin, std::size_t end, std::byte* result) {
@@ -352,8 +374,8 @@ class Reducer {
              [&](const std::byte* values, std::size_t, std::size_t rows, std::size_t) {
                if (rows > 1 && joiner_.is_float()) {
                  float* const folded = reinterpret_cast<float*>(folded_.data());
-                 std::memcpy(folded, values, bytes);
-                 joiner_.fold_columns(reinterpret_cast<const float*>(values + bytes), rows - 1,
+                 joiner_.fold_columns(reinterpret_cast<const float*>(values),
+                                      reinterpret_cast<const float*>(values + bytes), rows - 1,
                                       width, width, folded);
                  values = folded_.data();
                } else if (rows > 1) {

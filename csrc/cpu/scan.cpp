@@ -16,6 +16,7 @@
 #include "cpu/fold.hpp"
 #include "cpu/program_run.hpp"
 #include "cpu/scratch.hpp"
+#include "cpu/thread_pool.hpp"
 
 // Scans of programs: long rows in chunks, whose totals are known before they are scanned, and those
 // in blocks, so that the errors of sums grow with neither.
@@ -241,6 +242,49 @@ class Scanner {
   std::array<std::uint8_t, program_block> bytes_;
 };
 
+/// Columns of float32 that lie as their results do: each row is joined to the one before where it
+/// is. False where they are others.
+bool scan_dense_columns(const FoldRequest& r, const MapRequest& front) {
+  constexpr std::size_t least_inner = 16, widest = 2048;
+  const auto inner = static_cast<std::size_t>(r.shape()[r.kept - 1]);
+  if (r.exclusive || inner < least_inner || !reads_plainly(r) ||
+      r.behind->output_dtype() != DType::float32) {
+    return false;
+  }
+  for (std::size_t operand = 0; operand < 2; ++operand) {
+    Size step = 1;
+    for (std::size_t d = front.rank; d-- > 0; step *= front.shape()[d]) {
+      if (front.strides(operand)[d] != step) return false;
+    }
+  }
+  const auto memory = [&](std::size_t operand) {
+    return data<float>(r.operands[operand].allocation) + r.operands[operand].offset;
+  };
+  const float* const from = memory(0);
+  float* const to = memory(1);
+  const auto length = static_cast<std::size_t>(r.length);
+  const std::size_t outer = static_cast<std::size_t>(r.results) / inner;
+  const std::size_t width = std::clamp<std::size_t>(inner / thread_count(), 64, widest);
+  const std::size_t tiles = (inner + width - 1) / width;
+  const ProgramLoop loop = loop_of(r.op, ComputeClass::f32);
+  parallel_for(outer * tiles, element_grain / (width * length) + 1,
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t unit = begin; unit < end; ++unit) {
+                   const std::size_t first = unit % tiles * width;
+                   const std::size_t at = unit / tiles * length * inner + first;
+                   const std::size_t n = std::min(width, inner - first);
+                   const float* x = from + at;
+                   float* y = to + at;
+                   if (y != x) std::memcpy(y, x, n * sizeof(float));
+                   for (std::size_t k = 1; k < length; ++k, y += inner) {
+                     x += inner;
+                     loop(y, x, nullptr, y + inner, n);
+                   }
+                 }
+               });
+  return true;
+}
+
 }  // namespace
 
 void CpuBackend::do_scan(const FoldRequest& r) {
@@ -248,6 +292,7 @@ void CpuBackend::do_scan(const FoldRequest& r) {
   const bool is_long = Chunks(static_cast<std::size_t>(r.length)).count > 1;
   const bool columns = walks_columns(r, is_long ? wide_columns : least_columns);
   const MapRequest front = request_front(r, columns, r.operands.size());
+  if (columns && scan_dense_columns(r, front)) return;
   const auto planned = plans_.of(front.program, front.same_as);
   const ProgramSteps& steps = *planned;
   const auto length = static_cast<std::size_t>(r.length);

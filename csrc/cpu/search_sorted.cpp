@@ -38,8 +38,8 @@ struct OfFloat {
   }
 };
 
-template <class T, class Key>
-void search(const SearchRequest& r, const Key& key) {
+template <bool right, class T, class Key>
+void search_from(const SearchRequest& r, const Key& key) {
   const T* const sorted = data<T>(r.sorted);
   const T* const values = data<T>(r.values);
   const std::size_t n = static_cast<std::size_t>(r.n);
@@ -47,7 +47,7 @@ void search(const SearchRequest& r, const Key& key) {
   /// Whether an element is in front of where a value is put.
   const auto is_before = [&](std::size_t place, const Wanted& wanted) {
     const auto at = key(sorted[place]);
-    return r.right ? !(wanted < at) : at < wanted;
+    return right ? at <= wanted : at < wanted;
   };
   // Halves are left out without branches, which nothing would foresee, and for some values in turn,
   // of which none waits for the reads of another.
@@ -108,6 +108,21 @@ void search(const SearchRequest& r, const Key& key) {
                });
 }
 
+template <class T, class Key>
+void search(const SearchRequest& r, const Key& key) {
+  r.right ? search_from<true, T>(r, key) : search_from<false, T>(r, key);
+}
+
+/// Floats that processors compare: as they are where none of the values is NaN. An element that is
+/// NaN is behind every number in either order.
+template <class Float, class Bits, int mantissa>
+void search_floats(const SearchRequest& r) {
+  const Float* const values = data<Float>(r.values);
+  bool any = false;
+  for (Size i = 0; i < r.count; ++i) any |= values[i] != values[i];
+  any ? search<Bits>(r, OfFloat<mantissa>()) : search<Float>(r, Plain());
+}
+
 }  // namespace
 
 void CpuBackend::do_search_sorted(const SearchRequest& r) {
@@ -117,9 +132,9 @@ void CpuBackend::do_search_sorted(const SearchRequest& r) {
     case DType::bfloat16:
       return search<std::uint16_t>(r, OfFloat<7>());
     case DType::float32:
-      return search<std::uint32_t>(r, OfFloat<23>());
+      return search_floats<float, std::uint32_t, 23>(r);
     case DType::float64:
-      return search<std::uint64_t>(r, OfFloat<52>());
+      return search_floats<double, std::uint64_t, 52>(r);
     case DType::boolean:
       return search<std::uint8_t>(r, [](std::uint8_t value) { return value != 0; });
     default:

@@ -65,7 +65,10 @@ void softmax_long_row(const T* x, T* output, std::size_t n, Store how) {
   });
 }
 
-/// The logarithm for short rows, of whose sums several at a time are had by vectors.
+/// Rows of some vectors that are taken by one call.
+constexpr std::size_t short_rows = 64;
+
+/// The logarithm for rows that are longer, of whose sums several at a time are had by vectors.
 constexpr std::size_t short_log_row = 1024, log_rows = 32;
 
 template <class T>
@@ -162,6 +165,14 @@ void softmax_of(const SoftmaxRows& r) {
       const std::size_t first = i * at_once;
       softmax_samples<is_log>(x + first * sample, output + first * sample,
                               std::min(at_once, outer - first), at_once, length, inner);
+    });
+    return;
+  }
+  if (inner == 1 && length <= 4 * kernels().simd_width) {
+    for_rows((outer + short_rows - 1) / short_rows, short_rows * length, [&](std::size_t i) {
+      const std::size_t first = i * short_rows, at = first * length;
+      kernels_for<T>().softmax_short_rows(x + at, std::min(short_rows, outer - first), length,
+                                          is_log, output + at);
     });
     return;
   }

@@ -3,13 +3,17 @@ sizes around those of vectors and blocks."""
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 import tilewright as tw
 from tilewright import Backend
 from tilewright.program import Program
 
+from . import bounds, references
 from .arrays import Host, on, values
+from .elements import has
 
 LENGTHS = (1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 511, 513, 1025, 2100)
 
@@ -85,6 +89,82 @@ def test_short_lines_of_indices(be: Backend, rng: np.random.Generator, count: in
         each[..., -1] = shape[-1]
         with pytest.raises(IndexError, match=str(shape[-1])):
             tw.take_along_axis(on(be, x), on(be, each)).numpy()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_places_of_every_kind(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    """Indices of each dtype, from the front and from the end, as they lie and across."""
+    if not has(be, dtype):
+        return
+    x = values(rng, (6, 700), dtype)
+    for kind in ("int8", "uint8", "int16", "int32", "int64"):
+        if not has(be, kind):
+            continue
+        for low in (0, 0 if kind == "uint8" else -6):
+            some = rng.integers(low, 6, (6, 700)).astype(kind)
+            same(tw.take_along_axis(on(be, x), on(be, some), axis=0), np.take_along_axis(x, some, 0))
+            same(
+                tw.take_along_axis(on(be, x.T).T, on(be, some.T).T, axis=0),
+                np.take_along_axis(x, some, 0),
+            )
+            line = rng.integers(low, 6, 600).astype(kind)
+            same(tw.take(on(be, x), on(be, line), axis=0), np.take(x, line, 0))
+            same(tw.take(on(be, x.T), on(be, line), axis=1), np.take(x.T, line, 1))
+    for far in (700, -701, 2**31 - 1, -(2**31)):
+        with pytest.raises(IndexError, match=str(far)):
+            tw.take(on(be, x), on(be, np.array([0, far], np.int32)), axis=1).numpy()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7, 8, 9, 33])
+def test_transposed_operands(be: Backend, rng: np.random.Generator, rows: int) -> None:
+    """Beside one that lies row by row, and copies of each permutation."""
+    for cols in (1, 5, 16, 255, 256, 257, 2100):
+        x = rng.standard_normal((rows, cols)).astype(np.float32)
+        y = rng.standard_normal((cols, rows)).astype(np.float32)
+        same(tw.add(on(be, x), on(be, y).T), x + y.T)
+        same(tw.add(on(be, y), on(be, x).T), y + x.T)
+        wide = rng.standard_normal((cols, rows + 2)).astype(np.float32)
+        same(tw.add(on(be, x), on(be, wide)[:, 1:-1].T), x + wide[:, 1:-1].T)
+        if cols > 300:
+            continue
+        cube = rng.standard_normal((3, rows, cols)).astype(np.float32)
+        for axes in permutations(range(3)):
+            for dtype in ("float32", "int8", "float64"):
+                if has(be, dtype):
+                    host = cube.astype(dtype)
+                    got = tw.permute_dims(on(be, host), axes).copy()
+                    same(got, host.transpose(axes))
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_softmax_of_short_rows(be: Backend, rng: np.random.Generator, length: int) -> None:
+    for count in (1, 2, 5, 67):
+        x = 4 * rng.standard_normal((count, length)).astype(np.float32)
+        x[0, -1], x[-1, 0] = 90, -200
+        wide = x.astype(np.float64)
+        off = wide - wide.max(1, keepdims=True)
+        exact = references.softmax(x, 1)
+        bound = bounds.softmax(exact, -off, length)
+        bounds.assert_within(tw.nn.softmax(on(be, x), dim=1).numpy(), exact, bound)
+        got = tw.nn.log_softmax(on(be, x), dim=1).numpy()
+        exact = off - np.log(np.exp(off).sum(1, keepdims=True))
+        assert (abs(got - exact) <= 3e-6 * (1 + abs(exact))).all()
+    x = np.zeros((5, length), np.float32)
+    x[1, -1], x[2, 0], x[3] = np.nan, np.inf, -np.inf
+    for function in (tw.nn.softmax, tw.nn.log_softmax):
+        got = function(on(be, x), dim=1).numpy()
+        assert np.isfinite(got[[0, 4]]).all()
+        assert np.isnan(got[[1, 3]]).all() and np.isnan(got[2, 0])
+
+
+@pytest.mark.parametrize("columns", [15, 16, 17, 100, 2049])
+def test_scans_of_columns(be: Backend, rng: np.random.Generator, columns: int) -> None:
+    x = rng.standard_normal((2, 37, columns)).astype(np.float32)
+    wide = x.astype(np.float64)
+    got = tw.cumulative_sum(on(be, x), axis=1).numpy()
+    assert (abs(got - wide.cumsum(1)) <= 1e-5 * abs(wide).cumsum(1)).all()
+    got = tw.cumulative_sum(on(be, x[:, ::-1])[:, ::-1], axis=1).numpy()
+    assert (abs(got - wide.cumsum(1)) <= 1e-5 * abs(wide).cumsum(1)).all()
 
 
 def same(got: tw.Array, expected: Host) -> None:

@@ -141,6 +141,11 @@ def test_topk(be: Backend, rng: np.random.Generator, dtype: str, largest: bool) 
         with Workspace(be) as ws:
             wide = "int32" if k == 9 else "int64"
             check_topk(ws, draw(rng, shape, dtype, kind), k, dtype, largest, wide)
+    # Each element before those that were kept, and none.
+    rising = np.sort(draw(rng, (1, 5003), dtype, "any"))
+    for x in (rising, np.ascontiguousarray(rising[:, ::-1])):
+        with Workspace(be) as ws:
+            check_topk(ws, x, 67, dtype, largest)
 
 
 @pytest.mark.parametrize("offset", [16, 256, 1040])

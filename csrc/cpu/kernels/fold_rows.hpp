@@ -100,6 +100,16 @@ class NanSeen {
 #endif
   }
 
+  /// NaN where it was seen.
+  inline Floats marked(Floats x) const {
+    const Floats nan = splat(__builtin_nanf(""));
+#if defined(__AVX512F__)
+    return (Floats)_mm512_mask_blend_ps(lanes_, (__m512)x, (__m512)nan);
+#else
+    return lanes_ != 0 ? nan : x;
+#endif
+  }
+
  private:
 #if defined(__AVX512F__)
   __mmask16 lanes_ = 0;
@@ -189,30 +199,50 @@ static void fold_rows(const float* x, std::size_t rows, std::size_t n, std::size
 }
 
 template <class Join>
-static void fold_columns(const float* x, std::size_t rows, std::size_t stride, std::size_t width,
-                         float* into) {
+static void fold_columns(const float* start, const float* x, std::size_t rows, std::size_t stride,
+                         std::size_t width, float* into) {
   // So many columns at a time that what they come to stays in registers.
   const auto walk = [=]<std::size_t vectors>(std::size_t j, auto read, const auto& write) {
     Floats all[vectors];
+    // NaN is looked for beside, which takes one comparison of two vectors.
+    [[maybe_unused]] NanSeen seen[vectors];
 #pragma GCC unroll 4
-    for (std::size_t v = 0; v < vectors; ++v) all[v] = read(into + j + v * lanes);
+    for (std::size_t v = 0; v < vectors; ++v) {
+      all[v] = read(start + j + v * lanes);
+      if constexpr (Join::loses_nan) seen[v].see(all[v], all[v]);
+    }
+    const auto join = [](Floats a, Floats b) {
+      if constexpr (Join::loses_nan) return Join::of_numbers(a, b);
+      return Join::of(a, b);
+    };
+    const auto two = [&](std::size_t v, Floats a, Floats b) {
+      if constexpr (Join::loses_nan) seen[v].see(a, b);
+      return join(a, b);
+    };
     const float* row = x + j;
     std::size_t i = 0;
     for (; i + 4 <= rows; i += 4, row += 4 * stride) {
 #pragma GCC unroll 4
       for (std::size_t v = 0; v < vectors; ++v) {
         const float* const at = row + v * lanes;
-        const Floats two = Join::of(read(at), read(at + stride));
-        const Floats other = Join::of(read(at + 2 * stride), read(at + 3 * stride));
-        all[v] = Join::of(all[v], Join::of(two, other));
+        const Floats first = two(v, read(at), read(at + stride));
+        const Floats second = two(v, read(at + 2 * stride), read(at + 3 * stride));
+        all[v] = join(all[v], join(first, second));
       }
     }
     for (; i < rows; ++i, row += stride) {
 #pragma GCC unroll 4
-      for (std::size_t v = 0; v < vectors; ++v) all[v] = Join::of(all[v], read(row + v * lanes));
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const Floats one = read(row + v * lanes);
+        if constexpr (Join::loses_nan) seen[v].see(one, one);
+        all[v] = join(all[v], one);
+      }
     }
 #pragma GCC unroll 4
-    for (std::size_t v = 0; v < vectors; ++v) write(into + j + v * lanes, all[v]);
+    for (std::size_t v = 0; v < vectors; ++v) {
+      if constexpr (Join::loses_nan) all[v] = seen[v].marked(all[v]);
+      write(into + j + v * lanes, all[v]);
+    }
   };
   const auto whole = [](float* to, Floats all) { store(to, all); };
   std::size_t j = 0;
@@ -224,6 +254,14 @@ static void fold_columns(const float* x, std::size_t rows, std::size_t stride, s
     const std::size_t rest = width - j;
     walk.template operator()<1>(j, ReadPart{0, rest},
                                 [=](float* to, Floats all) { store(to, all, rest); });
+  }
+}
+
+template <class Join>
+static void fold_units(const float* x, std::size_t units, std::size_t rows, std::size_t width,
+                       float* to) {
+  for (; units > 0; --units, x += rows * width, to += width) {
+    fold_columns<Join>(x, x + width, rows - 1, width, width, to);
   }
 }
 

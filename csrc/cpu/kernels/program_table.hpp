@@ -66,12 +66,17 @@ struct ProgramKernels {
   std::array<
       void (*)(const float* x, std::size_t rows, std::size_t n, std::size_t stride, float* to), 4>
       fold_rows;
-  /// into[j] joined with x[i * stride + j] of all rows i, which should be no more than some
-  /// hundreds: the errors of sums grow with them.
-  std::array<void (*)(const float* x, std::size_t rows, std::size_t stride, std::size_t width,
-                      float* into),
+  /// In into[j], which may be start[j], that joined with x[i * stride + j] of all rows i, which
+  /// should be no more than some hundreds: the errors of sums grow with them.
+  std::array<void (*)(const float* start, const float* x, std::size_t rows, std::size_t stride,
+                      std::size_t width, float* into),
              4>
       fold_columns;
+  /// The same of so many units of rows > 0 rows each, all of which lie one behind the other.
+  std::array<void (*)(const float* x, std::size_t units, std::size_t rows, std::size_t width,
+                      float* to),
+             4>
+      fold_units;
 
   // Blocks of rows of n elements of 4 bytes.
   void (*copy_words)(const void* from, std::ptrdiff_t from_step, void* to, std::ptrdiff_t to_step,
@@ -79,9 +84,12 @@ struct ProgramKernels {
   /// One element of each row, `step` apart, n times.
   void (*repeat_words)(const void* from, std::ptrdiff_t step, void* to, std::size_t rows,
                        std::size_t n);
-  /// Columns whose elements lie side by side, `step` apart, to rows that lie so.
-  void (*transpose_words)(const void* from, std::ptrdiff_t step, void* to, std::size_t rows,
-                          std::size_t n);
+  /// Each step-th element, side by side.
+  void (*pick_words)(const void* from, std::ptrdiff_t step, void* to, std::size_t n);
+  /// Columns whose elements lie side by side, `step` apart, to rows `to_step` apart. Those that are
+  /// wanted next lie `next` behind.
+  void (*transpose_words)(const void* from, std::ptrdiff_t step, std::ptrdiff_t next, void* to,
+                          std::ptrdiff_t to_step, std::size_t rows, std::size_t n);
 
   ProgramLoop stream;    ///< copies n bytes past the caches
   void (*end_stream)();  ///< after the last of these and of `streamed`

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cpu/kernels/fold_rows.hpp"
 #include "cpu/kernels/reduce.hpp"
 
 namespace tilewright::cpu::TILEWRIGHT_ISA {
@@ -56,6 +57,67 @@ static void less_both_rows(const T* x, std::size_t rows, std::size_t stride, std
     generate(output + i * stride, width, Store::cached,
              [=](auto read) { return read(row) - read(first) - read(second); });
   }
+}
+
+/// Four rows of so many vectors at a time, which stay in registers.
+template <std::size_t vectors, bool is_log, class T>
+static void softmax_of_vectors(const T* x, std::size_t rows, std::size_t n, T* output) {
+  constexpr std::size_t whole = (vectors - 1) * lanes;
+  const std::size_t rest = n - whole;
+  for (std::size_t i = 0; i < rows; i += 4) {
+    Floats all[4][vectors], of_row[4], ends{};
+    std::size_t at[4];
+    float most[4], sums[4];
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < 4; ++r) {
+      // The last row again where there are none.
+      at[r] = (i + r < rows ? i + r : rows - 1) * n;
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v + 1 < vectors; ++v) all[r][v] = load(x + at[r] + v * lanes);
+      const T* const last = x + at[r] + whole;
+      all[r][vectors - 1] = rest == lanes ? load(last) : load(last, rest, -infinity);
+      of_row[r] = all[r][0];
+#pragma GCC unroll 4
+      for (std::size_t v = 1; v < vectors; ++v) of_row[r] = JoinLargest::of(of_row[r], all[r][v]);
+    }
+    join_four<JoinLargest>(of_row, most);
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < 4; ++r) {
+      of_row[r] = Floats{};
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const Floats power = exp(all[r][v] - most[r]);
+        of_row[r] += power;
+        if constexpr (!is_log) all[r][v] = power;
+      }
+    }
+    join_four<JoinSum>(of_row, sums);
+    __builtin_memcpy(&ends, sums, sizeof sums);
+    ends = is_log ? log(ends) : 1 / ends;
+#pragma GCC unroll 4
+    for (std::size_t r = 0; r < 4; ++r) {
+#pragma GCC unroll 4
+      for (std::size_t v = 0; v < vectors; ++v) {
+        const Floats value = is_log ? all[r][v] - most[r] - ends[r] : all[r][v] * ends[r];
+        T* const to = output + at[r] + v * lanes;
+        v + 1 < vectors ? store(to, value) : store_up_to(to, value, rest);
+      }
+    }
+  }
+}
+
+template <class T>
+static void softmax_short_rows(const T* x, std::size_t rows, std::size_t n, bool is_log,
+                               T* output) {
+  const auto with = [=]<std::size_t vectors>() {
+    const auto of =
+        is_log ? softmax_of_vectors<vectors, true, T> : softmax_of_vectors<vectors, false, T>;
+    of(x, rows, n, output);
+  };
+  if (n <= lanes) return with.template operator()<1>();
+  if (n <= 2 * lanes) return with.template operator()<2>();
+  if (n <= 3 * lanes) return with.template operator()<3>();
+  with.template operator()<4>();
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA

@@ -61,6 +61,8 @@ struct ElementKernels {
   void (*scaled_exp)(const T* x, std::size_t n, float shift, float factor, T* output, Store how);
   void (*scaled_exp_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
                           const float* shift, const float* factor, T* output);
+  /// Rows one behind the other of n > 0 elements, four vectors at most, or their logarithms.
+  void (*softmax_short_rows)(const T* x, std::size_t rows, std::size_t n, bool is_log, T* output);
   // The same of its logarithm: x - first - second.
   void (*less_both)(const T* x, std::size_t n, float first, float second, T* output, Store how);
   void (*less_both_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,

@@ -108,6 +108,10 @@ def _along(call: str, x: Array, indices: Any, axis: int | None) -> tuple[Walk, A
 def take_along_axis(x: Array, indices: Any, /, axis: int | None = -1) -> Array:
     """For each line along an axis the elements at the indices of the line of `indices` beside it;
     the other axes broadcast."""
+    if type(axis) is int:
+        found = _core._taken_along(x, indices, axis)
+        if found is not None:
+            return found
     return _along("take_along_axis", _array("take_along_axis", x), indices, axis)[0].take()
 
 

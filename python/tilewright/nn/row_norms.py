@@ -123,11 +123,10 @@ def _normalise_groups(call: str, x: Array, split: _Split, eps: Any) -> Array:
 
 
 class _Plan(NamedTuple):
-    """A normalisation of groups of one shape: x and the lines of channels as views of another
-    shape, and its programs."""
+    """A normalisation of groups of one shape: another one that x is read by, the lines of channels
+    as views of it, and its programs."""
 
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
     of_lines: tuple[int, ...]
     axes: tuple[int, ...]
     inverse: float
@@ -140,14 +139,13 @@ def _plan_of(
 ) -> _Plan:
     per = shape[1] // groups
     split = (shape[0], groups, per, *shape[2:])
-    strides = tuple(math.prod(split[i + 1 :]) for i in range(len(split)))
     programs = programs_of(
         (("sum", _own), ("sum", _square_off_mean)), _normal_of_row(has_weight, has_bias), None,
         (dtype,) * (1 + has_weight + has_bias), dtype, 2, dtype, 0,
     )  # fmt: skip
     of_lines = (0, per, 1, *(0,) * (len(shape) - 2))
     return _Plan(
-        split, strides, of_lines, tuple(range(2, len(split))), 1 / math.prod(split[2:]), programs
+        split, of_lines, tuple(range(2, len(split))), 1 / math.prod(split[2:]), programs
     )
 
 
@@ -162,7 +160,7 @@ def _groups_at_once(x: Any, groups: Any, weight: Any, bias: Any, eps: Any) -> Ar
     ):  # fmt: skip
         return None
     plan = _plan_of(shape, groups, x.stored_as, weight is not None, bias is not None)
-    operands = [x._view(plan.shape, plan.strides, x.offset)]
+    operands = [x]
     for one in (weight, bias):
         if one is None:
             continue
@@ -176,8 +174,7 @@ def _groups_at_once(x: Any, groups: Any, weight: Any, bias: Any, eps: Any) -> Ar
     numbers = (plan.inverse, eps)
     be.map_rows(
         [(op, program, numbers) for op, program in plan.programs.folds], plan.shape, plan.axes,
-        operands, plan.programs.elements, numbers,
-        [result._view(plan.shape, plan.strides, 0)], None, (), (),
+        operands, plan.programs.elements, numbers, [result], None, (), (),
     )  # fmt: skip
     return result
 

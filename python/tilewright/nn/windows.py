@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilewright.namespace import reductions
 from tilewright.nn.running import FLOAT32, launch, reduced, spread, to_truth
 from tilewright.operands import invalid, shown, to_integer
 
@@ -190,13 +191,11 @@ def pooled(
     # float32, of which it joins rows.
     is_cut = x.backend.name != "cpu" or x.dtype == FLOAT32 or math.prod(windows.lead) < MANY_PLANES
     if windows.are_planes and is_cut and not with_places and x.size:
-        first = len(windows.lead)
-        axes = range(first, x.ndim)
-        if op == "max":
-            found = reduced("max", _itself, x, [x], axes, x.dtype)
-        else:
-            count = divisor or float(math.prod(x.shape[first:]))
-            found = reduced("sum", _itself, x, [x], axes, x.dtype, _over, [count])
+        axes = tuple(range(len(windows.lead), x.ndim))
+        if op == "max" or not divisor:
+            reduction = reductions.max if op == "max" else reductions.mean
+            return reduction(x, axes, keepdims=True), None
+        found = reduced("sum", _itself, x, [x], axes, x.dtype, _over, [divisor])
         return found.reshape(windows.shape, copy=False), None
     result = x.backend._new(windows.shape, x.dtype)
     places = x.backend._new(windows.shape, INT32) if with_places else None
