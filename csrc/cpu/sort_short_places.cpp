@@ -71,7 +71,7 @@ bool has_short_rows(const SortRequest& r) {
   // Ties of 64 bits are put into order by insertion.
   const Size most = size_of(r.dtype) == 8 ? 2048 : r.kept <= r.length / 8 ? 4096 : 65536;
   // Very few are better selected.
-  return r.length <= (r.kept <= r.length / 32 ? 512 : most);
+  return r.length <= (r.kept <= r.length / 32 ? 768 : most);
 }
 
 void sort_short_places(MemoryPool& pool, const SortRequest& r) {

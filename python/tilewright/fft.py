@@ -110,7 +110,13 @@ def _sized(x: Array, axis: int, length: int) -> Array:
 
 def _rows(x: Array, axis: int, length: int) -> Array:
     """The same with the axis last."""
-    return moveaxis(_sized(x, axis, length), axis, -1)
+    sized = _sized(x, axis, length)
+    return sized if axis == x.ndim - 1 else moveaxis(sized, axis, -1)
+
+
+def _back(rows: Array, axis: int) -> Array:
+    """The last axis to where it was."""
+    return rows if axis == rows.ndim - 1 else moveaxis(rows, -1, axis)
 
 
 def _as_complex(x: Array) -> Array:
@@ -135,17 +141,17 @@ def _real_along(x: Array, axis: int, n: int, norm: str) -> Array:
     rows = _rows(x, axis, n)
     if rows.size == 0:
         dtype = np.result_type(x.dtype, np.complex64)
-        return moveaxis(x.backend._new((*rows.shape[:-1], n // 2 + 1), dtype), -1, axis)
+        return _back(x.backend._new((*rows.shape[:-1], n // 2 + 1), dtype), axis)
     plan = plans.from_real(x.backend, x.dtype, n, _scale(norm, -1, n))
-    return moveaxis(plan(rows), -1, axis)
+    return _back(plan(rows), axis)
 
 
 def _to_real_along(x: Array, axis: int, n: int, norm: str) -> Array:
     rows, parts = _rows(x, axis, n // 2 + 1), parts_dtype(x.dtype)
     if rows.size == 0:
-        return moveaxis(x.backend._new((*rows.shape[:-1], n), parts), -1, axis)
+        return _back(x.backend._new((*rows.shape[:-1], n), parts), axis)
     plan = plans.to_real(x.backend, parts, n, _scale(norm, 1, n))
-    return moveaxis(plan(rows), -1, axis)
+    return _back(plan(rows), axis)
 
 
 # One axis ----------------------------------------------------------------------------------------

@@ -102,7 +102,9 @@ def test_places_of_every_kind(be: Backend, rng: np.random.Generator, dtype: str)
             continue
         for low in (0, 0 if kind == "uint8" else -6):
             some = rng.integers(low, 6, (6, 700)).astype(kind)
-            same(tw.take_along_axis(on(be, x), on(be, some), axis=0), np.take_along_axis(x, some, 0))
+            same(
+                tw.take_along_axis(on(be, x), on(be, some), axis=0), np.take_along_axis(x, some, 0)
+            )
             same(
                 tw.take_along_axis(on(be, x.T).T, on(be, some.T).T, axis=0),
                 np.take_along_axis(x, some, 0),

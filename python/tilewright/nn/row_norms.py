@@ -144,9 +144,7 @@ def _plan_of(
         (dtype,) * (1 + has_weight + has_bias), dtype, 2, dtype, 0,
     )  # fmt: skip
     of_lines = (0, per, 1, *(0,) * (len(shape) - 2))
-    return _Plan(
-        split, of_lines, tuple(range(2, len(split))), 1 / math.prod(split[2:]), programs
-    )
+    return _Plan(split, of_lines, tuple(range(2, len(split))), 1 / math.prod(split[2:]), programs)
 
 
 def _groups_at_once(x: Any, groups: Any, weight: Any, bias: Any, eps: Any) -> Array | None:

@@ -98,9 +98,7 @@ def softmin(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
 
 @cache
 def _log_programs(dtype: str, wide: str) -> tuple[list[tuple[str, Program, tuple[()]]], Program]:
-    programs = programs_of(
-        tuple(LARGEST_AND_SUM), _log_part, None, (dtype,), wide, 0, dtype, 0
-    )
+    programs = programs_of(tuple(LARGEST_AND_SUM), _log_part, None, (dtype,), wide, 0, dtype, 0)
     assert programs.elements is not None
     return [(op, program, ()) for op, program in programs.folds], programs.elements
 
