@@ -45,6 +45,8 @@ inline bool lies_densely(const BlockPlace& place, std::size_t rows, std::size_t 
 namespace block_moves {
 /// Rows or columns that are worth vectors, and those that are worth a call of their own.
 constexpr std::size_t few = 4, many = 256;
+/// Elements that are worth turning squares of vectors.
+constexpr std::size_t squares = 96;
 }  // namespace block_moves
 
 /// A block's elements, each row side by side and `to_step` behind the one before.
@@ -75,7 +77,7 @@ void gather(const T* from, const BlockPlace& place, T* to, Size to_step, std::si
       if (place.row_step == 1 && cols == 2 && to_step == 2) {
         return program_kernels().join_32(from, at(0, 1), to, rows);
       }
-      if (place.row_step == 1 && rows >= block_moves::few) {
+      if (place.row_step == 1 && rows >= block_moves::few && rows * cols >= block_moves::squares) {
         return program_kernels().transpose_words(from, place.col_step, next, to, to_step, rows,
                                                  cols);
       }

@@ -14,14 +14,16 @@ std::size_t pieces(std::size_t of, std::size_t piece) { return (of + piece - 1) 
 
 BlockGrid::BlockGrid(const MapRequest& r, std::size_t most) : row_dim(no_rows), rows(1) {
   // Rows of two lines of floats, and for each as many columns as a block has.
-  constexpr std::size_t line = 16, rows_of_lines = 2 * line, short_lines = 8;
+  constexpr std::size_t line = 16, rows_of_lines = 2 * line, short_lines = 8, small = 256;
   const auto size = [&](std::size_t d) { return static_cast<std::size_t>(r.shape()[d]); };
   cols = std::min(size(r.rank - 1), most);
   if (r.rank > 1) {
     const auto lines = dimension_of_lines(r);
     if (lines) {
-      // Of a short one there are lines along the dimension before the last as well.
-      row_dim = size(*lines) < short_lines ? r.rank - 2 : *lines;
+      // Of a short one there are lines along the dimension before the last as well, and small
+      // blocks take longer than lines that are read again.
+      const bool is_small = size(*lines) * cols < small && size(*lines) < size(r.rank - 2);
+      row_dim = size(*lines) < short_lines || is_small ? r.rank - 2 : *lines;
       rows = std::min(size(row_dim), rows_of_lines);
       // Narrow rows are taken whole: those of other operands then lie one behind the other.
       if (cols * line > most) cols = std::min(cols, most / rows);
@@ -63,12 +65,16 @@ void BlockWalk::next() {
   index_[last_] += static_cast<Size>(cols_);
   if (index_[last_] < request_.shape()[last_]) return measure();
   index_[last_] = 0;
+  const auto move = [&](std::size_t d, Size by) {
+    index_[d] += by;
+    for (std::size_t i = 0; i < starts_.size(); ++i) starts_[i] += by * request_.strides(i)[d];
+  };
   for (std::size_t d = last_; d-- > 0;) {
-    index_[d] += d == grid_.row_dim ? static_cast<Size>(grid_.rows) : 1;
+    move(d, d == grid_.row_dim ? static_cast<Size>(grid_.rows) : 1);
     if (index_[d] < request_.shape()[d]) break;
-    index_[d] = 0;
+    move(d, -index_[d]);
   }
-  begin_row();
+  measure();
 }
 
 void BlockWalk::begin_row() {
