@@ -117,6 +117,7 @@ ConvSums sums_of(const Conv2dRequest& r) {
     s.b.minor = channels;
     s.result = r.output;
     s.bias = r.bias;
+    s.addend = r.addend;
     s.activation = r.activation;
     s.slope = r.slope;
     s.planes = output.planes;

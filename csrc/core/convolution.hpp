@@ -54,6 +54,7 @@ struct ConvSums {
   };
   Operand a, b;
   BufferRange result, bias;      ///< bias, of each minor digit, may be null
+  BufferRange addend;            ///< may be null; added to the sums
   Size planes, minors;           ///< of the result, and values of a plane's lower digit
   Size planes_of_group, groups;  ///< the groups of planes follow each other, again and again
   Size depth;

@@ -166,7 +166,7 @@ void Backend::conv2d_forward(Buffer input, const Shape4& input_shape, Buffer fil
                              const Shape4& filter_shape, Buffer output, const Shape4& output_shape,
                              const Pair& stride, const Pair& pad, const Pair& dilation, Size groups,
                              std::optional<Buffer> bias, DType dtype, Activation activation,
-                             double slope) {
+                             double slope, std::optional<Buffer> addend) {
   Call call(*state_, "conv2d_forward");
   call.known("activation", activation);
   call.finite("slope", slope);
@@ -178,6 +178,10 @@ void Backend::conv2d_forward(Buffer input, const Shape4& input_shape, Buffer fil
   if (bias) {
     r.bias = call.buffer("bias", *bias, r.filters, dtype);
     call.apart("output", r.output, "bias", r.bias);
+  }
+  if (addend) {
+    r.addend = call.buffer("addend", *addend, count(call, output_shape), dtype);
+    call.apart("output", r.output, "addend", r.addend);
   }
   call.apart("output", r.output, "input", r.input);
   call.apart("output", r.output, "filter", r.filter);

@@ -172,6 +172,7 @@ struct Conv2dRequest {
   BufferRange filter;  ///< grad_filter for backward_filter
   BufferRange output;  ///< grad_output for both backward ops
   BufferRange bias;    ///< may be null; forward only
+  BufferRange addend;  ///< may be null; forward only, as large as the output
   DType dtype;
   Activation activation = Activation::none;  ///< forward only
   float slope = 0;                           ///< 0 but for leaky_relu
@@ -181,6 +182,7 @@ struct Conv2dRequest {
     visit(r.filter, r.op == ConvOp::backward_filter ? Access::write : Access::read);
     visit(r.output, r.op == ConvOp::forward ? Access::write : Access::read);
     visit(r.bias, Access::read);
+    visit(r.addend, Access::read);
   }
   static void values(const Conv2dRequest& r, const auto& visit) {
     for (const Size size : {r.batch, r.channels, r.height, r.width, r.filters, r.filter_height,

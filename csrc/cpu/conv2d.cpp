@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cpu/convert.hpp"
+#include "cpu/kernels/windows_table.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -26,10 +27,11 @@ constexpr Size few_positions = 256;
 
 Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 
-/// A row of results to its targets: `count` grid columns from `column` on.
-template <class T>
-void unpack_row(const float* results, const ConvAxis& axis, Size offset, Size column, Size count,
-                T* target) {
+/// A row of results to its targets: `count` grid columns from `column` on. `end` is given those
+/// that have one side by side, and the first one's.
+template <class T, class End>
+void unpack_row(float* results, const ConvAxis& axis, Size offset, Size column, Size count,
+                T* target, const End& end_row) {
   const Size first = axis.target_step * column + offset - axis.target_origin;
   const Size begin = std::min(count, first >= 0 ? 0 : ceil_div(-first, axis.target_step));
   const Size end =
@@ -37,6 +39,7 @@ void unpack_row(const float* results, const ConvAxis& axis, Size offset, Size co
           ? begin
           : std::clamp(ceil_div(axis.target_size - first, axis.target_step), begin, count);
   if (axis.target_step == 1 && begin < end) {
+    end_row(results + begin, target + first + begin, end - begin);
     from_float32(results + begin, target + first + begin, static_cast<std::size_t>(end - begin));
     return;
   }
@@ -228,7 +231,7 @@ class Runner {
     product.filter_stride = static_cast<std::size_t>(c_.filter_stride);
     product.weight_stride = static_cast<std::size_t>(c_.channel_stride);
     product.positions = positions;
-    product.is_clamped = is_clamp(c_.activation);
+    product.is_clamped = is_clamp(c_.activation) && (stores_directly_ || c_.addend == nullptr);
     product.high = c_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity();
     float* const results = stores_directly_ ? nullptr : scratch.take(run_filters * positions);
 
@@ -250,12 +253,14 @@ class Runner {
                             (block.row - c_.rows.begin) * c_.columns.target_size + block.column -
                             c_.columns.begin;
             run_of.output_stride = static_cast<std::size_t>(target_plane);
+            if (c_.addend != nullptr) run_of.addend = c_.addend + (run_of.output - c_.target);
             if (by_rows_) run_of.positions = static_cast<std::size_t>(block.columns);
             for (Size row = 0; row < (by_rows_ ? block.rows : 1); ++row) {
               kernels().linear.tap_product(run_of);
               activate(run_of);
               run_of.input += planes_.width;
               run_of.output += c_.columns.target_size;
+              if (c_.addend != nullptr) run_of.addend += c_.columns.target_size;
             }
             continue;
           }
@@ -263,7 +268,7 @@ class Runner {
         product.output = results;
         product.output_stride = positions;
         kernels().linear.tap_product(product);
-        activate(product);
+        if (c_.addend == nullptr) activate(product);
         unpack(product, phase, block, planes_of_target, target_plane);
       }
     }
@@ -284,6 +289,11 @@ class Runner {
 
   void unpack(const TapProduct& product, const PhaseTaps& phase, const ConvBlock& block, T* target,
               Size target_plane) const {
+    const auto end_row = [&](float* sums, const T* to, Size n) {
+      if (c_.addend != nullptr) {
+        end_sums(c_.addend + (to - c_.target), c_.activation, c_.slope, sums, n);
+      }
+    };
     for (std::size_t f = 0; f < product.filters; ++f) {
       for (Size i = 0; i < block.rows; ++i) {
         const Size row =
@@ -291,7 +301,8 @@ class Runner {
         if (row < 0 || row >= c_.rows.target_size) continue;
         unpack_row(product.output + f * product.output_stride + i * planes_.width, c_.columns,
                    phase.column_offset, block.column, block.columns,
-                   target + static_cast<Size>(f) * target_plane + row * c_.columns.target_size);
+                   target + static_cast<Size>(f) * target_plane + row * c_.columns.target_size,
+                   end_row);
       }
     }
   }
@@ -319,6 +330,29 @@ const float* as_float32(std::string_view op, const BufferRange& buffer, Size n, 
   });
   return to;
 }
+
+template <class T>
+void end_sums(const T* addend, Activation activation, float slope, float* sums, Size n) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (addend != nullptr) {
+      window_table().float32.sum_of_rows(sums, addend, sums, static_cast<std::size_t>(n));
+    }
+  } else if (addend != nullptr) {
+    constexpr Size chunk = 64;
+    float wide[chunk];
+    for (Size i = 0; i < n; i += chunk) {
+      const auto part = static_cast<std::size_t>(std::min(chunk, n - i));
+      to_float32(addend + i, wide, part);
+      window_table().float32.sum_of_rows(sums + i, wide, sums + i, part);
+    }
+  }
+  if (activation != Activation::none) {
+    kernels().activate(activation, slope, sums, static_cast<std::size_t>(n));
+  }
+}
+
+template void end_sums(const float*, Activation, float, float*, Size);
+template void end_sums(const Half*, Activation, float, float*, Size);
 
 template <class T>
 void correlate(Correlation<T> correlation) {

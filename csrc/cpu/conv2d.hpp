@@ -101,6 +101,10 @@ ConvBlock block_size(const ConvAxis& row_axis, const ConvAxis& column_axis, Size
 /// The same where blocks are packed. Parts the taps of the axes where that takes less room.
 ConvBlock packed_block_size(ConvAxis& row_axis, ConvAxis& column_axis, Size channels, Size tasks);
 
+/// Adds what is at `addend` to sums, and takes the activation of that.
+template <class T>
+void end_sums(const T* addend, Activation activation, float slope, float* sums, Size n);
+
 /// For each group: target[f] = start[f] + the sum over channels of source[c] with filter [f][c].
 template <class T>
 struct Correlation {
@@ -113,8 +117,9 @@ struct Correlation {
   Size group_stride, filter_stride, channel_stride, row_stride;  ///< of the weights
   const float* start;                                            ///< of all filters, or null
   T* target;
-  Activation activation = Activation::none;  ///< of what start and sums come to
+  Activation activation = Activation::none;  ///< of what start, sums and addend come to
   float slope = 0;
+  const T* addend = nullptr;  ///< null, or as the target lies, whose steps are one then
 };
 
 template <class T>
@@ -147,6 +152,8 @@ bool correlate_by_panels(const Correlation<T>& correlation, double other_cost, b
 template <class T>
 bool filter_gradient_by_panels(const Conv2dRequest& request, double other_cost, MemoryPool& pool);
 
+extern template void end_sums(const float*, Activation, float, float*, Size);
+extern template void end_sums(const Half*, Activation, float, float*, Size);
 extern template void correlate(Correlation<float>);
 extern template void correlate(Correlation<Half>);
 extern template bool correlate_by_winograd(const Correlation<float>&);

@@ -34,6 +34,7 @@ void forward(const Conv2dRequest& r, const float* weights, const float* bias, Me
       .target = data<T>(r.output),
       .activation = r.activation,
       .slope = r.slope,
+      .addend = r.addend != nullptr ? data<T>(r.addend) : nullptr,
   });
 }
 

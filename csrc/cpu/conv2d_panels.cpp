@@ -384,13 +384,14 @@ class Panels {
             : data<float>(weights_) + phase.packed + unit.group * c_.filters * c_.channels * taps;
     product.weight_stride = 1;
     product.positions = size(positions);
-    product.is_clamped = c_.activation == Activation::relu || c_.activation == Activation::relu6;
     product.high = c_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity();
 
     const Size target_plane = c_.rows.target_size * c_.columns.target_size;
     const bool is_parted = !ones_.empty();
     const bool is_direct = stores_directly() && end - begin >= lanes() && !is_parted;
-    const bool is_clamped = product.is_clamped;
+    const bool is_clamped =
+        (c_.activation == Activation::relu || c_.activation == Activation::relu6) &&
+        (is_direct || c_.addend == nullptr);
     if (!is_parted) fill(0, c_.channels);
     const Size step = is_direct || is_parted ? filters : run_filters;
     for (Size f = filter; f < filter + filters; f += step) {
@@ -407,6 +408,7 @@ class Panels {
           product.output =
               target + (unit.rows.begin - c_.rows.begin) * c_.columns.target_size + begin;
           product.output_stride = size(target_plane);
+          if (c_.addend != nullptr) product.addend = c_.addend + (product.output - c_.target);
         }
       }
       // What is added to must be whole vectors.
@@ -423,7 +425,7 @@ class Panels {
       }
       product.kept = nullptr;
       product.is_clamped = is_clamped;
-      activate(product);
+      if (is_direct || c_.addend == nullptr) activate(product);
       if (!is_direct) {
         for (const Piece& piece : targets) put(phase, piece, product, target);
       }
@@ -445,8 +447,11 @@ class Panels {
     const Size column = step * piece.column + phase.column_offset - c_.columns.target_origin;
     T* to = target + piece.image * c_.groups * c_.filters * target_plane +
             row * c_.columns.target_size + column;
-    const float* from = product.output + piece.at;
+    float* from = product.output + piece.at;
     for (std::size_t f = 0; f < product.filters; ++f) {
+      if (c_.addend != nullptr) {
+        end_sums(c_.addend + (to - c_.target), c_.activation, c_.slope, from, piece.count);
+      }
       put_row(from, to, piece.count, step);
       from += product.output_stride;
       to += target_plane;

@@ -90,7 +90,8 @@ class Planes {
       std::fill_n(copy + room + plane, 3 * room, 0.0f);
       input = copy + room;
     }
-    const bool is_clamp = r_.activation == Activation::relu || r_.activation == Activation::relu6;
+    const bool is_clamp = r_.addend == nullptr && (r_.activation == Activation::relu ||
+                                                   r_.activation == Activation::relu6);
     const Size outputs = rows_.output * columns_.output;
     const auto weigh_plane = conv_table().weigh_plane;
     for (Size f = 0; f < filters_; ++f) {
@@ -101,8 +102,11 @@ class Planes {
                    bias_ != nullptr ? bias_[filter] : 0, is_clamp, 0,
                    r_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity(),
                    output});
-      if (r_.activation != Activation::none && !is_clamp) {
-        kernels().activate(r_.activation, r_.slope, output, size(outputs));
+      if (!is_clamp) {
+        const float* const addend =
+            r_.addend != nullptr ? data<float>(r_.addend) + (output - data<float>(r_.output))
+                                 : nullptr;
+        end_sums(addend, r_.activation, r_.slope, output, outputs);
       }
     }
   }
@@ -124,15 +128,20 @@ class Planes {
     const float start = bias_ != nullptr ? bias_[filter] : 0;
     const auto run = [&](const float* from) {
       window_table().weigh_windows(from, windows, weights, start, sums, size(outputs_));
-      if (r_.activation != Activation::none) {
-        kernels().activate(r_.activation, r_.slope, sums, size(outputs_));
+      if (r_.addend == nullptr) {
+        end_sums<T>(nullptr, r_.activation, r_.slope, sums, outputs_);
       }
     };
     if (is_run_) run(plane);
     for (Size row = 0; row < rows_.output; ++row) {
       if (!is_run_) run(plane + row * rows_.stride * width_);
-      from_float32(sums + (is_run_ ? row * width_ : 0), output + row * columns_.output,
-                   size(columns_.output));
+      float* const own = sums + (is_run_ ? row * width_ : 0);
+      T* const to = output + row * columns_.output;
+      if (r_.addend != nullptr) {
+        end_sums(data<T>(r_.addend) + (to - data<T>(r_.output)), r_.activation, r_.slope, own,
+                 columns_.output);
+      }
+      from_float32(own, to, size(columns_.output));
     }
   }
 

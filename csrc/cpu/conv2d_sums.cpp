@@ -29,9 +29,9 @@ class MeetingSums {
         const bool met = row.count != 0 && column.count != 0;
         values[i] = static_cast<float>(met ? start + sum(plane, row, column) : start);
       }
-      if (s_.activation != Activation::none) {
-        kernels().activate(s_.activation, s_.slope, values, static_cast<std::size_t>(count));
-      }
+      const T* const addend =
+          s_.addend != nullptr ? data<T>(s_.addend) + index * s_.width() + first : nullptr;
+      end_sums(addend, s_.activation, s_.slope, values, count);
       from_float32(values, result + index * s_.width() + first, static_cast<std::size_t>(count));
     }
   }

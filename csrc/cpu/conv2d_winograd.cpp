@@ -369,7 +369,8 @@ class Products {
         (((segment.image * c_.groups + group) * c_.filters + filter) * rows_.targets + row) *
             columns_.targets +
         column;
-    const bool is_clamp = c_.activation == Activation::relu || c_.activation == Activation::relu6;
+    const bool is_clamp = c_.addend == nullptr && (c_.activation == Activation::relu ||
+                                                   c_.activation == Activation::relu6);
     WinogradOutputs outputs{
         products,
         size(product_stride()),
@@ -393,8 +394,11 @@ class Products {
     for (Size r = 0; r < lines_of; ++r) {
       float* const own = outputs.rows[r];
       if (!is_finite) sum_again(group, filter, segment.image, row + r, column, columns, own);
-      if (c_.activation != Activation::none && !(is_clamp && is_finite)) {
-        kernels().activate(c_.activation, c_.slope, own, size(columns));
+      if (!(is_clamp && is_finite)) {
+        const T* const addend = c_.addend != nullptr
+                                    ? c_.addend + (target - c_.target) + r * columns_.targets
+                                    : nullptr;
+        end_sums(addend, c_.activation, c_.slope, own, columns);
       }
       if constexpr (sizeof(T) != sizeof(float)) {
         from_float32(own, target + r * columns_.targets, size(columns));

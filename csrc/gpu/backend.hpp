@@ -453,6 +453,8 @@ class GpuBackend final : public Backend {
   bool conv_winograd(std::string_view op, const Conv2dRequest& request);
   void conv_product(const Conv2dRequest& request, const ConvProduct& product);
   void conv_meetings(std::string_view op, const ConvSums& sums);
+  /// Of sums that the output has.
+  void conv_addend(const Conv2dRequest& request);
   /// A tensor as [outer, length, inner], reduced along length.
   struct Extents {
     Size outer, length, inner;

@@ -669,6 +669,7 @@ class Backend:
         dtype: str = "float32",
         activation: str = "none",
         slope: float = 0.01,
+        addend: _Buffer | None = None,
     ) -> None: ...
     def conv2d_backward_data(
         self,

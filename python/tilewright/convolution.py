@@ -40,15 +40,17 @@ class ConvolutionOps(Operands):
         *,
         activation: str = "none",
         slope: float = 0.01,
+        addend: ArrayLike | None = None,
         out: Array | None = None,
     ) -> Array:
-        """x [N,C,H,W] with the filters w [K,C/groups,R,S] and bias [K]; gives [N,K,P,Q], or what an
-        Activation makes of it, of leaky_relu with a slope."""
-        if bias is None:
-            image, filters = self._read("conv2d", x=x, w=w)
-            offsets = None
-        else:
-            image, filters, offsets = self._read("conv2d", x=x, w=w, bias=bias)
+        """x [N,C,H,W] with the filters w [K,C/groups,R,S] and bias [K]; gives [N,K,P,Q], the addend
+        of that shape added to it, or what an Activation makes of that, of leaky_relu with a slope."""
+        given = {"x": x, "w": w}
+        given |= {} if bias is None else {"bias": bias}
+        given |= {} if addend is None else {"addend": addend}
+        image, filters, *others = self._read("conv2d", **given)
+        offsets = None if bias is None else others[0]
+        added = None if addend is None else others[-1]
         check_rank("conv2d", "x", image, 4)
         check_rank("conv2d", "w", filters, 4)
         if offsets is not None and offsets.shape != filters.shape[:1]:
@@ -75,11 +77,13 @@ class ConvolutionOps(Operands):
                 )
             sizes.append((span - window) // steps[i] + 1)
         shape = (image.shape[0], filters.shape[0], *sizes)
-        inputs = [one for one in (image, filters, offsets) if one is not None]
+        if added is not None and added.shape != shape:
+            invalid("conv2d", f"addend has shape {added.shape}, expected {shape}")
+        inputs = [one for one in (image, filters, offsets, added) if one is not None]
         result = self._result("conv2d", out, shape, image.dtype, *inputs)
         self.conv2d_forward(
             image, image.shape, filters, filters.shape, result, shape, steps, pads, gaps,
-            groups, offsets, image.stored_as, activation, slope,
+            groups, offsets, image.stored_as, activation, slope, added,
         )  # fmt: skip
         return result
 

@@ -138,6 +138,7 @@ CALLS: dict[str, Call] = {
         "dtype": DTYPE,
         "activation": Name("leaky_relu", also_wrong=("square",)),
         "slope": Number(0.1, wrong=(np.nan, np.inf, -np.inf)),
+        "addend": In(_Y),
     },
     "conv2d_backward_data": {
         "grad_output": In(_Y),

@@ -218,6 +218,49 @@ def test_activations(be: Backend, rng: np.random.Generator, tmp_path: Path, name
     check(model, path, {"x": rng.standard_normal((2, 4, 6, 5)).astype(np.float32)}, 1e-5)
 
 
+def other_branch(m: Maker, x: str) -> str:
+    return convolution(m, "x", 4, 5, 1, groups=1)
+
+
+#: what is added to a convolution of x, and whether that becomes a part of it
+ADDED: dict[str, tuple[Callable[[Maker, str], str], bool]] = {
+    "the other branch": (lambda m, x: m.op("Add", x, other_branch(m, x)), True),
+    "to the other branch": (lambda m, x: m.op("Add", other_branch(m, x), x), True),
+    "an input": (lambda m, x: m.op("Add", "other", x), True),
+    "one that is broadcast": (lambda m, x: m.op("Add", x, "row"), True),
+    "one that it is broadcast to": (lambda m, x: m.op("Add", "deep", x), True),
+    "a constant": (lambda m, x: m.op("Add", x, m.random((5, 1, 1), 1)), False),
+    "itself": (lambda m, x: m.op("Add", x, x), False),
+    "what else reads it": (lambda m, x: m.op("Mul", m.op("Add", x, "other"), x), False),
+}
+
+
+@pytest.mark.parametrize("end", [None, "Relu", "Clip", "LeakyRelu", "Tanh", "Gelu", "x * sigmoid"])
+@pytest.mark.parametrize("name", ADDED)
+def test_sums(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, name: str, end: str | None
+) -> None:
+    make, joined = ADDED[name]
+    m = Maker(4)
+    y = make(m, convolution(m, "x", 4, 5, 3, groups=1))
+    if end == "Gelu":
+        y = m.op("Gelu", y, approximate="tanh")
+    elif end is not None:
+        y = BENT[end][0](m, y)
+    renamed(m, y, "y")
+    shapes = {"x": (2, 4, 6, 5), "other": (2, 5, 6, 5), "row": (5, 1, 5), "deep": (3, 2, 5, 6, 5)}
+    path = model_of(
+        tmp_path / "m.onnx", m, {"y": TensorProto.FLOAT}, 20,
+        **{one: (TensorProto.FLOAT, list(shape)) for one, shape in shapes.items()},
+    )  # fmt: skip
+    model = tilewright.models.load(path, be)
+    ops = [step.node.op for step in model._plan.steps]
+    assert ("Add" not in ops) == joined
+    assert not joined or set(ops) <= {"Conv", "Identity"}
+    given = {one: rng.standard_normal(shape).astype(np.float32) for one, shape in shapes.items()}
+    check(model, path, given, 1e-5)
+
+
 def test_norms_that_stay(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     """Behind a convolution that others read, and by what an input says."""
     m = Maker(4)

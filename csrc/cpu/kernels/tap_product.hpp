@@ -34,6 +34,15 @@ struct StoreSums {
         }
       }
     }
+    if (p.addend != nullptr) {
+      const float* row = p.addend + filter * p.output_stride + position;
+#pragma GCC unroll 8
+      for (std::size_t f = 0; f < filters; ++f) {
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < vectors; ++v) sums[f][v] += load(row + v * lanes);
+        row += p.output_stride;
+      }
+    }
     if (p.is_clamped) {
       const Floats low = splat(p.low), high = splat(p.high);
 #pragma GCC unroll 8
@@ -84,6 +93,15 @@ __attribute__((noinline)) static void tap_product_tile(const TapProduct& p, std:
     const float start = p.start != nullptr ? p.start[filter + f] : 0;
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < vectors; ++v) sums[f][v] = splat(start);
+  }
+  if (p.addend != nullptr) {
+    // It comes from far away, and is wanted when the sums are there.
+    const float* row = p.addend + filter * p.output_stride + position;
+#pragma GCC unroll 8
+    for (std::size_t f = 0; f < filters; ++f) {
+      for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(row + v * lanes);
+      row += p.output_stride;
+    }
   }
   const WeightRows rows(p.filter_stride);
   const auto add = [&](const float* input, const float* weight) __attribute__((always_inline)) {
@@ -275,6 +293,7 @@ static void tap_product_columns(const TapProduct& p, std::size_t first) {
       }
       for (std::size_t f = 0; f < filters; ++f) {
         float total = totals[f];
+        if (p.addend != nullptr) total += p.addend[(filter + f) * p.output_stride + position];
         if (p.is_clamped) {
           total = total < p.low ? p.low : total;
           total = total > p.high ? p.high : total;

@@ -1,3 +1,8 @@
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
 #include "core/convolution.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/ops/conv2d.hpp"
@@ -8,6 +13,14 @@ namespace tilewright::gpu {
 void GpuBackend::launch_conv2d_forward(const Conv2dRequest& r) {
   constexpr std::string_view op = "conv2d_forward";
   require(op, r.dtype);
+  if (r.addend != nullptr) {
+    Conv2dRequest sums = r;
+    sums.addend = {};
+    sums.activation = Activation::none;
+    sums.slope = 0;
+    launch_conv2d_forward(sums);
+    return conv_addend(r);
+  }
   if (takes_meetings(r, walked_pairs(r, r.out_height * r.out_width))) {
     return conv_meetings(op, sums_of(r));
   }
@@ -34,6 +47,24 @@ void GpuBackend::launch_conv2d_forward(const Conv2dRequest& r) {
                  bind(op, r.output, bytes_of(r.filters * positions, r.dtype))}};
   if (r.bias) p.bindings.push_back(bind(op, r.bias, bytes_of(r.filters, r.dtype)));
   conv_product(r, p);
+}
+
+void GpuBackend::conv_addend(const Conv2dRequest& r) {
+  const auto variant = static_cast<std::uint32_t>(r.activation) * 2 + half_bit(r.dtype);
+  for_windows(r.batch * r.filters * r.out_height * r.out_width, r.dtype,
+              [&](std::uint64_t offset, Size n) {
+                const struct {
+                  std::uint32_t n;
+                  float slope;
+                  std::uint32_t zero;
+                } params{u32(n), r.slope, 0};
+                const std::array bindings{window(r.addend, offset), window(r.output, offset)};
+                run(KernelId::conv2d_addend, variant, params, bindings,
+                    cover(static_cast<std::uint64_t>(n), group_size), [&](TemplateVariables& v) {
+                      set_common(v, r.dtype);
+                      v["ACTIVATION"] = std::string(to_string(r.activation));
+                    });
+              });
 }
 
 }  // namespace tilewright::gpu

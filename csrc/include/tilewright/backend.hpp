@@ -239,13 +239,14 @@ class TILEWRIGHT_API Backend {
   /// every neural-network library. P = (H + 2 pad_h - dilation_h (R-1) - 1) / stride_h + 1, rounded
   /// down, must be the given one; Q likewise. N may be 0, every other size must be positive. What
   /// is written is `activation` of this, taken before it rounds to dtype; slope is leaky_relu's
-  /// alone.
+  /// alone. An addend of the output's shape, apart from the output, is added before the activation:
+  /// on cpu with the sums, on GPUs in a launch of its own, for which the sums round to dtype.
   void conv2d_forward(Buffer input, const Shape4& input_shape, Buffer filter,
                       const Shape4& filter_shape, Buffer output, const Shape4& output_shape,
                       const Pair& stride, const Pair& pad, const Pair& dilation = {1, 1},
                       Size groups = 1, std::optional<Buffer> bias = std::nullopt,
                       DType dtype = DType::float32, Activation activation = Activation::none,
-                      double slope = 0.01);
+                      double slope = 0.01, std::optional<Buffer> addend = std::nullopt);
 
   /// grad_input[N,C,H,W] from grad_output[N,K,P,Q] and filter, for the same shapes as the forward.
   void conv2d_backward_data(Buffer grad_output, const Shape4& output_shape, Buffer filter,

@@ -27,16 +27,17 @@ ALL = (True, True, True)
 def conv1d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
-    activation: str | None = None, negative_slope: float = 0.01,
+    activation: str | None = None, negative_slope: float = 0.01, addend: Array | None = None,
 ) -> Array:  # fmt: skip
     """Filters weight [filters, channels / groups, window] over x [batch, channels, length], and
     bias [filters]. padding is as much on both sides of each axis, a pair for each, "same" or
     "valid"; padding_mode "zeros", "reflect", "replicate" or "circular". What comes of it goes
-    through an activation, where one is given, in the same launch: a name of tw.Activation.
-    conv1d_backward() is of what comes before it."""
+    through an activation, where one is given, in the same launch: a name of tw.Activation. An
+    addend of the result's shape is added before that, such as the other branch of a residual
+    layer. conv1d_backward() is of what comes before both."""
     return conv(
         "conv1d", 1, x, weight, bias, stride, padding, dilation, groups, padding_mode,
-        activation, negative_slope,
+        activation, negative_slope, addend,
     )  # fmt: skip
 
 
@@ -55,13 +56,13 @@ def conv1d_backward(
 def conv2d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
-    activation: str | None = None, negative_slope: float = 0.01,
+    activation: str | None = None, negative_slope: float = 0.01, addend: Array | None = None,
 ) -> Array:  # fmt: skip
     """Filters weight [filters, channels / groups, height, width] over x [batch, channels, height,
     width], and bias, with paddings and activations as in conv1d()."""
     return conv(
         "conv2d", 2, x, weight, bias, stride, padding, dilation, groups, padding_mode,
-        activation, negative_slope,
+        activation, negative_slope, addend,
     )  # fmt: skip
 
 
@@ -80,13 +81,13 @@ def conv2d_backward(
 def conv3d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
-    activation: str | None = None, negative_slope: float = 0.01,
+    activation: str | None = None, negative_slope: float = 0.01, addend: Array | None = None,
 ) -> Array:  # fmt: skip
     """Filters weight [filters, channels / groups, depth, height, width] over x [batch, channels,
     depth, height, width], and bias, with paddings and activations as in conv1d()."""
     return conv(
         "conv3d", 3, x, weight, bias, stride, padding, dilation, groups, padding_mode,
-        activation, negative_slope,
+        activation, negative_slope, addend,
     )  # fmt: skip
 
 

@@ -269,7 +269,7 @@ def _to_depth(plan: Plan, grad: Array, first: int, count: int) -> Array:
 
 def _forward(
     plan: Plan, x: Array, weight: Array, bias: Array | None, activation: str = "none",
-    slope: float = 0.01,
+    slope: float = 0.01, addend: Array | None = None,
 ) -> Array:  # fmt: skip
     be = x.backend
     flat = _flat_plan(plan)
@@ -281,13 +281,14 @@ def _forward(
         be.conv2d_forward(
             x._contiguous(), flat.image, weight._contiguous(), flat.filter, result, flat.result,
             *options, None if bias is None else bias._contiguous(), x.stored_as, activation, slope,
+            None if addend is None else addend._contiguous(),
         )  # fmt: skip
         return result
     filters = weight.reshape(flat.filter)
     for first, count in _parts(plan, x):
         there = be.conv2d(
             _unfolded(plan, x, first, count), filters, bias, *options, activation=activation,
-            slope=slope,
+            slope=slope, addend=None if addend is None else _to_depth(plan, addend, first, count),
         )  # fmt: skip
         result[first : first + count] = _of_depth(plan, there, count)
     return result
@@ -359,16 +360,22 @@ def _bias(call: str, bias: Array | None, filters: int) -> None:
 def conv(
     call: str, axes: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
     groups: Any, padding_mode: Any, activation: Any = None, negative_slope: Any = 0.01,
+    addend: Any = None,
 ) -> Array:  # fmt: skip
     given = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
+    given |= {} if addend is None else {"addend": addend}
     x, weight, *others = floats(call, **given)
     x, is_batched = _operands(call, axes, x, weight, "x")
     plan = _plan(call, axes, x, weight, stride, padding, dilation, groups, padding_mode)
     bent, slope = to_activation(call, activation, negative_slope)
-    offsets = others[0] if others else None
+    offsets = None if bias is None else others[0]
     _bias(call, offsets, plan.filters)
+    added = None
+    if addend is not None:
+        shape = (plan.batch, plan.filters, *plan.out)
+        added = _of_result(call, "addend", others[-1], shape, is_batched)
     padded = pad_axes(x, 2, plan.around, plan.mode)
-    result = _forward(plan, padded, weight, offsets, bent, slope)
+    result = _forward(plan, padded, weight, offsets, bent, slope, added)
     return result if is_batched else result.reshape(result.shape[1:], copy=False)
 
 
@@ -382,11 +389,13 @@ def to_wanted(call: str, wanted: Any) -> tuple[bool, bool, bool]:
     return wanted[0], wanted[1], wanted[2]
 
 
-def _checked_grad(call: str, grad: Array, shape: tuple[int, ...], is_batched: bool) -> Array:
+def _of_result(
+    call: str, name: str, given: Array, shape: tuple[int, ...], is_batched: bool
+) -> Array:
     expected = shape if is_batched else shape[1:]
-    if grad.shape != expected:
-        invalid(call, f"grad has shape {grad.shape}, expected {expected}")
-    return grad if is_batched else grad.reshape(shape, copy=False)
+    if given.shape != expected:
+        invalid(call, f"{name} has shape {given.shape}, expected {expected}")
+    return given if is_batched else given.reshape(shape, copy=False)
 
 
 def conv_backward(
@@ -396,7 +405,7 @@ def conv_backward(
     grad, x, weight = floats(call, grad=grad, x=x, weight=weight)
     x, is_batched = _operands(call, axes, x, weight, "x")
     plan = _plan(call, axes, x, weight, stride, padding, dilation, groups, padding_mode)
-    grad = _checked_grad(call, grad, (plan.batch, plan.filters, *plan.out), is_batched)
+    grad = _of_result(call, "grad", grad, (plan.batch, plan.filters, *plan.out), is_batched)
     of_x, of_weight, of_bias = to_wanted(call, wanted)
     by_x = by_weight = None
     if of_x:
@@ -500,7 +509,7 @@ def conv_transpose_backward(
     plan, behind = _transposed(
         call, axes, x, weight, stride, padding, output_padding, groups, dilation
     )
-    grad = _checked_grad(call, grad, (plan.batch, plan.channels, *plan.lengths), is_batched)
+    grad = _of_result(call, "grad", grad, (plan.batch, plan.channels, *plan.lengths), is_batched)
     of_x, of_weight, of_bias = to_wanted(call, wanted)
     around = tuple((0, one) for one in behind)
     by_x = by_weight = None

@@ -29,6 +29,8 @@ def fuse(graph: Graph) -> None:
     for node in list(graph.nodes):
         if node.op == "Conv" and not node.domain and node not in uses.gone:
             _bend(uses, node)
+            if _add(uses, node):
+                _bend(uses, node)
     patterns.match(uses)
     products.join(uses)
     compacted(uses)
@@ -104,6 +106,22 @@ def _clip_bounds(uses: Uses, node: Node) -> tuple[float, float] | None:
             return None
         found.append(float(value.reshape(-1)[0]))
     return found[0], found[1]
+
+
+def _add(uses: Uses, conv: Node) -> bool:
+    """The sum of a convolution that nothing else reads with another value; whether it was taken."""
+    add = uses.alone_after(conv)
+    if add is None or add.op != "Add" or add.domain or conv.activation[0] != "none":
+        return False
+    if add.version < 7:
+        # Which says by attributes how it is broadcast.
+        return False
+    other = add.inputs[1] if add.inputs[0] == conv.outputs[0] else add.inputs[0]
+    if other in uses.graph.constants:
+        return False
+    conv.inputs = [*conv.inputs, ""][:3] + [other]
+    uses.replace_at(add, conv)
+    return True
 
 
 def _bend(uses: Uses, conv: Node) -> None:

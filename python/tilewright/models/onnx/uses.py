@@ -84,6 +84,17 @@ class Uses:
         by.outputs = [last.outputs[0]]
         self._giver[last.outputs[0]] = by
 
+    def replace_at(self, last: Node, by: Node) -> None:
+        """The same with `by` moved there, which reads what `last` did beside it."""
+        nodes = self.graph.nodes
+        nodes.remove(by)
+        nodes[nodes.index(last)] = by
+        self.replace(last, by)
+        for name in by.inputs:
+            readers = self._readers.setdefault(name, [])
+            if name and by not in readers:
+                readers.append(by)
+
     def node_before(
         self, last: Node, op: str, inputs: list[str], attributes: dict[str, Any]
     ) -> Node:

@@ -22,22 +22,39 @@ def _axes(x: Any) -> int:
     return axes
 
 
+def _bent(x: Any, name: str, slope: float) -> Any:
+    """What a convolution's activation makes of x."""
+    if name == "none":
+        return x
+    if name == "leaky_relu":
+        return tw.nn.leaky_relu(x, slope)
+    if name == "gelu_tanh":
+        return tw.nn.gelu(x, approximate="tanh")
+    return getattr(tw.nn, name)(x)
+
+
 @operator("Conv")
 def _conv(node: Node) -> Run:
     windows, groups = Windows.of(node), node.integer("group", 1)
     bent, slope = node.activation
 
-    def run(x: Any, weight: Any, bias: Any = None) -> Any:
+    def run(x: Any, weight: Any, bias: Any = None, other: Any = None) -> Any:
         axes = _axes(x)
         if weight.ndim != x.ndim:
             raise ModelError(f"its filters have shape {tuple(weight.shape)}, of {tuple(x.shape)}")
         placed = windows.at(spatial(x), weight.shape[2:])
         if windows.kernel and windows.kernel != tuple(weight.shape[2:]):
             raise ModelError(f"kernel_shape is {windows.kernel}, of {tuple(weight.shape)}")
-        return CONVOLUTIONS[axes](
-            x, weight, bias, placed.strides, placed.front if placed.is_even else placed.pads,
-            placed.dilations, groups, activation=bent, negative_slope=slope,
+        steps = (
+            placed.strides, placed.front if placed.is_even else placed.pads, placed.dilations,
+            groups,
         )  # fmt: skip
+        if other is None or other.shape == (x.shape[0], weight.shape[0], *placed.out()):
+            return CONVOLUTIONS[axes](
+                x, weight, bias, *steps, activation=bent, negative_slope=slope, addend=other
+            )
+        # One of them is broadcast.
+        return _bent(CONVOLUTIONS[axes](x, weight, bias, *steps) + other, bent, slope)
 
     return run
 
