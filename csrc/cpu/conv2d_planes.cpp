@@ -101,7 +101,7 @@ class Planes {
                    columns_.pad, size(rows_.stride), weights_ + filter * 9,
                    bias_ != nullptr ? bias_[filter] : 0, is_clamp, 0,
                    r_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity(),
-                   output});
+                   output, plane});
       if (!is_clamp) {
         const float* const addend =
             r_.addend != nullptr ? data<float>(r_.addend) + (output - data<float>(r_.output))

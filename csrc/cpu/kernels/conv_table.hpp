@@ -82,6 +82,7 @@ struct PlaneConv {
   bool is_clamped;
   float low, high;
   float* output;
+  std::ptrdiff_t ahead;  ///< so many elements on is the plane that is wanted next
 };
 
 struct ConvTable {

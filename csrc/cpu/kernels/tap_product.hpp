@@ -94,6 +94,16 @@ __attribute__((noinline)) static void tap_product_tile(const TapProduct& p, std:
 #pragma GCC unroll 8
     for (std::size_t v = 0; v < vectors; ++v) sums[f][v] = splat(start);
   }
+  if (p.channels * p.tap_count <= 40) {
+    // Few products do not hide that rows of the output lie far apart: their lines are asked for
+    // before the sums are there.
+    const float* row = p.output + filter * p.output_stride + position;
+#pragma GCC unroll 8
+    for (std::size_t f = 0; f < filters; ++f) {
+      for (std::size_t v = 0; v < vectors; ++v) __builtin_prefetch(row + v * lanes, 1);
+      row += p.output_stride;
+    }
+  }
   if (p.addend != nullptr) {
     // It comes from far away, and is wanted when the sums are there.
     const float* row = p.addend + filter * p.output_stride + position;
