@@ -358,6 +358,7 @@ template <class T>
 void correlate(Correlation<T> correlation) {
   correlation.rows.drop_unseen_taps();
   correlation.columns.drop_unseen_taps();
+  if (correlate_thin(correlation, Runner<T>::is_small(correlation))) return;
   if (correlate_by_winograd(correlation)) return;
   const Runner<T> runner(correlation);
   if (!correlate_by_panels(correlation, runner.cost(), Runner<T>::is_small(correlation))) {

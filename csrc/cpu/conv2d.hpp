@@ -130,7 +130,14 @@ void correlate(Correlation<T> correlation);
 template <class T>
 bool correlate_by_winograd(const Correlation<T>& correlation);
 
-/// Convolutions of which each filter has one channel, by small planes; whether it is one.
+/// Groups of one plane, or few, each way; whether it was done.
+template <class T>
+bool correlate_thin(const Correlation<T>& correlation, bool is_small);
+/// The same for the gradient of the filter.
+template <class T>
+bool thin_filter_gradient(const Conv2dRequest& request, MemoryPool& pool);
+
+/// Filters of 3x3 with one channel each, over small planes of float32; whether it is that.
 bool takes_planes(const Conv2dRequest& request);
 void convolve_planes(std::string_view op, const Conv2dRequest& request, const float* weights,
                      const float* bias, MemoryPool& pool);
@@ -156,6 +163,10 @@ extern template void end_sums(const float*, Activation, float, float*, Size);
 extern template void end_sums(const Half*, Activation, float, float*, Size);
 extern template void correlate(Correlation<float>);
 extern template void correlate(Correlation<Half>);
+extern template bool correlate_thin(const Correlation<float>&, bool);
+extern template bool correlate_thin(const Correlation<Half>&, bool);
+extern template bool thin_filter_gradient<float>(const Conv2dRequest&, MemoryPool&);
+extern template bool thin_filter_gradient<Half>(const Conv2dRequest&, MemoryPool&);
 extern template bool correlate_by_winograd(const Correlation<float>&);
 extern template bool correlate_by_winograd(const Correlation<Half>&);
 extern template bool correlate_by_panels(const Correlation<float>&, double, bool);

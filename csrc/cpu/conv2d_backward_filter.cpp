@@ -282,6 +282,7 @@ class FilterGradient {
 
 template <class T>
 void backward(const Conv2dRequest& r, MemoryPool& pool) {
+  if (thin_filter_gradient<T>(r, pool)) return;
   const FilterGradient<T> by_taps(r);
   if (!filter_gradient_by_panels<T>(r, by_taps.cost(), pool)) by_taps.run(pool);
 }

@@ -85,7 +85,48 @@ struct PlaneConv {
   std::ptrdiff_t ahead;  ///< so many elements on is the plane that is wanted next
 };
 
+/// Rows of a filter that see neighbouring rows of a plane, `most_thin_rows` at most: the first one
+/// from `from` on.
+struct ThinRows {
+  std::ptrdiff_t from;
+  std::size_t count;
+};
+inline constexpr std::size_t most_thin_rows = 7;
+
+/// The taps of a filter over one plane whose rows are `width` long: all pairs of rows and columns.
+/// Their weights follow each other by groups of rows, columns, and rows of the group.
+struct ThinTaps {
+  std::ptrdiff_t width;
+  const ThinRows* rows;
+  std::size_t row_count;
+  const std::ptrdiff_t* columns;  ///< where each looks
+  std::size_t column_count;
+};
+
+/// output[y][x] = start, or what is there, + the sum over taps of weights and
+/// input[y * width + x + tap]. Whole vectors are read and written, two side by side or one at the
+/// end.
+struct ThinProduct {
+  const ThinTaps* taps;
+  const float *input, *weights;
+  float start;
+  bool adds;
+  float* output;
+  std::size_t output_stride, rows, columns;
+};
+
+/// sums[tap] += the sum over y and x of gradient[y][x] * input[y * width + x + tap], in the order
+/// of weights. Whole vectors are read, of which the gradient is 0 beyond the columns.
+struct ThinDots {
+  const ThinTaps* taps;
+  const float *input, *gradient;
+  std::size_t gradient_stride, rows, columns;
+  float* sums;
+};
+
 struct ConvTable {
+  void (*thin_product)(const ThinProduct& product);
+  void (*thin_dots)(const ThinDots& dots);
   void (*weigh_plane)(const PlaneConv& plane);
   void (*fill_planes)(const PlaneFill& fill);
   /// Runs and rows are copied one after another, each into what is copied later.

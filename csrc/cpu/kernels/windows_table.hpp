@@ -10,12 +10,6 @@ struct RowWindows {
   std::size_t window, stride, dilation;
 };
 
-/// Windows of several rows, which lie `row_step` apart.
-struct PlaneWindows {
-  RowWindows row;
-  std::size_t rows, row_step;
-};
-
 /// Of an element that is in no window's plane: more than any place.
 inline constexpr std::int32_t no_place = INT32_MAX;
 
@@ -49,9 +43,6 @@ struct WindowKernels {
 struct WindowTable {
   WindowKernels<float> float32;
   WindowKernels<double> float64;
-  /// to[i] = start + the sum over windows' places of weights, row by row, times elements.
-  void (*weigh_windows)(const float* x, const PlaneWindows& windows, const float* weights,
-                        float start, float* to, std::size_t n);
   /// Between bfloat16 and float32, to nearest even.
   void (*widen_bfloats)(const std::uint16_t* from, float* to, std::size_t n);
   void (*narrow_bfloats)(const float* from, std::uint16_t* to, std::size_t n);
