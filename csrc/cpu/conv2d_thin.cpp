@@ -33,7 +33,10 @@ class Thin {
       : c_(c),
         block_(block),
         planes_(c.rows, c.columns, block.rows, block.columns),
-        stride_(thin_stride(c.columns.size())) {
+        stride_(thin_stride(c.columns.size())),
+        together_(planes_together(planes_.channel_stride * c.channels)),
+        stores_directly_(sizeof(T) == sizeof(float) && c.channels == 1 && is_identity(c.rows) &&
+                         is_identity(c.columns)) {
     for (const TargetPhase& rows : c.rows.target_phases) {
       for (const TargetPhase& columns : c.columns.target_phases) {
         phases_.push_back(
@@ -49,7 +52,7 @@ class Thin {
     const Size tasks = c_.batch * c_.groups * row_blocks;
     const Size group = is_small ? tasks : tasks / (8 * static_cast<Size>(thread_count())) + 1;
     const std::size_t columns = c_.columns.target_phases.size();
-    const std::size_t packed = packed_size(planes_, c_.channels);
+    const std::size_t packed = packed_size(planes_, c_.channels * together_);
     const std::size_t sums = columns * size(band_rows) * stride_;
     const std::size_t line = size(c_.columns.target_step) * stride_;
     OpScratch all(c_.pool, c_.op,
@@ -60,31 +63,47 @@ class Thin {
       Scratch scratch(all);
       const Memory memory{scratch.take(packed), scratch.take(sums), scratch.take(line),
                           scratch.take(size(taps_ * c_.channels))};
-      const Size first = static_cast<Size>(index) * group;
-      for (Size task = first; task < std::min(tasks, first + group); ++task) {
-        run_block(task / row_blocks, task % row_blocks * block_.rows, memory);
+      const Size first = static_cast<Size>(index) * group, last = std::min(tasks, first + group);
+      if (row_blocks > 1) {
+        for (Size task = first; task < last; ++task) {
+          run_block(task / row_blocks, 1, task % row_blocks * block_.rows, memory);
+        }
+      } else {
+        for (Size task = first; task < last; task += together_) {
+          run_block(task, std::min(together_, last - task), 0, memory);
+        }
       }
     });
   }
 
  private:
+  static bool is_identity(const ConvAxis& axis) {
+    return axis.target_step == 1 && axis.begin == axis.target_origin &&
+           axis.size() == axis.target_size;
+  }
+
   struct Memory {
     float *planes, *sums, *line, *weights;
   };
 
-  void run_block(Size group, Size first_row, const Memory& memory) const {
+  /// Of some groups that follow each other.
+  void run_block(Size first_group, Size groups, Size first_row, const Memory& memory) const {
     const Size plane = c_.rows.source_size * c_.columns.source_size;
     const Size rows = std::min(block_.rows, c_.rows.size() - first_row);
     const ConvBlock block{c_.rows.begin + first_row, c_.columns.begin, rows, block_.columns};
-    pack_planes(c_.rows, c_.columns, planes_, block, c_.source + group * c_.channels * plane,
-                c_.channels, memory.planes);
-    for (Size f = 0; f < c_.filters; ++f) {
-      order_weights(group % c_.groups, f, memory.weights);
-      const Size bands = ceil_div(rows, band_rows);
-      for (Size i = 0; i < bands; ++i) {
-        const Size begin = i * rows / bands, end = (i + 1) * rows / bands;
-        run_band(group, f, block, begin, end - begin, memory);
+    pack_planes(c_.rows, c_.columns, planes_, block, c_.source + first_group * c_.channels * plane,
+                c_.channels * groups, memory.planes);
+    Memory own = memory;
+    for (Size group = first_group; group < first_group + groups; ++group) {
+      for (Size f = 0; f < c_.filters; ++f) {
+        order_weights(group % c_.groups, f, memory.weights);
+        const Size bands = ceil_div(rows, band_rows);
+        for (Size i = 0; i < bands; ++i) {
+          const Size begin = i * rows / bands, end = (i + 1) * rows / bands;
+          run_band(group, f, block, begin, end - begin, own);
+        }
       }
+      own.planes += c_.channels * planes_.channel_stride;
     }
   }
 
@@ -106,13 +125,27 @@ class Thin {
     const float* weights = memory.weights;
     const float start =
         c_.start != nullptr ? c_.start[group % c_.groups * c_.filters + filter] : 0;
+    if constexpr (sizeof(T) == sizeof(float)) {
+      if (stores_directly_) {
+        const ThinTaps taps = phases_[0].taps.taps();
+        const Size width = c_.columns.target_size;
+        const Size at =
+            (group * c_.filters + filter) * c_.rows.target_size * width +
+            (block.row + first - c_.rows.target_origin) * width;
+        thin_product({&taps, memory.planes + first * planes_.width, weights, start, false,
+                      c_.target + at, size(width), size(rows), size(width), true});
+        end_sums(c_.addend != nullptr ? c_.addend + at : nullptr, c_.activation, c_.slope,
+                 c_.target + at, rows * width);
+        return;
+      }
+    }
     for (std::size_t i = 0; i < phases_.size(); ++i) {
       const ThinTaps taps = phases_[i].taps.taps();
       for (Size channel = 0; channel < c_.channels; ++channel) {
         thin_product({&taps,
                       memory.planes + channel * planes_.channel_stride + first * planes_.width,
                       weights, start, channel > 0, memory.sums + i % columns * band, stride_,
-                      size(rows), size(block.columns)});
+                      size(rows), size(block.columns), false});
         weights += phases_[i].taps.weights().size();
       }
       if (i % columns + 1 < columns) continue;
@@ -157,6 +190,8 @@ class Thin {
   ConvBlock block_;
   ConvPlanes planes_;
   std::size_t stride_;  ///< of rows of sums
+  Size together_;       ///< groups that are laid out in one call
+  bool stores_directly_;
   std::vector<Phase> phases_;
   Size taps_ = 0;
 };
@@ -165,7 +200,8 @@ class Thin {
 
 template <class T>
 bool correlate_thin(const Correlation<T>& c, bool is_small) {
-  if (!is_thin(c.channels, c.filters)) return false;
+  constexpr Size most_steps = 16;
+  if (!is_thin(c.channels, c.filters) || c.columns.target_step > most_steps) return false;
   const Size threads = is_small ? 1 : static_cast<Size>(thread_count());
   const Size tasks = threads == 1 ? 1 : ceil_div(2 * threads, c.batch * c.groups);
   const ConvBlock block = thin_block(c.rows, c.columns, c.channels, tasks);

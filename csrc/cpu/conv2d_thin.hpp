@@ -59,6 +59,12 @@ class PairedTaps {
 /// taken together.
 inline bool is_thin(Size channels, Size filters) { return channels * filters <= 4; }
 
+/// Groups of so many floats that are laid out in one call: they stay in the first-level cache.
+inline Size planes_together(Size floats) {
+  constexpr Size cached = Size{1} << 12;
+  return std::clamp<Size>(cached / std::max<Size>(floats, 1), 1, 16);
+}
+
 /// Rows of sums, in whole vectors and one more.
 inline std::size_t thin_stride(Size columns) {
   return static_cast<std::size_t>((columns + 31) / 16 * 16);
@@ -68,11 +74,14 @@ inline std::size_t thin_stride(Size columns) {
 inline ConvBlock thin_block(const ConvAxis& rows, const ConvAxis& columns, Size channels,
                             Size tasks) {
   const ConvBlock block = block_size(rows, columns, channels, tasks);
-  const ConvPlanes planes(rows, columns, block.rows, block.columns);
   constexpr double most_floats = 1 << 19;
-  const bool fits = block.columns == columns.size() &&
-                    static_cast<double>(planes.channel_stride * channels) <= most_floats;
-  return fits ? block : ConvBlock{};
+  const auto extent = [](const ConvAxis& axis, Size positions) {
+    return static_cast<double>(axis.source_phases.size()) *
+           static_cast<double>(positions + axis.span());
+  };
+  const double floats = static_cast<double>(channels) * extent(rows, block.rows) *
+                        extent(columns, block.columns);
+  return block.columns == columns.size() && floats <= most_floats ? block : ConvBlock{};
 }
 
 }  // namespace tilewright::cpu

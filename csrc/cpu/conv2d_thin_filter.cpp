@@ -36,60 +36,75 @@ class ThinGradient {
         stride_(thin_stride(r.out_width)) {}
 
   void run(MemoryPool& pool) const {
-    const std::size_t packed = packed_size(planes_, channels_);
+    const Size floats = channels_ * planes_.channel_stride;
+    const Size shared = std::max<Size>(r_.groups / (4 * static_cast<Size>(thread_count())), 1);
+    const Size together = std::min(planes_together(floats), shared);
+    const std::size_t packed = packed_size(planes_, channels_ * together);
     const std::size_t gradient = size(block_.rows) * stride_;
-    const std::size_t sums = size(filters_ * channels_) * taps_.weights().size();
-    const std::size_t taps = size(r_.filter_height * r_.filter_width);
+    const std::size_t sums = size(together) * sums_of_group();
+    const Size tasks = (r_.groups + together - 1) / together;
     OpScratch all(pool, op,
                   Scratch::rounded(packed) + Scratch::rounded(gradient) + Scratch::rounded(sums) +
-                      Scratch::rounded(taps),
-                  size(r_.groups));
-    parallel_tasks(size(r_.groups), [&](std::size_t group) {
+                      Scratch::rounded(filter_taps()),
+                  size(tasks));
+    parallel_tasks(size(tasks), [&](std::size_t task) {
       Scratch scratch(all);
-      float* const planes = scratch.take(packed);
-      float* const grads = scratch.take(gradient);
-      float* const own = scratch.take(sums);
-      float* const filter = scratch.take(taps);
-      std::fill_n(own, sums, 0.0f);
+      const Memory memory{scratch.take(packed), scratch.take(gradient), scratch.take(sums),
+                          scratch.take(filter_taps())};
+      std::fill_n(memory.sums, sums, 0.0f);
       // Beyond the columns it stays 0.
-      std::fill_n(grads, gradient, 0.0f);
+      std::fill_n(memory.gradient, gradient, 0.0f);
+      const Size first = static_cast<Size>(task) * together;
+      const Size groups = std::min(together, r_.groups - first);
       for (Size image = 0; image < r_.batch; ++image) {
         for (Size row = 0; row < r_.out_height; row += block_.rows) {
-          add_block(image * r_.groups + static_cast<Size>(group), row, planes, grads, own);
+          add_block(image * r_.groups + first, groups, row, memory);
         }
       }
-      const Size planes_of = filters_ * channels_;
-      const float* sum = own;
-      for (Size i = 0; i < planes_of; ++i) {
+      const float* own = memory.sums;
+      for (Size i = first * filters_ * channels_; i < (first + groups) * filters_ * channels_;
+           ++i) {
         // Taps that see padding alone are not among them.
-        std::fill_n(filter, taps, 0.0f);
-        for (const Size at : taps_.weights()) filter[at] = *sum++;
-        from_float32(filter,
-                     data<T>(r_.filter) + (static_cast<Size>(group) * planes_of + i) *
-                                              static_cast<Size>(taps),
-                     taps);
+        std::fill_n(memory.filter, filter_taps(), 0.0f);
+        for (const Size at : taps_.weights()) memory.filter[at] = *own++;
+        from_float32(memory.filter, data<T>(r_.filter) + i * static_cast<Size>(filter_taps()),
+                     filter_taps());
       }
     });
   }
 
  private:
-  void add_block(Size group, Size first_row, float* planes, float* grads, float* sums) const {
+  struct Memory {
+    float *planes, *gradient, *sums, *filter;
+  };
+
+  std::size_t filter_taps() const { return size(r_.filter_height * r_.filter_width); }
+  std::size_t sums_of_group() const {
+    return size(filters_ * channels_) * taps_.weights().size();
+  }
+
+  /// Of some groups that follow each other.
+  void add_block(Size first_group, Size groups, Size first_row, const Memory& memory) const {
     const Size plane = r_.height * r_.width, out_plane = r_.out_height * r_.out_width;
     const ConvBlock block{first_row, 0, std::min(block_.rows, r_.out_height - first_row),
                           r_.out_width};
-    pack_planes(rows_, columns_, planes_, block, data<T>(r_.input) + group * channels_ * plane,
-                channels_, planes);
+    pack_planes(rows_, columns_, planes_, block,
+                data<T>(r_.input) + first_group * channels_ * plane, channels_ * groups,
+                memory.planes);
     const ThinTaps taps = taps_.taps();
-    for (Size f = 0; f < filters_; ++f) {
+    const auto thin_dots = conv_table().thin_dots;
+    float* sums = memory.sums;
+    for (Size i = 0; i < groups * filters_; ++i) {
       const T* const from =
-          data<T>(r_.output) + (group * filters_ + f) * out_plane + first_row * r_.out_width;
+          data<T>(r_.output) + (first_group * filters_ + i) * out_plane + first_row * r_.out_width;
       for (Size y = 0; y < block.rows; ++y) {
-        to_float32(from + y * r_.out_width, grads + size(y) * stride_, size(r_.out_width));
+        to_float32(from + y * r_.out_width, memory.gradient + size(y) * stride_,
+                   size(r_.out_width));
       }
-      for (Size c = 0; c < channels_; ++c) {
-        conv_table().thin_dots({&taps, planes + c * planes_.channel_stride, grads, stride_,
-                                size(block.rows), size(block.columns),
-                                sums + size(f * channels_ + c) * taps_.weights().size()});
+      for (Size c = 0; c < channels_; ++c, sums += taps_.weights().size()) {
+        thin_dots({&taps,
+                   memory.planes + (i / filters_ * channels_ + c) * planes_.channel_stride,
+                   memory.gradient, stride_, size(block.rows), size(block.columns), sums});
       }
     }
   }

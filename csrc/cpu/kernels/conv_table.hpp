@@ -104,8 +104,8 @@ struct ThinTaps {
 };
 
 /// output[y][x] = start, or what is there, + the sum over taps of weights and
-/// input[y * width + x + tap]. Whole vectors are read and written, two side by side or one at the
-/// end.
+/// input[y * width + x + tap]. Whole vectors are read, and written but at the end of a row that
+/// `is_whole`, where nothing is written beyond the columns.
 struct ThinProduct {
   const ThinTaps* taps;
   const float *input, *weights;
@@ -113,6 +113,7 @@ struct ThinProduct {
   bool adds;
   float* output;
   std::size_t output_stride, rows, columns;
+  bool is_whole;
 };
 
 /// sums[tap] += the sum over y and x of gradient[y][x] * input[y * width + x + tap], in the order

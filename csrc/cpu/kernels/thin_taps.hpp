@@ -10,24 +10,55 @@
 
 namespace tilewright::cpu::TILEWRIGHT_ISA {
 
+#if defined(__AVX512F__)
+/// Half a vector, of which twice as many are multiplied at a time: for rows that fill no more.
+using Narrow = Streamed<float>::Vector;
+#else
+using Narrow = Floats;
+#endif
+template <class Vector>
+constexpr std::size_t lanes_of = sizeof(Vector) / sizeof(float);
+
+template <class Vector>
+static inline void store_first(float* to, Vector x, std::size_t count) {
+  if constexpr (sizeof(Vector) == sizeof(Floats)) {
+    store(to, x, count);
+  } else {
+#if defined(__AVX512F__)
+    _mm256_mask_storeu_ps(to, static_cast<__mmask8>((1u << count) - 1), (__m256)x);
+#endif
+  }
+}
+
+/// Else each is read again by every product that takes it, across lines.
+template <class Vector>
+__attribute__((always_inline)) static inline Vector read_once(const float* from) {
+  Vector x = load_as<Vector>(from);
+#if defined(__x86_64__)
+  asm("" : "+v"(x));
+#endif
+  return x;
+}
+
 /// Adds to a tile of sums what they see through `taps` rows of the filter: each vector that is read
 /// serves all rows of the tile that see it.
-template <std::size_t taps, std::size_t rows, std::size_t vectors>
+template <std::size_t taps, class Vector, std::size_t rows, std::size_t vectors>
 __attribute__((always_inline)) static inline void add_thin_taps(const ThinTaps& t,
                                                                 const float* input,
                                                                 const float* weights,
-                                                                Floats (&sums)[rows][vectors]) {
+                                                                Vector (&sums)[rows][vectors]) {
+  constexpr std::size_t lanes = lanes_of<Vector>;
   for (std::size_t k = 0; k < t.column_count; ++k, weights += taps) {
     const float* const from = input + t.columns[k];
-    Floats w[taps];
+    Vector w[taps];
 #pragma GCC unroll 8
-    for (std::size_t j = 0; j < taps; ++j) w[j] = splat(weights[j]);
+    for (std::size_t j = 0; j < taps; ++j) w[j] = weights[j] - Vector{};
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < rows + taps - 1; ++i) {
-      Floats seen[vectors];
+      Vector seen[vectors];
 #pragma GCC unroll 2
       for (std::size_t v = 0; v < vectors; ++v) {
-        seen[v] = load(from + static_cast<std::ptrdiff_t>(i) * t.width + v * lanes);
+        seen[v] = read_once<Vector>(from + static_cast<std::ptrdiff_t>(i) * t.width + v * lanes);
       }
 #pragma GCC unroll 8
       for (std::size_t r = 0; r < rows; ++r) {
@@ -39,17 +70,19 @@ __attribute__((always_inline)) static inline void add_thin_taps(const ThinTaps& 
   }
 }
 
-template <std::size_t rows, std::size_t vectors>
+template <class Vector, std::size_t rows, std::size_t vectors>
 __attribute__((noinline)) static void thin_tile(const ThinProduct& p, std::size_t row,
                                                 std::size_t column) {
+  constexpr std::size_t lanes = lanes_of<Vector>;
   const ThinTaps& t = *p.taps;
-  Floats sums[rows][vectors];
+  Vector sums[rows][vectors];
   float* const output = p.output + row * p.output_stride + column;
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 2
     for (std::size_t v = 0; v < vectors; ++v) {
-      sums[r][v] = p.adds ? load(output + r * p.output_stride + v * lanes) : splat(p.start);
+      sums[r][v] = p.adds ? load_as<Vector>(output + r * p.output_stride + v * lanes)
+                          : p.start - Vector{};
     }
   }
   const float* const input = p.input + static_cast<std::ptrdiff_t>(row) * t.width + column;
@@ -71,42 +104,49 @@ __attribute__((noinline)) static void thin_tile(const ThinProduct& p, std::size_
   for (std::size_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 2
     for (std::size_t v = 0; v < vectors; ++v) {
-      store(output + r * p.output_stride + v * lanes, sums[r][v]);
+      float* const to = output + r * p.output_stride + v * lanes;
+      const std::size_t left = p.columns - column - v * lanes;
+      if (p.is_whole && left < lanes) {
+        store_first(to, sums[r][v], left);
+      } else {
+        __builtin_memcpy(to, &sums[r][v], sizeof(Vector));
+      }
     }
   }
 }
 
 /// All rows of some columns. The last tile moves back to end where the rows end, but not where it
 /// adds to what is there.
-template <std::size_t vectors>
+template <class Vector, std::size_t vectors>
 static void thin_columns(const ThinProduct& p, std::size_t column) {
   constexpr std::size_t most = vectors == 1 ? 8 : 4;
   std::size_t row = 0;
   while (row < p.rows) {
     const std::size_t left = p.rows - row;
     if (left >= most) {
-      thin_tile<most, vectors>(p, row, column);
+      thin_tile<Vector, most, vectors>(p, row, column);
       row += most;
     } else if (left >= 4) {
-      thin_tile<4, vectors>(p, row, column);
+      thin_tile<Vector, 4, vectors>(p, row, column);
       row += 4;
     } else if (left > 1 && p.rows >= 4 && !p.adds) {
-      thin_tile<4, vectors>(p, p.rows - 4, column);
+      thin_tile<Vector, 4, vectors>(p, p.rows - 4, column);
       row = p.rows;
     } else {
-      thin_tile<1, vectors>(p, row, column);
+      thin_tile<Vector, 1, vectors>(p, row, column);
       ++row;
     }
   }
 }
 
 static void thin_product(const ThinProduct& p) {
+  if (p.columns <= lanes_of<Narrow>) return thin_columns<Narrow, 1>(p, 0);
   for (std::size_t column = 0; column < p.columns;) {
     if (p.columns - column > lanes) {
-      thin_columns<2>(p, column);
+      thin_columns<Floats, 2>(p, column);
       column += 2 * lanes;
     } else {
-      thin_columns<1>(p, column);
+      thin_columns<Floats, 1>(p, column);
       column += lanes;
     }
   }
@@ -135,7 +175,7 @@ static void add_thin_dots(const ThinDots& p, const float* input, float* sums) {
         const Ints is_there = each < static_cast<std::int32_t>(p.columns - x);
 #pragma GCC unroll 16
         for (std::size_t i = 0; i < rows + taps - 1; ++i) {
-          Floats seen = load(from + static_cast<std::ptrdiff_t>(i) * t.width + x);
+          Floats seen = read_once<Floats>(from + static_cast<std::ptrdiff_t>(i) * t.width + x);
           // What is past a row is no part of it, and may be infinite.
           if constexpr (!is_whole.value) seen = is_there ? seen : Floats{};
 #pragma GCC unroll 4
