@@ -160,15 +160,27 @@ class Thin {
     }
   }
 
-  /// A row of targets, whose phases lie in turn.
+  /// A row of targets, whose phases lie in turn. In steps there is no addend and no activation.
   void store(const Phase* phases, float* sums, std::size_t band, float* line, Size at) const {
     const Size step = c_.columns.target_step, count = c_.columns.size();
+    const Size skipped = c_.columns.target_origin - step * c_.columns.begin;
+    const Size targets = c_.columns.target_size;
     if (step == 1) {
       line = sums;
     } else if (step == 2 && c_.columns.target_phases.size() == 2) {
       const float* even = sums;
       const float* odd = sums + band;
       if (phases[0].column_offset == 1) std::swap(even, odd);
+      if constexpr (sizeof(T) == sizeof(float)) {
+        if (skipped == 1) std::swap(++even, odd);
+        float* const target = c_.target + at;
+        for (Size i = 0; i < targets / 2; ++i) {
+          target[2 * i] = even[i];
+          target[2 * i + 1] = odd[i];
+        }
+        if (targets % 2 != 0) target[targets - 1] = even[targets / 2];
+        return;
+      }
       for (Size i = 0; i < count; ++i) {
         line[2 * i] = even[i];
         line[2 * i + 1] = odd[i];
@@ -179,8 +191,7 @@ class Thin {
         for (Size i = 0; i < count; ++i) own[i * step] = sums[p * band + size(i)];
       }
     }
-    line += c_.columns.target_origin - step * c_.columns.begin;
-    const Size targets = c_.columns.target_size;
+    line += skipped;
     end_sums(c_.addend != nullptr ? c_.addend + at : nullptr, c_.activation, c_.slope, line,
              targets);
     from_float32(line, c_.target + at, size(targets));

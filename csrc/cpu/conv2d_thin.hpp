@@ -59,9 +59,9 @@ class PairedTaps {
 /// taken together.
 inline bool is_thin(Size channels, Size filters) { return channels * filters <= 4; }
 
-/// Groups of so many floats that are laid out in one call: they stay in the first-level cache.
+/// Groups of so many floats that are laid out in one call: they stay near.
 inline Size planes_together(Size floats) {
-  constexpr Size cached = Size{1} << 12;
+  constexpr Size cached = Size{1} << 14;
   return std::clamp<Size>(cached / std::max<Size>(floats, 1), 1, 16);
 }
 

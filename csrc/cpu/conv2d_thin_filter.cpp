@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -66,7 +67,10 @@ class ThinGradient {
            ++i) {
         // Taps that see padding alone are not among them.
         std::fill_n(memory.filter, filter_taps(), 0.0f);
-        for (const Size at : taps_.weights()) memory.filter[at] = *own++;
+        for (const Size at : taps_.weights()) {
+          memory.filter[at] = std::accumulate(own, own + kernels().simd_width, 0.0f);
+          own += kernels().simd_width;
+        }
         from_float32(memory.filter, data<T>(r_.filter) + i * static_cast<Size>(filter_taps()),
                      filter_taps());
       }
@@ -80,7 +84,7 @@ class ThinGradient {
 
   std::size_t filter_taps() const { return size(r_.filter_height * r_.filter_width); }
   std::size_t sums_of_group() const {
-    return size(filters_ * channels_) * taps_.weights().size();
+    return size(filters_ * channels_) * taps_.weights().size() * kernels().simd_width;
   }
 
   /// Of some groups that follow each other.
@@ -101,10 +105,11 @@ class ThinGradient {
         to_float32(from + y * r_.out_width, memory.gradient + size(y) * stride_,
                    size(r_.out_width));
       }
-      for (Size c = 0; c < channels_; ++c, sums += taps_.weights().size()) {
+      for (Size c = 0; c < channels_; ++c) {
         thin_dots({&taps,
                    memory.planes + (i / filters_ * channels_ + c) * planes_.channel_stride,
                    memory.gradient, stride_, size(block.rows), size(block.columns), sums});
+        sums += taps_.weights().size() * kernels().simd_width;
       }
     }
   }

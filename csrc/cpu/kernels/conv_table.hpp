@@ -116,8 +116,9 @@ struct ThinProduct {
   bool is_whole;
 };
 
-/// sums[tap] += the sum over y and x of gradient[y][x] * input[y * width + x + tap], in the order
-/// of weights. Whole vectors are read, of which the gradient is 0 beyond the columns.
+/// Adds to a vector of sums for each tap, in the order of weights, what all its elements together
+/// have more then: the sum over y and x of gradient[y][x] * input[y * width + x + tap]. Whole
+/// vectors are read, of which the gradient is 0 beyond the columns.
 struct ThinDots {
   const ThinTaps* taps;
   const float *input, *gradient;

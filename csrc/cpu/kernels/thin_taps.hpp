@@ -5,7 +5,6 @@
 #include <type_traits>
 
 #include "cpu/kernels/conv_table.hpp"
-#include "cpu/kernels/rows.hpp"
 #include "cpu/kernels/simd.hpp"
 
 namespace tilewright::cpu::TILEWRIGHT_ISA {
@@ -42,13 +41,13 @@ __attribute__((always_inline)) static inline Vector read_once(const float* from)
 
 /// Adds to a tile of sums what they see through `taps` rows of the filter: each vector that is read
 /// serves all rows of the tile that see it.
-template <std::size_t taps, class Vector, std::size_t rows, std::size_t vectors>
-__attribute__((always_inline)) static inline void add_thin_taps(const ThinTaps& t,
-                                                                const float* input,
-                                                                const float* weights,
-                                                                Vector (&sums)[rows][vectors]) {
+template <std::size_t taps, class Vector, std::size_t sets, std::size_t rows, std::size_t vectors>
+__attribute__((always_inline)) static inline void add_thin_taps(
+    const ThinTaps& t, const float* input, const float* weights,
+    Vector (&all)[sets][rows][vectors]) {
   constexpr std::size_t lanes = lanes_of<Vector>;
-  for (std::size_t k = 0; k < t.column_count; ++k, weights += taps) {
+  const auto add = [&](std::size_t k, Vector(&sums)[rows][vectors])
+                       __attribute__((always_inline)) {
     const float* const from = input + t.columns[k];
     Vector w[taps];
 #pragma GCC unroll 8
@@ -67,7 +66,14 @@ __attribute__((always_inline)) static inline void add_thin_taps(const ThinTaps& 
         for (std::size_t v = 0; v < vectors; ++v) sums[r][v] += w[i - r] * seen[v];
       }
     }
+    weights += taps;
+  };
+  std::size_t k = 0;
+  for (; sets == 2 && k + 2 <= t.column_count; k += 2) {
+    add(k, all[0]);
+    add(k + 1, all[sets - 1]);
   }
+  for (; k < t.column_count; ++k) add(k, all[0]);
 }
 
 template <class Vector, std::size_t rows, std::size_t vectors>
@@ -75,7 +81,10 @@ __attribute__((noinline)) static void thin_tile(const ThinProduct& p, std::size_
                                                 std::size_t column) {
   constexpr std::size_t lanes = lanes_of<Vector>;
   const ThinTaps& t = *p.taps;
-  Vector sums[rows][vectors];
+  // Few sums would wait for each other: every other column has its own.
+  constexpr std::size_t sets = rows * vectors <= 4 ? 2 : 1;
+  Vector all[sets][rows][vectors] = {};
+  auto& sums = all[0];
   float* const output = p.output + row * p.output_stride + column;
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
@@ -90,15 +99,22 @@ __attribute__((noinline)) static void thin_tile(const ThinProduct& p, std::size_
   for (std::size_t g = 0; g < t.row_count; ++g) {
     const float* const from = input + t.rows[g].from;
     switch (t.rows[g].count) {
-      case 1: add_thin_taps<1>(t, from, weights, sums); break;
-      case 2: add_thin_taps<2>(t, from, weights, sums); break;
-      case 3: add_thin_taps<3>(t, from, weights, sums); break;
-      case 4: add_thin_taps<4>(t, from, weights, sums); break;
-      case 5: add_thin_taps<5>(t, from, weights, sums); break;
-      case 6: add_thin_taps<6>(t, from, weights, sums); break;
-      default: add_thin_taps<7>(t, from, weights, sums); break;
+      case 1: add_thin_taps<1>(t, from, weights, all); break;
+      case 2: add_thin_taps<2>(t, from, weights, all); break;
+      case 3: add_thin_taps<3>(t, from, weights, all); break;
+      case 4: add_thin_taps<4>(t, from, weights, all); break;
+      case 5: add_thin_taps<5>(t, from, weights, all); break;
+      case 6: add_thin_taps<6>(t, from, weights, all); break;
+      default: add_thin_taps<7>(t, from, weights, all); break;
     }
     weights += t.rows[g].count * t.column_count;
+  }
+  if constexpr (sets == 2) {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 2
+      for (std::size_t v = 0; v < vectors; ++v) sums[r][v] += all[1][r][v];
+    }
   }
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < rows; ++r) {
@@ -193,7 +209,10 @@ static void add_thin_dots(const ThinDots& p, const float* input, float* sums) {
     for (; row + most <= p.rows; row += most) add.template operator()<most>(row);
     for (; row < p.rows; ++row) add.template operator()<1>(row);
 #pragma GCC unroll 8
-    for (std::size_t j = 0; j < taps; ++j) sums[k * taps + j] += sum_of_lanes(all[j]);
+    for (std::size_t j = 0; j < taps; ++j) {
+      float* const sum = sums + (k * taps + j) * lanes;
+      store(sum, load(sum) + all[j]);
+    }
   }
 }
 
@@ -211,7 +230,7 @@ static void thin_dots(const ThinDots& p) {
       case 6: add_thin_dots<6>(p, from, sums); break;
       default: add_thin_dots<7>(p, from, sums); break;
     }
-    sums += t.rows[g].count * t.column_count;
+    sums += t.rows[g].count * t.column_count * lanes;
   }
 }
 
