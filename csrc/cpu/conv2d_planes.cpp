@@ -59,8 +59,8 @@ class Planes {
       std::fill_n(copy + room + plane, 3 * room, 0.0f);
       input = copy + room;
     }
-    const bool is_clamp = r_.addend == nullptr && (r_.activation == Activation::relu ||
-                                                   r_.activation == Activation::relu6);
+    const bool is_clamp = r_.addend == nullptr &&
+                          (r_.activation == Activation::relu || r_.activation == Activation::relu6);
     const Size outputs = rows_.output * columns_.output;
     const auto weigh_plane = conv_table().weigh_plane;
     for (Size f = 0; f < filters_; ++f) {
@@ -72,9 +72,9 @@ class Planes {
                    r_.activation == Activation::relu6 ? 6 : std::numeric_limits<float>::infinity(),
                    output, plane});
       if (!is_clamp) {
-        const float* const addend =
-            r_.addend != nullptr ? data<float>(r_.addend) + (output - data<float>(r_.output))
-                                 : nullptr;
+        const float* const addend = r_.addend != nullptr
+                                        ? data<float>(r_.addend) + (output - data<float>(r_.output))
+                                        : nullptr;
         end_sums(addend, r_.activation, r_.slope, output, outputs);
       }
     }

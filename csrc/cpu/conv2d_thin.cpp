@@ -123,15 +123,13 @@ class Thin {
     const std::size_t columns = c_.columns.target_phases.size();
     const std::size_t band = size(band_rows) * stride_;
     const float* weights = memory.weights;
-    const float start =
-        c_.start != nullptr ? c_.start[group % c_.groups * c_.filters + filter] : 0;
+    const float start = c_.start != nullptr ? c_.start[group % c_.groups * c_.filters + filter] : 0;
     if constexpr (sizeof(T) == sizeof(float)) {
       if (stores_directly_) {
         const ThinTaps taps = phases_[0].taps.taps();
         const Size width = c_.columns.target_size;
-        const Size at =
-            (group * c_.filters + filter) * c_.rows.target_size * width +
-            (block.row + first - c_.rows.target_origin) * width;
+        const Size at = (group * c_.filters + filter) * c_.rows.target_size * width +
+                        (block.row + first - c_.rows.target_origin) * width;
         thin_product({&taps, memory.planes + first * planes_.width, weights, start, false,
                       c_.target + at, size(width), size(rows), size(width), true});
         end_sums(c_.addend != nullptr ? c_.addend + at : nullptr, c_.activation, c_.slope,

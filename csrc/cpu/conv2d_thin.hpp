@@ -79,8 +79,8 @@ inline ConvBlock thin_block(const ConvAxis& rows, const ConvAxis& columns, Size 
     return static_cast<double>(axis.source_phases.size()) *
            static_cast<double>(positions + axis.span());
   };
-  const double floats = static_cast<double>(channels) * extent(rows, block.rows) *
-                        extent(columns, block.columns);
+  const double floats =
+      static_cast<double>(channels) * extent(rows, block.rows) * extent(columns, block.columns);
   return block.columns == columns.size() && floats <= most_floats ? block : ConvBlock{};
 }
 

@@ -106,8 +106,7 @@ class ThinGradient {
                    size(r_.out_width));
       }
       for (Size c = 0; c < channels_; ++c) {
-        thin_dots({&taps,
-                   memory.planes + (i / filters_ * channels_ + c) * planes_.channel_stride,
+        thin_dots({&taps, memory.planes + (i / filters_ * channels_ + c) * planes_.channel_stride,
                    memory.gradient, stride_, size(block.rows), size(block.columns), sums});
         sums += taps_.weights().size() * kernels().simd_width;
       }

@@ -369,8 +369,8 @@ class Products {
         (((segment.image * c_.groups + group) * c_.filters + filter) * rows_.targets + row) *
             columns_.targets +
         column;
-    const bool is_clamp = c_.addend == nullptr && (c_.activation == Activation::relu ||
-                                                   c_.activation == Activation::relu6);
+    const bool is_clamp = c_.addend == nullptr &&
+                          (c_.activation == Activation::relu || c_.activation == Activation::relu6);
     WinogradOutputs outputs{
         products,
         size(product_stride()),

@@ -93,9 +93,7 @@ def test_bert(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     assert len(shapes) == 8 and all(node.on_host for node in shapes)
 
 
-def model_of(
-    path: Path, m: Maker, outputs: dict[str, int], opset: int = 17, **inputs: Any
-) -> Path:
+def model_of(path: Path, m: Maker, outputs: dict[str, int], opset: int = 17, **inputs: Any) -> Path:
     """Outputs by their element's kind, inputs as (kind, shape)."""
     made = m.model(
         [helper.make_tensor_value_info(name, *one) for name, one in inputs.items()],

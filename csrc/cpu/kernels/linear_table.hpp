@@ -31,9 +31,9 @@ struct TapProduct {
   float* output;
   std::size_t output_stride;
   std::size_t filters, positions;
-  const float* kept;  ///< null, or what of each filter's output so far stays: output[f] * kept[f]
+  const float* kept;    ///< null, or what of each filter's output so far stays: output[f] * kept[f]
   const float* addend;  ///< null, or what is added to the sums: it lies as the output does
-  bool is_clamped;    ///< to [low, high], before it is stored
+  bool is_clamped;      ///< to [low, high], before it is stored
   float low, high;
 };
 

@@ -46,8 +46,7 @@ __attribute__((always_inline)) static inline void add_thin_taps(
     const ThinTaps& t, const float* input, const float* weights,
     Vector (&all)[sets][rows][vectors]) {
   constexpr std::size_t lanes = lanes_of<Vector>;
-  const auto add = [&](std::size_t k, Vector(&sums)[rows][vectors])
-                       __attribute__((always_inline)) {
+  const auto add = [&](std::size_t k, Vector(&sums)[rows][vectors]) __attribute__((always_inline)) {
     const float* const from = input + t.columns[k];
     Vector w[taps];
 #pragma GCC unroll 8
@@ -90,8 +89,8 @@ __attribute__((noinline)) static void thin_tile(const ThinProduct& p, std::size_
   for (std::size_t r = 0; r < rows; ++r) {
 #pragma GCC unroll 2
     for (std::size_t v = 0; v < vectors; ++v) {
-      sums[r][v] = p.adds ? load_as<Vector>(output + r * p.output_stride + v * lanes)
-                          : p.start - Vector{};
+      sums[r][v] =
+          p.adds ? load_as<Vector>(output + r * p.output_stride + v * lanes) : p.start - Vector{};
     }
   }
   const float* const input = p.input + static_cast<std::ptrdiff_t>(row) * t.width + column;
@@ -99,13 +98,27 @@ __attribute__((noinline)) static void thin_tile(const ThinProduct& p, std::size_
   for (std::size_t g = 0; g < t.row_count; ++g) {
     const float* const from = input + t.rows[g].from;
     switch (t.rows[g].count) {
-      case 1: add_thin_taps<1>(t, from, weights, all); break;
-      case 2: add_thin_taps<2>(t, from, weights, all); break;
-      case 3: add_thin_taps<3>(t, from, weights, all); break;
-      case 4: add_thin_taps<4>(t, from, weights, all); break;
-      case 5: add_thin_taps<5>(t, from, weights, all); break;
-      case 6: add_thin_taps<6>(t, from, weights, all); break;
-      default: add_thin_taps<7>(t, from, weights, all); break;
+      case 1:
+        add_thin_taps<1>(t, from, weights, all);
+        break;
+      case 2:
+        add_thin_taps<2>(t, from, weights, all);
+        break;
+      case 3:
+        add_thin_taps<3>(t, from, weights, all);
+        break;
+      case 4:
+        add_thin_taps<4>(t, from, weights, all);
+        break;
+      case 5:
+        add_thin_taps<5>(t, from, weights, all);
+        break;
+      case 6:
+        add_thin_taps<6>(t, from, weights, all);
+        break;
+      default:
+        add_thin_taps<7>(t, from, weights, all);
+        break;
     }
     weights += t.rows[g].count * t.column_count;
   }
@@ -182,8 +195,7 @@ static void add_thin_dots(const ThinDots& p, const float* input, float* sums) {
     Floats all[taps] = {};
     const auto add = [&]<std::size_t rows>(std::size_t row) __attribute__((always_inline)) {
       const float* const of = p.gradient + row * p.gradient_stride;
-      const float* const from =
-          input + t.columns[k] + static_cast<std::ptrdiff_t>(row) * t.width;
+      const float* const from = input + t.columns[k] + static_cast<std::ptrdiff_t>(row) * t.width;
       const auto step = [&](std::size_t x, auto is_whole) __attribute__((always_inline)) {
         Floats grads[rows];
 #pragma GCC unroll 4
@@ -222,13 +234,27 @@ static void thin_dots(const ThinDots& p) {
   for (std::size_t g = 0; g < t.row_count; ++g) {
     const float* const from = p.input + t.rows[g].from;
     switch (t.rows[g].count) {
-      case 1: add_thin_dots<1>(p, from, sums); break;
-      case 2: add_thin_dots<2>(p, from, sums); break;
-      case 3: add_thin_dots<3>(p, from, sums); break;
-      case 4: add_thin_dots<4>(p, from, sums); break;
-      case 5: add_thin_dots<5>(p, from, sums); break;
-      case 6: add_thin_dots<6>(p, from, sums); break;
-      default: add_thin_dots<7>(p, from, sums); break;
+      case 1:
+        add_thin_dots<1>(p, from, sums);
+        break;
+      case 2:
+        add_thin_dots<2>(p, from, sums);
+        break;
+      case 3:
+        add_thin_dots<3>(p, from, sums);
+        break;
+      case 4:
+        add_thin_dots<4>(p, from, sums);
+        break;
+      case 5:
+        add_thin_dots<5>(p, from, sums);
+        break;
+      case 6:
+        add_thin_dots<6>(p, from, sums);
+        break;
+      default:
+        add_thin_dots<7>(p, from, sums);
+        break;
     }
     sums += t.rows[g].count * t.column_count * lanes;
   }

@@ -119,7 +119,8 @@ def _add(uses: Uses, conv: Node) -> bool:
     other = add.inputs[1] if add.inputs[0] == conv.outputs[0] else add.inputs[0]
     if other in uses.graph.constants:
         return False
-    conv.inputs = [*conv.inputs, ""][:3] + [other]
+    bias = conv.inputs[2] if conv.has(2) else ""
+    conv.inputs = [*conv.inputs[:2], bias, other]
     uses.replace_at(add, conv)
     return True
 
