@@ -43,9 +43,9 @@ class ConvolutionOps(Operands):
         addend: ArrayLike | None = None,
         out: Array | None = None,
     ) -> Array:
-        """x [N,C,H,W] with the filters w [K,C/groups,R,S] and bias [K]; gives [N,K,P,Q], with
-        the addend of that shape added to it, or what an Activation makes of that, of leaky_relu with
-        a slope."""
+        """x [N,C,H,W] with the filters w [K,C/groups,R,S] and bias [K]; gives [N,K,P,Q], to which
+        the addend of that shape is added, or what an Activation makes of it, of leaky_relu with a
+        slope."""
         given = {"x": x, "w": w}
         given |= {} if bias is None else {"bias": bias}
         given |= {} if addend is None else {"addend": addend}
