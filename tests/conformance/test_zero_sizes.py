@@ -44,7 +44,7 @@ EMPTY = [
     Empty("batched_gemm", {"batch_count": 0, "lda": 0, "ldb": 0, "ldc": 0}, ("a", "b", "c")),
     Empty("matmul_vec", {"rows": 0}, ("matrix", "out")),
     Empty("matmul_vec", {"rows": 0, "cols": 0}, ("matrix", "vector", "out")),
-    Empty("conv2d_forward", _NO_BATCH, ("input", "output")),
+    Empty("conv2d_forward", _NO_BATCH, ("input", "output", "addend")),
     Empty("conv2d_backward_data", _NO_BATCH, ("grad_output", "grad_input")),
     Empty("attention_scores", {"seq": 0}, ("keys", "scores")),
     Empty("softmax", {"shape": (0, 3)}, ("input", "output")),
