@@ -92,9 +92,9 @@ Call = dict[str, Argument]
 
 #: Arguments that may be None, which stands for their default.
 OPTIONAL = {
-    "addend", "bias", "clip", "final_cell", "final_hidden", "initial_cell", "initial_hidden", "kv_heads",
-    "kv_lengths", "kv_starts", "lengths", "mask", "norm_eps", "norm_weight", "output_dtype",
-    "page_dtype", "page_scales", "page_size", "page_table",
+    "addend", "bias", "clip", "final_cell", "final_hidden", "initial_cell", "initial_hidden",
+    "kv_heads", "kv_lengths", "kv_starts", "lengths", "mask", "norm_eps", "norm_weight",
+    "output_dtype", "page_dtype", "page_scales", "page_size", "page_table",
     "pages", "peepholes", "places", "positions", "projected", "projection", "q_starts",
     "residual", "rotary_dim", "sum", "turns", "value_dim", "weight", "window_left", "window_right",
 }  # fmt: skip
