@@ -1,6 +1,7 @@
 """Expressions of arrays with deferred work, beside the same written in torch.
 
-    python benchmarks/python/deferred.py [--device webgpu:0] [--elements N] [--calls N] [--threads N]
+    python benchmarks/python/deferred.py [--device webgpu:0] [--elements N] [--calls N]
+        [--threads N]
 
 torch works eagerly, on CUDA beside a GPU and on the processor beside `cpu`; so does NumPy on its
 one thread, beside `cpu`. The sides take turns, each sample --calls calls that are awaited together;

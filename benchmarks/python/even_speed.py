@@ -28,10 +28,10 @@ second line of what is printed says. TF32 is off, cuDNN chooses as it does by it
 is the wall clock, turn by turn. `fused` is one deferred expression beside torch's calls one by
 one.
 
-Each result is held against torch's, of float16 against torch's in float32. Printed are the geometric means of how many times as fast as
-torch we are, with each ratio cut at 2 so that no case makes up for many, the tenth percentile,
-and the worst ten with the kernels that ran; `--cases` prints all. With a wrong result the exit
-code is 1.
+Each result is held against torch's, of float16 against torch's in float32. Printed are the
+geometric means of how many times as fast as torch we are, with each ratio cut at 2 so that no
+case makes up for many, the tenth percentile, and the worst ten with the kernels that ran;
+`--cases` prints all. With a wrong result the exit code is 1.
 """
 
 from __future__ import annotations

@@ -509,8 +509,8 @@ class GpuBackend final : public Backend {
   void scan_region(const FoldRequest& request, const FoldRegion& region);
   void launch_fold(const FoldRequest& request, const FoldRegion& region, const FoldStep& step);
   /// Whether parameters are too many for a launch: they are in a buffer then, the last binding.
-  /// Copies by a kernel what may be read and written as vec4, which GPUs do faster than they copy; how
-  /// many bytes it did.
+  /// Copies by a kernel what may be read and written as vec4, which GPUs do faster than they copy;
+  /// how many bytes it did.
   std::uint64_t copy_fours(DeviceBuffer& to, DeviceBuffer& from, std::uint64_t bytes,
                            std::uint64_t dst_offset, std::uint64_t src_offset);
   bool binds_params(std::string_view call, std::span<const std::uint32_t> params,

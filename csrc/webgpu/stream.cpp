@@ -23,8 +23,8 @@ constexpr std::chrono::microseconds longest_gathering{100};
 /// Launches that come in so quick succession look at the clock once for these too.
 constexpr std::chrono::microseconds quick_succession{10};
 constexpr std::uint32_t launches_between_looks = 3;
-/// Short waits end without a pause, long ones leave the processor to others, for a small part of the
-/// time that they took.
+/// Short waits end without a pause, long ones leave the processor to others, for a small part of
+/// the time that they took.
 constexpr std::chrono::microseconds longest_spin{2000}, longest_sleep{1000};
 constexpr int sleeps_of_wait = 32;
 
@@ -139,8 +139,8 @@ void Device::look_until(const std::function<bool()>& done, Clock::time_point dea
       std::this_thread::yield();
     } else {
       look_for_loss();
-      std::this_thread::sleep_for(
-          std::min({Clock::duration(waited / sleeps_of_wait), Clock::duration(longest_sleep), deadline - now}));
+      std::this_thread::sleep_for(std::min({Clock::duration(waited / sleeps_of_wait),
+                                            Clock::duration(longest_sleep), deadline - now}));
     }
   }
 }

@@ -23,9 +23,9 @@ void GpuBackend::launch_mask_counts(const MaskRequest& r) {
   const AllocationRef counts = is_one ? nullptr : memory_->scratch(r.call(), bytes);
   if (blocks != 0) {
     const std::array<std::uint32_t, 2> params{u32(r.n), u32(blocks)};
-    const std::array<Binding, 2> bindings{bind(r.call(), r.mask, bytes_of(r.n, DType::boolean)),
-                                          is_one ? bind(r.call(), r.counts, bytes)
-                                                 : window(counts, 0)};
+    const std::array<Binding, 2> bindings{
+        bind(r.call(), r.mask, bytes_of(r.n, DType::boolean)),
+        is_one ? bind(r.call(), r.counts, bytes) : window(counts, 0)};
     run(KernelId::mask_counts, 0, params, bindings,
         row_grid(static_cast<std::uint64_t>(blocks), device_->limits().max_groups),
         [](TemplateVariables& v) { v["GROUP"] = std::int64_t{group_size}; });

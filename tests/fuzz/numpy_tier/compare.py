@@ -199,10 +199,12 @@ def complex_off(case: Case, got: Any, exact: Any, magnitude: Any) -> Any:
         got = got.astype(np.complex128)
         finite = np.isfinite(exact) & (np.abs(exact) < 1e37)
         near = np.abs(got - exact) <= slack
-        # Which part is NaN beside an infinite one is the formula's own, and expm1 of -inf + nan j is
-        # -1, as the standard has it.
+        # Which part is NaN beside an infinite one is the formula's own, and expm1 of -inf + nan j
+        # is -1, as the standard has it.
         settled = (got == -1) if case.name.startswith("expm1") else False
-        return np.where(finite, ~near, ~np.isfinite(exact) & np.isfinite(got) & ~np.asarray(settled))
+        return np.where(
+            finite, ~near, ~np.isfinite(exact) & np.isfinite(got) & ~np.asarray(settled)
+        )
 
 
 def slack_of(case: Case, got: Any, size: Any, magnitude: Any) -> Any:

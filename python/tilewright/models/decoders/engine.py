@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tilewright.backend import Backend
     from tilewright.models.decoders.layers import Layers
 
-# Tokens of prompts that go through the layers in a step. Matrix units have so many times as many where
-# no text is past its prompt: few rows do not fill them.
+# Tokens of prompts that go through the layers in a step. Matrix units have so many times as many
+# where no text is past its prompt: few rows do not fill them.
 CHUNK = 512
 TIMES_ON_UNITS = 4
 # Texts that go on together; more wait.
