@@ -17,7 +17,7 @@
 //! T: f16 i8 u8
 //! TC: f32 f16 i32
 //! only: (TC == "i32") == (T != "f16")
-//! ignored: BK UM UN UK TA TB VECTOR_C ADDED SCALED END ACTIVATION
+//! ignored: BK UM UN UK TA TB VECTOR_C ADDED SCALED END GATED ACTIVATION
 #include "matrix_units.h"
 
 #if T_IS_f16
