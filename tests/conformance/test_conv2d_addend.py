@@ -89,7 +89,8 @@ def test_special_values(ws: Workspace, name: str, place: str, dtype: str) -> Non
     )  # fmt: skip
     wide = special.astype(np.float64) + 1
     exact = bent(name, wide)
-    bound = slack(name, np.where(np.isfinite(wide), wide, 0), exact, 0.0, keeps_subnormals(ws.be))
+    # Of -infinity gelu is nearly 0, by an error that counts beside its argument.
+    bound = slack(name, np.where(np.isfinite(wide), wide, 1), exact, 0.0, keeps_subnormals(ws.be))
     bounds.assert_within(got.reshape(-1), exact, bound)
 
 
