@@ -243,11 +243,13 @@ class Scanner {
 };
 
 /// Columns of float32 that lie as their results do: each row is joined to the one before where it
-/// is. False where they are others.
+/// is. False where they are others, or few and so long that errors of sums are kept down by blocks.
 bool scan_dense_columns(const FoldRequest& r, const MapRequest& front) {
   constexpr std::size_t least_inner = 16, widest = 2048;
   const auto inner = static_cast<std::size_t>(r.shape()[r.kept - 1]);
-  if (r.exclusive || inner < least_inner || !reads_plainly(r) ||
+  const bool in_blocks = inner < static_cast<std::size_t>(wide_columns) &&
+                         r.length > static_cast<Size>(program_block);
+  if (r.exclusive || inner < least_inner || in_blocks || !reads_plainly(r) ||
       r.behind->output_dtype() != DType::float32) {
     return false;
   }

@@ -169,5 +169,15 @@ def test_scans_of_columns(be: Backend, rng: np.random.Generator, columns: int) -
     assert (abs(got - wide.cumsum(1)) <= 1e-5 * abs(wide).cumsum(1)).all()
 
 
+@pytest.mark.parametrize("columns", [3, 16, 48])
+def test_long_scans_of_few_columns(be: Backend, rng: np.random.Generator, columns: int) -> None:
+    """Their errors do not grow with the rows, as those of sums one after another do."""
+    x = rng.random((30_000, columns), np.float32)
+    wide = x.astype(np.float64).cumsum(0)
+    got = tw.cumulative_sum(on(be, x), axis=0).numpy()
+    assert (abs(got - wide) / wide).max() < 3e-6
+    assert (abs(x.cumsum(0) - wide) / wide).max() > 4e-6
+
+
 def same(got: tw.Array, expected: Host) -> None:
     np.testing.assert_array_equal(got.numpy(), expected)
