@@ -247,8 +247,8 @@ class Scanner {
 bool scan_dense_columns(const FoldRequest& r, const MapRequest& front) {
   constexpr std::size_t least_inner = 16, widest = 2048;
   const auto inner = static_cast<std::size_t>(r.shape()[r.kept - 1]);
-  const bool in_blocks = inner < static_cast<std::size_t>(wide_columns) &&
-                         r.length > static_cast<Size>(program_block);
+  const bool in_blocks =
+      inner < static_cast<std::size_t>(wide_columns) && r.length > static_cast<Size>(program_block);
   if (r.exclusive || inner < least_inner || in_blocks || !reads_plainly(r) ||
       r.behind->output_dtype() != DType::float32) {
     return false;
