@@ -12,6 +12,8 @@
 
 namespace tilewright::webgpu {
 
+inline constexpr std::uint32_t nvidia = 0x10de;  ///< as a vendor
+
 struct Adapter {
   const Api* api;
   WGPUInstance instance;

@@ -99,7 +99,6 @@ void add_shapes(Adapter& adapter, std::span<const dawn::SubgroupMatrixConfig> co
     const auto out = dtype_of(config.result);
     // A component of a later Dawn; or subgroups of a size that a kernel would have to ask for.
     // Those of NVIDIA's GPUs have one size, also where Dawn gives a range.
-    constexpr std::uint32_t nvidia = 0x10de;
     const bool fits =
         adapter.vendor == nvidia || (config.least_subgroup <= adapter.least_subgroup &&
                                      config.most_subgroup >= adapter.most_subgroup);

@@ -47,6 +47,8 @@ std::vector<Adapter> wgpu_adapters(const Api& api, bool debug) {
           adapter.info.features.emplace_back(name);
         }
       }
+      // The library says nothing of them.
+      if (adapter.vendor == nvidia) adapter.least_subgroup = adapter.most_subgroup = 32;
       found.push_back(std::move(adapter));
     }
     api.AdapterInfoFreeMembers(infos[i]);

@@ -206,6 +206,10 @@ void Device::open(const Adapter& adapter, gpu::DeviceUse use) {
     limits_.int64 = has(WGPUNativeFeature_ShaderInt64);
     limits_.float64 = limits_.int64 && has(WGPUNativeFeature_ShaderF64);
   }
+  if (has_subgroups_) {
+    limits_.least_subgroup = adapter.least_subgroup;
+    limits_.most_subgroup = adapter.most_subgroup;
+  }
   limits_.memory_bytes = info_.memory_bytes;
   limits_.packs_float32 = limits_.packs_float16 = true;
 }
@@ -214,8 +218,6 @@ void Device::open_dawn(const Adapter& adapter) {
   api_.DeviceSetLoggingCallback(device_, {nullptr, log_message, nullptr, nullptr});
   has_subgroups_ = api_.DeviceHasFeature(device_, dawn::feature_subgroups) != 0;
   limits_.checks_kernels = checks_kernels_;
-  limits_.least_subgroup = adapter.least_subgroup;
-  limits_.most_subgroup = adapter.most_subgroup;
   if (has_subgroups_) prelude_ += "enable subgroups; diagnostic(off, subgroup_uniformity); ";
   if (api_.DeviceHasFeature(device_, dawn::feature_subgroup_matrix) != 0) {
     limits_.matrix_shapes = adapter.matrix_shapes;

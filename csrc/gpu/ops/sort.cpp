@@ -85,6 +85,14 @@ int scatter_rounds(const SortRows& s, Size tile, const DeviceLimits& limits) {
   return rounds;
 }
 
+/// Work-items that vote on digits in sort_scatter, where they are as many in each subgroup.
+std::uint32_t voting_lanes(const DeviceLimits& limits) {
+  const std::uint32_t lanes = limits.least_subgroup;
+  return limits.compiles_templates && lanes == limits.most_subgroup && lanes >= 8 && lanes <= 32
+             ? lanes
+             : 0;
+}
+
 /// The operands of a launch that moves rows.
 struct MoveOperands {
   std::vector<Binding> bindings;
@@ -300,10 +308,13 @@ void GpuBackend::sort_by_digits(const SortRows& s) {
     } params{operands.start,  u32(s.length), u32(blocks.tile),      u32(blocks.of_row),
              u32(blocks.all), keys,          operands.values_start, operands.indices_start};
     const int rounds = scatter_rounds(step, blocks.tile, device_->limits());
-    run(KernelId::sort_scatter, operands.variant * 32 + static_cast<std::uint32_t>(rounds), params,
+    const std::uint32_t lanes = voting_lanes(device_->limits());
+    run(KernelId::sort_scatter,
+        (operands.variant * 32 + static_cast<std::uint32_t>(rounds)) * 64 + lanes, params,
         operands.bindings, grid, [&](TemplateVariables& v) {
           operands.fill(step, v);
           v["ROUNDS"] = std::int64_t{rounds};
+          v["LANES"] = std::int64_t{lanes};
         });
     step.source = step.values;
     if (s.indices) step.places = step.indices;

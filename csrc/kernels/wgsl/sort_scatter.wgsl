@@ -1,17 +1,20 @@
 // Moves each element of a block to where its digit's elements of the row begin, behind those that
-// come before it. A workgroup takes 8 parts of ROUNDS times 32 elements at a time. In a round 32
-// work-items have 32 elements of their part, and a bit for each, by digits, says how many of its
-// digit come before it there. Then all lie in workgroup memory in the order of their digits, so that
-// what is written side by side lies side by side.
+// come before it. A workgroup takes parts of ROUNDS elements for each of PART work-items at a time. In
+// a round these have elements side by side, and a bit for each, by digits, says how many of its digit
+// come before it there: with LANES from votes of the subgroup, which is a part, else in workgroup
+// memory. Then all lie there in the order of their digits, so that what is written side by side lies
+// side by side.
 // 0 source, 1 before (for each digit and block of a row, how many elements come before), then
 // places of the elements (FROM), sorted elements (VALUES), their places (INDICES).
 // Variables: GROUP, WORDS, FROM (1: elements have places, 0: these are where they are in the row),
-// VALUES (1: elements are written), INDICES (words of a place that is written; 0: none is), ROUNDS.
+// VALUES (1: elements are written), INDICES (words of a place that is written; 0: none is), ROUNDS,
+// LANES (work-items of every subgroup, 8 to 32; 0: not known).
 //! WORDS: 1 2
 //! FROM: 0 1
 //! VALUES: 0 1
 //! INDICES: 0 1 2
 //! ROUNDS: 4
+//! LANES: 0
 //! GROUP: 256
 //! only: (VALUES == 1 or INDICES != 0) and (FROM == 0 or INDICES != 0)
 
@@ -35,11 +38,26 @@ var<immediate> params: Params;
 #elif INDICES == 2
 @group(0) @binding(${2 + FROM + VALUES}) var<storage, read_write> indices: array<vec2<u32>>;
 #end
-// Of each part and digit: a bit for each of 32 elements, and from 2048 on how many came before them,
-// then how many are in the parts before. Once these are in registers, all elements lie there, up to
-// 4096 words: the less memory a workgroup takes, the more of them run at a time.
 #let ELEMENTS = ROUNDS * GROUP
-var<workgroup> held: array<atomic<u32>, 4096>;
+#if LANES
+// How many of each part and digit came before, two digits a word, then how many are in the parts
+// before. Once these are in registers, all elements lie there: the less memory a workgroup takes, the
+// more of them run at a time.
+#let PART = LANES
+#let COUNTS = GROUP / PART * 128
+#let HELD = ELEMENTS * WORDS
+#if HELD < COUNTS
+#let HELD = COUNTS
+#end
+#let ZEROS = COUNTS / GROUP
+#else
+// Of each part and digit a bit for each of 32 elements, and from 2048 on how many came before them,
+// then how many are in the parts before; then elements, as above.
+#let PART = 32
+#let HELD = 4096
+#let ZEROS = 16
+#end
+var<workgroup> held: array<atomic<u32>, ${HELD}>;
 // Where a digit's elements begin among those at hand, and how far from there they go.
 var<workgroup> begins: array<u32, 256>;
 var<workgroup> shifts: array<u32, 256>;
@@ -58,7 +76,13 @@ fn held_at(at: u32) -> ${RAW} {
   return atomicLoad(&held[at]);
 #end
 }
-fn count_of(entry: u32) -> u32 { return atomicLoad(&held[2048u + entry]); }
+#if LANES
+fn count_of(part: u32, digit: u32) -> u32 {
+  return (atomicLoad(&held[part * 128u + digit / 2u]) >> (digit % 2u * 16u)) & 0xffffu;
+}
+#else
+fn count_of(part: u32, digit: u32) -> u32 { return atomicLoad(&held[2048u + part * 256u + digit]); }
+#end
 
 @compute @workgroup_size(${GROUP})
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>,
@@ -67,36 +91,56 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let row = index / params.blocks;
   let block = index % params.blocks;
   let inside = index < params.groups;
-  let lane = local % 32u;
-  let of_part = local / 32u * 256u;
+  let lane = local % ${PART}u;
+  let part = local / ${PART}u;
   let before_own = (1u << lane) - 1u;
   // Of the digit `local`: where its next element goes.
   var next = 0u;
   if (inside) { next = before[(row * 256u + local) * params.blocks + block]; }
-#for p in 0..16
+#for p in 0..ZEROS
   atomicStore(&held[${p * 256}u + local], 0u);
 #end
   workgroupBarrier();
   let base = row * params.length;
-  let own = local / 32u * ${ROUNDS * 32}u + lane;
+  let own = part * ${ROUNDS * PART}u + lane;
   let end = select(0u, min(block * params.tile + params.tile, params.length), inside);
   for (var first = block * params.tile; first < end; first += ${ROUNDS * GROUP}u) {
     let count = min(end - first, ${ROUNDS * GROUP}u);
 #for r in 0..ROUNDS
     var raw_${r} = ${RAW}();
-    if (own + ${r * 32}u < count) {
-      raw_${r} = source[params.start + base + first + own + ${r * 32}u];
+    if (own + ${r * PART}u < count) {
+      raw_${r} = source[params.start + base + first + own + ${r * PART}u];
     }
 #end
 #for r in 0..ROUNDS
-    let here_${r} = own + ${r * 32}u < count;
-    let entry_${r} = of_part + digit_of(sort_key(raw_${r}));
+    let here_${r} = own + ${r * PART}u < count;
+    let digit_${r} = digit_of(sort_key(raw_${r}));
+#if LANES
+    var same_${r} = subgroupBallot(here_${r}).x;
+#for b in 0..8
+    {
+      let is = ((digit_${r} >> ${b}u) & 1u) != 0u;
+      let votes = subgroupBallot(is).x;
+      same_${r} &= select(~votes, votes, is);
+    }
+#end
+    // The last one of a digit counts for all of them.
+    var earlier_${r} = 0u;
+    if (here_${r} && (same_${r} >> lane) == 1u) {
+      let shift = digit_${r} % 2u * 16u;
+      earlier_${r} =
+          (atomicAdd(&held[part * 128u + digit_${r} / 2u], countOneBits(same_${r}) << shift) >> shift) & 0xffffu;
+    }
+    let last_${r} = firstLeadingBit(same_${r} | 1u);
+    var place_${r} = subgroupShuffle(earlier_${r}, last_${r}) + countOneBits(same_${r} & before_own);
+#else
+    let entry_${r} = part * 256u + digit_${r};
     if (here_${r}) { atomicOr(&held[entry_${r}], before_own + 1u); }
     workgroupBarrier();
     let same_${r} = atomicLoad(&held[entry_${r}]);
     // Whether it is the last one of its digit.
     let last_${r} = here_${r} && (same_${r} >> lane) == 1u;
-    var place_${r} = count_of(entry_${r}) + countOneBits(same_${r} & before_own);
+    var place_${r} = count_of(part, digit_${r}) + countOneBits(same_${r} & before_own);
     workgroupBarrier();
     if (last_${r}) {
       atomicStore(&held[2048u + entry_${r}], place_${r} + 1u);
@@ -104,14 +148,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     }
     workgroupBarrier();
 #end
+#end
     var all = 0u;
+#if LANES
+    workgroupBarrier();
+    if (local < 128u) {
+#for p in 0..GROUP / PART
+      let of_part_${p} = atomicLoad(&held[${p * 128}u + local]);
+      atomicStore(&held[${p * 128}u + local], all);
+      all += of_part_${p};
+#end
+      begins[2u * local] = all & 0xffffu;
+      begins[2u * local + 1u] = all >> 16u;
+    }
+    workgroupBarrier();
+    all = begins[local];
+#else
 #for p in 0..8
-    let of_part_${p} = count_of(${p * 256}u + local);
+    let of_part_${p} = count_of(${p}u, local);
     atomicStore(&held[${2048 + p * 256}u + local], all);
     all += of_part_${p};
 #end
-    // Of 16 digits side by side, then of those.
     begins[local] = all;
+#end
+    // Of 16 digits side by side, then of those.
     workgroupBarrier();
     if (local < ${GROUP / 16}u) {
       var up_to = 0u;
@@ -134,14 +194,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     next += all;
     workgroupBarrier();
 #for r in 0..ROUNDS
-    if (own + ${r * 32}u < count) {
-      let digit = digit_of(sort_key(raw_${r}));
-      place_${r} += count_of(of_part + digit) + begins[digit];
+    if (own + ${r * PART}u < count) {
+      place_${r} += count_of(part, digit_${r}) + begins[digit_${r}];
     }
 #end
     workgroupBarrier();
 #for r in 0..ROUNDS
-    if (own + ${r * 32}u < count) { hold(place_${r}, raw_${r}); }
+    if (own + ${r * PART}u < count) { hold(place_${r}, raw_${r}); }
 #end
     workgroupBarrier();
 #for r in 0..ROUNDS
@@ -157,11 +216,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
 #if INDICES
 #for r in 0..ROUNDS
-    if (own + ${r * 32}u < count) {
+    if (own + ${r * PART}u < count) {
 #if FROM
-      let place = source_places[base + first + own + ${r * 32}u];
+      let place = source_places[base + first + own + ${r * PART}u];
 #else
-      let place = first + own + ${r * 32}u;
+      let place = first + own + ${r * PART}u;
 #end
       atomicStore(&held[place_${r}], place);
     }
@@ -179,7 +238,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
     workgroupBarrier();
 #end
-#for p in 0..16
+#for p in 0..ZEROS
     atomicStore(&held[${p * 256}u + local], 0u);
 #end
     workgroupBarrier();
