@@ -2,7 +2,7 @@
 
     python benchmarks/python/even_speed.py [--device webgpu:0] [--seed N] [--count N]
         [--family NAME ...] [--dtype float16] [--seconds S] [--divide N] [--cases]
-        [--json FILE] [--threads N]
+        [--json FILE] [--threads N] [--queued]
 
 Families are drawn by their weights: unary 8, binary 8, broadcast 8, fused 4, views 6, reductions
 12, softmax 8, norms 9, products 14, convolutions 6, gradients 6, attention 8, pooling 3, places
@@ -24,9 +24,11 @@ Both sides have the same numbers. On a GPU our time is that of all launches of a
 clock (`be.profile()`), torch's that between two events of CUDA around a call, queued behind a
 kernel that waits, so that the host counts on neither side; the median of several calls behind
 products that wake the clocks. Either clock adds some microseconds to a launch or call, which the
-second line of what is printed says. TF32 is off, cuDNN chooses as it does by itself. On `cpu` it
-is the wall clock, turn by turn. `fused` is one deferred expression beside torch's calls one by
-one.
+second line of what is printed says. With `--queued` both are by the wall clock: calls one behind
+the other, as many as take QUEUED seconds, and a wait for the last, turn by turn; so a short call
+takes as long as the host takes to make it, on either side. TF32 is off, cuDNN chooses as it does
+by itself. On `cpu` it is the wall clock, turn by turn. `fused` is one deferred expression beside
+torch's calls one by one.
 
 Each result is held against torch's, of float16 against torch's in float32. Printed are the
 geometric means of how many times as fast as torch we are, with each ratio cut at 2 so that no
@@ -58,6 +60,8 @@ FAMILIES = MEMORY | PRODUCTS
 CUT = 2.0
 #: Cycles that a kernel waits while calls are queued behind it.
 QUEUE = 20_000_000
+#: What calls by the wall clock take at least, one behind the other.
+QUEUED = 4e-3
 
 
 @dataclass
@@ -121,6 +125,7 @@ class Bench:
         self.tw, self.np, self.be, self.torch = tw, np, be, torch
         self.dtype, self.turns = arguments.dtype, arguments.turns
         self.data = Data(np, torch, arguments.seed)
+        self.queued = arguments.queued
         self.on_gpu = be.name != "cpu" and "timestamps" in be.capabilities().features
         self.warm: Call = lambda: None
         self.warm_launches = 0
@@ -189,7 +194,8 @@ class Bench:
             kept.clear()
             with self.tw.deferred() if case.deferred else nullcontext():
                 kept[:] = [case.own(self.tw, *arrays)]
-            self.be.flush()
+            if not self.queued:
+                self.be.flush()
             return kept[0]
 
         def peer() -> Any:
@@ -200,7 +206,12 @@ class Bench:
         if self.torch.module is not None:
             wrong = self.error(case, result, self.expected(case, tensors), tensors)
         del result
-        if self.on_gpu:
+        if self.queued and self.torch.where == "cuda":
+            with self.be.profile() as p:
+                own()
+            kernels = names(p.records)
+            seconds, theirs = self.by_queue(own, peer)
+        elif self.on_gpu:
             seconds, kernels = self.by_gpu_clock(own)
             theirs = self.by_events(peer) if self.torch.where == "cuda" else None
             if theirs is None and self.torch.module is not None:
@@ -243,6 +254,11 @@ class Bench:
         text = f"64 elements take {self.by_gpu_clock(lambda: self.tw.add(x, x))[0] * 1e6:.1f} us"
         if self.torch.where != "cuda":
             return text
+        if self.queued:
+            t = self.torch.module.ones(64, device="cuda")
+            ours, theirs = self.by_queue(lambda: self.tw.add(x, x), lambda: t + t)
+            return f"64 elements take {ours * 1e6:.1f} us, torch's {theirs * 1e6:.1f} us, queued"
+
         t = self.torch.module.ones(64, device="cuda")
         return f"{text}, torch's {self.by_events(lambda: t + t) * 1e6:.1f} us"
 
@@ -260,6 +276,27 @@ class Bench:
             pairs.append(pair)
         cuda.synchronize()
         return statistics.median(first.elapsed_time(last) for first, last in pairs) * 1e-3
+
+    def by_queue(self, own: Call, peer: Call) -> tuple[float, float]:
+        """Of each side, how long a call of many takes."""
+        sides = ((own, self.be.synchronize), (peer, self.torch.module.cuda.synchronize))
+
+        def seconds(side: int, count: int) -> float:
+            call, wait = sides[side]
+            wait()
+            start = time.perf_counter()
+            for _ in range(count):
+                call()
+            wait()
+            return (time.perf_counter() - start) / count
+
+        counts = []
+        for side in range(2):
+            seconds(side, 2)
+            counts.append(max(4, math.ceil(QUEUED / min(seconds(side, 4) for _ in range(2)))))
+        turns = [[seconds(side, counts[side]) for side in range(2)] for _ in range(self.turns)]
+        ours, theirs = (statistics.median(times) for times in zip(*turns, strict=True))
+        return ours, theirs
 
     def by_wall(self, sides: dict[str, Call]) -> dict[str, float]:
         taken: dict[str, list[float]] = {name: [] for name in sides}
@@ -330,6 +367,9 @@ def main() -> int:
     parser.add_argument("--dtype", default="float32", choices=["float32", "float16"])
     parser.add_argument("--divide", type=int, default=1, help="what cases move and do, by so much")
     parser.add_argument("--seconds", type=float, help="no further case after so many")
+    parser.add_argument(
+        "--queued", action="store_true", help="on a GPU by the wall clock, many calls at a time"
+    )
     parser.add_argument("--cases", action="store_true", help="print each case")
     parser.add_argument("--json", type=Path, help="write the results to this file as well")
     arguments = parser.parse_args()
