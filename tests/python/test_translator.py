@@ -198,7 +198,7 @@ def test_each_kernel_is_translated_or_written_twice() -> None:
     # One is made for one length at a time, as kernels that are compiled beforehand cannot be; in
     # the place of others Level Zero has attention_general, conv2d_forward and its gradients, and
     # norms and softmax by rows. Of matrix units it has products of matrices.
-    lacking = {"fft_convolved", "copy_fours", "attention_many", "attention_matrix"}
+    lacking = {"fft_convolved", "copy_fours", "conv2d_fold", "attention_many", "attention_matrix"}
     lacking |= {"quantized_matrix", "gemm_bytes_pack", "gemm_largest", "gemm_split"}
     templates = ("conv2d_spots", "conv2d_matrix", "matrix_units")
     lacking |= {name for name in wgsl.keys() - parts if name.startswith(templates)}

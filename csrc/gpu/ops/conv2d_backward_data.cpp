@@ -13,6 +13,7 @@ void GpuBackend::launch_conv2d_backward_data(const Conv2dRequest& r) {
   }
   const std::size_t choice = conv_choice(r);
   if (choice >= first_matrix_choice && conv_matrix(op, r, choice - first_matrix_choice)) return;
+  if (conv_fold(op, r)) return;
   const bool one_phase = r.stride == Pair{1, 1};
   if (one_phase && takes_taps(r.channels / r.groups, r.filters / r.groups) &&
       conv_taps(op, r, true)) {

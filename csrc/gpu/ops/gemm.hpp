@@ -53,6 +53,8 @@ struct GemmWork {
 /// C: whole waves of workgroups, and a last one that takes less where fewer of them share a
 /// processor.
 double gemm_cost(const GemmWork& work, const GemmTile& tile, Size rows, Size pieces);
+/// The same by the best tile of float32 units.
+double product_cost(const GemmWork& work, const DeviceLimits& limits);
 /// Pieces of k that pay where the tiles of C do not fill the GPU.
 Size gemm_tile_pieces(const GemmWork& work, const GemmTile& tile, Size rows);
 

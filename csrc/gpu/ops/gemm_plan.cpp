@@ -111,6 +111,14 @@ TileChoice choose_tile(const GemmWork& w, const DeviceLimits& limits) {
   return chosen;
 }
 
+}  // namespace
+
+double product_cost(const GemmWork& w, const DeviceLimits& limits) {
+  return choose_tile(w, limits).cost;
+}
+
+namespace {
+
 /// Along k both matrices end alike. Rows that are no whole vectors of so many elements are packed.
 GemmPackings packings_of(const GemmRequest& r, Size vector = 4) {
   constexpr Size largest_tile = 128;

@@ -38,6 +38,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if SELECT
   let state = states[select(0u, row, inside)];
 #end
+#if SELECT == 0
+  for (var i = first + local; i < end; i += ${8 * GROUP}u) {
+    let at = params.start + row * params.length + i;
+#for u in 0..8
+    var raw${u} = ${RAW}();
+    if (i + ${u * GROUP}u < end) { raw${u} = source[at + ${u * GROUP}u]; }
+#end
+#for u in 0..8
+    if (i + ${u * GROUP}u < end) { atomicAdd(&found[digit_of(sort_key(raw${u}))], 1u); }
+#end
+  }
+#else
   for (var i = first + local; i < end; i += ${GROUP}u) {
     let key = sort_key(source[params.start + row * params.length + i]);
 #if SELECT
@@ -48,10 +60,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
         (((key.x ^ state.x) & params.low_mask) | ((key.y ^ state.y) & params.high_mask)) == 0u;
 #end
     if (counted) { atomicAdd(&found[digit_of(key)], 1u); }
-#else
-    atomicAdd(&found[digit_of(key)], 1u);
 #end
   }
+#end
   workgroupBarrier();
   let all = atomicLoad(&found[local]);
 #if SELECT

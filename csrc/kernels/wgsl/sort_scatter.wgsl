@@ -59,7 +59,7 @@ var<immediate> params: Params;
 #end
 var<workgroup> held: array<atomic<u32>, ${HELD}>;
 // Where a digit's elements begin among those at hand, and how far from there they go.
-var<workgroup> begins: array<u32, 256>;
+var<workgroup> begins: array<u32, 257>;
 var<workgroup> shifts: array<u32, 256>;
 fn hold(at: u32, raw: ${RAW}) {
 #if WORDS == 2
@@ -149,28 +149,42 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
 #end
 #end
-    var all = 0u;
 #if LANES
     workgroupBarrier();
+    // Of two digits: in each part how many are in those before, then in all.
+    var both = 0u;
     if (local < 128u) {
 #for p in 0..GROUP / PART
       let of_part_${p} = atomicLoad(&held[${p * 128}u + local]);
-      atomicStore(&held[${p * 128}u + local], all);
-      all += of_part_${p};
+      atomicStore(&held[${p * 128}u + local], both);
+      both += of_part_${p};
 #end
-      begins[2u * local] = all & 0xffffu;
-      begins[2u * local + 1u] = all >> 16u;
+    }
+    let up_to = subgroupInclusiveAdd(both);
+    if (local < 128u && lane == ${PART - 1}u) { shifts[part] = (up_to & 0xffffu) + (up_to >> 16u); }
+    workgroupBarrier();
+    if (local < 128u) {
+      let before_both = up_to - both;
+      var begin = (before_both & 0xffffu) + (before_both >> 16u);
+#for p in 0..128 / PART
+      if (${p}u < part) { begin += shifts[${p}]; }
+#end
+      begins[2u * local] = begin;
+      begins[2u * local + 1u] = begin + (both & 0xffffu);
+      if (local == 127u) { begins[256] = begin + (both & 0xffffu) + (both >> 16u); }
     }
     workgroupBarrier();
-    all = begins[local];
+    let begin = begins[local];
+    shifts[local] = next - begin;
+    next += begins[local + 1u] - begin;
 #else
+    var all = 0u;
 #for p in 0..8
     let of_part_${p} = count_of(${p}u, local);
     atomicStore(&held[${2048 + p * 256}u + local], all);
     all += of_part_${p};
 #end
     begins[local] = all;
-#end
     // Of 16 digits side by side, then of those.
     workgroupBarrier();
     if (local < ${GROUP / 16}u) {
@@ -193,6 +207,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     shifts[local] = next - begin;
     next += all;
     workgroupBarrier();
+#end
 #for r in 0..ROUNDS
     if (own + ${r * PART}u < count) {
       place_${r} += count_of(part, digit_${r}) + begins[digit_${r}];

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tilewright.array import Array
-from tilewright.namespace.creation import asarray, full, ones
+from tilewright.namespace.creation import asarray, empty, full
 from tilewright.namespace.dtypes import result_type
-from tilewright.namespace.elementwise import clip, isnan
+from tilewright.namespace.elementwise import clip, isnan, not_equal
 from tilewright.namespace.manipulation import concat, diff
 from tilewright.namespace.mixed import beside
 from tilewright.namespace.reductions import cumulative_sum
@@ -62,9 +62,10 @@ def _sorted(x: Array) -> Array:
 
 def _first_ones(ordered: Array) -> Array:
     """Where elements in order differ from those before them, which NaN always does."""
-    first = ones(ordered.shape, dtype="bool", device=ordered.backend)
+    first = empty(ordered.shape, dtype="bool", device=ordered.backend)
+    first[:1] = True
     if ordered.size > 1:
-        first[1:] = ordered[1:] != ordered[:-1]
+        not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return first
 
 
