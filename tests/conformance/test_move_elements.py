@@ -67,6 +67,45 @@ def test_every_dtype_and_walk(be: Backend, rng: np.random.Generator, dtype: str)
             assert ws.read(target).tobytes() == expected.tobytes(), walk
 
 
+@pytest.mark.essential
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "int64"])
+def test_many_items(be: Backend, rng: np.random.Generator, dtype: str) -> None:
+    """So many that GPUs take several a work-item: a row, and columns of a matrix."""
+    count, rows, size = 1_400_003, 3, 5_003
+    host = np.dtype(dtype)
+    x = rng.integers(0, 100, (rows * size + 1) * host.itemsize, np.uint8).view(host)
+    index = rng.integers(-size, size, count).astype(np.int32)
+    with Workspace(be) as ws:
+        source, by = ws.input(x), [((ws.input(index), (1,)), "int32", size, 1, 0)]
+        out = ws.room(count + 2, dtype)
+        be.gather_elements((source, (0,), 1), by, (out, (1,), 1), (count,), dtype)
+        got = ws.read(out)
+        assert (got[1:-1] == x[1 : size + 1][index]).all()
+        assert got[[0, -1]].tobytes() == b"\xff" * (2 * host.itemsize)
+
+        by = [((ws.input(index), (0, 1)), "int32", size, 1, 0)]
+        some = 470_001
+        out = ws.room(rows * some, dtype)
+        be.gather_elements((source, (size, 0), 1), by, (out, (some, 1), 0), (rows, some), dtype)
+        expected = x[1:].reshape(rows, size)[:, index[:some]]
+        assert (ws.read(out).reshape(rows, some) == expected).all()
+
+        places = rng.permutation(count).astype(np.int32)
+        target = ws.room(count, dtype)
+        by = [((ws.input(places), (1,)), "int32", count, 1, 0)]
+        wide = np.resize(x, count)
+        be.scatter_elements((ws.input(wide), (1,), 0), by, (target, (0,), 0), (count,), dtype)
+        expected = np.empty(count, host)
+        expected[places] = wide
+        assert (ws.read(target) == expected).all()
+
+        index[777_777] = size
+        by = [((ws.input(index), (1,)), "int32", size, 1, 0)]
+        with pytest.raises(IndexError, match=f"index {size} is out of range"):
+            be.gather_elements((source, (0,), 1), by, (target, (1,), 0), (count,), dtype)
+            be.synchronize()
+
+
 def test_several_arrays_and_backward_axes(be: Backend, rng: np.random.Generator) -> None:
     x = rng.integers(0, 1000, (5, 6, 7)).astype(np.int32)
     i, j, k = (rng.integers(-n, n, (3, 4)) for n in (5, 6, 7))

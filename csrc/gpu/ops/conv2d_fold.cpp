@@ -7,7 +7,8 @@
 #include "gpu/plan.hpp"
 
 // The gradient of an input as a plain product, image by image, of the filter turned and of the
-// output's gradient: a line for each channel and tap, which are then folded into the image.
+// output's gradient: a line for each channel and tap, which are then folded into the image. A
+// single tap without strides and padding makes the image itself.
 namespace tilewright::gpu {
 
 namespace {
@@ -58,9 +59,19 @@ bool GpuBackend::conv_fold(std::string_view op, const Conv2dRequest& r) {
   const double product = product_cost(
       {taps, positions, r.filters, r.batch, r.dtype == DType::float16, positions % 4 == 0, units},
       limits);
-  const double own =
-      odd * product + launch + slower(units) * 2 * line_bytes / bytes_per_microsecond;
-  if (own > 0.85 * standing_cost(r, units)) return false;
+  const bool direct =
+      r.filter_height * r.filter_width == 1 && r.stride == Pair{1, 1} && r.pad == Pair{0, 0};
+  const double folding =
+      direct ? 0 : launch + slower(units) * 2 * line_bytes / bytes_per_microsecond;
+  if (odd * product + folding > 0.85 * standing_cost(r, units)) return false;
+  const Size next = r.batch > 1 ? r.filters * positions : 0;
+  const Size next_image = r.batch > 1 ? image : 0;
+  if (direct) {
+    launch_gemm({op,       true, false,      taps,      positions, r.filters, 1.0f,
+                 r.filter, taps, r.output,   positions, 0.0f,      r.input,   positions,
+                 0,        next, next_image, r.batch,   r.dtype,   r.dtype,   std::nullopt});
+    return true;
+  }
 
   // Images at a time, from where bindings may start.
   constexpr Size apart = 128;
@@ -80,12 +91,13 @@ bool GpuBackend::conv_fold(std::string_view op, const Conv2dRequest& r) {
     from.offset += bytes_of(first * r.filters * positions, r.dtype);
     from.bytes = bytes_of(some * r.filters * positions, r.dtype);
     to.bytes = bytes_of(some * taps * positions, DType::float32);
-    const Size next_output = some > 1 ? r.filters * positions : 0;
     const Size next_lines = some > 1 ? taps * positions : 0;
-    launch_gemm({op,      true,           false,       taps,        positions,  r.filters,
-                 1.0f,    r.filter,       taps,        from,        positions,  0.0f,
-                 to,      positions,      0,           next_output, next_lines, some,
-                 r.dtype, DType::float32, std::nullopt});
+    launch_gemm({op,          true,      false,     taps,
+                 positions,   r.filters, 1.0f,      r.filter,
+                 taps,        from,      positions, 0.0f,
+                 to,          positions, 0,         some > 1 ? next : 0,
+                 next_lines,  some,      r.dtype,   DType::float32,
+                 std::nullopt});
     const struct {
       std::uint32_t n, first, height, width, out_height, out_width, stride_h, stride_w, pad_h,
           pad_w, dilation_h, dilation_w;

@@ -298,14 +298,20 @@ void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
     const std::uint64_t of_word = 4 / r.item;
     items = (starts[1] + items - 1) / of_word - starts[1] / of_word + 1;
   }
+  // Those of a work-item wait for memory together.
+  constexpr std::uint64_t enough_items = 1 << 18;
+  const bool several =
+      device_->limits().compiles_templates && !atomic && items >= enough_items;
+  const std::uint32_t each = several ? 4 : 1;
   const std::uint32_t variant = words | bytes_of_word << 3 | (atomic ? 1u : 0u) << 6 |
                                 (r.scatter ? 1u : 0u) << 7 | rank << 8 | form.bytes << 11 |
                                 form.is_signed << 15 | (aliased ? 1u : 0u) << 16 |
-                                (pair ? 1u : 0u) << 17;
+                                (pair ? 1u : 0u) << 17 | (several ? 1u : 0u) << 18;
   const auto launch = [&](const auto& given) {
-    run(KernelId::move_elements, variant, given, bindings, cover(items, group_size),
+    run(KernelId::move_elements, variant, given, bindings, cover(items, small ? group_size : group_size * each),
         [&](TemplateVariables& v) {
           v["GROUP"] = std::int64_t{group_size};
+          v["EACH"] = std::int64_t{each};
           v["WORDS"] = std::int64_t{words};
           v["SMALL"] = std::int64_t{bytes_of_word};
           v["ATOMIC"] = std::int64_t{atomic};

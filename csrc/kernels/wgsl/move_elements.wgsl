@@ -1,11 +1,12 @@
 // output[p] = source[p + the step of the index at p], or with SCATTER output[p + step] = source[p],
 // for each p of a shape of RANK dimensions, the innermost first. One item of WORDS words a
-// work-item; of SMALL bytes (4: of words) one where the output is ATOMIC, else as many as are in a word
-// of an output without gaps. An index that is outside moves nothing.
+// work-item, or EACH; of SMALL bytes (4: of words) one where the output is ATOMIC, else as many as are
+// in a word of an output without gaps. An index that is outside moves nothing.
 // 0 source, 1 indices, 2 output, 3 faults, with PAIR 4 the indices of a second axis, which lie as the
 // first ones: the step is that of both.
 // Variables: GROUP, WORDS, SMALL, ATOMIC, SCATTER, RANK, INDEX, SIGNED (index.wgsl), ALIASED (1: an
-// input lies in the output's buffer), PAIR.
+// input lies in the output's buffer), PAIR, EACH (more than 1: all that a work-item reads is asked for
+// before the first of it is used).
 //! WORDS: 1 2 4
 //! ATOMIC: 0 1
 //! PAIR: 0 1
@@ -15,6 +16,7 @@
 //! INDEX: constant
 //! SIGNED: constant
 //! ALIASED: as 1
+//! EACH: as 1
 //! GROUP: 256
 //! only: ATOMIC == 0 or WORDS == 1
 #include "range.wgsl"
@@ -123,6 +125,21 @@ fn fill_word(i: u32) {
   let first = word * of_word - params.output_start;
   var value = 0u;
   var mask = 0u;
+#if EACH > 1
+#for l in 0..4 / SMALL
+  let live${l} = first + ${l}u < params.n;
+  let places${l} = places_of(select(0u, first + ${l}u, live${l}));
+  let step${l} = step_of(places${l}.z);
+#end
+#for l in 0..4 / SMALL
+  var item${l} = 0u;
+  if (live${l} && step${l} != 0xffffffffu) { item${l} = small_item(places${l}.x + step${l}); }
+#end
+#for l in 0..4 / SMALL
+  value |= item${l} << (${l}u * bits);
+  if (live${l}) { mask |= ones << (${l}u * bits); }
+#end
+#else
   for (var lane = 0u; lane < of_word; lane++) {
     let item = first + lane;
     if (item < params.n) {
@@ -132,6 +149,7 @@ fn fill_word(i: u32) {
       mask |= ones << (lane * bits);
     }
   }
+#end
   if (mask == 0xffffffffu) {
     output[word] = value;
   } else if (mask != 0u) {
@@ -159,6 +177,29 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #else
 #if SMALL < 4
   fill_word(i);
+#elif EACH > 1
+  let first = (group.x + group.y * groups.x) * ${EACH * GROUP}u + local;
+#for e in 0..EACH
+  let live${e} = first + ${e * GROUP}u < params.n;
+  let places${e} = places_of(select(0u, first + ${e * GROUP}u, live${e}));
+  let step${e} = step_of(places${e}.z);
+  let moves${e} = live${e} && step${e} != 0xffffffffu;
+#end
+#for e in 0..EACH
+  var item${e} = ${ITEM}();
+#if SCATTER
+  if (moves${e}) { item${e} = source[places${e}.x]; }
+#else
+  if (moves${e}) { item${e} = source[places${e}.x + step${e}]; }
+#end
+#end
+#for e in 0..EACH
+#if SCATTER
+  if (moves${e}) { output[places${e}.y + step${e}] = item${e}; }
+#else
+  if (moves${e}) { output[places${e}.y] = item${e}; }
+#end
+#end
 #else
   if (i >= params.n) { return; }
   let places = places_of(i);
