@@ -107,16 +107,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var first = block * params.tile; first < end; first += ${ROUNDS * GROUP}u) {
     let count = min(end - first, ${ROUNDS * GROUP}u);
 #for r in 0..ROUNDS
-    var raw_${r} = ${RAW}();
-    if (own + ${r * PART}u < count) {
-      raw_${r} = source[params.start + base + first + own + ${r * PART}u];
-    }
+    let at_${r} = min(own + ${r * PART}u, count - 1u);
+    let raw_${r} = source[params.start + base + first + at_${r}];
 #end
 #for r in 0..ROUNDS
-    let here_${r} = own + ${r * PART}u < count;
-    let digit_${r} = digit_of(sort_key(raw_${r}));
+    // What is past the end comes last of all, behind the last digit's own.
+    let digit_${r} = select(255u, digit_of(sort_key(raw_${r})), own + ${r * PART}u < count);
 #if LANES
-    var same_${r} = subgroupBallot(here_${r}).x;
+    var same_${r} = 0xffffffffu >> ${32 - LANES}u;
 #for b in 0..8
     {
       let is = ((digit_${r} >> ${b}u) & 1u) != 0u;
@@ -126,20 +124,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
     // The last one of a digit counts for all of them.
     var earlier_${r} = 0u;
-    if (here_${r} && (same_${r} >> lane) == 1u) {
+    if ((same_${r} >> lane) == 1u) {
       let shift = digit_${r} % 2u * 16u;
       earlier_${r} =
           (atomicAdd(&held[part * 128u + digit_${r} / 2u], countOneBits(same_${r}) << shift) >> shift) & 0xffffu;
     }
-    let last_${r} = firstLeadingBit(same_${r} | 1u);
-    var place_${r} = subgroupShuffle(earlier_${r}, last_${r}) + countOneBits(same_${r} & before_own);
+    var place_${r} = subgroupShuffle(earlier_${r}, firstLeadingBit(same_${r})) + countOneBits(same_${r} & before_own);
 #else
     let entry_${r} = part * 256u + digit_${r};
-    if (here_${r}) { atomicOr(&held[entry_${r}], before_own + 1u); }
+    atomicOr(&held[entry_${r}], before_own + 1u);
     workgroupBarrier();
     let same_${r} = atomicLoad(&held[entry_${r}]);
     // Whether it is the last one of its digit.
-    let last_${r} = here_${r} && (same_${r} >> lane) == 1u;
+    let last_${r} = (same_${r} >> lane) == 1u;
     var place_${r} = count_of(part, digit_${r}) + countOneBits(same_${r} & before_own);
     workgroupBarrier();
     if (last_${r}) {
@@ -209,13 +206,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
 #end
 #for r in 0..ROUNDS
-    if (own + ${r * PART}u < count) {
-      place_${r} += count_of(part, digit_${r}) + begins[digit_${r}];
-    }
+    place_${r} += count_of(part, digit_${r}) + begins[digit_${r}];
 #end
     workgroupBarrier();
 #for r in 0..ROUNDS
-    if (own + ${r * PART}u < count) { hold(place_${r}, raw_${r}); }
+    hold(place_${r}, raw_${r});
 #end
     workgroupBarrier();
 #for r in 0..ROUNDS
@@ -231,14 +226,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
 #if INDICES
 #for r in 0..ROUNDS
-    if (own + ${r * PART}u < count) {
 #if FROM
-      let place = source_places[base + first + own + ${r * PART}u];
+    atomicStore(&held[place_${r}], source_places[base + first + at_${r}]);
 #else
-      let place = first + own + ${r * PART}u;
+    atomicStore(&held[place_${r}], first + at_${r});
 #end
-      atomicStore(&held[place_${r}], place);
-    }
 #end
     workgroupBarrier();
 #for r in 0..ROUNDS
