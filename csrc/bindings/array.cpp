@@ -17,6 +17,7 @@
 #include "bindings/deferred.hpp"
 #include "bindings/method.hpp"
 #include "bindings/self.hpp"
+#include "core/state.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
 
@@ -324,11 +325,17 @@ ArrayObject* array_in(py::handle object) noexcept {
   return array != nullptr && !array->is_complex ? array : nullptr;
 }
 
+ArrayMemory::ArrayMemory(const std::shared_ptr<Backend>& backend, Size bytes, AtHand)
+    : OwnedBuffer(backend, alloc_at_hand(*backend, bytes), bytes) {}
+
 Memory new_memory(PyObject* backend, Size elements, DType dtype, bool is_complex) {
   const std::shared_ptr<Backend>& owner = *holder_of<Backend>(backend);
   // A buffer cannot be empty, an array can.
   const Size bytes =
       std::max<Size>(1, elements * static_cast<Size>(size_of(dtype)) * (is_complex ? 2 : 1));
+  // A freed buffer takes less than letting go of the GIL.
+  Memory freed = std::make_shared<const ArrayMemory>(owner, bytes, ArrayMemory::AtHand());
+  if (*freed) return freed;
   const auto take = [&] {
     return without_gil([&] { return std::make_shared<const ArrayMemory>(owner, bytes); });
   };

@@ -13,7 +13,11 @@ namespace tilewright::bindings {
 
 /// A buffer of Arrays. What waits for the elements that are in it is computed before it is written.
 struct ArrayMemory : OwnedBuffer {
-  using OwnedBuffer::OwnedBuffer;
+  ArrayMemory(std::shared_ptr<Backend> backend, Size bytes)
+      : OwnedBuffer(std::move(backend), bytes) {}
+  struct AtHand {};
+  /// Of freed memory that is at hand, with the GIL held; it owns nothing where there is none.
+  ArrayMemory(const std::shared_ptr<Backend>& backend, Size bytes, AtHand);
   mutable std::size_t readers = 0;  ///< how many deferred calls have operands in it
   mutable bool is_exposed = false;  ///< others may write it unseen: nothing waits for its elements
 };

@@ -264,6 +264,37 @@ Buffer Backend::alloc(Size bytes) {
   }
 }
 
+std::shared_ptr<Allocation> Backend::do_alloc_at_hand(std::uint64_t) { return nullptr; }
+
+Buffer alloc_at_hand(Backend& backend, Size bytes) {
+  const InCore in_core;
+  BackendState& state = *backend.state_;
+  const auto wanted = static_cast<std::uint64_t>(bytes);
+  std::unique_lock lock(state.mutex, std::try_to_lock);
+  if (bytes < 1 || !lock || state.recordings.under_way() != nullptr || !state.try_enter()) {
+    return Buffer::null;
+  }
+  const BackendState::Inside inside(state);
+  const std::unique_lock held(std::move(lock));  // let go of before it leaves
+  const std::uint64_t most = lower(backend.do_max_buffer_bytes(), backend.config_.max_buffer_size);
+  if (wanted > most || !state.budget->take(wanted)) return Buffer::null;
+  try {
+    AllocationRef allocation = backend.do_alloc_at_hand(wanted);
+    if (!allocation) {
+      state.budget->give_back(wanted);
+      return Buffer::null;
+    }
+    state.budget->note_peaks();
+    const Buffer handle = state.buffers.insert("alloc", std::move(allocation));
+    state.active_bytes += wanted;
+    ++state.total_allocations;
+    return handle;
+  } catch (...) {
+    state.budget->give_back(wanted);
+    throw;
+  }
+}
+
 Buffer Backend::view(Buffer buffer, Size offset, Size bytes) {
   Call call(*state_, "view", RunAtOnce());
   call.positive("bytes", bytes);

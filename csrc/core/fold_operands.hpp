@@ -1,8 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <string_view>
@@ -168,8 +171,11 @@ class FoldOperands {
   const Call& call_;
   const std::span<const Size> shape_;
   std::vector<MapRequest::Operand> operands_;
-  std::vector<Size> strides_;  // of each operand along all dimensions
-  std::vector<Named> places_;
+  // Of usual calls all but what the request takes lies here.
+  std::array<std::byte, 1024> room_;
+  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::vector<Size> strides_{&memory_};  // of each operand along all dimensions
+  std::pmr::vector<Named> places_{&memory_};
   Dims last_;  // the dimensions of those that are joined into each
   InlineVector<Size, max_rank> joined_;
 };

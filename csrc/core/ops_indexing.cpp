@@ -1,10 +1,15 @@
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <limits>
+#include <list>
+#include <memory_resource>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/call.hpp"
+#include "core/inline_vector.hpp"
 #include "core/map_operands.hpp"
 #include "core/text.hpp"
 #include "tilewright/backend.hpp"
@@ -46,11 +51,17 @@ class Move {
     }
     r_.item = size_of(dtype);
     r_.n = call.product(shape);
+    strides_.reserve((2 + indices.size()) * shape.size());
+    places_.reserve(2 + indices.size());
   }
 
   /// What is indexed: by the call's strides, and by those of the axes.
   void indexed(std::string_view name, const MapOperand& operand, MapRequest::Operand& to) {
-    std::vector<Size> sizes(shape_.begin(), shape_.end()), strides(shape_.size(), 0);
+    InlineVector<Size, max_rank> sizes, strides;
+    for (const Size size : shape_) {
+      sizes.push_back(size);
+      strides.push_back(0);
+    }
     if (!operand.strides.empty()) {
       if (operand.strides.size() != shape_.size()) {
         call_.invalid(text(name, " has ", operand.strides.size(), " strides, expected ",
@@ -58,7 +69,7 @@ class Move {
       }
       std::ranges::copy(operand.strides, strides.begin());
     }
-    strides_.push_back(strides);
+    strides_.insert(strides_.end(), strides.begin(), strides.end());
     for (const IndexOperand& index : indices_) {
       sizes.push_back(index.size);
       strides.push_back(index.stride);
@@ -68,30 +79,24 @@ class Move {
                                        sizes, rows, dtype_, false, "shape and the axes");
     if (!checked) return;
     to = checked->operand;
-    places_.push_back({std::string(name), *checked});
+    places_.push_back({name, *checked});
   }
   void plain(std::string_view name, const MapOperand& operand, DType dtype, bool is_output,
              MapRequest::Operand& to) {
     const auto checked =
         check_operand(call_, name, operand, shape_, rows_, dtype, is_output, "shape");
     const auto strides = rows_.of(operand);
-    strides_.emplace_back(strides.begin(), strides.end());
+    strides_.insert(strides_.end(), strides.begin(), strides.end());
     if (!checked) return;
     to = checked->operand;
-    places_.push_back({std::string(name), *checked});
+    places_.push_back({name, *checked});
   }
   void check_indices() {
-    static const Names names("indices");
-    std::string made;
+    r_.indices.reserve(indices_.size());
     for (std::size_t i = 0; i < indices_.size(); ++i) {
       const IndexOperand& index = indices_[i];
-      const std::string name(names.of(i, made));
-      call_.known(name + ".dtype", index.dtype);
-      if (!is_integer(index.dtype)) {
-        call_.invalid(
-            text(name, ".dtype is ", to_string(index.dtype), ", expected one of integers"));
-      }
-      call_.not_negative(name + ".size", index.size);
+      if (!is_integer(index.dtype) || index.size < 0) [[unlikely]]
+        refuse_index(i);
       if (index.size == 0 && r_.n != 0) {
         throw IndexOutOfRange(
             text(r_.name, ": axis ", index.axis, " has no elements, and is indexed"));
@@ -101,10 +106,11 @@ class Move {
   }
   void place_indices() {
     static const Names names("indices");
-    std::string made;
     for (std::size_t i = 0; i < indices_.size(); ++i) {
-      plain(names.of(i, made), indices_[i].indices, indices_[i].dtype, false,
-            r_.indices[i].operand);
+      std::string made;
+      std::string_view name = names.of(i, made);
+      if (!made.empty()) name = long_names_.emplace_back(std::move(made));
+      plain(name, indices_[i].indices, indices_[i].dtype, false, r_.indices[i].operand);
     }
   }
   /// Of the operand that was added at this place.
@@ -124,26 +130,28 @@ class Move {
   /// The request without dimensions of size 1, neighbours joined. Source and output were added
   /// first.
   MoveRequest finish() {
-    std::vector<std::size_t> last;
-    std::vector<Size> joined;
+    InlineVector<std::size_t, max_rank> last;
+    const std::size_t operands = 2 + indices_.size();
+    r_.sizes.reserve((1 + operands) * std::max<std::size_t>(shape_.size(), 1));
     for (std::size_t d = 0; d < shape_.size(); ++d) {
       if (shape_[d] == 1) continue;
-      const bool follows = !last.empty() && std::ranges::all_of(strides_, [&](const auto& of) {
-        return of[last.back()] == of[d] * shape_[d];
-      });
+      bool follows = !last.empty();
+      for (std::size_t o = 0; follows && o < operands; ++o) {
+        follows = stride(o, last.back()) == stride(o, d) * shape_[d];
+      }
       if (follows) {
         last.back() = d;
-        joined.back() *= shape_[d];
+        r_.sizes.back() *= shape_[d];
       } else {
         last.push_back(d);
-        joined.push_back(shape_[d]);
+        r_.sizes.push_back(shape_[d]);
       }
     }
     r_.rank = std::max<std::size_t>(last.size(), 1);
-    r_.sizes = last.empty() ? std::vector<Size>{1} : std::move(joined);
-    for (const std::vector<Size>& of : strides_) {
+    if (last.empty()) r_.sizes.push_back(1);
+    for (std::size_t o = 0; o < operands; ++o) {
       if (last.empty()) r_.sizes.push_back(0);
-      for (const std::size_t d : last) r_.sizes.push_back(of[d]);
+      for (const std::size_t d : last) r_.sizes.push_back(stride(o, d));
     }
     return std::move(r_);
   }
@@ -151,17 +159,35 @@ class Move {
 
  private:
   struct Named {
-    std::string name;
+    std::string_view name;
     CheckedOperand at;
   };
+
+  [[noreturn]] void refuse_index(std::size_t i) const {
+    const std::string name = text("indices[", i, "]");
+    const IndexOperand& index = indices_[i];
+    call_.known(name + ".dtype", index.dtype);
+    if (!is_integer(index.dtype)) {
+      call_.invalid(text(name, ".dtype is ", to_string(index.dtype), ", expected one of integers"));
+    }
+    call_.invalid(text(name, ".size is ", index.size, ", expected 0 or more"));
+  }
+  Size stride(std::size_t operand, std::size_t d) const {
+    return strides_[operand * shape_.size() + d];
+  }
+
   const Call& call_;
   const std::span<const Size> shape_;
   const std::span<const IndexOperand> indices_;
   const DType dtype_;
   const RowStrides rows_;
   MoveRequest r_;
-  std::vector<std::vector<Size>> strides_;
-  std::vector<Named> places_;
+  // Of usual calls all lies here.
+  std::array<std::byte, 1024> room_;
+  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::vector<Size> strides_{&memory_};  // of each operand along all dimensions
+  std::pmr::vector<Named> places_{&memory_};
+  std::pmr::list<std::string> long_names_{&memory_};
 };
 
 void index_dtype_known(const Call& call, DType dtype) {

@@ -72,6 +72,7 @@ void Backend::map(const Program& program, std::span<const Size> shape,
   MapRequest r;
   r.program = program.data();
   r.n = n;
+  r.numbers.reserve(numbers.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     std::string made;
     r.numbers.push_back(
@@ -80,7 +81,10 @@ void Backend::map(const Program& program, std::span<const Size> shape,
   const std::size_t count = inputs.size() + outputs.size();
   const RowStrides rows(shape);
   const auto strides_of = [&](const MapOperand& operand) { return rows.of(operand); };
-  std::vector<Place> places;
+  r.operands.reserve(count);
+  std::array<Place, 8> few;
+  std::vector<Place> many(count > few.size() ? count : 0);
+  const std::span<Place> places = many.empty() ? std::span<Place>(few) : std::span(many);
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_input = i < inputs.size();
     const std::size_t at = is_input ? i : i - inputs.size();
@@ -91,7 +95,7 @@ void Backend::map(const Program& program, std::span<const Size> shape,
     const auto checked = check_operand(call, name, operand, shape, rows, dtype, !is_input);
     if (!checked) continue;
     r.operands.push_back(checked->operand);
-    places.push_back(checked->place);
+    places[i] = checked->place;
   }
   if (n == 0) return;
 
@@ -171,6 +175,7 @@ void Backend::map(const Program& program, std::span<const Size> shape,
     r.rank = 1;
     r.sizes.assign(1 + count, 1);
   } else {
+    r.sizes.reserve((1 + count) * r.rank);
     r.sizes.assign(joined.begin(), joined.begin() + r.rank);
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t d = 0; d < r.rank; ++d) r.sizes.push_back(stride(i, last[d]));

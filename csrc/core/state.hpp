@@ -62,11 +62,28 @@ class BackendState {
     inside_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
+  /// The same without waiting: false while the process forks, too. Called with `mutex` held.
+  bool try_enter() noexcept {
+    if (forking_.load(std::memory_order_relaxed) || !initialized) return false;
+    inside_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
   void leave() noexcept {
     if (inside_.fetch_sub(1, std::memory_order_release) == (awaited | 1)) [[unlikely]] {
       inside_.notify_all();
     }
   }
+  /// Leaves at its end what was entered.
+  class Inside {
+   public:
+    explicit Inside(BackendState& state) noexcept : state_(state) {}
+    ~Inside() { state_.leave(); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    BackendState& state_;
+  };
   /// What is to be let go of without the lock, since giving memory back can take long.
   struct Removed {
     AllocationRef allocation;  ///< null for a handle that was not live here
@@ -93,6 +110,10 @@ class BackendState {
   std::atomic<bool> forking_{false};      // set under `mutex`
   std::atomic<std::uint32_t> inside_{0};  // calls inside, and whether somebody waits for none
 };
+
+/// alloc() of freed memory that is kept for reuse: quick, and waits neither for the device nor for
+/// other threads. The null handle where there is none, or alloc() has more to do or to refuse.
+TILEWRIGHT_API Buffer alloc_at_hand(Backend& backend, Size bytes);
 
 /// Of all backends, at the end of the process: drivers take themselves apart then, under threads of
 /// their own that compile and compute.

@@ -102,6 +102,10 @@ std::shared_ptr<Allocation> CpuBackend::do_alloc(std::uint64_t bytes) {
   return memory_->allocate(bytes);
 }
 
+std::shared_ptr<Allocation> CpuBackend::do_alloc_at_hand(std::uint64_t bytes) {
+  return memory_->at_hand(bytes);
+}
+
 std::uint64_t CpuBackend::do_max_buffer_bytes() const { return device_.memory_bytes; }
 
 std::uint64_t CpuBackend::do_memory_limit() const { return device_.memory_bytes; }

@@ -27,6 +27,7 @@ class CpuBackend : public Backend {
   void do_synchronize() override;
 
   std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) override;
+  std::shared_ptr<Allocation> do_alloc_at_hand(std::uint64_t bytes) override;
   std::uint64_t do_max_buffer_bytes() const override;
   std::uint64_t do_memory_limit() const override;
   std::uint64_t do_cached_bytes() const override;

@@ -59,6 +59,18 @@ MemoryPool::~MemoryPool() { trim(); }
 
 AllocationRef MemoryPool::allocate(std::uint64_t bytes) { return take("alloc", bytes, false); }
 
+AllocationRef MemoryPool::at_hand(std::uint64_t bytes) {
+  Block block;
+  {
+    std::lock_guard lock(mutex_);
+    auto kept = free_.take(size_class(bytes));
+    if (!kept) return nullptr;
+    block = std::move(*kept);
+    cached_bytes_ = free_.bytes();
+  }
+  return in_block(std::move(block), bytes, false);
+}
+
 AllocationRef MemoryPool::scratch(std::string_view op, std::uint64_t bytes) {
   budget_->take_scratch(op, bytes);
   try {
@@ -93,8 +105,13 @@ AllocationRef MemoryPool::take(std::string_view op, std::uint64_t bytes, bool is
                       bytes);
   }
   budget_->note_peaks();
+  return in_block(std::move(block), bytes, is_scratch);
+}
+
+AllocationRef MemoryPool::in_block(Block block, std::uint64_t bytes, bool is_scratch) {
   ASAN_UNPOISON_MEMORY_REGION(block.get(), bytes);
-  ASAN_POISON_MEMORY_REGION(static_cast<std::byte*>(block.get()) + bytes, capacity - bytes);
+  ASAN_POISON_MEMORY_REGION(static_cast<std::byte*>(block.get()) + bytes,
+                            block.get_deleter().capacity - bytes);
   return std::make_shared<CpuAllocation>(bytes, std::move(block), shared_from_this(), is_scratch);
 }
 

@@ -33,6 +33,8 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
 
   /// Of bytes that the caller has counted in the budget. 64-byte aligned. Throws OutOfMemory.
   AllocationRef allocate(std::uint64_t bytes);
+  /// The same of a kept block alone; null where there is none.
+  AllocationRef at_hand(std::uint64_t bytes);
   /// The same for an op itself, counted in the budget until the op lets go of it.
   AllocationRef scratch(std::string_view op, std::uint64_t bytes);
   std::uint64_t scratch_room() const { return budget_->room(); }
@@ -43,6 +45,7 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
  private:
   friend class CpuAllocation;
   AllocationRef take(std::string_view op, std::uint64_t bytes, bool is_scratch);
+  AllocationRef in_block(Block block, std::uint64_t bytes, bool is_scratch);
   void put_back(Block block) noexcept;
   /// Lets go of kept blocks until `enough()`; called with the lock held.
   template <class Enough>

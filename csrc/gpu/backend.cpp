@@ -128,6 +128,10 @@ std::shared_ptr<Allocation> GpuBackend::do_alloc(std::uint64_t bytes) {
   return memory_->allocate(bytes);
 }
 
+std::shared_ptr<Allocation> GpuBackend::do_alloc_at_hand(std::uint64_t bytes) {
+  return memory_->at_hand(bytes);
+}
+
 std::uint64_t GpuBackend::do_max_buffer_bytes() const { return device_->limits().max_buffer_bytes; }
 
 std::uint64_t GpuBackend::do_memory_limit() const {

@@ -92,6 +92,7 @@ class GpuBackend final : public Backend {
   std::unique_ptr<Rehearsal> do_rehearse() override;
 
   std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) override;
+  std::shared_ptr<Allocation> do_alloc_at_hand(std::uint64_t bytes) override;
   std::uint64_t do_max_buffer_bytes() const override;
   std::uint64_t do_memory_limit() const override;
   std::uint64_t do_cached_bytes() const override;
@@ -167,10 +168,8 @@ class GpuBackend final : public Backend {
     return some ? std::optional(std::move(moved)) : std::nullopt;
   }
   // Programs and moves walk from any place, and see to the others themselves.
-  void run_op(OpId, std::string_view, const MoveRequest& request,
-              void (GpuBackend::*launch)(const MoveRequest&)) {
-    (this->*launch)(request);
-  }
+  void run_op(OpId id, std::string_view op, const MoveRequest& request,
+              void (GpuBackend::*launch)(const MoveRequest&));
   void run_op(OpId id, std::string_view op, const MapRequest& request,
               void (GpuBackend::*launch)(const MapRequest&));
   void run_op(OpId, std::string_view, const MapManyRequest& request,
@@ -478,19 +477,22 @@ class GpuBackend final : public Backend {
                       const std::vector<bool>& needed) const;
   /// Where bindings of programs start.
   std::uint64_t place_alignment() const;
-  /// The operands of programs, by the places where bindings of them may start; what they lie behind
-  /// those is the key's.
+  /// Where bindings of an operand may start; what it lies behind that is the key's.
+  static OperandPlace add_place(PlanKey& key, const MapRequest::Operand& operand, std::size_t item,
+                                std::uint64_t alignment) {
+    const std::uint64_t start = static_cast<std::uint64_t>(operand.offset) * item;
+    const std::uint64_t behind = start & (alignment - 1);
+    key.add(behind);
+    return {&buffer_of(operand.allocation), start - behind};
+  }
+  /// The same of all operands of programs.
   template <class DTypeOf>
   std::span<const OperandPlace> add_places(PlanKey& key, std::span<OperandPlace> room,
                                            const std::vector<MapRequest::Operand>& operands,
                                            const DTypeOf& dtype_of) const {
     const std::uint64_t alignment = place_alignment();
     for (std::size_t o = 0; o < operands.size(); ++o) {
-      const std::uint64_t start =
-          static_cast<std::uint64_t>(operands[o].offset) * size_of(dtype_of(o));
-      const std::uint64_t behind = start & (alignment - 1);
-      room[o] = {&buffer_of(operands[o].allocation), start - behind};
-      key.add(behind);
+      room[o] = add_place(key, operands[o], size_of(dtype_of(o)), alignment);
     }
     const std::span<const OperandPlace> places = room.first(operands.size());
     key.add(places);

@@ -29,6 +29,12 @@ AllocationRef BufferPool::allocate(std::uint64_t bytes) {
   return std::make_shared<GpuAllocation>(bytes, take("alloc", bytes), shared_from_this(), false);
 }
 
+AllocationRef BufferPool::at_hand(std::uint64_t bytes) {
+  Handle kept = take_kept(size_class(bytes, device_->limits().max_buffer_bytes));
+  if (!kept) return nullptr;
+  return std::make_shared<GpuAllocation>(bytes, std::move(kept), shared_from_this(), false);
+}
+
 AllocationRef BufferPool::scratch(std::string_view op, std::uint64_t bytes) {
   if (!recorder_->records()) {
     PlanCapture* const capture = recorder_->capture();
@@ -78,14 +84,16 @@ AllocationRef BufferPool::try_scratch(std::string_view op, std::uint64_t bytes) 
 
 BufferPool::Handle BufferPool::take(std::string_view op, std::uint64_t bytes) {
   const std::uint64_t size = size_class(bytes, device_->limits().max_buffer_bytes);
-  {
-    std::lock_guard lock(mutex_);
-    if (auto kept = free_.take(size)) {
-      cached_bytes_ = free_.bytes();
-      return std::move(*kept);
-    }
-  }
+  if (Handle kept = take_kept(size)) return kept;
   return create(op, bytes, size);
+}
+
+BufferPool::Handle BufferPool::take_kept(std::uint64_t size) {
+  std::lock_guard lock(mutex_);
+  auto kept = free_.take(size);
+  if (!kept) return nullptr;
+  cached_bytes_ = free_.bytes();
+  return std::move(*kept);
 }
 
 BufferPool::Handle BufferPool::create(std::string_view op, std::uint64_t bytes,

@@ -32,6 +32,8 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
   /// Of bytes that the caller has counted in the budget.
   AllocationRef allocate(std::uint64_t bytes);
+  /// The same of a kept buffer alone; null where there is none.
+  AllocationRef at_hand(std::uint64_t bytes);
   /// For an op itself, counted in the budget until the op lets go of it; of an op that is recorded
   /// until the recording does. Throws OutOfMemory.
   AllocationRef scratch(std::string_view op, std::uint64_t bytes);
@@ -62,6 +64,8 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   using Handle = std::unique_ptr<DeviceBuffer>;
 
   AllocationRef new_scratch(std::string_view op, std::uint64_t bytes);
+  /// A kept buffer of a size class; null where there is none.
+  Handle take_kept(std::uint64_t size);
   /// Of a size class for `bytes`.
   Handle take(std::string_view op, std::uint64_t bytes);
   Handle create(std::string_view op, std::uint64_t bytes, std::uint64_t size);

@@ -155,6 +155,27 @@ def test_recorded(be: Backend) -> None:
         recording.drop()
 
 
+def test_calls_alike_find_what_is_outside(be: Backend) -> None:
+    """A call that is as one before is not planned again."""
+    x, y = np.arange(6, dtype="f4"), np.arange(6, 12, dtype="f4")
+    with Workspace(be) as ws:
+        sources, out = [ws.output(x), ws.output(y)], ws.output(np.zeros(3, "f4"))
+        index = ws.output(np.zeros(3, "i4"))
+        for name in ("take", "other", "take"):
+            for source, host in zip(sources, (x, y), strict=True):
+                be.copy_htod(index, np.array([5, 0, -2], "i4"))
+                be.gather_elements(
+                    (source, (0,)), [(index, "int32", 6, 1, 0)], out, (3,), name=name
+                )
+                assert ws.read(out).tolist() == host[[5, 0, -2]].tolist()
+                be.copy_htod(index, np.array([0, 7, 1], "i4"))
+                with pytest.raises(tilewright.IndexOutOfRange, match=f"^{name}: index 7 .* of 6"):
+                    be.gather_elements(
+                        (source, (0,)), [(index, "int32", 6, 1, 0)], out, (3,), name=name
+                    )
+                    be.synchronize()
+
+
 def test_places_that_a_count_leaves_out(be: Backend) -> None:
     mask = np.ones(9000, bool)
     for dtype in ("uint8", "float32"):

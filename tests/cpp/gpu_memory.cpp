@@ -4,6 +4,7 @@
 
 #include "asked_device.hpp"
 #include "core/host_memory.hpp"
+#include "core/state.hpp"
 
 namespace tilewright::gpu {
 namespace {
@@ -97,6 +98,42 @@ TEST_CASE("gpu memory: cache_limit bounds what is kept, that of the sizes lately
   CHECK(opened.backend.memory_stats().cached_bytes == (96 + 80) * mebibyte);
   opened.use(300 * mebibyte);  // more than is ever kept
   CHECK(opened.asked.held == (96 + 80) * mebibyte);
+}
+
+TEST_CASE("gpu memory: what is at hand is freed memory, and counts as what alloc gives") {
+  Opened opened;
+  Backend& be = opened.backend;
+  CHECK(alloc_at_hand(be, 4096) == Buffer::null);
+  be.free(be.alloc(4096));
+  for (const Size bytes : {Size{0}, Size{-1}, Size{1}, Size{20'000}}) {
+    CHECK(alloc_at_hand(be, bytes) == Buffer::null);
+  }
+  CHECK(be.memory_stats().active_bytes == 0);
+  const Buffer taken = alloc_at_hand(be, 4000);
+  REQUIRE(taken != Buffer::null);
+  CHECK(be.buffer_bytes(taken) == 4000);
+  CHECK(opened.asked.buffers == 1);
+  const MemoryStats stats = be.memory_stats();
+  CHECK(stats.active_bytes == 4000);
+  CHECK(stats.allocations == 1);
+  CHECK(stats.total_allocations == 2);
+  CHECK(stats.cached_bytes == 0);
+  CHECK(alloc_at_hand(be, 4096) == Buffer::null);
+  be.free(taken);
+  CHECK(be.memory_stats().active_bytes == 0);
+}
+
+TEST_CASE("gpu memory: nothing is at hand where alloc has more to do") {
+  auto device = std::make_shared<Opened>();
+  const std::shared_ptr<Backend> be(device, &device->backend);
+  be->free(be->alloc(4096));
+  {
+    Recording recording = be->record();
+    CHECK(alloc_at_hand(*be, 4096) == Buffer::null);
+  }
+  be->free(alloc_at_hand(*be, 4096));
+  be->close();
+  CHECK(alloc_at_hand(*be, 4096) == Buffer::null);
 }
 
 TEST_CASE("gpu memory: a cache_limit of 0 keeps nothing") {

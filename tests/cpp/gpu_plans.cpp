@@ -114,6 +114,34 @@ TEST_CASE("gpu plans: the same plan serves other buffers, but not ones that lie 
   CHECK(products.plans().made() == 2);
 }
 
+TEST_CASE("gpu plans: moves by indices that lie alike are one plan") {
+  Products products;
+  Backend& be = products.opened.backend;
+  const std::array<Size, 1> shape{100};
+  const auto take = [&](const MapOperand& x, Buffer index, const MapOperand& to, Size size = 500,
+                        std::string_view name = "take") {
+    const std::array indices{IndexOperand{{index}, DType::int32, size, 1}};
+    be.gather_elements(x, indices, to, shape, DType::float32, name);
+    return products.plans().made();
+  };
+  // The first one also brings the words for indices outside to the device.
+  CHECK(take({products.a}, products.b, {products.c}) == 0);
+  const auto params = products.opened.asked.last_params;
+  CHECK(take({products.b}, products.c, {products.a}) == 1);
+  CHECK(products.opened.asked.last_params == params);
+  // As far from where bindings may start.
+  CHECK(take({products.a, {}, 1024}, products.b, {products.c, {}, 512}) == 1);
+  CHECK(take({products.a, {}, 1}, products.b, {products.c}) == 2);
+  CHECK(take({products.a}, products.b, {products.c}, 400) == 3);
+  CHECK(take({products.a}, products.b, {products.c}, 500, "other") == 4);
+  CHECK(take({products.a}, products.b, {products.a, {}, 4096}) == 5);
+  CHECK(take({products.a}, products.b, {products.c}) == 5);
+  CHECK(products.opened.asked.grids.size() == 8);
+  const std::array indices{IndexOperand{{products.b}, DType::int32, 500, 1}};
+  be.scatter_elements({products.a}, indices, {products.c}, shape, DType::float32, "take");
+  CHECK(products.plans().made() == 6);
+}
+
 TEST_CASE("gpu plans: numbers of a program change from call to call") {
   Products products;
   Program program;

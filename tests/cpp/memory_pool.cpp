@@ -50,6 +50,22 @@ TEST_CASE("memory pool: a freed block serves the next request of its class") {
   CHECK(bytes_of(third) != where);
 }
 
+TEST_CASE("memory pool: only freed blocks are at hand") {
+  const auto pool = pool_of(1 << 20);
+  CHECK(pool->at_hand(1000) == nullptr);
+  AllocationRef first = pool->allocate(1000);
+  const std::byte* const place = bytes_of(first);
+  CHECK(pool->at_hand(1000) == nullptr);
+  first = nullptr;
+  CHECK(pool->at_hand(5000) == nullptr);
+  const AllocationRef again = pool->at_hand(1010);
+  REQUIRE(again != nullptr);
+  CHECK(bytes_of(again) == place);
+  CHECK(again->bytes() == 1010);
+  std::memset(bytes_of(again), 1, 1010);
+  CHECK(pool->cached_bytes() == 0);
+}
+
 TEST_CASE("memory pool: a block is at most an eighth larger than its request") {
   const auto pool = pool_of(std::uint64_t{1} << 30);
   for (std::uint64_t bytes = 512; bytes < 10'000'000; bytes = bytes * 9 / 8 + 1) {

@@ -143,6 +143,33 @@ bool is_pair(const MoveRequest& r) {
 
 }  // namespace
 
+void GpuBackend::run_op(OpId id, std::string_view op, const MoveRequest& r,
+                        void (GpuBackend::*launch)(const MoveRequest&)) {
+  std::array<OperandPlace, LaunchPlan::most_bindings> room;
+  const std::size_t count = 2 + r.indices.size();
+  // Of more dimensions than a kernel walks there are launches without number.
+  if (count > room.size() || r.rank > most_dims) return (this->*launch)(r);
+  PlanKey key(static_cast<std::uint64_t>(id));
+  key.add(r.item);
+  key.add(r.rank);
+  key.add(faults_->name(r.name));
+  for (const Size size : r.sizes) key.add(size);
+  const std::uint64_t alignment = place_alignment();
+  room[0] = add_place(key, r.source, r.item, alignment);
+  room[1] = add_place(key, r.output, r.item, alignment);
+  for (std::size_t i = 0; i < r.indices.size(); ++i) {
+    const MoveRequest::Index& index = r.indices[i];
+    key.add(index.dtype);
+    key.add(index.size);
+    key.add(index.stride);
+    key.add(index.axis);
+    room[2 + i] = add_place(key, index.operand, size_of(index.dtype), alignment);
+  }
+  const std::span<const OperandPlace> places = std::span(room).first(count);
+  key.add(places);
+  run_planned(op, key, places, {}, {}, [&] { (this->*launch)(r); });
+}
+
 void GpuBackend::launch_gather_elements(const MoveRequest& r) { move_region(r); }
 void GpuBackend::launch_scatter_elements(const MoveRequest& r) { move_region(r); }
 

@@ -797,6 +797,7 @@ class TILEWRIGHT_API Backend {
 
  private:
   friend TILEWRIGHT_API std::shared_ptr<Choices> choices_of(Backend& backend);
+  friend TILEWRIGHT_API Buffer alloc_at_hand(Backend& backend, Size bytes);
   friend class BackendState;
   friend class Event;
   friend class FftPlan;
@@ -835,6 +836,9 @@ class TILEWRIGHT_API Backend {
   virtual std::unique_ptr<Rehearsal> do_rehearse();
 
   virtual std::shared_ptr<Allocation> do_alloc(std::uint64_t bytes) = 0;
+  /// do_alloc() of freed memory that is kept for reuse, which waits for nothing; null where none is
+  /// at hand.
+  virtual std::shared_ptr<Allocation> do_alloc_at_hand(std::uint64_t bytes);
   virtual std::uint64_t do_max_buffer_bytes() const = 0;
   virtual std::uint64_t do_memory_limit() const = 0;
   virtual std::uint64_t do_cached_bytes() const = 0;

@@ -50,6 +50,11 @@ class OwnedBuffer {
     std::swap(bytes_, other.bytes_);
   }
 
+ protected:
+  /// Of a buffer that is live already.
+  OwnedBuffer(std::shared_ptr<Backend> backend, Buffer buffer, Size bytes) noexcept
+      : backend_(std::move(backend)), buffer_(buffer), bytes_(bytes) {}
+
  private:
   static Backend& of(const std::shared_ptr<Backend>& backend) {
     if (!backend) throw InvalidArgument("OwnedBuffer: backend is null, expected a backend");
