@@ -9,7 +9,8 @@ version, is timed in a process of its own, in turns with this one. --instruction
 of time, what the thread of the calls runs of the processor's instructions, by valgrind's callgrind:
 that is the same from run to run, whatever else the machine does. "ours" are those of Python, NumPy
 and tilewright, without the GPU's driver, wgpu-native and the C library; with --against they are
-those of that version alone.
+those of that version alone. "wgpu" are wgpu-native's own. Under callgrind calls take so long that
+each is a submission: "all" and "wgpu" have those too.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ x[i] = v
 x[b] = 0
 x[b] = v
 x[2:5] = 1
+tw.take(x, i)
 x.sum()
 m.sum(axis=0)
 x.mean()
@@ -61,6 +63,7 @@ n.sum()
 x.sum(dtype='float32')
 m.sum(axis=(0, 1))
 tw.sum(x)
+tw.max(x)
 x.std()
 x.var(ddof=1)
 (x * y + 1).sum()
@@ -70,6 +73,9 @@ tw.sort(x)
 tw.argsort(x)
 m @ m
 n @ n
+tw.matmul(m, m)
+tw.nn.softmax(m)
+tw.nn.log_softmax(m)
 tw.empty(64)
 tw.zeros(64)
 tw.ones((8, 8), dtype='int32')
@@ -91,7 +97,7 @@ x.copy()
 SAMPLE = 200  # calls
 COUNTED = 50  # calls whose instructions are counted
 # In the paths of libraries.
-OURS, OTHERS = ("tilewright", "python", "numpy"), ("wgpu", "openblas")
+OURS, OTHERS, WGPU = ("tilewright", "python", "numpy"), ("wgpu", "openblas"), "wgpu"
 # Functions of the C library, called by os.getloadavg() and os.nice() alone: where one is entered,
 # callgrind writes its counters and sets them to 0.
 START, END = "getloadavg", "nice"
@@ -201,17 +207,18 @@ def count(forms: list[str], options: argparse.Namespace) -> None:
         be.synchronize()
 
 
-def instructions(dump: Path) -> tuple[int, int]:
-    """All that a dump of callgrind counted, and what of that is neither a driver's nor the C
-    library's."""
+def instructions(dump: Path) -> tuple[int, int, int]:
+    """All that a dump of callgrind counted, what of that is neither a driver's nor the C
+    library's, and what is wgpu-native's."""
     names: dict[str, str] = {}
-    total = ours = 0
-    is_ours = is_call = False
+    total = ours = of_wgpu = 0
+    is_ours = is_wgpu = is_call = False
     for line in dump.read_text(errors="replace").splitlines():
         if line.startswith("ob="):
             number, _, name = line[3:].partition(" ")
             path = names.setdefault(number, name)
             is_ours = any(one in path for one in OURS) and not any(one in path for one in OTHERS)
+            is_wgpu = WGPU in path
         elif line.startswith("cob="):
             number, _, name = line[4:].partition(" ")
             names.setdefault(number, name)
@@ -222,8 +229,9 @@ def instructions(dump: Path) -> tuple[int, int]:
                 count = int(line.split()[1])
                 total += count
                 ours += count if is_ours else 0
+                of_wgpu += count if is_wgpu else 0
             is_call = False
-    return total, ours
+    return total, ours, of_wgpu
 
 
 def show_instructions(forms: list[str], options: argparse.Namespace) -> None:
@@ -238,7 +246,7 @@ def show_instructions(forms: list[str], options: argparse.Namespace) -> None:
             f"--only={options.only}",
         ]  # fmt: skip
         subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
-        print(f"{'instructions of a call':28}{'all':>9}{'ours':>9}")
+        print(f"{'instructions of a call':28}{'all':>9}{'ours':>9}{'wgpu':>9}")
         for at, form in enumerate(forms):
             # Two dumps for each pair of START and END, the first pair of which is no form's. The
             # first thread is the one that calls.

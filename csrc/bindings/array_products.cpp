@@ -9,6 +9,7 @@
 #include "bindings/array_arguments.hpp"
 #include "bindings/array_map.hpp"
 #include "bindings/array_rules.hpp"
+#include "bindings/matmul.hpp"
 #include "bindings/operands.hpp"
 
 namespace py = pybind11;
@@ -73,9 +74,8 @@ std::optional<Sizes> common_batch(const Sizes& a, const Sizes& b) {
   return common;
 }
 
-/// _integer_product(x1, x2): each element a sum of its own.
-py::object integer_product(Arguments given) {
-  const ArrayObject *const x = array_in(given[0]), *const y = array_in(given[1]);
+/// Each element a sum of its own.
+py::object integer_product(const ArrayObject* x, const ArrayObject* y) {
   constexpr std::size_t most_of_batch = max_rank - 3;
   const auto is_taken = [](const ArrayObject* one) {
     if (one == nullptr || one->size == 0 || !is_integer(one->stored_as)) return false;
@@ -108,11 +108,22 @@ py::object integer_product(Arguments given) {
   return result;
 }
 
-PyMethodDef function = fast_function<2, integer_product>(
-    "_integer_product",
-    "_integer_product(x1: object, x2: object) -> Array | None\n\nThe product of matrices, vectors "
-    "and batches of integers of one dtype. None where an argument is not of the common kind, or "
-    "wrong.");
+/// _product(x1, x2)
+py::object product(Arguments given) {
+  const ArrayObject *const x = array_in(given[0]), *const y = array_in(given[1]);
+  const bool are_alike =
+      x != nullptr && y != nullptr && x->backend == y->backend && x->stored_as == y->stored_as;
+  if (are_alike && (x->stored_as == DType::float32 || x->stored_as == DType::float16)) {
+    return matmul(*x, *y);
+  }
+  return integer_product(x, y);
+}
+
+PyMethodDef function = fast_function<2, product>(
+    "_product",
+    "_product(x1: object, x2: object) -> Array | None\n\nThe product of matrices, vectors and "
+    "batches of integers, float32 or float16, both of one dtype. None where an argument is not of "
+    "the common kind, or wrong but for its shape.");
 
 }  // namespace
 

@@ -124,6 +124,7 @@ struct Product {
   Sizes batch, shape;  // the result's: without the axis that a vector lacks
   Size count;
   double alpha, beta;
+  std::array<const ArrayObject*, 2> inputs;  // as they were given
 
   Product(const ArrayObject& left, const ArrayObject& right, bool transpose_a, bool transpose_b,
           double alpha, double beta, Layout layout)
@@ -133,7 +134,8 @@ struct Product {
         n(b.cols),
         k(a.cols),
         alpha(alpha),
-        beta(beta) {
+        beta(beta),
+        inputs{&left, &right} {
     if (k != b.rows) {
       invalid(text("a of shape ", a.described(), " has rows of ", k, ", but b of shape ",
                    b.described(), " has columns of ", b.rows));
@@ -235,10 +237,36 @@ py::object spread(Matrices& x, const Product& p) {
   return repeated;
 }
 
+struct Types {
+  DType inputs, output;
+  std::optional<Precision> precision;
+};
+
+py::object run(PyObject* self, Product& p, const Types& types, PyObject* out) {
+  Backend& backend = backend_of(self);
+  if (out == Py_None && p.beta != 0) {
+    invalid(text("beta is ", p.beta, ", but there is no out to add to"));
+  }
+  Result result(self, call, out, p.shape.tuple(), types.output, p.inputs);
+  py::object kept_a, kept_b;
+  if (!p.is_one_matrix()) {
+    kept_a = spread(p.a, p);
+    kept_b = spread(p.b, p);
+  }
+  const Buffer c = result->buffer();
+  without_gil([&] {
+    if (types.precision) {
+      multiply_rounded(p, *types.precision, backend, c);
+    } else {
+      multiply(p, {backend, c, types.inputs, types.output});
+    }
+  });
+  return result.release();
+}
+
 }  // namespace
 
 py::object matmul(PyObject* self, Arguments given) {
-  Backend& backend = backend_of(self);
   const Operands<2> x(self, call, {"a", "b"}, {given[0], given[1]}, Layout::any);
   const DType dtype = x[0].stored_as;
   const bool transpose_a = to_bool(given[2], {call, "transpose_a"});
@@ -257,26 +285,12 @@ py::object matmul(PyObject* self, Arguments given) {
   if (precision && dtype != DType::float32) {
     invalid(text("precision is ", to_string(*precision), ", but a and b are ", to_string(dtype)));
   }
-  PyObject* out = given[8];
-  if (out == Py_None && beta != 0) {
-    invalid(text("beta is ", beta, ", but there is no out to add to"));
-  }
-  const std::array<const ArrayObject*, 2> inputs{&x[0], &x[1]};
-  Result result(self, call, out, p.shape.tuple(), out_dtype, inputs);
-  py::object kept_a, kept_b;
-  if (!p.is_one_matrix()) {
-    kept_a = spread(p.a, p);
-    kept_b = spread(p.b, p);
-  }
-  const Buffer c = result->buffer();
-  without_gil([&] {
-    if (precision) {
-      multiply_rounded(p, *precision, backend, c);
-    } else {
-      multiply(p, {backend, c, dtype, out_dtype});
-    }
-  });
-  return result.release();
+  return run(self, p, {dtype, out_dtype, precision}, given[8]);
+}
+
+py::object matmul(const ArrayObject& a, const ArrayObject& b) {
+  Product p(a, b, false, false, 1, 0, Layout::any);
+  return run(a.backend, p, {a.stored_as, a.stored_as, std::nullopt}, Py_None);
 }
 
 }  // namespace tilewright::bindings

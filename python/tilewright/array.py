@@ -442,8 +442,12 @@ class Array(ArrayMethods):
     # The other operators are _core's.
 
     def __matmul__(self, other: ArrayLike) -> Array:
+        if type(other) is Array:
+            found = _core._product(self, other)
+            if found is not None:
+                return found
         # What NumPy's arrays leave an operator to has it here too.
-        if type(other) is not Array and getattr(other, "__array_ufunc__", self) is None:
+        elif getattr(other, "__array_ufunc__", self) is None:
             return NotImplemented
         return _matmul(self, other)
 

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from tilewright.array import Array
 
 
+_KEEPDIMS = {"keepdims"}
+# Reductions in their common form, by (x, axis, keepdims, dtype); None for any other.
+_COMMON = _core._reductions()
+_all, _any, _argmax, _argmin, _max, _mean, _min, _prod, _sum = (
+    _COMMON[name]
+    for name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum")
+)
+
+
 class ArrayMethods(_core.ArrayBase):
     """The methods of an Array that NumPy's arrays have."""
 
@@ -24,18 +33,38 @@ class ArrayMethods(_core.ArrayBase):
     # Reductions: the namespace's functions, with axis and keepdims ------------------------------
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and not options:
+            found: Array | None = _sum(self, axis, False, dtype)
+            if found is not None:
+                return found
         return _reduced("sum", self, axis, options, dtype=dtype, out=out)
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and not options:
+            found: Array | None = _prod(self, axis, False, dtype)
+            if found is not None:
+                return found
         return _reduced("prod", self, axis, options, dtype=dtype, out=out)
 
     def max(self, axis: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and not options:
+            found: Array | None = _max(self, axis, False, None)
+            if found is not None:
+                return found
         return _reduced("max", self, axis, options, out=out)
 
     def min(self, axis: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and not options:
+            found: Array | None = _min(self, axis, False, None)
+            if found is not None:
+                return found
         return _reduced("min", self, axis, options, out=out)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and not options:
+            found: Array | None = _mean(self, axis, False, dtype)
+            if found is not None:
+                return found
         return _reduced("mean", self, axis, options, dtype=dtype, out=out)
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
@@ -45,15 +74,31 @@ class ArrayMethods(_core.ArrayBase):
         return _reduced("std", self, axis, options, dtype=dtype, out=out)
 
     def any(self, axis: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and not options:
+            found: Array | None = _any(self, axis, False, None)
+            if found is not None:
+                return found
         return _reduced("any", self, axis, options, out=out)
 
     def all(self, axis: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and not options:
+            found: Array | None = _all(self, axis, False, None)
+            if found is not None:
+                return found
         return _reduced("all", self, axis, options, out=out)
 
     def argmax(self, axis: Any = None, **options: Any) -> Array:
+        if not options:
+            found: Array | None = _argmax(self, axis, False, None)
+            if found is not None:
+                return found
         return _reduced("argmax", self, axis, options)
 
     def argmin(self, axis: Any = None, **options: Any) -> Array:
+        if not options:
+            found: Array | None = _argmin(self, axis, False, None)
+            if found is not None:
+                return found
         return _reduced("argmin", self, axis, options)
 
     def take(self, indices: Any, axis: int | None = None, **options: Any) -> Array:
@@ -231,16 +276,12 @@ def _of_package(module: str) -> Any:
     return importlib.import_module(f"tilewright.{module}")
 
 
-_COMMON = _core._reductions()
-_KEEPDIMS = {"keepdims"}
-
-
 def _reduced(
     name: str, x: Any, axis: Any, options: dict[str, Any], dtype: Any = None, out: Any = None
 ) -> Array:
     common = _COMMON.get(name)
-    if common and out is None and (not options or options.keys() == _KEEPDIMS):
-        found: Array | None = common(x, axis, options.get("keepdims", False), dtype)
+    if common and out is None and options.keys() == _KEEPDIMS:
+        found: Array | None = common(x, axis, options["keepdims"], dtype)
         if found is not None:
             return found
     if dtype is not None:

@@ -34,13 +34,14 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
     Floats and complex numbers have kernels for it. Other dtypes are summed element by element,
     right but far slower.
     """
+    if out is None:
+        found = _core._product(x1, x2)
+        if found is not None:
+            return found
     if isinstance(x1, Array) and isinstance(x2, Array):
         dtype = getattr(x1, "dtype", None)
         if dtype is getattr(x2, "dtype", None) and dtype in _OF_KERNELS:
             return x1.backend.matmul(x1, x2, out=out)
-        found = _core._integer_product(x1, x2) if out is None else None
-        if found is not None:
-            return found
     like = x1 if isinstance(x1, Array) else x2
     if not isinstance(like, Array):
         invalid("matmul", f"x1 is {shown(x1)}, expected an Array")

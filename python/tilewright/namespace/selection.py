@@ -34,8 +34,12 @@ def take(
     """The elements along an axis at these indices, whose shape takes the axis's place; without an
     axis those of the array as one dimension. `mode` is "raise", "wrap" or "clip", as NumPy has
     them: what happens to indices that are out of range."""
-    if type(axis) is int and out is None and mode == "raise":
-        found = _core._taken(x, indices, axis, "take")
+    if out is None and mode == "raise":
+        found = None
+        if type(axis) is int:
+            found = _core._taken(x, indices, axis, "take")
+        elif axis is None and isinstance(x, Array) and len(x.shape) == 1:
+            found = _core._taken(x, indices, 0, "take")
         if found is not None:
             return found
     x = _array("take", x)

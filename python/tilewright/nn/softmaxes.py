@@ -86,6 +86,10 @@ def _line_by_line(
 
 def softmax(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
     """exp(x) / sum(exp(x)) along an axis: one launch."""
+    if type(x) is Array and type(dim) is int and x.dtype in OWN_KERNEL and x.size:
+        rank = len(x.shape)
+        if -rank <= dim < rank:
+            return x.backend._softmax(x, dim, out)
     (x,) = alike("softmax", x=x)
     return _line_by_line("softmax", x, dim, _part, out)
 
