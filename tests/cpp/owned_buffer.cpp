@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "core/state.hpp"
 #include "tilewright/registry.hpp"
 
 namespace tilewright {
@@ -76,6 +79,38 @@ TEST_CASE("owned buffers: keep their backend, and outlive its close") {
     CHECK_THROWS_AS(seen.lock()->buffer_bytes(a), InvalidArgument);
   }
   CHECK(seen.expired());
+}
+
+TEST_CASE("owned buffers: threads take what others freed, each buffer once") {
+  constexpr std::size_t threads = 4, turns = 300;
+  const std::shared_ptr<Backend> be = init_backend("cpu");
+  std::array<std::size_t, threads> found{};
+  const auto work = [&](std::size_t self) {
+    const std::array<std::byte, 64> own{std::byte(self + 1)};
+    for (std::size_t i = 0; i < turns; ++i) {
+      Buffer buffer = alloc_at_hand(*be, 64);
+      if (buffer != Buffer::null) ++found[self];
+      if (buffer == Buffer::null) buffer = be->alloc(64);
+      be->copy_htod(buffer, own);
+      std::array<std::byte, 64> read{};
+      be->copy_dtoh(read, buffer);
+      if (read != own) found[self] = turns + 1;
+      be->free(buffer);
+    }
+  };
+  std::vector<std::thread> all;
+  for (std::size_t i = 0; i < threads; ++i) all.emplace_back(work, i);
+  for (std::thread& one : all) one.join();
+  std::size_t sum = 0;
+  for (const std::size_t one : found) {
+    CHECK(one <= turns);
+    sum += one;
+  }
+  CHECK(sum > 0);
+  const MemoryStats stats = be->memory_stats();
+  CHECK(stats.total_allocations == threads * turns);
+  CHECK(stats.allocations == 0);
+  CHECK(stats.active_bytes == 0);
 }
 
 TEST_CASE("owned buffers: what alloc refuses is refused") {
