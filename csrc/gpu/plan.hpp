@@ -73,6 +73,20 @@ inline RowPlan plan_rows(Size length, bool are_few = false, bool spread = false)
           static_cast<std::uint32_t>((vectors + walkers - 1) / walkers)};
 }
 
+/// Rows that are too long for it, in workgroups of up to `largest`; those of fewer registers each
+/// take more work-items.
+inline RowPlan plan_long_rows(Size length, std::size_t largest) {
+  constexpr std::array<std::array<std::size_t, 2>, 2> shapes{{{512, 12}, {1024, 8}}};
+  const std::size_t vectors = (static_cast<std::size_t>(length) + 3) / 4;
+  RowPlan plan = plan_rows(length);
+  for (const auto& [walkers, most] : shapes) {
+    if (plan.fits() || walkers > largest || vectors > walkers * most) continue;
+    plan = {static_cast<std::uint32_t>(walkers), static_cast<std::uint32_t>(walkers),
+            static_cast<std::uint32_t>((vectors + walkers - 1) / walkers)};
+  }
+  return plan;
+}
+
 /// How few long rows are cut into pieces, a workgroup each; one where they are not.
 struct PiecePlan {
   Size pieces = 1, piece = 0;

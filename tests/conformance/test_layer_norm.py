@@ -40,7 +40,7 @@ def test_against_float64(
     check(ws, x, weight, bias, 1e-5, in_place)
 
 
-@pytest.mark.parametrize("shape", [(3, 65540), (40, 20481), (200, 16388)])
+@pytest.mark.parametrize("shape", [(3, 65540), (40, 20481), (200, 16388), (150, 30001)])
 @pytest.mark.parametrize("in_place", [False, True])
 def test_long_rows(
     ws: Workspace, rng: np.random.Generator, shape: tuple[int, int], in_place: bool, dtype: str

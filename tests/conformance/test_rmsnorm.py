@@ -33,6 +33,13 @@ def test_against_float64(
     check(ws, x, weight, 1e-5, in_place)
 
 
+@pytest.mark.parametrize("shape", [(200, 16388), (150, 30001)])
+def test_long_rows(
+    ws: Workspace, rng: np.random.Generator, shape: tuple[int, int], dtype: str
+) -> None:
+    check(ws, normal(rng, shape, dtype), normal(rng, shape[1], dtype), 1e-5)
+
+
 @pytest.mark.parametrize("eps", [0.0, 1e-12, 1e-5, 1.0, 1e6])
 def test_eps(ws: Workspace, rng: np.random.Generator, eps: float, dtype: str) -> None:
     check(ws, normal(rng, (5, 33), dtype), normal(rng, 33, dtype), eps)

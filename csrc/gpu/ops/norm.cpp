@@ -83,9 +83,11 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   if (residual != 0) bindings.push_back(bound(r.sum, bytes));
   bindings.push_back(bind(op, r.out, bytes));
   // Those that are compiled ahead have workgroups of one size for subgroups.
-  const RowPlan plan =
-      plan_rows(r.cols, limits.compiles_templates && r.rows <= limits.planned_units,
-                limits.compiles_templates);
+  RowPlan plan = plan_rows(r.cols, limits.compiles_templates && r.rows <= limits.planned_units,
+                           limits.compiles_templates);
+  if (!plan.fits() && limits.compiles_templates) {
+    plan = plan_long_rows(r.cols, limits.max_group_size);
+  }
   const bool by_rows = plan.fits() && !has_gaps;
   const bool vector = r.cols % 4 == 0 && by_rows;
   std::uint32_t variant = by_rows ? plan.vectors * 2048 + plan.walkers : 0;

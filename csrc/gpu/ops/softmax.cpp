@@ -93,6 +93,8 @@ void GpuBackend::launch_softmax(const SoftmaxRequest& r) {
   if (rows && limits.compiles_templates) {
     const PiecePlan pieces = plan_pieces(r.outer, r.length, limits.planned_units);
     if (pieces.pieces > 1 && softmax_pieces(r, pieces)) return;
+    const RowPlan plan = plan_long_rows(r.length, limits.max_group_size);
+    if (plan.fits()) return softmax_rows(r, plan);
   }
   const std::size_t group = group_of(r, limits);
   const std::size_t columns = columns_of_group(r, group);

@@ -2,7 +2,7 @@
 // the result. Each function is called once at most, since it does not wait for readers of its
 // memory.
 // `first` is the local index of the walker 0 of this result, NEXT_WALKER what lies between two.
-// Variables: GROUP, WALKERS (a power of two up to 256), NEXT_WALKER, JOIN (the function of two f32
+// Variables: GROUP, WALKERS (a power of two), NEXT_WALKER, JOIN (the function of two f32
 // that joins), NAME (what comes of it is join_NAME).
 var<workgroup> held_by_${NAME}: array<f32, ${GROUP}>;
 
