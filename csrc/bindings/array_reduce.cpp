@@ -206,22 +206,14 @@ py::object call_reduction(Arguments given) {
   return reduced(reductions[index], given);
 }
 
-/// The squares of what elements are off a mean.
-const Program& deviation(DType from, DType within) {
-  static auto& kept = *new std::unordered_map<unsigned, Program>();
-  return kept_program(kept, from, within, [&](Program& p) {
-    const Program::Value x = p.input(from), mean = p.input(within);
-    const Program::Value off = p.apply("sub", std::array{p.cast(x, within), mean});
-    p.output(p.apply("mul", std::array{off, off}));
-  });
-}
-
-const Program& root_of_quotient(DType from, DType to) {
-  static auto& kept = *new std::unordered_map<unsigned, Program>();
-  return kept_program(kept, from, to, [&](Program& p) {
-    const Program::Value sum = p.input(from);
-    const Program::Value mean = p.apply("div", std::array{sum, p.number(from)});
-    p.output(p.cast(p.apply("sqrt", std::array{mean}), to));
+/// Of moments, the squares over a number, or the root of that.
+const Program& variance(DType within, DType to, bool is_root) {
+  static auto& kept = *new std::array<std::unordered_map<unsigned, Program>, 2>();
+  return kept_program(kept[is_root ? 1 : 0], within, to, [&](Program& p) {
+    p.input(within);
+    Program::Value found = p.apply("div", std::array{p.input(within), p.number(within)});
+    if (is_root) found = p.apply("sqrt", std::array{found});
+    p.output(p.cast(found, to));
   });
 }
 
@@ -242,28 +234,18 @@ py::object spread(Arguments given) {
   const DType dtype = x->stored_as, within = within_of(dtype), to = averaged_of(dtype);
   const Memory from = x->memory();
   const Sizes shape(x->shape), strides = strides_of(*x);
-  // The means lie as what is left does, and are read again for each element.
-  Sizes along = shape;
-  for (const Size axis : walk.axes.span()) along.values[static_cast<std::size_t>(axis)] = 1;
-  along = broadcast_strides(along, shape);
   py::object result = new_array(x->backend, walk.left.tuple(), to);
   const ArrayObject& target = *array_in(result);
-  const py::object middle = new_array(x->backend, target.shape, within);
   const double count = static_cast<double>(x->size / target.size);
-  const std::array<Number, 1> counts{count}, left{count > correction ? count - correction : 0};
-  const Buffer means = array_in(middle)->filled->buffer();
+  const std::array<Number, 1> left{count > correction ? count - correction : 0};
   const MapOperand elements{from->buffer(), strides.span(), x->offset};
-  const std::array inputs{elements, MapOperand{means, along.span()}};
-  const MapOperand mean(means), output(target.filled->buffer());
-  const Program &sums = cast_program(dtype, within), &average = quotient(within, within),
-                &squares = deviation(dtype, within),
-                &finish = given[4] == Py_True ? root_of_quotient(within, to) : quotient(within, to);
+  const MapOperand output(target.filled->buffer());
+  const Program &front = cast_program(dtype, within),
+                &behind = variance(within, to, given[4] == Py_True);
   Backend& backend = *from->backend();
   without_gil([&] {
-    backend.map_reduce(sums, Reduction::sum, shape.span(), walk.axes.span(), {&elements, 1}, {},
-                       {&mean, 1}, &average, {}, counts);
-    backend.map_reduce(squares, Reduction::sum, shape.span(), walk.axes.span(), inputs, {},
-                       {&output, 1}, &finish, {}, left);
+    backend.map_reduce(front, Reduction::moments, shape.span(), walk.axes.span(), {&elements, 1},
+                       {}, {&output, 1}, &behind, {}, left);
   });
   return result;
 }

@@ -21,12 +21,19 @@ namespace tilewright {
 namespace {
 
 /// What programs are made into, each for a purpose of its own in KeptRewrites.
-constexpr std::uint32_t truths = 1, numbers_of_truths = 2, of_places = 3, of_results = 4;
+constexpr std::uint32_t truths = 1, numbers_of_truths = 2, of_places = 3, of_moments = 4,
+                        of_results = 5;
+
+bool is_real(ComputeClass kind) { return kind == ComputeClass::f32 || kind == ComputeClass::f64; }
 
 /// What elements are joined as: the front with an output of a class that has the op.
 ProgramRef front_of(const Call& call, KeptRewrites& kept, const ProgramRef& program,
                     Reduction& op) {
   const bool truth = op == Reduction::any || op == Reduction::all;
+  if (op == Reduction::moments && !is_real(class_of(program->output_dtype()))) {
+    call.invalid(text("the program gives ", to_string(program->output_dtype()),
+                      ", expected floats, which moments takes; cast it to float32"));
+  }
   const bool is_bool = program->output_dtype() == DType::boolean;
   if (is_bool && (op == Reduction::sum || op == Reduction::prod)) {
     call.invalid(text("the program gives bool, which ", to_string(op),
@@ -74,15 +81,23 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   r.front = front_of(call, state_->rewrites, front, r.op);
   const bool truth = op == Reduction::any || op == Reduction::all;
   const bool place = r.finds_place();
-  const DType result = truth ? DType::boolean : front->output_dtype();
+  const bool pair = op == Reduction::moments;
+  const DType result = truth  ? DType::boolean
+                       : pair ? dtype_of(class_of(front->output_dtype()))
+                              : front->output_dtype();
+  const std::size_t found = r.found();
   if (behind != nullptr) {
     const ProgramRef& given = behind->data();
-    check_counts(call, "behind", "inputs, the first of which is the result,",
-                 behind_inputs.size() + 1, given->inputs.size());
+    check_counts(call, "behind",
+                 pair ? "inputs, the first two of which are the results,"
+                      : "inputs, the first of which is the result,",
+                 behind_inputs.size() + found, given->inputs.size());
     check_counts(call, "behind", "numbers", behind_numbers.size(), given->numbers.size());
-    const DType taken = given->nodes[given->inputs[0]].dtype;
-    if (place ? taken != DType::int64 && taken != DType::int32 : taken != result) {
-      call.invalid(text("the first input of behind is ", to_string(taken), ", expected ",
+    for (std::size_t i = 0; i < found; ++i) {
+      const DType taken = given->nodes[given->inputs[i]].dtype;
+      if (place ? taken == DType::int64 || taken == DType::int32 : taken == result) continue;
+      call.invalid(text("the ", i == 0 ? "first" : "second", " input of behind is ",
+                        to_string(taken), ", expected ",
                         place ? "int64 or int32" : to_string(result), ", what ", to_string(op),
                         " gives"));
     }
@@ -90,7 +105,9 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   } else {
     check_counts(call, "behind, which is none,", "inputs", behind_inputs.size(), 0);
     check_counts(call, "behind, which is none,", "numbers", behind_numbers.size(), 0);
-    r.behind = identity_program(place ? DType::int64 : result);
+    r.behind = pair ? state_->rewrites.of(identity_program(result), of_moments,
+                                          [&] { return pair_program(result); })
+                    : identity_program(place ? DType::int64 : result);
   }
   check_counts(call, behind != nullptr ? "behind" : "the program", "outputs", outputs.size(),
                r.behind->outputs.size());
@@ -107,7 +124,7 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   }
   for (std::size_t i = 0; i < behind_inputs.size(); ++i) {
     operands.add(behind_names.of(i, made), behind_inputs[i], kept,
-                 r.behind->nodes[r.behind->inputs[i + 1]].dtype, false);
+                 r.behind->nodes[r.behind->inputs[i + found]].dtype, false);
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     operands.add(output_names.of(i, made), outputs[i], kept, r.behind->output_dtype(i), true);
@@ -134,12 +151,12 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
     return do_map(map);
   }
   KeptRewrites& kept_rewrites = state_->rewrites;
-  if (!place) {
+  if (!place && !pair) {
     r.behind = behind_of(kept_rewrites, r.behind, dtype_of(class_of(r.front->output_dtype())));
-  } else if (behind != nullptr) {
+  } else if (place && behind != nullptr) {
     r.behind =
         kept_rewrites.of(r.behind, of_places, [&] { return cast_input(r.behind, DType::uint32); });
-  } else {
+  } else if (place) {
     r.behind = nullptr;
   }
   call.checked();

@@ -465,16 +465,17 @@ struct FoldRequest {
   std::shared_ptr<const ProgramData> front;  ///< one output, no bool: elements are joined in its
                                              ///< class
   /// Its first input is the result, which comes as a value of its class and not from memory: of
-  /// argmax and argmin as uint32.
+  /// argmax and argmin as uint32. Of moments the first two are the results.
   std::shared_ptr<const ProgramData> behind;
   Size results = 1, length = 1;               ///< elements that are kept, and reduced, or scanned
   std::size_t kept = 0, rank = 0;             ///< dimensions
-  std::vector<MapRequest::Operand> operands;  ///< front's inputs, behind's but the first, outputs
+  std::vector<MapRequest::Operand> operands;  ///< front's inputs, behind's but results, outputs
   std::vector<Size> sizes;  ///< rank of the shape, then the strides of each operand: 0 along what
                             ///< is reduced for all but front's inputs, unless it is a scan
   std::vector<std::uint64_t> numbers, behind_numbers;  ///< bits as elements of their dtypes
 
   bool finds_place() const { return op == Reduction::argmax || op == Reduction::argmin; }
+  std::size_t found() const { return op == Reduction::moments ? 2 : 1; }  ///< inputs of behind
   std::span<const Size> shape() const { return std::span(sizes).first(rank); }
   std::span<const Size> strides(std::size_t operand) const {
     return std::span(sizes).subspan((1 + operand) * rank, rank);

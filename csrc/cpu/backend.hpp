@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cpu/memory.hpp"
+#include "cpu/moments.hpp"
 #include "cpu/program_steps.hpp"
 #include "tilewright/backend.hpp"
 
@@ -44,8 +45,11 @@ class CpuBackend : public Backend {
 #undef TILEWRIGHT_DO
 
  private:
+  void moments(const FoldRequest& request);
+
   std::shared_ptr<MemoryPool> memory_;
   StepPlans plans_;
+  MomentsRewrites rewrites_;
   DeviceInfo device_;
 };
 

@@ -199,6 +199,7 @@ MapRequest request_front(const FoldRequest& r, bool columns, std::size_t operand
 }
 
 void CpuBackend::do_map_reduce(const FoldRequest& r) {
+  if (r.op == Reduction::moments) return moments(r);
   const Cut cut = cut_of(r);
   const Joiner joiner(r);
   if (fold_dense_rows(r, cut, joiner)) return;

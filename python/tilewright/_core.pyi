@@ -93,6 +93,7 @@ class Reduction(enum.StrEnum):
     all = "all"
     argmax = "argmax"
     argmin = "argmin"
+    moments = "moments"
 
 class ScanOp(enum.StrEnum):
     sum = "sum"

@@ -17,7 +17,8 @@ from .elements import DTYPES, FLOATS, has, shown, stored, stored_dtype
 from .folds import check_reduction, draw, identity, takes
 from .workspace import Workspace
 
-OPS = [str(op) for op in Reduction]
+# moments gives two results: test_moments.py.
+OPS = [str(op) for op in Reduction if op != Reduction.moments]
 
 SHAPES = [
     ((1,), (0,)),
@@ -290,7 +291,7 @@ def test_same_request_same_bits(be: Backend, rng: np.random.Generator, op: str) 
 @given(
     shape=st.lists(st.integers(1, 9), min_size=1, max_size=5),
     data=st.data(),
-    op=st.sampled_from([str(op) for op in Reduction]),
+    op=st.sampled_from(OPS),
     dtype=st.sampled_from(DTYPES),
     seed=st.integers(0, 2**32 - 1),
 )

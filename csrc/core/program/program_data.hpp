@@ -66,5 +66,11 @@ struct SplitProgram {
 SplitProgram split_program(const ProgramRef& program, const std::vector<bool>& inputs);
 /// A constant of these bits in place of the first input.
 ProgramRef bind_input(const ProgramRef& program, std::uint64_t bits);
+/// The square of what its one output is off one more input, in the dtype of the output's class.
+ProgramRef square_off_input(const ProgramRef& program);
+/// The first two inputs in each other's place.
+ProgramRef swap_inputs(const ProgramRef& program);
+/// Two inputs that are the outputs.
+ProgramRef pair_program(DType dtype);
 
 }  // namespace tilewright

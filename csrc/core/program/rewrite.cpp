@@ -126,4 +126,38 @@ ProgramRef bind_input(const ProgramRef& program, std::uint64_t bits) {
   return finished(std::move(data), 200 + bits);
 }
 
+ProgramRef square_off_input(const ProgramRef& program) {
+  const DType dtype = dtype_of(class_of(program->output_dtype()));
+  ProgramData data = *cast_output(program, dtype);
+  const auto add = [&](const ProgramNode& node) {
+    data.nodes.push_back(node);
+    return static_cast<std::uint32_t>(data.nodes.size() - 1);
+  };
+  const std::uint32_t middle =
+      add({.kind = NodeKind::input, .dtype = dtype, .bits = data.inputs.size()});
+  data.inputs.push_back(middle);
+  const std::uint32_t off = add({.kind = NodeKind::op,
+                                 .op = ElementOp::sub_,
+                                 .dtype = dtype,
+                                 .operands = {data.outputs[0], middle}});
+  data.outputs[0] =
+      add({.kind = NodeKind::op, .op = ElementOp::mul_, .dtype = dtype, .operands = {off, off}});
+  return finished(std::move(data), 500);
+}
+
+ProgramRef swap_inputs(const ProgramRef& program) {
+  ProgramData data = *program;
+  std::swap(data.inputs[0], data.inputs[1]);
+  std::swap(data.nodes[data.inputs[0]].bits, data.nodes[data.inputs[1]].bits);
+  return finished(std::move(data), 501);
+}
+
+ProgramRef pair_program(DType dtype) {
+  Program program;
+  const Program::Value first = program.input(dtype), second = program.input(dtype);
+  program.output(first);
+  program.output(second);
+  return program.data();
+}
+
 }  // namespace tilewright

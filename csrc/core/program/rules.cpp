@@ -99,7 +99,7 @@ DType dtype_of(ComputeClass kind) noexcept {
 std::uint64_t identity_bits(Reduction op, DType dtype) noexcept {
   const ComputeClass kind = class_of(dtype);
   const bool single = kind == ComputeClass::f32, real = single || kind == ComputeClass::f64;
-  if (op == Reduction::sum) return 0;
+  if (op == Reduction::sum || op == Reduction::moments) return 0;
   if (op == Reduction::prod) {
     if (!real) return 1;
     return single ? std::bit_cast<std::uint32_t>(1.0f) : std::bit_cast<std::uint64_t>(1.0);

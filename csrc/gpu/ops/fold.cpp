@@ -11,6 +11,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/fold_bindings.hpp"
 #include "gpu/plan.hpp"
+#include "gpu/text/fold_moments.hpp"
 #include "gpu/text/program_form.hpp"
 #include "tilewright/error.hpp"
 
@@ -72,7 +73,7 @@ Size length_of(const FoldRequest& r, const FoldRegion& region) {
 struct Parts {
   explicit Parts(const FoldRequest& r)
       : inputs(r.front->inputs.size()),
-        others(r.behind ? r.behind->inputs.size() - 1 : 0),
+        others(r.behind ? r.behind->inputs.size() - r.found() : 0),
         outputs(r.operands.size() - inputs - others) {}
   std::size_t inputs, others, outputs;
 };
@@ -81,7 +82,7 @@ DType dtype_at(const FoldRequest& r, std::size_t o) {
   const Parts parts(r);
   if (o < parts.inputs) return r.front->nodes[r.front->inputs[o]].dtype;
   if (o < parts.inputs + parts.others) {
-    return r.behind->nodes[r.behind->inputs[o - parts.inputs + 1]].dtype;
+    return r.behind->nodes[r.behind->inputs[o - parts.inputs + r.found()]].dtype;
   }
   return r.behind->output_dtype(o - parts.inputs - parts.others);
 }
@@ -89,7 +90,8 @@ bool is_used(const FoldRequest& r, std::size_t o, const std::vector<bool>& front
              const std::vector<bool>& behind) {
   const Parts parts(r);
   if (o < parts.inputs) return front[r.front->inputs[o]];
-  if (o < parts.inputs + parts.others) return behind[r.behind->inputs[o - parts.inputs + 1]];
+  if (o < parts.inputs + parts.others)
+    return behind[r.behind->inputs[o - parts.inputs + r.found()]];
   return true;
 }
 
@@ -126,7 +128,8 @@ bool walks_rows(const FoldRequest& r, const FoldRegion& region) {
 }
 
 /// How one launch reduces `length` elements to each of `results`.
-FoldStep plan_reduction(bool rows, bool places, Size results, Size length, Size group, Size units) {
+FoldStep plan_reduction(bool rows, Reduction op, Size results, Size length, Size group,
+                        Size units) {
   FoldStep s;
   s.group = static_cast<std::uint32_t>(group);
   s.rows = rows;
@@ -142,9 +145,15 @@ FoldStep plan_reduction(bool rows, bool places, Size results, Size length, Size 
   const Size enough = blocks >= filling(enough_blocks, units) ? 1 : enough_to_reduce;
   const Size wanted = std::clamp<Size>(filling(enough, units) / blocks, 1,
                                        groups_of(length, 2 * quad * depth * walkers));
-  // Where there are many workgroups, they keep as many reads on their way as one by several.
-  const Size reads = wanted > 1 ? 1 : places ? depth / 2 : depth;
-  const Size unroll = length >= 2 * quad * depth * walkers ? reads : 1;
+  Size unroll = 1;
+  if (op == Reduction::moments) {
+    // Elements that are read at once have their mean and squares as two passes have them.
+    unroll = std::clamp<Size>(bit_ceil(groups_of(length, quad * walkers)), 1, depth);
+  } else if (length >= 2 * quad * depth * walkers) {
+    // Where there are many workgroups, they keep as many reads on their way as one by several.
+    const bool places = op == Reduction::argmax || op == Reduction::argmin;
+    unroll = wanted > 1 ? 1 : places ? depth / 2 : depth;
+  }
   s.walkers = static_cast<std::uint16_t>(walkers);
   s.unroll = static_cast<std::uint16_t>(unroll);
   const Size of_round = quad * walkers * unroll;
@@ -282,15 +291,16 @@ void GpuBackend::reduce_region(const FoldRequest& r, const std::vector<FoldRegio
   std::vector<FoldStep> steps;
   Size count = 0;
   for (const FoldRegion& part : parts) {
-    FoldStep step = plan_reduction(walks_rows(r, part), r.finds_place(), results,
-                                   length_of(r, part), group, units);
+    FoldStep step =
+        plan_reduction(walks_rows(r, part), r.op, results, length_of(r, part), group, units);
     step.first_part = count;
     count += step.pieces;
     steps.push_back(std::move(step));
   }
   AllocationRef values, places;
+  const auto numbers = static_cast<Size>(r.op == Reduction::moments ? Moments::numbers : 1);
+  const auto bytes = [&](DType dtype) { return bytes_of(count * results * numbers, dtype); };
   const auto take = [&](bool must) {
-    const auto bytes = [&](DType dtype) { return bytes_of(count * results, dtype); };
     const auto scratch = [&](std::uint64_t size) {
       return must ? memory_->scratch(r.call, size) : memory_->try_scratch(r.call, size);
     };
@@ -298,7 +308,13 @@ void GpuBackend::reduce_region(const FoldRequest& r, const std::vector<FoldRegio
     if (values && r.finds_place()) places = scratch(bytes(DType::uint32));
     return values && (places || !r.finds_place());
   };
-  if (count > 1 && !take(parts.size() > 1)) {
+  const bool is_bound = bytes(value) <= window_bytes();
+  if (!is_bound && parts.size() > 1) {
+    throw Unsupported(text(r.call, ": ", count, " parts of ", results, " results are ",
+                           bytes(value), " bytes, and one binding of ", device_->info().name,
+                           " holds ", window_bytes(), "; split the work into smaller calls"));
+  }
+  if (count > 1 && (!is_bound || !take(parts.size() > 1))) {
     // Without room for parts each result is made in one piece.
     steps[0].pieces = 1;
     steps[0].piece = rounded_up(length_of(r, parts[0]), quad);
@@ -311,7 +327,7 @@ void GpuBackend::reduce_region(const FoldRequest& r, const std::vector<FoldRegio
     steps[i].to_places = places;
     launch_fold(r, parts[i], steps[i]);
   }
-  FoldStep last = plan_reduction(results == 1, r.finds_place(), results, count, group, units);
+  FoldStep last = plan_reduction(results == 1, r.op, results, count, group, units);
   last.pieces = 1;
   last.piece = rounded_up(count, quad);
   last.takes_parts = true;

@@ -41,7 +41,8 @@ struct FoldOperand {
 /// blocks * (group / walkers) on, and of piece g / blocks.
 ///
 /// Bindings are those of the operands: front's inputs, behind's but the first, the outputs (of a
-/// launch that leaves parts the value, or the value and the place), and then of parts: the places
+/// launch that leaves parts the value, or the value and the place; moments are five values side by
+/// side), and then of parts: the places
 /// that a launch is given, or what a piece of a scan starts with.
 ///
 /// Parameters are 32-bit words: results, length, elements of a piece, blocks; the number of the
@@ -64,6 +65,7 @@ struct FoldForm {
   ProgramRef behind;
 
   bool finds_place() const { return op == Reduction::argmax || op == Reduction::argmin; }
+  bool finds_moments() const { return op == Reduction::moments; }
   bool operator==(const FoldForm& other) const;
   std::uint64_t hash() const;
   std::uint32_t bindings() const;

@@ -3,12 +3,12 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/text.hpp"
 #include "gpu/text/fold_form.hpp"
+#include "gpu/text/fold_moments.hpp"
 #include "gpu/text/kernel_builder.hpp"
 #include "gpu/text/program_form.hpp"
 #include "gpu/text/walk_writer.hpp"
@@ -64,6 +64,8 @@ class Writer : WalkWriter {
     begin();
     if (form_.scan) {
       scan();
+    } else if (form_.finds_moments()) {
+      find_moments();
     } else {
       reduce();
     }
@@ -120,6 +122,16 @@ class Writer : WalkWriter {
                     : b_->constant(dtype_, identity_bits(form_.op, form_.identity_of));
     if (form_.finds_place()) nowhere_ = b_->constant(DType::uint32, no_place);
   }
+  /// Those of the four elements from k on, which of them are this piece's, and all kept to it.
+  struct Numbers {
+    Quad numbers, ours, inside;
+  };
+  Numbers numbers_of(Word k) {
+    const Quad apart = step_ == 1 ? four_ : u32(ElementOp::mul_, four_, b_->quad(word(step_)));
+    const Quad numbers = u32(ElementOp::add_, b_->quad(k), apart);
+    const Word last = subtract(end_, word(1));
+    return {numbers, below(numbers, b_->quad(end_)), u32(ElementOp::min_, numbers, b_->quad(last))};
+  }
   /// What is read of the elements from k on.
   struct Read {
     Quad numbers, ours;
@@ -128,12 +140,11 @@ class Writer : WalkWriter {
   };
   Read read(Word k) {
     Read all{};
-    const Quad end = b_->quad(end_);
-    const Quad apart = step_ == 1 ? four_ : u32(ElementOp::mul_, four_, b_->quad(word(step_)));
-    all.numbers = u32(ElementOp::add_, b_->quad(k), apart);
-    all.ours = below(all.numbers, end);
+    const Numbers four = numbers_of(k);
+    all.numbers = four.numbers;
+    all.ours = four.ours;
+    const Quad inside = four.inside;
     const Word last = subtract(end_, word(1));
-    const Quad inside = u32(ElementOp::min_, all.numbers, b_->quad(last));
     const Word whole = least(k, times(divide(last, word(lanes)), word(lanes)));
     for (std::size_t i = 0; i < form_.inputs.size(); ++i) {
       const FoldOperand& o = form_.inputs[i];
@@ -265,30 +276,39 @@ class Writer : WalkWriter {
       return Found{b_->local_load(values, at),
                    form_.finds_place() ? b_->local_load(places, at) : Quad{}};
     };
+    join_walkers(all, store, load, [&](const Found& a, const Found& b) { return joined(a, b); });
+    b_->when(b_->both(alive_, b_->less(walker_, word(1))), [&] { leave(load(local_)); });
+  }
+  /// What all walkers of a result found, in the place of the first.
+  void join_walkers(const auto& all, const auto& store, const auto& load, const auto& join) {
     store(all);
     b_->barrier();
-    for (std::uint32_t apart = walkers / 2; apart > 0; apart /= 2) {
+    for (std::uint32_t apart = form_.walkers / 2; apart > 0; apart /= 2) {
       b_->when(b_->less(walker_, word(apart)), [&] {
-        store(joined(load(local_), load(add(local_, word(apart * step_of_walker_)))));
+        store(join(load(local_), load(add(local_, word(apart * step_of_walker_)))));
       });
       b_->barrier();
     }
-    b_->when(b_->both(alive_, b_->less(walker_, word(1))), [&] { leave(load(local_)); });
   }
+  std::size_t first_output() const { return form_.inputs.size() + form_.others.size(); }
+  Word place_of_part() { return add(times(add(first_part_, number_), results_), result_); }
   void leave(const Found& found) {
-    const std::size_t outputs = form_.inputs.size() + form_.others.size();
     if (form_.leaves_parts) {
-      const Word place = add(times(add(first_part_, number_), results_), result_);
-      b_->write_one(places_[outputs], place, of_key(found.value));
-      if (form_.finds_place()) b_->write_one(places_[outputs + 1], place, found.place);
+      const Word place = place_of_part();
+      b_->write_one(places_[first_output()], place, of_key(found.value));
+      if (form_.finds_place()) b_->write_one(places_[first_output() + 1], place, found.place);
       return;
     }
-    std::vector<Quad> inputs;
     const ProgramData& behind = *form_.behind;
-    const std::vector<bool> needed = behind.needed();
-    if (needed[behind.inputs[0]]) {
+    std::vector<Quad> inputs;
+    if (behind.needed()[behind.inputs[0]]) {
       inputs.push_back(form_.finds_place() ? found.place : of_key(found.value));
     }
+    finish(std::move(inputs));
+  }
+  /// The program behind, with what it needs of what was found.
+  void finish(std::vector<Quad> inputs) {
+    const std::size_t outputs = first_output();
     for (std::size_t i = 0; i < form_.others.size(); ++i) {
       if (form_.others[i].walk == FoldWalk::none) continue;
       const std::size_t at = form_.inputs.size() + i;
@@ -298,6 +318,91 @@ class Writer : WalkWriter {
     for (std::size_t i = 0; i < form_.outputs.size(); ++i) {
       b_->write_one(places_[outputs + i], bases_[outputs + i], results[i]);
     }
+  }
+
+  // Moments -------------------------------------------------------------------------------------
+
+  void find_moments() {
+    MomentsWriter moments(*b_, dtype_);
+    const std::uint32_t walkers = form_.walkers, unroll = form_.unroll;
+    const Word first = add(begin_, step_ == 1 ? times(walker_, word(lanes)) : walker_);
+    const Moments start = moments.none([&] {
+      if (form_.takes_parts) return part(moments, first)[Moments::element];
+      const Read one = read(first);
+      return moments.element_of(b_->compute(0, one.inputs)[0], one.ours);
+    }());
+    std::array<Variable, Moments::numbers> kept;
+    for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = b_->variable(dtype_, start[i]);
+    const auto get_all = [&] {
+      Moments all;
+      for (std::size_t i = 0; i < kept.size(); ++i) all[i] = b_->get(kept[i]);
+      return all;
+    };
+    b_->loop(first, end_, word(lanes * walkers * unroll), [&](Word k) {
+      Moments all = get_all();
+      if (form_.takes_parts) {
+        for (std::uint32_t u = 0; u < unroll; ++u) {
+          all = moments.joined(all, part(moments, at(k, u)));
+        }
+      } else {
+        std::vector<Read> reads;
+        std::vector<Quad> values, ours;
+        for (std::uint32_t u = 0; u < unroll; ++u) reads.push_back(read(at(k, u)));
+        for (const Read& one : reads) {
+          values.push_back(b_->compute(0, one.inputs)[0]);
+          ours.push_back(one.ours);
+        }
+        all = moments.with(all, values, ours);
+      }
+      for (std::size_t i = 0; i < kept.size(); ++i) b_->set(kept[i], all[i]);
+    });
+    Moments all = get_all();
+    for (const std::uint32_t by : {2u, 1u}) all = moments.joined(all, moments.rotated(all, by));
+    if (walkers == 1) {
+      b_->when(alive_, [&] { leave(moments, all); });
+      return;
+    }
+    std::array<Local, Moments::numbers> locals;
+    for (Local& local : locals) local = b_->local_array(dtype_, form_.group);
+    const auto store = [&](const Moments& found) {
+      for (std::size_t i = 0; i < locals.size(); ++i) b_->local_store(locals[i], local_, found[i]);
+    };
+    const auto load = [&](Word place) {
+      Moments found;
+      for (std::size_t i = 0; i < locals.size(); ++i) found[i] = b_->local_load(locals[i], place);
+      return found;
+    };
+    join_walkers(all, store, load,
+                 [&](const Moments& a, const Moments& b) { return moments.joined(a, b); });
+    b_->when(b_->both(alive_, b_->less(walker_, word(1))), [&] { leave(moments, load(local_)); });
+  }
+  /// Where the u-th read of a round is that starts at k.
+  Word at(Word k, std::uint32_t u) { return u == 0 ? k : add(k, word(u * lanes * form_.walkers)); }
+  /// What other launches left of four pieces.
+  Moments part(MomentsWriter& moments, Word k) {
+    const Numbers numbers = numbers_of(k);
+    const Quad place = u32(ElementOp::mul_, places_of(0, form_.inputs[0], numbers.inside),
+                           b_->quad(word(Moments::numbers)));
+    Moments all;
+    for (std::uint32_t i = 0; i < Moments::numbers; ++i) {
+      all[i] = b_->read(places_[0], u32(ElementOp::add_, place, b_->quad(word(i))));
+    }
+    return moments.masked(all, numbers.ours);
+  }
+  void leave(MomentsWriter& moments, const Moments& found) {
+    if (form_.leaves_parts) {
+      const Word place = times(place_of_part(), word(Moments::numbers));
+      for (std::uint32_t i = 0; i < Moments::numbers; ++i) {
+        b_->write_one(places_[first_output()], add(place, word(i)), found[i]);
+      }
+      return;
+    }
+    const ProgramData& behind = *form_.behind;
+    const std::vector<bool> needed = behind.needed();
+    std::vector<Quad> inputs;
+    if (needed[behind.inputs[0]]) inputs.push_back(moments.mean(found));
+    if (needed[behind.inputs[1]]) inputs.push_back(found[Moments::squares]);
+    finish(std::move(inputs));
   }
 
   // Scans ---------------------------------------------------------------------------------------
@@ -378,67 +483,6 @@ class Writer : WalkWriter {
 };
 
 }  // namespace
-
-std::uint32_t fold_params_words(const ProgramData& front, const FoldForm& form) {
-  const std::uint32_t rank = form.kept + form.reduced;
-  std::uint32_t words = 6 + rank;
-  const auto count = [&](const std::vector<FoldOperand>& operands, std::uint32_t dims) {
-    for (const FoldOperand& o : operands) {
-      if (o.walk == FoldWalk::places || o.walk == FoldWalk::quads) words += 1 + dims;
-    }
-  };
-  count(form.inputs, rank);
-  count(form.others, form.scan ? rank : form.kept);
-  count(form.outputs, form.scan ? rank : form.kept);
-  const auto numbers = [&](const ProgramData& program) {
-    for (const std::uint32_t number : program.numbers) {
-      words += number_words(program.nodes[number].dtype);
-    }
-  };
-  numbers(front);
-  if (form.behind) numbers(*form.behind);
-  return words;
-}
-
-bool FoldForm::operator==(const FoldForm& other) const {
-  const auto key = [](const FoldForm& f) {
-    return std::tie(f.op, f.identity_of, f.scan, f.exclusive, f.rows, f.leaves_parts, f.takes_parts,
-                    f.carried, f.params_in_buffer, f.kept, f.reduced, f.walkers, f.unroll, f.group,
-                    f.inputs, f.others, f.outputs, f.parts);
-  };
-  if (key(*this) != key(other) || (behind == nullptr) != (other.behind == nullptr)) return false;
-  return behind == other.behind || *behind == *other.behind;
-}
-
-std::uint64_t FoldForm::hash() const {
-  std::uint64_t all = behind ? behind->hash : 0;
-  const auto mix = [&](std::uint64_t with) {
-    all = (all ^ with) * 0x9e3779b97f4a7c15u;
-    all ^= all >> 29;
-  };
-  mix(static_cast<std::uint64_t>(op) | static_cast<std::uint64_t>(identity_of) << 8 |
-      std::uint64_t{scan} << 16 | std::uint64_t{exclusive} << 17 | std::uint64_t{rows} << 18 |
-      std::uint64_t{leaves_parts} << 19 | std::uint64_t{takes_parts} << 20 |
-      std::uint64_t{carried} << 21 | std::uint64_t{params_in_buffer} << 22 |
-      std::uint64_t{kept} << 24 | std::uint64_t{reduced} << 32 | std::uint64_t{walkers} << 40 |
-      std::uint64_t{unroll} << 56);
-  mix(group);
-  for (const auto* list : {&inputs, &others, &outputs, &parts}) {
-    for (const FoldOperand& o : *list) mix(o.bits());
-    mix(list->size());
-  }
-  return all;
-}
-
-std::uint32_t FoldForm::bindings() const {
-  std::uint32_t count = 0;
-  for (const auto* list : {&inputs, &others, &outputs, &parts}) {
-    for (const FoldOperand& o : *list) {
-      if (o.walk != FoldWalk::none) count = std::max<std::uint32_t>(count, o.binding + 1u);
-    }
-  }
-  return count;
-}
 
 KernelDescription fold_kernel(const ProgramData& front, const FoldForm& form,
                               KernelLanguage language) {

@@ -62,7 +62,8 @@ class KernelBuilder {
   virtual Quad lanes() = 0;
   /// An elementwise op of quads of the class of `dtype`, for an op that gives `result`.
   virtual Quad apply(ElementOp op, DType dtype, DType result, std::span<const Quad> operands) = 0;
-  /// Of a sum or product whose order nobody says: compilers may join it with what it is made of.
+  /// Of add, sub, mul or div where nobody says the order, or the last digit of a quotient:
+  /// compilers may join it with what it is made of.
   virtual Quad joined(ElementOp op, DType dtype, Quad a, Quad b) {
     const std::array<Quad, 2> both{a, b};
     return apply(op, dtype, dtype, both);

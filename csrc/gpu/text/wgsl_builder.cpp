@@ -70,9 +70,13 @@ class WgslBuilder final : public KernelBuilder {
     return made<Quad>(wgsl_op(functions_, op, dtype, result, operands, false));
   }
   Quad joined(ElementOp op, DType dtype, Quad a, Quad b) override {
-    const bool sum = op == ElementOp::add_;
-    if (class_of(dtype) == ComputeClass::f32 && (sum || op == ElementOp::mul_)) {
-      return made<Quad>(text(named(a), sum ? " + " : " * ", named(b)));
+    const std::string_view sign = op == ElementOp::add_   ? " + "
+                                  : op == ElementOp::sub_ ? " - "
+                                  : op == ElementOp::mul_ ? " * "
+                                  : op == ElementOp::div_ ? " / "
+                                                          : "";
+    if (class_of(dtype) == ComputeClass::f32 && !sign.empty()) {
+      return made<Quad>(text(named(a), sign, named(b)));
     }
     return KernelBuilder::joined(op, dtype, a, b);
   }

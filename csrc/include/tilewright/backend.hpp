@@ -504,9 +504,16 @@ class TILEWRIGHT_API Backend {
   /// give bool. Floats are added so that errors do not grow with the number of elements. Without
   /// elements sum gives 0, prod 1, any false and all true; the others are InvalidArgument.
   ///
-  /// A program `behind` gets the result as its first input (of argmax and argmin as int64 or int32)
-  /// and behind_inputs, operands without the reduced axes, as the others; the outputs are its own.
-  /// Outputs may not overlap any operand.
+  /// moments takes programs that give floats, and makes two results in float32, or of float64 in
+  /// float64: the mean, and the sum of the squares of what elements are off it. GPUs read elements
+  /// once, take each off one of their row's, and join parts by their numbers, means and squares
+  /// (Chan's formula): the error of the squares is at most 24 units of their last place, however
+  /// far the mean is from 0. The cpu backend takes two passes: there the square of what the mean is
+  /// off, which is as much as a sum is over its number, comes to that of each element.
+  ///
+  /// A program `behind` gets the result as its first input (of argmax and argmin as int64 or int32;
+  /// of moments both results as the first two) and behind_inputs, operands without the reduced
+  /// axes, as the others; the outputs are its own. Outputs may not overlap any operand.
   void map_reduce(const Program& program, Reduction op, std::span<const Size> shape,
                   std::span<const Size> axes, std::span<const MapOperand> inputs,
                   std::span<const Number> numbers, std::span<const MapOperand> outputs,

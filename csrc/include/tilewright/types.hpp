@@ -67,8 +67,9 @@ enum class BinaryOp : std::uint8_t { add, sub, mul, div, max, min, pow };
 enum class ReduceOp : std::uint8_t { sum, max, min, mean };
 
 /// What map_reduce() makes of the elements. any and all take what is not 0 for true; argmax and
-/// argmin give the place of the first one of them.
-enum class Reduction : std::uint8_t { sum, prod, max, min, any, all, argmax, argmin };
+/// argmin give the place of the first one of them; moments gives two values, the mean and the sum
+/// of the squares of what elements are off it.
+enum class Reduction : std::uint8_t { sum, prod, max, min, any, all, argmax, argmin, moments };
 
 /// What scan() makes of the elements up to each.
 enum class ScanOp : std::uint8_t { sum, prod, max, min };
@@ -200,8 +201,8 @@ struct EnumNames<ReduceOp> {
 template <>
 struct EnumNames<Reduction> {
   static constexpr std::string_view kind = "reduction";
-  static constexpr std::array<std::string_view, 8> values{"sum", "prod", "max",    "min",
-                                                          "any", "all",  "argmax", "argmin"};
+  static constexpr std::array<std::string_view, 9> values{
+      "sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "moments"};
 };
 
 template <>

@@ -60,19 +60,12 @@ def _quotient(source: str, to: str) -> Program:
 
 
 @cache
-def _deviation(source: str, within: str) -> Program:
-    """The squares of what the elements are off their mean."""
+def _variance(source: str, to: str, is_root: bool) -> Program:
+    """Of moments, the squares over a number, or the root of that."""
     program = Program()
-    x, mean = program.input(source), program.input(within)
-    off = (x if source == within else x.cast(within)) - mean
-    program.output(off * off)
-    return program
-
-
-@cache
-def _root_of_quotient(source: str, to: str) -> Program:
-    program = Program()
-    value = (program.input(source) / program.number(source)).sqrt()
+    program.input(source)
+    value = program.input(source) / program.number(source)
+    value = value.sqrt() if is_root else value
     program.output(value if source == to else value.cast(to))
     return program
 
@@ -321,8 +314,6 @@ def mean(
 def _spread(
     call: str, x: Any, axis: Axis, correction: Any, keepdims: bool, out: Array | None
 ) -> Array:
-    from tilewright.namespace.manipulation import broadcast_to
-
     x = _array(call, x)
     axes, shape = _walk(call, x, axis, keepdims)
     if isinstance(correction, bool) or not isinstance(correction, (int, float)):
@@ -332,15 +323,14 @@ def _spread(
     within, result = _within(x), _averaged(x)
     count = math.prod(x.shape[i] for i in axes)
     computed_in = name_of(within)
-    middle = _reduced(
-        call, "sum", _cast(x.stored_as, computed_in), [x], axes, _left(call, x.shape, axes, True),
-        within, _quotient(computed_in, computed_in), [float(count)], again=True,
-    )  # fmt: skip
-    finish = (_root_of_quotient if call == "std" else _quotient)(computed_in, name_of(result))
     left = [float(count - correction if count > correction else 0)]
+    if count == 0:
+        # NaN, of a sum of nothing.
+        front, finish = _cast(x.stored_as, computed_in), _quotient(computed_in, name_of(result))
+        return _reduced(call, "sum", front, [x], axes, shape, result, finish, [0.0], out)
     return _reduced(
-        call, "sum", _deviation(x.stored_as, computed_in), [x, broadcast_to(middle, x.shape)], axes,
-        shape, result, finish, left, out,
+        call, "moments", _cast(x.stored_as, computed_in), [x], axes, shape, result,
+        _variance(computed_in, name_of(result), call == "std"), left, out, again=True,
     )  # fmt: skip
 
 

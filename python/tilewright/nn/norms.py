@@ -21,14 +21,16 @@ from tilewright.nn.running import (
     reduced,
     to_number,
     to_truth,
+    wide_name,
     wide_of,
 )
 from tilewright.operands import invalid, shown
+from tilewright.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tilewright.program import Program, Value
+    from tilewright.program import Value
 
 
 class NormGradients(NamedTuple):
@@ -43,13 +45,14 @@ def itself(x: Value) -> Value:
     return x
 
 
-def _quotient(total: Value, count: Value) -> Value:
-    return total / count
-
-
-def _square_off(x: Value, mean: Value) -> Value:
-    off = x - mean
-    return off * off
+@cache
+def _moments_programs(dtype: str, wide: str) -> tuple[Program, Program]:
+    """Elements as they are computed in, and of their moments the mean and the variance."""
+    behind = Program()
+    mean, squares = behind.input(wide), behind.input(wide)
+    behind.output(mean)
+    behind.output(squares / behind.number(wide))
+    return program_of(itself, (dtype,), wide, (wide,)), behind
 
 
 def _hat(x: Value, mean: Value, var: Value, eps: Value) -> Value:
@@ -106,13 +109,17 @@ class Groups:
         return line._view(self.x.shape, strides, line.offset)
 
     def moments(self) -> tuple[Array, Array]:
-        """Mean and variance of each group, in float32 or float64: two launches."""
-        count = [self.count]
-        mean = reduced("sum", itself, self.x, [self.x], self.axes, None, _quotient, count)
-        operands = [self.x, self.over(mean)]
-        return mean, reduced(
-            "sum", _square_off, self.x, operands, self.axes, None, _quotient, count
-        )
+        """Mean and variance of each group, in float32 or float64: one reading of x."""
+        x, wide = self.x, wide_of(self.x.dtype)
+        left = tuple(size for i, size in enumerate(x.shape) if i not in self.axes)
+        mean, var = (x.backend._new(left, wide) for _ in range(2))
+        if 0 not in left:
+            front, behind = _moments_programs(x.stored_as, wide_name(x.dtype))
+            x.backend.map_reduce(
+                front, "moments", x.shape, self.axes, [x], [], [mean, var], behind, [],
+                [self.count],
+            )  # fmt: skip
+        return mean, var
 
 
 def channels_of(call: str, name: str, given: Any, x: Array, *, wide: bool = False) -> Array | None:
@@ -211,8 +218,9 @@ def batch_norm(
 ) -> Any:  # fmt: skip
     """Each channel, axis 1, off its mean and over its deviation, times weight and plus bias. These
     are of the batch in `training`, and the running ones, where given, move towards them in place;
-    else they are the running ones. One launch, in training three, and one for what runs. With
-    return_statistics the result, mean and variance, which the gradient takes."""
+    else they are the running ones. One launch, in training two, or three where channels are few and
+    long, and one for what runs. With return_statistics the result, mean and variance, which the
+    gradient takes."""
     call = "batch_norm"
     if training is False and return_statistics is False and type(momentum) is float:
         found = _at_once(x, running_mean, running_var, weight, bias, eps)
@@ -270,7 +278,7 @@ def batch_norm_backward(
     running_var: Array | None = None, weight: Array | None = None, training: bool = False,
     eps: float = 1e-5, *, statistics: tuple[Array, Array] | None = None,
 ) -> NormGradients:  # fmt: skip
-    """The gradients of batch_norm() by x, weight and bias: in training five launches, or three with
+    """The gradients of batch_norm() by x, weight and bias: in training four launches, or three with
     the `statistics`, mean and variance, that it gave."""
     call = "batch_norm_backward"
     grad, x = alike(call, grad=grad, x=x)

@@ -219,6 +219,12 @@ def _map_many(draw: Draw, n: int, parts: int) -> Problem:
     )
 
 
+def _sum_of_moments(x: AnyArray, axis: int) -> AnyArray:
+    """The mean and the squares off it."""
+    made: AnyArray = x.mean(axis) + x.var(axis) * x.dtype.type(x.shape[axis])
+    return made
+
+
 _FOLDS: dict[str, Callable[..., AnyArray]] = {
     "sum": np.sum,
     "prod": np.prod,
@@ -228,6 +234,7 @@ _FOLDS: dict[str, Callable[..., AnyArray]] = {
     "all": np.all,
     "argmax": np.argmax,
     "argmin": np.argmin,
+    "moments": _sum_of_moments,
 }
 _SCANS: dict[str, Callable[..., AnyArray]] = {
     "sum": np.cumsum,
@@ -249,8 +256,12 @@ def _fold(op: str, axis: int) -> Callable[[Draw, int, int], Problem]:
 
     def build(draw: Draw, rows: int, cols: int) -> Problem:
         front, behind = _near_one(draw.dtype), Program()
-        found = "int32" if op in ("argmax", "argmin") else draw.dtype
-        result = behind.input("bool" if op in ("any", "all") else found)
+        wide = "float64" if draw.dtype == "float64" else "float32"
+        found = {"argmax": "int32", "argmin": "int32", "any": "bool", "all": "bool",
+                 "moments": wide}.get(op, draw.dtype)  # fmt: skip
+        result = behind.input(found)
+        if op == "moments":
+            result = result + behind.input(found)
         behind.output(result.cast(draw.dtype))
 
         def in_numpy(x: AnyArray, out: AnyArray | None = None) -> AnyArray:
