@@ -229,8 +229,8 @@ Buffer Backend::alloc(Size bytes) {
   const bool records = state_->recordings.here() != nullptr;
   if (records) {
     // Still counted since it was made.
-    if (AllocationRef allocation = state_->recordings.again(wanted)) {
-      const Buffer handle = state_->buffers.insert("alloc", std::move(allocation));
+    if (BufferRange range = state_->recordings.again(wanted)) {
+      const Buffer handle = state_->buffers.insert("alloc", std::move(range));
       ++state_->total_allocations;
       return handle;
     }

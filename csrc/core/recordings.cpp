@@ -8,6 +8,8 @@ namespace tilewright {
 
 namespace {
 std::atomic<std::uint64_t> last_id{0};
+/// How many times what is asked for a buffer may hold that is used again.
+constexpr std::uint64_t most_excess = 4;
 }  // namespace
 
 std::shared_ptr<RecordingData> Recordings::begin() {
@@ -94,13 +96,23 @@ void Recordings::note(const BufferRange& range, Buffer handle, std::string_view 
 
 void Recordings::made(Allocation& allocation) const { allocation.made_in_ = under_way_->id; }
 
-AllocationRef Recordings::again(std::uint64_t bytes) {
+BufferRange Recordings::again(std::uint64_t bytes) {
   RecordingContents* const contents = under_way_->contents.get();
-  if (contents == nullptr) return nullptr;
+  if (contents == nullptr) return {};
   auto& free = contents->free;
-  const auto found = std::ranges::find(free, bytes, [](const auto& one) { return one->bytes(); });
-  if (found == free.end()) return nullptr;
-  AllocationRef taken = std::move(*found);
+  // A few bytes do not keep a large one from what needs it, and what ends within a word is bound
+  // only where its memory ends.
+  const std::uint64_t most = bytes % sizeof(std::uint32_t) == 0 ? most_excess * bytes : bytes;
+  auto found = free.end();
+  for (auto one = free.begin(); one != free.end(); ++one) {
+    const std::uint64_t own = (*one)->bytes();
+    // Of equal ones the last, which is nearest.
+    if (own >= bytes && own <= most && (found == free.end() || own <= (*found)->bytes())) {
+      found = one;
+    }
+  }
+  if (found == free.end()) return {};
+  BufferRange taken(std::move(*found), 0, bytes);
   free.erase(found);
   return taken;
 }

@@ -65,8 +65,9 @@ class Recordings {
   void note(const BufferRange& range, Buffer handle, std::string_view op);
   /// A buffer is made in the recording under way.
   void made(Allocation& allocation) const;
-  /// One that was made and freed in the recording under way; null where none has this size.
-  AllocationRef again(std::uint64_t bytes);
+  /// Of one that was made and freed in the recording under way, the smallest that has room; null
+  /// where none has, or all are much larger.
+  BufferRange again(std::uint64_t bytes);
   /// What refuses that a handle is freed: the op of the recording under way that uses a buffer from
   /// before by its last handle. Empty where nothing does.
   std::string_view needs(const Allocation& allocation) const;
