@@ -70,39 +70,40 @@ def test_every_dtype_and_walk(be: Backend, rng: np.random.Generator, dtype: str)
 @pytest.mark.essential
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "int64"])
 def test_many_items(be: Backend, rng: np.random.Generator, dtype: str) -> None:
-    """So many that GPUs take several a work-item: a row, and columns of a matrix."""
-    count, rows, size = 1_400_003, 3, 5_003
+    """So many that GPUs take several a work-item where rows share an index; and one by one."""
+    count, size, wide = 100_003, 5_003, 7
     host = np.dtype(dtype)
-    x = rng.integers(0, 100, (rows * size + 1) * host.itemsize, np.uint8).view(host)
+    x = rng.integers(0, 100, (size * wide + 1) * host.itemsize, np.uint8).view(host)
+    table = x[1:].reshape(size, wide)
     index = rng.integers(-size, size, count).astype(np.int32)
     with Workspace(be) as ws:
-        source, by = ws.input(x), [((ws.input(index), (1,)), "int32", size, 1, 0)]
-        out = ws.room(count + 2, dtype)
-        be.gather_elements((source, (0,), 1), by, (out, (1,), 1), (count,), dtype)
+        source, by = ws.input(x), [((ws.input(index), (1, 0)), "int32", size, wide, 0)]
+        out = ws.room(count * wide + 2, dtype)
+        be.gather_elements((source, (0, 1), 1), by, (out, (wide, 1), 1), (count, wide), dtype)
         got = ws.read(out)
-        assert (got[1:-1] == x[1 : size + 1][index]).all()
+        assert (got[1:-1].reshape(count, wide) == table[index]).all()
         assert got[[0, -1]].tobytes() == b"\xff" * (2 * host.itemsize)
 
-        by = [((ws.input(index), (0, 1)), "int32", size, 1, 0)]
-        some = 470_001
-        out = ws.room(rows * some, dtype)
-        be.gather_elements((source, (size, 0), 1), by, (out, (some, 1), 0), (rows, some), dtype)
-        expected = x[1:].reshape(rows, size)[:, index[:some]]
-        assert (ws.read(out).reshape(rows, some) == expected).all()
+        every = np.tile(index, 4)
+        by = [((ws.input(every), (1,)), "int32", size, wide, 0)]
+        out = ws.room(every.size, dtype)
+        be.gather_elements((source, (0,), 3), by, (out, (1,), 0), (every.size,), dtype)
+        assert (ws.read(out) == table[every, 2]).all()
 
         places = rng.permutation(count).astype(np.int32)
-        target = ws.room(count, dtype)
-        by = [((ws.input(places), (1,)), "int32", count, 1, 0)]
-        wide = np.resize(x, count)
-        be.scatter_elements((ws.input(wide), (1,), 0), by, (target, (0,), 0), (count,), dtype)
-        expected = np.empty(count, host)
-        expected[places] = wide
+        rows = np.resize(x, (count, wide))
+        target = ws.room((count, wide), dtype)
+        by = [((ws.input(places), (1, 0)), "int32", count, wide, 0)]
+        given = ws.input(rows), (wide, 1), 0
+        be.scatter_elements(given, by, (target, (0, 1), 0), (count, wide), dtype)
+        expected = np.empty_like(rows)
+        expected[places] = rows
         assert (ws.read(target) == expected).all()
 
-        index[777_777] = size
-        by = [((ws.input(index), (1,)), "int32", size, 1, 0)]
+        index[77_777] = size
+        by = [((ws.input(index), (1, 0)), "int32", size, wide, 0)]
         with pytest.raises(IndexError, match=f"index {size} is out of range"):
-            be.gather_elements((source, (0,), 1), by, (target, (1,), 0), (count,), dtype)
+            be.gather_elements((source, (0, 1), 1), by, (target, (wide, 1), 0), (count, wide), dtype)
             be.synchronize()
 
 

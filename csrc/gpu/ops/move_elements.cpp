@@ -325,17 +325,18 @@ void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
     const std::uint64_t of_word = 4 / r.item;
     items = (starts[1] + items - 1) / of_word - starts[1] / of_word + 1;
   }
-  // Those of a work-item wait for memory together.
+  // Items that lie beside one another with one index wait for memory together.
   constexpr std::uint64_t enough_items = 1 << 18;
+  const bool shares_index = r.rank > 0 && r.index_strides(0)[r.rank - 1] == 0;
   const bool several =
-      device_->limits().compiles_templates && !atomic && items >= enough_items;
+      device_->limits().compiles_templates && !small && shares_index && items >= enough_items;
   const std::uint32_t each = several ? 4 : 1;
   const std::uint32_t variant = words | bytes_of_word << 3 | (atomic ? 1u : 0u) << 6 |
                                 (r.scatter ? 1u : 0u) << 7 | rank << 8 | form.bytes << 11 |
                                 form.is_signed << 15 | (aliased ? 1u : 0u) << 16 |
                                 (pair ? 1u : 0u) << 17 | (several ? 1u : 0u) << 18;
   const auto launch = [&](const auto& given) {
-    run(KernelId::move_elements, variant, given, bindings, cover(items, small ? group_size : group_size * each),
+    run(KernelId::move_elements, variant, given, bindings, cover(items, group_size * each),
         [&](TemplateVariables& v) {
           v["GROUP"] = std::int64_t{group_size};
           v["EACH"] = std::int64_t{each};

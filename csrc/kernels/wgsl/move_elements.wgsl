@@ -125,21 +125,6 @@ fn fill_word(i: u32) {
   let first = word * of_word - params.output_start;
   var value = 0u;
   var mask = 0u;
-#if EACH > 1
-#for l in 0..4 / SMALL
-  let live${l} = first + ${l}u < params.n;
-  let places${l} = places_of(select(0u, first + ${l}u, live${l}));
-  let step${l} = step_of(places${l}.z);
-#end
-#for l in 0..4 / SMALL
-  var item${l} = 0u;
-  if (live${l} && step${l} != 0xffffffffu) { item${l} = small_item(places${l}.x + step${l}); }
-#end
-#for l in 0..4 / SMALL
-  value |= item${l} << (${l}u * bits);
-  if (live${l}) { mask |= ones << (${l}u * bits); }
-#end
-#else
   for (var lane = 0u; lane < of_word; lane++) {
     let item = first + lane;
     if (item < params.n) {
@@ -149,7 +134,6 @@ fn fill_word(i: u32) {
       mask |= ones << (lane * bits);
     }
   }
-#end
   if (mask == 0xffffffffu) {
     output[word] = value;
   } else if (mask != 0u) {
