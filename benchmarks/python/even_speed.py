@@ -31,9 +31,9 @@ by itself. On `cpu` it is the wall clock, turn by turn. `fused` is one deferred 
 torch's calls one by one.
 
 Each result is held against torch's, of float16 against torch's in float32, and where that is off
-against torch's in float64. Printed are the geometric means of how many times as fast as torch we are, with each ratio cut at 2 so that no
-case makes up for many, the tenth percentile, and the worst ten with the kernels that ran;
-`--cases` prints all. With a wrong result the exit code is 1.
+against torch's in float64. Printed are the geometric means of how many times as fast as torch we
+are, with each ratio cut at 2 so that no case makes up for many, the tenth percentile, and the
+worst ten with the kernels that ran; `--cases` prints all. With a wrong result the exit code is 1.
 """
 
 from __future__ import annotations

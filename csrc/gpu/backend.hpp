@@ -432,8 +432,8 @@ class GpuBackend final : public Backend {
   bool conv_taps(std::string_view op, const Conv2dRequest& request, bool backward);
   /// False where the table would be long, or the device compiles no templates.
   bool conv_spots(std::string_view op, const Conv2dRequest& request, bool backward);
-  /// The gradient of an input by lines of what each tap adds. False, with nothing done, where it does
-  /// not pay or its scratch finds no room.
+  /// The gradient of an input by lines of what each tap adds. False, with nothing done, where it
+  /// does not pay or its scratch finds no room.
   bool conv_fold(std::string_view op, const Conv2dRequest& request);
   /// A candidate of conv2d_forward, for a forward pass or the gradient of an input.
   std::size_t conv_choice(const Conv2dRequest& request) const;

@@ -78,8 +78,8 @@ CONVS = [
     # Gradients of filters as products of what is laid out: odd sizes, strides, and many positions.
     Conv((3, 17, 39, 37), (33, 17, 3, 2), stride=(2, 1), pad=(1, 2), dilation=(1, 2)),
     Conv((2, 3, 67, 65), (40, 3, 7, 7), stride=(2, 2), pad=(3, 3)),
-    # Gradients of inputs whose lines are folded, of few channels and of strides; of filters that are
-    # fewer than the channels.
+    # Gradients of inputs whose lines are folded, of few channels and of strides; of filters that
+    # are fewer than the channels.
     Conv((3, 8, 40, 41), (73, 8, 3, 3), pad=(1, 1)),
     Conv((2, 5, 37, 30), (97, 5, 5, 4), stride=(2, 3), pad=(2, 1), dilation=(1, 2)),
     Conv((5, 33, 21, 25), (64, 33, 1, 1)),

@@ -103,7 +103,9 @@ def test_many_items(be: Backend, rng: np.random.Generator, dtype: str) -> None:
         index[77_777] = size
         by = [((ws.input(index), (1, 0)), "int32", size, wide, 0)]
         with pytest.raises(IndexError, match=f"index {size} is out of range"):
-            be.gather_elements((source, (0, 1), 1), by, (target, (wide, 1), 0), (count, wide), dtype)
+            be.gather_elements(
+                (source, (0, 1), 1), by, (target, (wide, 1), 0), (count, wide), dtype
+            )
             be.synchronize()
 
 

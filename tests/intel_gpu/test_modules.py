@@ -15,8 +15,8 @@ KERNELS = ROOT / "csrc" / "kernels"
 #: registers than Intel's GPUs have: attention_general does its work there; and what conv2d_forward
 #: and its gradients, norms and softmax do without; and the matrix units of WebGPU
 OF_TEMPLATES_ALONE = {
-    "fft_convolved", "copy_fours", "attention_many", "attention_matrix", "conv2d_fold", "conv2d_matrix",
-    "conv2d_matrix_filter",
+    "fft_convolved", "copy_fours", "attention_many", "attention_matrix", "conv2d_fold",
+    "conv2d_matrix", "conv2d_matrix_filter",
     "conv2d_matrix_input", "conv2d_spots", "conv2d_spots_few", "conv2d_spots_pack",
     "gemm_bytes_pack", "gemm_largest", "gemm_split", "matrix_units", "norm_pieces", "norm_scaled",
     "quantized_matrix", "softmax_pieces", "softmax_scaled",

@@ -35,7 +35,7 @@ def test_little_memory_is_used_in_rounds(conv: Conv, limit: int, dtype: str) -> 
 
 
 def test_the_smaller_side_is_laid_out_and_lines_are_folded() -> None:
-    """Of 64 channels and 17 filters taps of the output's gradient, of 8 channels no table of taps."""
+    """Few filters: taps of the output's gradient. Few channels: lines in place of a table."""
     with tilewright.init_backend(DEVICE) as backend, Workspace(backend) as ws:
         rng = np.random.default_rng(6)
         with backend.profile() as profile:

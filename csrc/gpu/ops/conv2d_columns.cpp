@@ -7,8 +7,9 @@
 #include "gpu/plan.hpp"
 
 // The gradient of a filter as a plain product: what the taps meet is laid out in memory, position
-// by position, and so is the gradient of the output. Where filters are fewer than channels and there
-// are no strides, taps are the gradient's, from the last to the first, at positions of the input.
+// by position, and so is the gradient of the output. Where filters are fewer than channels and
+// there are no strides, taps are the gradient's, from the last to the first, at positions of the
+// input.
 namespace tilewright::gpu {
 
 namespace {
@@ -130,24 +131,13 @@ bool GpuBackend::conv_columns(std::string_view op, const Conv2dRequest& r) {
         std::uint32_t n, fours, first, positions, channels, height, width, filter_height,
             filter_width, out_height, out_width, stride_h, stride_w, pad_h, pad_w, dilation_h,
             dilation_w;
-      } params{u32(of.lines() * wide / 4),
-               u32(wide / 4),
-               u32(first * piece),
-               u32(positions),
-               u32(of.channels),
-               u32(of.height),
-               u32(of.width),
-               u32(of.window[0]),
-               u32(of.window[1]),
-               u32(all.places[0]),
-               u32(all.places[1]),
-               u32(of.stride[0]),
+      } params{u32(of.lines() * wide / 4), u32(wide / 4), u32(first * piece), u32(positions),
+               u32(of.channels), u32(of.height), u32(of.width), u32(of.window[0]),
+               u32(of.window[1]), u32(all.places[0]), u32(all.places[1]), u32(of.stride[0]),
                u32(of.stride[1]),
                // One that is less than 0 wraps around, as the kernel's sums do.
-               static_cast<std::uint32_t>(of.pad[0]),
-               static_cast<std::uint32_t>(of.pad[1]),
-               u32(of.dilation[0]),
-               u32(of.dilation[1])};
+               static_cast<std::uint32_t>(of.pad[0]), static_cast<std::uint32_t>(of.pad[1]),
+               u32(of.dilation[0]), u32(of.dilation[1])};
       const std::array<Binding, 2> bindings{from,
                                             bind(op, to, bytes_of(of.lines() * wide, lines_dtype))};
       run(KernelId::conv2d_columns, half_bit(r.dtype) + 2 * half_bit(lines_dtype), params, bindings,
