@@ -62,6 +62,9 @@ CONVS = [
     Conv((2, 520, 7, 7), (37, 520, 1, 1)),
     Conv((1, 33, 10, 5), (12, 33, 1, 1)),
     Conv((1, 24, 13, 13), (71, 24, 1, 1)),
+    # few channels, by steps of several tiles of positions
+    Conv((1, 18, 23, 37), (47, 18, 1, 1)),
+    Conv((2, 3, 50, 57), (11, 3, 1, 1)),
     Conv((1, 70, 15, 15), (46, 35, 1, 1), groups=2),
     # Windows of 3x3 that Winograd's products take: tiles that fill vectors and a few more, rows and
     # columns without a second half, many images, groups, filters that fill no group.

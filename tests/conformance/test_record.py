@@ -302,6 +302,43 @@ def test_freed_memory_is_used_again_within_a_recording(be: Backend) -> None:
     be.free(x)
 
 
+def test_freed_memory_serves_smaller_buffers_within_a_recording(be: Backend) -> None:
+    n = 96
+    x = floats(be, [1.0] * n)
+    result = be.alloc(4)
+    before = be.memory_stats().active_bytes
+    sizes = (n, 48, n // 3, 40, n)
+    with be.record() as r:
+        for turn, size in enumerate(sizes):
+            y = be.alloc(4 * size)
+            assert be.buffer_bytes(y) == 4 * size
+            # Past its end is memory of the recording, and of no call.
+            with pytest.raises(InvalidArgument):
+                be.copy_dtod(y, x, 4 * size + 4)
+            be.binary("add", x, x, y, size)
+            be.copy_dtod(x, y, 4)
+            be.free(y)
+            assert be.memory_stats().active_bytes == before + 4 * n, (turn, size)
+        # A quarter is the least; half a word, what has no end of its own.
+        small = [be.alloc(bytes_) for bytes_ in (n - 4, 4 * n - 2)]
+        assert be.memory_stats().active_bytes == before + 4 * n + n - 4 + 4 * n - 2
+        be.binary("add", x, x, small[0], 1)
+        be.copy_dtod(result, small[0], 4)
+        be.copy_dtod(small[1], x, 4)
+        for one in small:
+            be.free(one)
+    expected = 1.0
+    be.copy_htod(x, np.ones(n, np.float32))
+    for _ in range(2):
+        r.replay()
+        expected *= 2 ** len(sizes)
+        assert read(be, result)[0] == 2 * expected
+    r.drop()
+    assert be.memory_stats().active_bytes == before
+    be.free(x)
+    be.free(result)
+
+
 def test_scratch_of_ops_is_the_recordings(be: Backend, rng: np.random.Generator) -> None:
     """A sum in pieces and a product cut along k."""
     with another(be) as other:

@@ -81,6 +81,13 @@ struct WeightRows {
   }
 };
 
+/// Whole tiles of positions whose inputs stay in the first-level cache for all filters.
+inline std::size_t step_positions(std::size_t channels) {
+  constexpr std::size_t cached = 4096, tile = tile_vectors(tile_filters) * lanes;
+  const std::size_t tiles = channels > 0 ? cached / (channels * tile) : 1;
+  return (tiles > 1 ? tiles : 1) * tile;
+}
+
 /// One tap has a loop of its own: the loop over taps takes registers and time from a short tile.
 /// The sums go to finish(p, sums, filter, position), which must be inlined: they are in registers.
 template <std::size_t filters, std::size_t vectors, bool one_tap, class Finish>
@@ -142,8 +149,11 @@ __attribute__((noinline)) static void tap_product_tile(const TapProduct& p, std:
   if constexpr (one_tap) {
     // Weights come from far away: those of the next filters are asked for meanwhile, once. So are
     // the inputs of the next positions, of which each channel has a few lines somewhere else.
-    const bool asks =
-        filter + filters >= p.filters && position + 2 * vectors * lanes <= p.positions;
+    std::size_t ahead = 0;
+    if (filter + filters >= p.filters) {
+      ahead = p.filters > tile_filters ? step_positions(p.channels) : vectors * lanes;
+    }
+    const bool asks = ahead > 0 && position + ahead + vectors * lanes <= p.positions;
     constexpr std::size_t line = 16;
     for (std::size_t c = 0; c < channels;) {
       if (position == 0) {
@@ -156,7 +166,7 @@ __attribute__((noinline)) static void tap_product_tile(const TapProduct& p, std:
         if (asks) {
 #pragma GCC unroll 8
           for (std::size_t v = 0; v < vectors; ++v) {
-            __builtin_prefetch(input + (vectors + v) * lanes);
+            __builtin_prefetch(input + ahead + v * lanes);
           }
         }
         add(input, weight);
@@ -187,59 +197,52 @@ static void tap_product_vectors(const TapProduct& p, std::size_t filter, std::si
   }
 }
 
-/// All positions for `filters` filters. The last tile moves back to end where the positions end.
+/// Positions from `position` to `end` for `filters` filters. The last tile moves back to end where
+/// all positions end.
 template <std::size_t filters, bool one_tap, class Finish>
-static void tap_product_filters(const TapProduct& p, std::size_t filter, Finish finish) {
+static void tap_product_filters(const TapProduct& p, std::size_t filter, std::size_t position,
+                                std::size_t end, Finish finish) {
   constexpr std::size_t most = tile_vectors(filters);
   const std::size_t whole = p.positions / lanes;
-  for (std::size_t position = 0; position < p.positions;) {
-    const std::size_t left = (p.positions - position + lanes - 1) / lanes;
+  while (position < end) {
+    const std::size_t left = (end - position + lanes - 1) / lanes;
     std::size_t vectors = left == most + 1 ? (most + 1) / 2 : (left < most ? left : most);
     if (vectors > whole) vectors = whole;
-    const std::size_t last = p.positions - vectors * lanes;
+    const std::size_t last = end - vectors * lanes;
     if (position > last) position = last;
     tap_product_vectors<filters, most, one_tap>(p, filter, position, vectors, finish);
     position += vectors * lanes;
   }
 }
 
-/// A step of vectors of positions for all filters from `filter` on.
-template <std::size_t vectors, bool one_tap, class Finish>
-static void tap_product_step(const TapProduct& p, std::size_t position, Finish finish) {
-  std::size_t filter = 0;
+/// Those for all filters from `filter` on.
+template <bool one_tap, class Finish>
+static void tap_product_rest(const TapProduct& p, std::size_t filter, std::size_t position,
+                             std::size_t end, Finish finish) {
   for (; filter + tile_filters <= p.filters; filter += tile_filters) {
-    tap_product_tile<tile_filters, vectors, one_tap>(p, filter, position, finish);
+    tap_product_filters<tile_filters, one_tap>(p, filter, position, end, finish);
   }
   if (tile_filters > 4 && filter + 4 <= p.filters) {
-    tap_product_tile<4, vectors, one_tap>(p, filter, position, finish);
+    tap_product_filters<4, one_tap>(p, filter, position, end, finish);
     filter += 4;
   }
   if (filter + 2 <= p.filters) {
-    tap_product_tile<2, vectors, one_tap>(p, filter, position, finish);
+    tap_product_filters<2, one_tap>(p, filter, position, end, finish);
     filter += 2;
   }
-  if (filter < p.filters) tap_product_tile<1, vectors, one_tap>(p, filter, position, finish);
+  if (filter < p.filters) tap_product_filters<1, one_tap>(p, filter, position, end, finish);
 }
 
 template <bool one_tap, class Finish>
 static void tap_product_all(const TapProduct& p, Finish finish) {
   if (one_tap && p.filters > tile_filters && p.positions != 4 * lanes) {
-    // Inputs of some positions stay in the first-level cache for all filters.
-    constexpr std::size_t most = tile_vectors(tile_filters);
-    const std::size_t whole = p.positions / lanes;
+    const std::size_t step = step_positions(p.channels);
     for (std::size_t position = 0; position < p.positions;) {
-      const std::size_t left = (p.positions - position + lanes - 1) / lanes;
-      std::size_t vectors = left == most + 1 ? (most + 1) / 2 : (left < most ? left : most);
-      if (vectors > whole) vectors = whole;
-      const std::size_t last = p.positions - vectors * lanes;
-      if (position > last) position = last;
-      if (vectors == 3)
-        tap_product_step<3, one_tap>(p, position, finish);
-      else if (vectors == 2)
-        tap_product_step<2, one_tap>(p, position, finish);
-      else
-        tap_product_step<1, one_tap>(p, position, finish);
-      position += vectors * lanes;
+      // Less than a tile is not left alone.
+      const std::size_t left = p.positions - position;
+      const std::size_t count = left < step + tile_vectors(tile_filters) * lanes ? left : step;
+      tap_product_rest<one_tap>(p, 0, position, position + count, finish);
+      position += count;
     }
     return;
   }
@@ -247,22 +250,11 @@ static void tap_product_all(const TapProduct& p, Finish finish) {
   if (tile_filters == 8 && p.positions == 4 * lanes) {
     // Eight are left to be taken together, which is better than six and two.
     for (std::size_t left = p.filters; left >= 6 && left != 8 && left != 16; left -= 6) {
-      tap_product_filters<6, one_tap>(p, filter, finish);
+      tap_product_filters<6, one_tap>(p, filter, 0, p.positions, finish);
       filter += 6;
     }
   }
-  for (; filter + tile_filters <= p.filters; filter += tile_filters) {
-    tap_product_filters<tile_filters, one_tap>(p, filter, finish);
-  }
-  if (tile_filters > 4 && filter + 4 <= p.filters) {
-    tap_product_filters<4, one_tap>(p, filter, finish);
-    filter += 4;
-  }
-  if (filter + 2 <= p.filters) {
-    tap_product_filters<2, one_tap>(p, filter, finish);
-    filter += 2;
-  }
-  if (filter < p.filters) tap_product_filters<1, one_tap>(p, filter, finish);
+  tap_product_rest<one_tap>(p, filter, 0, p.positions, finish);
 }
 
 /// Few positions that fill no vector, of one tap with weights side by side: sums along these.
