@@ -104,7 +104,7 @@ class OnnxModel:
         return ", ".join(shown(one.name) for one in self.inputs)
 
     def _checked(self, slot: Slot, value: Any) -> Any:
-        if slot.kind == "tensor" and isinstance(value, np.ndarray) and slot.dtype == value.dtype:
+        if slot.kind == "tensor" and type(value) is np.ndarray and slot.dtype == value.dtype:
             if slot.shape is None or slot.shape == value.shape:
                 return value.copy() if slot.name in self._on_host else value
         where = f"the input {shown(slot.name)}"
