@@ -104,9 +104,9 @@ class OnnxModel:
         return ", ".join(shown(one.name) for one in self.inputs)
 
     def _checked(self, slot: Slot, value: Any) -> Any:
-        if slot.kind == "tensor" and type(value) is np.ndarray and slot.dtype == value.dtype:
-            if slot.shape is None or slot.shape == value.shape:
-                return value.copy() if slot.name in self._on_host else value
+        is_plain = slot.kind == "tensor" and type(value) is np.ndarray
+        if is_plain and slot.dtype == value.dtype and slot.shape in (None, value.shape):
+            return value.copy() if slot.name in self._on_host else value
         where = f"the input {shown(slot.name)}"
         if slot.kind != "tensor" and (value is None or isinstance(value, list)):
             if value is None and slot.kind != "optional":
