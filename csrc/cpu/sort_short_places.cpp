@@ -70,8 +70,11 @@ class PlaceSort {
 bool has_short_rows(const SortRequest& r) {
   // Ties of 64 bits are put into order by insertion.
   const Size most = size_of(r.dtype) == 8 ? 2048 : r.kept <= r.length / 8 ? 4096 : 65536;
-  // Very few are better selected.
-  return r.length <= (r.kept <= r.length / 32 ? 768 : most);
+  // Very few are better selected, where rows are long beside what each of them costs. Short words
+  // are sorted in half the time.
+  const Size words = size_of(r.dtype) < 4 ? 2 : 1;
+  const Size selected = words * std::min<Size>(192 + 64 * r.kept, 1536);
+  return r.length <= (r.kept <= r.length / 32 ? selected : most);
 }
 
 void sort_short_places(MemoryPool& pool, const SortRequest& r) {
