@@ -33,6 +33,11 @@ inline double walked_pairs(const Conv2dRequest& request, Size places) {
          static_cast<double>(request.filter_height * request.filter_width);
 }
 
+/// How much longer than the measured GPU one of so many processors takes.
+inline double slower(Size units) {
+  return static_cast<double>(measured_units) / static_cast<double>(units);
+}
+
 /// Few rows make no tile: each output is then a work-item's, or with a long depth a workgroup's.
 inline constexpr Size least_tile_rows = 8;
 inline constexpr Size depth_step = 16;

@@ -30,9 +30,9 @@ constexpr double left_out = 30;
 /// Microseconds of the kernels without transforms, which take one tile's time also where there are
 /// few.
 double direct_cost(const Conv2dRequest& r, Size places, Size units) {
-  const double slower = static_cast<double>(measured_units) / static_cast<double>(units);
   const auto depth = static_cast<double>(r.channels / r.groups * r.filter_height * r.filter_width);
-  return slower * 2 * static_cast<double>(r.filters) * depth * static_cast<double>(places) / 41e6 +
+  return slower(units) * 2 * static_cast<double>(r.filters) * depth * static_cast<double>(places) /
+             41e6 +
          0.03 * depth;
 }
 
@@ -41,8 +41,8 @@ double matrix_cost(const MatrixConv& conv, const MatrixTile& tile, const Conv2dR
                    Size units) {
   constexpr double launch = 8, bytes_per_microsecond = 2.5e6;
   const GemmWork work{conv.rows, conv.columns, conv.depth(), r.groups, true, true, units};
-  const double bytes = 2 * static_cast<double>(conv.source_bytes(r) + conv.filter_bytes(r)) *
-                       static_cast<double>(measured_units) / static_cast<double>(units);
+  const double bytes =
+      2 * static_cast<double>(conv.source_bytes(r) + conv.filter_bytes(r)) * slower(units);
   const int launches = (conv.packs_source ? 1 : 0) + (conv.packs_filter ? 1 : 0);
   const Size pieces = pieces_of(conv, tile, r, units);
   return gemm_cost(work, tile.costs(), conv.rows, pieces) + (pieces > 1 ? joining : 0) +

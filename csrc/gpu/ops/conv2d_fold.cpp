@@ -20,10 +20,6 @@ constexpr Size least_filters = 16, least_taps = 16;
 
 Size count(Size size, Size of) { return (size + of - 1) / of; }
 
-double slower(Size units) {
-  return static_cast<double>(measured_units) / static_cast<double>(units);
-}
-
 /// Microseconds of the kernels that go over channels and taps as they meet.
 double standing_cost(const Conv2dRequest& r, Size units) {
   const Size phases = r.stride[0] * r.stride[1];

@@ -46,14 +46,13 @@ bool GpuBackend::can_winograd(const Conv2dRequest& r) const {
 
 double GpuBackend::winograd_cost(const Conv2dRequest& r) const {
   const Size units = device_->limits().planned_units;
-  const double slower = static_cast<double>(measured_units) / static_cast<double>(units);
   const auto channels = static_cast<double>(r.channels);
   const auto filters = static_cast<double>(r.filters);
   const auto tiles = static_cast<double>(tiles_of(r));
   const double transformed = 4.0 * (2 * factors + 4) * (filters + channels) * tiles;
   const double busy = 2.0 * factors * filters * channels * tiles / 36e6 + transformed / 5e6 +
                       filters * channels / 6.5e3;
-  return slower * busy + 15 * static_cast<double>(count(tiles_of(r), winograd_columns(r)));
+  return slower(units) * busy + 15 * static_cast<double>(count(tiles_of(r), winograd_columns(r)));
 }
 
 Size GpuBackend::winograd_columns(const Conv2dRequest& r) const {

@@ -1,6 +1,6 @@
-// What each tap of a filter meets of images, position by position of the output: a line for each
-// channel and tap, its positions side by side, from `first` on. The padding, and positions past the
-// last image, are zeros. Four positions of a line a work-item.
+// What each tap of a filter meets of images, position by position of the output, or of the input where
+// the images are the output's gradient: a line for each channel and tap, its positions side by side,
+// from `first` on. The padding, and positions past the last image, are zeros. Four positions of a line a work-item.
 // 0 input, 1 lines.
 // Variables: GROUP, T, TO (of the lines).
 //! GROUP: 256
