@@ -25,7 +25,10 @@
 // What plans of Fourier transforms are made of: complex transforms along one axis, of any length.
 namespace tilewright::fft_axes {
 
-inline bool takes_steps(Size n) { return has_fft_primes_alone(n); }
+/// Whether such a length may be several steps here; the CPU takes all others in one.
+inline bool takes_steps(const Backend& be, Size n) {
+  return be.name() == "cpu" ? has_fft_primes_alone(n) : has_passes_alone(n);
+}
 /// Whether one step takes lengths of other factors, however long they are.
 inline bool takes_any(const Backend& be) { return be.name() == "cpu"; }
 
@@ -37,21 +40,22 @@ inline Size held_by_workgroup(Backend& be, std::size_t bytes) {
   return found == limits.end() ? 0 : (static_cast<Size>(found->second / bytes) - 1) * 16 / 17;
 }
 
-/// What one step takes, of rows or along another axis.
-inline Size longest_step(Backend& be, DType dtype, bool is_row) {
+/// What one step takes of a length, or of its factors, in rows or along another axis.
+inline Size longest_step(Backend& be, DType dtype, Size n, bool is_row) {
   constexpr Size on_cpu = 1 << 14, across_on_cpu = 1 << 12, across = 256, any_gpu = 512;
   if (be.name() == "cpu") return is_row ? on_cpu : across_on_cpu;
   if (!is_row) return be.name() == "webgpu" ? any_gpu : across;
   if (be.name() == "level-zero") return any_gpu;
-  // Of real parts, then of imaginary ones.
-  const Size held = held_by_workgroup(be, size_of(dtype));
-  return held == 0 ? any_gpu : std::min(Size{8192}, held);
+  // Of real parts, then of imaginary ones; of both at a time where a prime is a pass of sums.
+  const bool is_split = has_fft_primes_alone(n);
+  const Size held = held_by_workgroup(be, size_of(dtype) * (is_split ? 1 : 2));
+  return held == 0 ? any_gpu : std::min(Size{is_split ? 8192 : 4096}, held);
 }
 
 /// Whether one step takes such a length on this device as a convolution: one that has other factors
 /// than passes are for, and is convolved as a whole, by transforms that a workgroup holds.
 inline bool takes_convolved(Backend& be, DType dtype, Size n) {
-  if (be.name() != "webgpu" || takes_steps(n)) return false;
+  if (be.name() != "webgpu" || takes_steps(be, n)) return false;
   const auto most = static_cast<Size>(std::bit_ceil(static_cast<std::uint64_t>(2 * n - 1)));
   const Size held = std::min(Size{4096}, held_by_workgroup(be, 2 * size_of(dtype)));
   return fft_tables::convolution_of(n).n == n && most <= held;
@@ -143,7 +147,7 @@ class Device {
   }
   /// Of fft, or of fft_real.
   Buffer roots(Size n, bool real = false) {
-    const bool is_half = real && n % 2 == 0 && !takes_steps(n);
+    const bool is_half = real && n % 2 == 0 && !has_passes_alone(n);
     return table(text(is_half ? "real roots " : "roots ", n),
                  [&] { return fft_tables::roots(n, real); });
   }
@@ -161,8 +165,8 @@ class Steps {
   Steps(Device& device, Size n, bool is_row) : n_(n) {
     Size rest = n;
     std::vector<Size> sizes{n};
-    if (takes_steps(n)) {
-      sizes = fft_tables::steps(n, longest_step(device.be(), device.dtype(), is_row));
+    if (takes_steps(device.be(), n)) {
+      sizes = fft_tables::steps(n, longest_step(device.be(), device.dtype(), n, is_row));
     }
     for (const Size size : sizes) {
       const Size whole = std::exchange(rest, rest / size);
@@ -263,7 +267,7 @@ class Chirp {
 class Axis {
  public:
   Axis(Device& device, Size n, bool is_row) {
-    if (takes_steps(n) || takes_any(device.be()) ||
+    if (takes_steps(device.be(), n) || takes_any(device.be()) ||
         takes_convolved(device.be(), device.dtype(), n)) {
       steps_.emplace(device, n, is_row);
     } else {

@@ -198,7 +198,8 @@ class RealRows {
   RealRows(Device& device, Size n) : n_(n) {
     const bool is_even = n % 2 == 0;
     const Size length = is_even ? n / 2 : n;
-    if (takes_steps(n) ? length <= longest(device, is_even) : takes_any(device.be())) {
+    if (takes_steps(device.be(), n) ? length <= longest(device, length, is_even)
+                                    : takes_any(device.be())) {
       roots_ = device.roots(n, true);
     } else if (is_even) {
       halved_.emplace(device, n);
@@ -216,10 +217,10 @@ class RealRows {
 
  private:
   /// The longest complex rows of one step, or what the cpu backend takes apart itself.
-  static Size longest(const Device& device, bool is_even) {
+  static Size longest(const Device& device, Size length, bool is_even) {
     constexpr Size apart_on_cpu = 1 << 20;
     const bool is_apart = is_even && device.be().name() == "cpu";
-    return is_apart ? apart_on_cpu : longest_step(device.be(), device.dtype(), true);
+    return is_apart ? apart_on_cpu : longest_step(device.be(), device.dtype(), length, true);
   }
 
   Size n_;

@@ -45,7 +45,7 @@ Numbers chirp_answer(Size n, Size longer);
 /// What is left of n without the factors 2, 3, 5 and so on.
 Size without(Size n, std::span<const Size> primes);
 /// Factors of n that are not above `longest`, as few as can be and as even as they can be; n must
-/// have no other prime factors than are below 14.
+/// have no prime factor above it.
 std::vector<Size> steps(Size n, Size longest);
 
 }  // namespace tilewright::fft_tables

@@ -10,6 +10,7 @@ import tilewright as tw
 from tilewright import Backend, InvalidArgument
 from tilewright.transforms import kept
 from tilewright.transforms.lengths import smooth_from
+from tilewright.transforms.steps import longest_step_across
 
 from .arrays import Host, on, same
 
@@ -18,6 +19,7 @@ LENGTHS = [
     *(1, 2, 3, 4, 5, 7, 8, 16, 31, 60, 64, 127, 128, 135, 251, 256, 300, 509, 521, 768, 997, 1024),
     *(2000, 2047, 4096, 6561, 10007, 16384, 49152),
     *(17, 97, 101, 202, 1507, 1616, 1617, 2018, 9409, 23264, 46337),
+    *(34, 62, 285, 322, 323, 361, 570, 920, 1156, 2185, 17000),
 ]
 PARTS = ("float32", "float64")
 NORMS = ("backward", "ortho", "forward")
@@ -81,7 +83,7 @@ def test_norms(be: Backend, rng: np.random.Generator, n: int, norm: str) -> None
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("n", [None, 1, 4, 9, 40, 600])
+@pytest.mark.parametrize("n", [None, 1, 4, 9, 34, 40, 285, 600])
 def test_an_axis_is_cut_or_filled_up(
     be: Backend, rng: np.random.Generator, n: int | None, axis: int
 ) -> None:
@@ -129,12 +131,38 @@ def test_several_axes(be: Backend, rng: np.random.Generator, options: dict[str, 
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("n", [17, 97, 101, 1616, 4099, 4242])
+@pytest.mark.parametrize("n", [17, 34, 97, 101, 285, 361, 1156, 1616, 4099, 4242, 17000])
 def test_other_factors_along_an_axis(be: Backend, rng: np.random.Generator, n: int) -> None:
     host = drawn(rng, (2, n, 3), "complex64")
     wide = host.astype("complex128")
     close(tw.fft.fft(on(be, host), axis=1), np.fft.fft(wide, axis=1), "float32", "complex64")
     close(tw.fft.ifft(on(be, host), axis=1), np.fft.ifft(wide, axis=1), "float32", "complex64")
+
+
+@pytest.mark.parametrize("n", [17, 34, 62, 97, 285, 322, 361])
+def test_long_primes_are_one_launch(be: Backend, rng: np.random.Generator, n: int) -> None:
+    """Of rows, and along an axis in the middle as far as one step goes there."""
+    host = drawn(rng, (3, n, 2), "complex64")
+    wide, x = host.astype("complex128"), on(be, host)
+    rows = on(be, np.ascontiguousarray(host.swapaxes(1, 2)))
+    across = 1 if n <= longest_step_across(be) else 2
+    for call, exact, axis, launches in [
+        (lambda: tw.fft.fft(rows), np.fft.fft(wide, axis=1), 1, 1),
+        (lambda: tw.fft.ifft(rows), np.fft.ifft(wide, axis=1), 1, 1),
+        (lambda: tw.fft.fft(x, axis=1), np.fft.fft(wide, axis=1), None, across),
+    ]:
+        call()
+        with be.profile() as profile:
+            found = call()
+        assert [one.kernel for one in profile.records] == ["fft"] * launches
+        exact = exact if axis is None else exact.swapaxes(1, 2)
+        close(found, exact, "float32", "complex64")
+    real = on(be, host.real.swapaxes(1, 2).copy())
+    half = tw.fft.rfft(real)
+    with be.profile() as profile:
+        tw.fft.rfft(real)
+        tw.fft.irfft(half, n=n)
+    assert len(profile.records) == 2
 
 
 def test_views(be: Backend, rng: np.random.Generator) -> None:

@@ -190,6 +190,63 @@ def test_steps(
         assert_near(got[:, None], expected[:, None], "float32")
 
 
+#: every prime that is a pass of sums, one of them alone
+SUMS = [17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97]
+#: before, behind and between other passes, twice, and beside other primes
+WITH_SUMS = [34, 51, 62, 95, 102, 272, 285, 289, 292, 322, 323, 361, 391, 408, 475, 493, 510]
+#: of which Level Zero has no kernels
+LONG_WITH_SUMS = [570, 782, 884, 920, 1156, 1615, 1843]
+
+
+def longest_of_sums(be: Backend, dtype: str) -> int:
+    """What one step takes where a prime is a pass of sums."""
+    if be.name != "webgpu":
+        return 512
+    held = be.device.limits["max_workgroup_memory_bytes"] // (2 * np.dtype(dtype).itemsize)
+    return min(4096, (held - 1) * 16 // 17)
+
+
+def has_passes(n: int) -> bool:
+    for prime in range(2, 98):
+        while n % prime == 0:
+            n //= prime
+    return n == 1
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.essential
+@pytest.mark.parametrize("n", SUMS)
+def test_passes_of_sums(be: Backend, rng: np.random.Generator, n: int) -> None:
+    with Workspace(be) as ws:
+        for outer, middle, inner in SHAPES:
+            check(ws, rng, (outer, n, middle, inner), bool(inner % 2), turned=middle > 1)
+        check(ws, rng, (3, n, 1, 1), True, turned=False)
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.essential
+@pytest.mark.parametrize("n", WITH_SUMS + LONG_WITH_SUMS)
+def test_passes_of_sums_beside_others(be: Backend, rng: np.random.Generator, n: int) -> None:
+    with Workspace(be) as ws:
+        if be.name == "level-zero" and n in LONG_WITH_SUMS:
+            x = ws.room((n, 2))
+            with pytest.raises(tw.Unsupported, match=rf"^fft: n is {n}, and the workgroups of"):
+                be.fft(x, x, ws.room((n, 2)), 1, n)
+            return
+        for outer, middle, inner in [(1, 1, 1), (7, 1, 1), (1, 9, 2), (1, 1, 65), (2, 3, 1)]:
+            check(ws, rng, (outer, n, middle, inner), bool(outer % 2), turned=middle > 1)
+        check(ws, rng, (3, n, 1, 1), True, turned=False)
+
+
+@pytest.mark.parametrize("n", [17, 34, 97, 285, 289])
+def test_passes_of_sums_in_float64(be: Backend, rng: np.random.Generator, n: int) -> None:
+    with Workspace(be) as ws:
+        for outer, middle, inner in SHAPES:
+            check(ws, rng, (outer, n, middle, inner), bool(outer % 2), middle > 1, "float64")
+            if not runs(be, "float64"):
+                return
+
+
 def test_scales_that_only_float64_tells_apart(ws: Workspace) -> None:
     """The second call does not take the first one's plan."""
     if not runs(ws.be, "float64"):
@@ -232,12 +289,15 @@ def longest_convolved(be: Backend, dtype: str) -> int:
 @pytest.mark.essential
 @pytest.mark.parametrize("n", OTHER)
 def test_other_factors(be: Backend, rng: np.random.Generator, n: int) -> None:
-    """The CPU backend takes any length, WebGPU what is convolved as a whole in a workgroup."""
+    """The CPU backend takes any length, GPUs passes of sums, WebGPU what is convolved as a whole in a
+    workgroup."""
     with Workspace(be) as ws:
         for dtype in ("float32", "float64"):
             if be.name == "cpu" or not runs(be, dtype):
                 continue
             longest = longest_convolved(be, dtype) if n in CONVOLVED else 0
+            if has_passes(n):
+                longest = longest_of_sums(be, dtype)
             if n <= longest:
                 for outer, middle, inner in [(1, 1, 1), (7, 1, 1), (1, 5, 1), (2, 2, 5)]:
                     for inverse in (False, True):
@@ -264,7 +324,8 @@ def test_special_values_of_other_factors(be: Backend) -> None:
         x[3, n - 1] = np.nan
         x[37, 0] = np.inf
         with Workspace(be) as ws:
-            if be.name == "cpu" or (n <= longest_convolved(be, "float32") and n in CONVOLVED):
+            convolved = n in CONVOLVED and n <= longest_convolved(be, "float32")
+            if be.name == "cpu" or has_passes(n) or convolved:
                 got = run(ws, x, False, 1.0, False, "float32")
                 assert got is not None
                 found = got[:, 0, :, 0]
@@ -317,7 +378,7 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
 
     n = 1
     for _ in range(draw.below(6)):
-        n *= draw.one_of([2, 2, 2, 3, 4, 5, 7, 11, 13])
+        n *= draw.one_of([2, 2, 2, 3, 4, 5, 7, 11, 13, 17, 23])
         if n > 39:
             break
     shape = [draw.size_or_zero(most) for most in (5, 5, 5)]

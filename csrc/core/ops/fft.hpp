@@ -37,11 +37,19 @@ struct FftRequest {
   }
 };
 
-/// The primes that kernels of GPUs have transforms of.
+/// The primes that all backends have passes in registers of, and take in steps.
 inline constexpr std::array<Size, 6> fft_primes{2, 3, 5, 7, 11, 13};
 
 inline bool has_fft_primes_alone(Size n) {
   for (const Size prime : fft_primes) {
+    while (n % prime == 0) n /= prime;
+  }
+  return n == 1;
+}
+
+/// Whether kernels of GPUs transform it without a convolution, other primes by sums.
+inline bool has_passes_alone(Size n) {
+  for (Size prime = 2; prime <= fft_tables::longest_prime_pass && n > 1; ++prime) {
     while (n % prime == 0) n /= prime;
   }
   return n == 1;

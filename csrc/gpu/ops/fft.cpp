@@ -38,7 +38,11 @@ constexpr Size longest(Size numbers) {
   return n;
 }
 
-/// The passes of a length, the longest first.
+/// Whether passes of sums are for this radix.
+constexpr bool is_long_prime(Size radix) { return radix > 16; }
+
+/// The passes of a length, the longest first, but for primes from 17 on in a kernel of one length:
+/// those have other passes before and behind them, of radix 1 where the length has none.
 class Radices {
  public:
   /// Of rows, whose numbers lie side by side, more than one pass, so that neighbours are read, and
@@ -47,6 +51,14 @@ class Radices {
   Radices(Size n, bool is_row, bool of_any, bool is_double) {
     int twos = std::countr_zero(static_cast<std::uint64_t>(n));
     Size rest = n >> twos;
+    std::ptrdiff_t primes = 0;
+    for (Size prime = fft_tables::longest_prime_pass; is_long_prime(prime); --prime) {
+      while (is_prime(prime) && rest % prime == 0) {
+        rest /= prime;
+        add(prime);
+        ++primes;
+      }
+    }
     for (const Size odd : {Size{9}, Size{13}, Size{11}, Size{7}, Size{5}, Size{3}}) {
       if (odd == 9 && of_any) continue;
       for (; rest % odd == 0; rest /= odd) add(odd);
@@ -59,6 +71,10 @@ class Radices {
       twos -= bits;
     }
     std::sort(all_.begin(), all_.begin() + count_, std::greater<>());
+    if (primes > 0 && !of_any) {
+      put_around(primes);
+      return;
+    }
     if (count_ == 1 && is_row) {
       all_[1] = all_[0];
       all_[0] = 1;
@@ -79,6 +95,24 @@ class Radices {
   }
 
  private:
+  static constexpr bool is_prime(Size n) {
+    for (Size factor = 2; factor * factor <= n; ++factor) {
+      if (n % factor == 0) return false;
+    }
+    return true;
+  }
+  /// The longest of the other passes before the primes, where that leaves one for behind them.
+  void put_around(std::ptrdiff_t primes) {
+    const std::ptrdiff_t others = count_ - primes;
+    const auto begin = all_.begin();
+    if (others > 1) {
+      std::rotate(begin, begin + primes, begin + primes + 1);
+      return;
+    }
+    count_ = std::min<std::ptrdiff_t>(count_ + (others == 0 ? 2 : 1), room);
+    std::rotate(begin, begin + count_ - 1, begin + count_);  // of ones that are behind it
+  }
+
   /// Lengths of more factors are longer than any workgroup holds.
   void add(Size radix) {
     if (count_ < std::ptrdiff_t{room}) all_[static_cast<std::size_t>(count_++)] = radix;
@@ -120,11 +154,11 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
   }
   const bool is_convolved = launch.held != 0;
   const Size n = is_convolved ? launch.held : r.n;
-  if (!has_fft_primes_alone(n)) {
+  if (!has_passes_alone(n)) {
     throw Unsupported(text(launch.op, ": n is ", launch.whole, ", and kernels of ",
-                           device_->info().name,
-                           " take products of 2, 3, 5, 7, 11 and 13; fill up to one, or have "
-                           "fft_plan or tw.fft convolve it"));
+                           device_->info().name, " take products of primes up to ",
+                           fft_tables::longest_prime_pass,
+                           "; fill up to one, or have fft_plan or tw.fft convolve it"));
   }
   // Elsewhere kernels are there for some sizes, and take all lengths up to those.
   const bool for_each_length = device_->limits().compiles_templates;
@@ -134,7 +168,8 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
   const bool from_lines = width > 1, to_lines = r.inner > 1;
   const Radices radices(n, width == 1, !for_each_length, is_double);
   // Where real and imaginary parts take turns in the memory, it has room for twice as many numbers.
-  const bool is_split = for_each_length && !is_convolved;
+  // The sums of a prime read both.
+  const bool is_split = for_each_length && !is_convolved && has_fft_primes_alone(n);
   const Size bytes_held = is_split ? bytes_of_number / 2 : bytes_of_number;
   // Kernels hold 32 numbers a work-item at most. So much is a line of 8192, or eight of 1024.
   Size room = std::min(Size{device_->limits().local_memory_bytes} / bytes_held,
@@ -236,7 +271,7 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
 
 void GpuBackend::launch_fft(const FftRequest& r) {
   const Size elements = 2 * r.outer * r.n * r.middle * r.inner;
-  const bool convolves = device_->limits().compiles_templates && !has_fft_primes_alone(r.n) &&
+  const bool convolves = device_->limits().compiles_templates && !has_passes_alone(r.n) &&
                          fft_tables::convolution_of(r.n).n == r.n;
   run_fft({.op = "fft",
            .of = r,

@@ -43,8 +43,8 @@ struct EnumNames<FftKind> {
 ///
 /// - Complex numbers have the real part first. Where arrays are real, their transforms have the
 ///   first n / 2 + 1 along the last axis, of which the others are the conjugates.
-/// - Lengths of the factors 2, 3, 5, 7, 11 and 13 are transformed by Backend::fft and fft_real, in
-///   several steps where they are long. So are all others on the cpu backend; on GPUs these are
+/// - Lengths whose primes are all up to 97 are transformed by Backend::fft and fft_real, in several
+///   steps where they are long. So are all others on the cpu backend; on GPUs these are
 ///   convolutions (Bluestein's), of optimal_fft_size() at least 2 n - 1.
 /// - Tables are made once, on the host in float64. A plan keeps them on the device, and its backend
 ///   alive, until it goes. What run() needs besides it takes and gives back at each call.

@@ -12,7 +12,8 @@
 // all real parts, then all imaginary ones), APART (1: a kernel for
 // all radices, which has no registers for long ones: passes write to another half of the memory than
 // they read, and radices above 8, of which there are 11 and 13 then, are sums), T (f32 or f64).
-// At most 32 numbers a work-item in a pass.
+// At most 32 numbers a work-item in a pass. Primes from 17 on are passes of fft_prime.wgsl, without SPLIT
+// and APART, with others before and behind them, of radix 1 where there is none.
 //! N: params n
 //! LINES: params together
 //! PASSES: params passes
@@ -73,6 +74,9 @@ var<workgroup> held: array<${V}, ${SIZE * (1 + APART)}>;
 #let PITCH = N + N / 16 + 1 - (N + N / 16) % 2
 
 #include "fft_numbers.wgsl"
+#if !SPLIT && !APART
+#include "fft_prime_circle.wgsl"
+#end
 /// sign is -1 for the inverse, whose angles are the other way round.
 fn own_root(root: ${V}) -> ${V} { return ${V}(root.x, root.y * ${T}(params.sign)); }
 fn times_root(a: ${V}, b: ${V}) -> ${V} { return times(a, own_root(b)); }
@@ -104,6 +108,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #include "fft_pass_values.wgsl"
 #let FROM_HALF = APART * SIZE * ((p + 1) % 2)
 #let TO_HALF = APART * SIZE * (p % 2)
+#let NEXT = (p == 0) * R1 + (p == 1) * R2 + (p == 2) * R3 + (p == 3) * R4 + (p == 4) * R5 + (p == 5) * R6 + (p == 6) * R7
+#let AHEAD = !SPLIT && !APART && NEXT > 16
 #if APART
 #for Q in 1..9
 #if Q != 6
@@ -135,7 +141,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if SPLIT && p > 0
 #include "fft_exchange.wgsl"
 #end
+#if R > 16
+#include "fft_prime.wgsl"
+#else
 #include "fft_pass.wgsl"
+#end
 #end
 #end
 #if KIND == 1

@@ -13,6 +13,7 @@
 #end
 #let TURNS = TURNED
 #let CONVOLVED = 1
+#let AHEAD = 0
 #let SPLIT = 0
 #let ROOTS = 1
 #let ROOTS_AT = 2 * LENGTH + N

@@ -45,6 +45,13 @@
 #elif CONVOLVED && p == PASSES - 1
         held[line * ${PITCH}u + place(to + ${i * BEFORE}u)] =
             opposite(times(v${FROM}, roots[${2 * LENGTH + i * BEFORE}u + to]));
+#elif AHEAD
+        {
+          let m = to + ${i * BEFORE}u;
+          var y = v${FROM};
+#include "fft_ahead.wgsl"
+          held[line * ${PITCH}u + place(m)] = y;
+        }
 #else
         held[${TO_HALF}u + line * ${PITCH}u + place(to + ${i * BEFORE}u)] = v${FROM};
 #end

@@ -6,8 +6,11 @@ from functools import cache
 
 PRIMES = (2, 3, 5, 7)
 STEP_PRIMES = (*PRIMES, 11, 13)
-#: of passes on the CPU, and of which factors are convolved there beside others (fft_tables.cpp)
+#: of passes, and of which factors are convolved on the CPU beside others (fft_tables.cpp)
 LONGEST_PRIME_PASS = 97
+PASS_PRIMES = tuple(
+    p for p in range(2, LONGEST_PRIME_PASS + 1) if all(p % q for q in range(2, p))
+)
 FACTORS_APART = 16
 LONGEST_CONVOLVED_FACTOR = 4096
 
@@ -54,14 +57,15 @@ def is_convolved(n: int) -> bool:
 
 
 @cache
-def without_small_factors(n: int) -> int:
-    """What is left of it without those of which the kernels of the trait's fft() are made."""
-    return _without(n, STEP_PRIMES)
+def without_passes(n: int, device: str) -> int:
+    """What is left of it without those of which steps of the trait's fft() are made: the CPU takes
+    what has others in one."""
+    return _without(n, STEP_PRIMES if device == "cpu" else PASS_PRIMES)
 
 
-def takes_steps(n: int) -> bool:
-    """Whether those kernels transform it, in steps where it is long."""
-    return without_small_factors(n) == 1
+def takes_steps(n: int, device: str) -> bool:
+    """Whether those steps transform it, several where it is long."""
+    return without_passes(n, device) == 1
 
 
 @cache

@@ -16,7 +16,7 @@ from tilewright.namespace.manipulation import broadcast_to
 from tilewright.program import Program
 from tilewright.transforms import tables
 from tilewright.transforms.kept import Plan, found
-from tilewright.transforms.lengths import smooth_from, takes_steps, without_small_factors
+from tilewright.transforms.lengths import smooth_from, takes_steps, without_passes
 from tilewright.transforms.steps import InSteps, RealRows, takes, takes_real_rows
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 LONGEST_PRODUCT = 160
 
 
-def is_product(n: int) -> bool:
+def is_product(n: int, device: str) -> bool:
     """Whether a transform of real numbers, or to these, is best done as one product."""
-    return not takes_steps(n) and n <= LONGEST_PRODUCT
+    return not takes_steps(n, device) and n <= LONGEST_PRODUCT
 
 
 def product(x: Array, table: Array, of_complex: bool, to_complex: bool) -> Array:
@@ -150,7 +150,7 @@ class FromReal(Plan):
         super().__init__(backend, parts)
         self.n = n
         self.matrix = self.whole = self.half = None
-        if is_product(n):
+        if is_product(n, backend.name):
             self.matrix = self.real_table(tables.from_real(n) * scale)
         elif n % 2:
             self.whole = plan(backend, parts, n, -1, scale)
@@ -192,7 +192,7 @@ class ToReal(Plan):
         super().__init__(backend, parts)
         self.n = n
         self.matrix = self.whole = self.half = None
-        if is_product(n):
+        if is_product(n, backend.name):
             self.matrix = self.real_table(tables.to_real(n) * scale)
         elif n % 2:
             self.whole = plan(backend, parts, n, 1, scale)
@@ -240,7 +240,7 @@ def plan(backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float
             return InSteps(backend, parts, n, sign, scale)
         if n <= LONGEST_PRODUCT:
             return Direct(backend, parts, n, sign, scale)
-        rest = without_small_factors(n)
+        rest = without_passes(n, backend.name)
         if rest < min(n, LONGEST_PRODUCT + 1):
             return Split(backend, parts, n, sign, scale, n // rest)
         return Convolution(backend, parts, n, sign, scale, smooth_from(2 * n - 1))

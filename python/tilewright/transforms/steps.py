@@ -1,6 +1,6 @@
-"""Lengths that the trait's fft() transforms: those of small factors, in one step or in Stockham's
-steps of shorter ones, each of which reads and writes all elements once; in one step all others on
-the CPU, and short ones on WebGPU."""
+"""Lengths that the trait's fft() transforms: those of factors that it has passes of, in one step or in
+Stockham's steps of shorter ones, each of which reads and writes all elements once; in one step all
+others on the CPU, and short ones on WebGPU."""
 
 from __future__ import annotations
 
@@ -45,20 +45,22 @@ def longest_step_across(backend: Backend) -> int:
 def takes(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
     """Whether the trait's fft() transforms such a length: on a GPU what is convolved as a whole, by
     transforms that a workgroup holds, in one step as well."""
-    if takes_steps(n) or backend.name == "cpu":
+    if backend.name == "cpu" or takes_steps(n, backend.name):
         return True
     if backend.name != "webgpu":
         return False
     return is_convolved(n) and power_from(2 * n - 1) <= longest_step(backend, parts)
 
 
-def _steps(n: int, longest: int) -> tuple[int, ...]:
-    return steps(n, longest) if takes_steps(n) else (n,)
+def _steps(n: int, longest: int, device: str) -> tuple[int, ...]:
+    return steps(n, longest) if takes_steps(n, device) else (n,)
 
 
 def roots_of(backend: Backend, n: int, real: bool = False) -> tables.Host:
     """What the trait's fft() or fft_real() takes as roots."""
-    return tables.roots(np.arange(n), n, -1) if takes_steps(n) else backend.fft_roots(n, real)
+    if takes_steps(n, backend.name):
+        return tables.roots(np.arange(n), n, -1)
+    return backend.fft_roots(n, real)
 
 
 def longest_step_of_few(backend: Backend, parts: np.dtype[Any]) -> int:
@@ -77,7 +79,7 @@ class Tables(Plan):
         super().__init__(backend, parts)
         self.steps: list[tuple[int, int, Array, Array | None]] = []
         rest = n
-        for size in _steps(n, longest):
+        for size in _steps(n, longest, backend.name):
             whole, rest = rest, rest // size
             roots = self.complex_table(roots_of(backend, size))
             turns = self.complex_table(tables.turns(whole)) if rest > 1 else None
@@ -97,16 +99,16 @@ class InSteps(Plan):
         longest = longest_step(backend, parts)
         #: of arrays that are small
         self.of_few = self.across
-        if takes_steps(n):
+        if takes_steps(n, backend.name):
             self.of_few = self._tables(longest_step_of_few(backend, parts))
         self.of_rows = self._tables(longest) if n <= longest else None
         #: one step along another axis would leave the caches
-        self.is_moved = not takes_steps(n) and n > longest_step_across(backend)
+        self.is_moved = not takes_steps(n, backend.name) and n > longest_step_across(backend)
         every = (self.of_rows, self.across, self.of_few)
         self.within = list({id(one): one for one in every if one is not None}.values())
 
     def _tables(self, longest: int) -> Tables:
-        key = (self.parts.name, "steps", *_steps(self.n, longest))
+        key = (self.parts.name, "steps", *_steps(self.n, longest, self.backend.name))
         made = found(self.backend, key, lambda: Tables(self.backend, self.parts, self.n, longest))
         assert isinstance(made, Tables)
         return made
@@ -139,7 +141,7 @@ class InSteps(Plan):
 def takes_real_rows(backend: Backend, parts: np.dtype[Any], n: int) -> bool:
     """Whether the trait's fft_real() transforms such rows: even ones are complex ones of half the
     length."""
-    if not takes_steps(n):
+    if not takes_steps(n, backend.name):
         return backend.name == "cpu"
     if n % 2 == 0 and backend.name == "cpu":
         return n <= LONGEST_REAL_ON_CPU
