@@ -93,11 +93,13 @@ TEST_CASE("fft tables: steps are as few and as even as can be") {
   CHECK(fft_tables::steps(256, 256) == std::vector<Size>{256});
   CHECK(fft_tables::steps(1 << 16, 256) == std::vector<Size>{256, 256});
   CHECK(fft_tables::steps(1000 * 1000, 1024) == std::vector<Size>{1000, 1000});
+  CHECK(fft_tables::steps(1000 * 17, 512) == std::vector<Size>{136, 125});
+  CHECK(fft_tables::steps(97 * 97, 256) == std::vector<Size>{97, 97});
 }
 
 TEST_CASE("fft plans: of any length, there and back, on the cpu") {
   const std::shared_ptr<Backend> be = init_backend("cpu");
-  for (const Size n : {1, 12, 37, 74}) {
+  for (const Size n : {1, 12, 37, 74, 285, 361}) {
     const FftPlan plan(be, std::array{n}, 2, FftKind::complex, DType::float64);
     Numbers x(static_cast<std::size_t>(2 * n));
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -653,9 +653,9 @@ class TILEWRIGHT_API Backend {
 
   /// Discrete Fourier transforms of complex numbers, the real part of each first, in float32 or
   /// float64: of input as [outer, n, middle, inner] along n, into output as [outer, middle, n,
-  /// inner], each times `scale`. n is a product of 2, 3, 5, 7, 11 and 13; the cpu backend takes
-  /// any, webgpu also short ones that are convolved as a whole. `roots` are the n numbers
-  /// exp(-2 pi i j / n), those of fft_roots() where other factors are in n. The transforms of one
+  /// inner], each times `scale`. n is a product of primes up to 97; the cpu backend takes any,
+  /// webgpu also short ones that are convolved as a whole. `roots` are the n numbers
+  /// exp(-2 pi i j / n), those of fft_roots() where longer primes are in n. The transforms of one
   /// that is n * middle long are these with `turns`, by which what stands at k of n and j of middle
   /// is turned by exp(-2 pi i j k / (n * middle)), and then those of length middle with n * inner
   /// in the place of inner. Turns are fft_turn_step(n * middle) roots of that length, from 0 on,
@@ -669,8 +669,8 @@ class TILEWRIGHT_API Backend {
   /// Transforms of rows of n real numbers: of each the first n / 2 + 1 complex ones, of which the
   /// others are the conjugates, or with `inverse` from these to the n real numbers, each times
   /// `scale`. Imaginary parts that such rows do not have, of the first one and where n is even of
-  /// the last, are not read. `roots` and n are those of fft(), of fft_roots(n, true) where other
-  /// factors are in n; where n is even, GPUs take one twice as long.
+  /// the last, are not read. `roots` and n are those of fft(), of fft_roots(n, true) where longer
+  /// primes are in n; where n is even, GPUs take one twice as long.
   void fft_real(Buffer input, Buffer roots, Buffer output, Size rows, Size n, bool inverse = false,
                 double scale = 1, DType dtype = DType::float32);
 

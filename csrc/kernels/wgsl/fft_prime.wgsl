@@ -1,14 +1,17 @@
 // A pass of a prime R above 13 over the lines in workgroup memory, neither the first nor the last: of
 // sums and differences of numbers as far from both ends, which give results k and R - k together. A
-// work-item has K of these pairs of a butterfly, so that neither it nor the workgroup has many registers
-// or few work-items; those side by side have the same pairs. The numbers are turned already.
+// work-item has up to 6 of these pairs of a butterfly, which few registers hold; those side by side, of a
+// subgroup where there are enough, have the same ones. The numbers are turned already.
 // Up to 47 the roots are constants, which costs no registers; above, where the text would be long, those
 // of the table.
 #let HALF = R / 2 + 1
-#let CHUNKS = (HALF + 4) / 5
+#let CHUNKS = (HALF + 5) / 6
 #let K = (HALF + CHUNKS - 1) / CHUNKS
-#let PAIR_ITEMS = ITEMS * CHUNKS
-#let PAIR_U = (PAIR_ITEMS + GROUP - 1) / GROUP
+#let PAIR_U = (ITEMS * CHUNKS + GROUP - 1) / GROUP
+#let APIECE = (ITEMS + 31) / 32 * 32
+#if APIECE * CHUNKS > PAIR_U * GROUP
+#let APIECE = ITEMS
+#end
 #let START = (R == 19) * 17 + (R == 23) * 36 + (R == 29) * 59 + (R == 31) * 88 + (R == 37) * 119 + (R == 41) * 156 + (R == 43) * 197 + (R == 47) * 240
 #for i in 0..PAIR_U * K
   var even${p}_${i} = ${V}();
@@ -17,13 +20,13 @@
 #for u in 0..PAIR_U
   {
     let each = local + ${u * GROUP}u;
-    if (each < ${PAIR_ITEMS}u) {
-      let item = each % ${ITEMS}u;
+    let item = each % ${APIECE}u;
+    if (each < ${APIECE * CHUNKS}u && item < ${ITEMS}u) {
 #include "fft_item.wgsl"
       let of_line = line * ${PITCH}u;
       let first_number = held[of_line + place(t)];
 #if R <= 47
-      switch each / ${ITEMS}u {
+      switch each / ${APIECE}u {
 #for c in 0..CHUNKS
 #if c < CHUNKS - 1
         case ${c}u: {
@@ -54,7 +57,7 @@
 #end
       }
 #else
-      let k = each / ${ITEMS}u * ${K}u;
+      let k = each / ${APIECE}u * ${K}u;
 #for q in 0..K
       let step${q} = (k + ${q}u) * ${PART * ROOTS}u;
       var angle${q} = 0u;
@@ -81,15 +84,15 @@
 #for u in 0..PAIR_U
   {
     let each = local + ${u * GROUP}u;
-    if (each < ${PAIR_ITEMS}u) {
-      let item = each % ${ITEMS}u;
+    let item = each % ${APIECE}u;
+    if (each < ${APIECE * CHUNKS}u && item < ${ITEMS}u) {
 #include "fft_item.wgsl"
       let before = t % ${BEFORE}u;
       let row = (t - before) * ${R}u + before;
       let of_line = line * ${PITCH}u;
 #for q in 0..K
       {
-        let k = each / ${ITEMS}u * ${K}u + ${q}u;
+        let k = each / ${APIECE}u * ${K}u + ${q}u;
         if (k < ${HALF}u) {
           let even = even${p}_${u * K + q};
           let odd = quarter(odd${p}_${u * K + q});

@@ -7,8 +7,17 @@
 #include "fft_item.wgsl"
 #include "fft_source.wgsl"
 #include "fft_target.wgsl"
+      // How far the roots of two numbers side by side are from each other: below N, where they go round.
+#if p == 0
+      let turn_of_one = i * ${PART}u;
+#else
+      let turn_of_one = angle + i * ${PART}u;
+#end
+      var at = 0u;
       var y = ${V}();
       for (var j = 0u; j < ${R}u; j++) {
+        let root = roots[at * ${ROOTS}u];
+        at = min(at + turn_of_one, at + turn_of_one - ${N}u);
 #if p == 0
         if (inside) {
 #if KIND > 0
@@ -16,11 +25,11 @@
 #else
           let x = input[source + j * ${PART}u * params.width];
 #end
-          y += times_root(x, roots[i * j % ${R}u * ${PART * ROOTS}u]);
+          y += times_root(x, root);
         }
 #else
         let x = held[${FROM_HALF}u + source + place(t + j * ${PART}u)];
-        y += times_root(x, roots[(angle + i * ${PART}u) * j % ${N}u * ${ROOTS}u]);
+        y += times_root(x, root);
 #end
       }
 #if LAST
