@@ -202,7 +202,7 @@ def generate(draw: Draw, name: str) -> fuzz.Call:
     n = 1
     for _ in range(draw.below(6)):
         n *= draw.one_of([2, 2, 2, 3, 4, 5, 7, 11, 13, 17, 23])
-        if n > 39:
+        if n > 22:
             break
     rows, inverse = draw.size_or_zero(40), bool(draw.below(2))
     scale, half = draw.one_of([1.0, 1 / n, 0.25]), n // 2 + 1

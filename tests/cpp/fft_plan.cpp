@@ -99,7 +99,7 @@ TEST_CASE("fft tables: steps are as few and as even as can be") {
 
 TEST_CASE("fft plans: of any length, there and back, on the cpu") {
   const std::shared_ptr<Backend> be = init_backend("cpu");
-  for (const Size n : {1, 12, 37, 74, 285, 361}) {
+  for (const Size n : {1, 12, 37, 74}) {
     const FftPlan plan(be, std::array{n}, 2, FftKind::complex, DType::float64);
     Numbers x(static_cast<std::size_t>(2 * n));
     for (std::size_t i = 0; i < x.size(); ++i) {
