@@ -290,8 +290,8 @@ def longest_convolved(be: Backend, dtype: str) -> int:
 @pytest.mark.essential
 @pytest.mark.parametrize("n", OTHER)
 def test_other_factors(be: Backend, rng: np.random.Generator, n: int) -> None:
-    """The CPU backend takes any length, GPUs passes of sums, WebGPU what is convolved as a whole in a
-    workgroup."""
+    """The CPU backend takes any length, GPUs passes of sums, WebGPU what is convolved as a whole in
+    a workgroup."""
     with Workspace(be) as ws:
         for dtype in ("float32", "float64"):
             if be.name == "cpu" or not runs(be, dtype):

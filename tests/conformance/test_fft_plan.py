@@ -73,7 +73,18 @@ def test_long(be: Backend, rng: np.random.Generator, n: int, real: bool) -> None
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize(
     "shape",
-    [(1, 1), (6, 1), (1, 6), (5, 17), (17, 5), (2, 3, 4, 5), (300, 7), (7, 600), (31, 1, 37), (38, 285)],
+    [
+        (1, 1),
+        (6, 1),
+        (1, 6),
+        (5, 17),
+        (17, 5),
+        (2, 3, 4, 5),
+        (300, 7),
+        (7, 600),
+        (31, 1, 37),
+        (38, 285),
+    ],
     ids=str,
 )
 def test_several_axes(

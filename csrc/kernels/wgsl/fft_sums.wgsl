@@ -1,51 +1,76 @@
-// A pass of any radix, a result at a time.
+// A pass of an odd radix: of sums and differences of numbers as far from both ends, which give results i
+// and R - i together, a pair of them at a time.
   {
     workgroupBarrier();
-    for (var each = local; each < ${LINES * N}u; each += ${GROUP}u) {
+    for (var each = local; each < ${ITEMS * (R / 2 + 1)}u; each += ${GROUP}u) {
       let item = each % ${ITEMS}u;
       let i = each / ${ITEMS}u;
 #include "fft_item.wgsl"
 #include "fft_source.wgsl"
-#include "fft_target.wgsl"
-      // How far the roots of two numbers side by side are from each other: below N, where they go round.
+      var even = ${V}();
+      var odd = ${V}();
 #if p == 0
-      let turn_of_one = i * ${PART}u;
+      if (inside) {
+#if KIND > 0
+        even = number(source, t, ${N}u);
 #else
-      let turn_of_one = angle + i * ${PART}u;
+        even = input[source];
+#end
+      }
+#else
+      even = held[${FROM_HALF}u + source + place(t)];
 #end
       var at = 0u;
-      var y = ${V}();
-      for (var j = 0u; j < ${R}u; j++) {
+      for (var j = 1u; j <= ${R / 2}u; j++) {
+        // Once around at most: what is below that wraps to a large number.
+        at = min(at + i * ${PART}u, at + i * ${PART}u - ${N}u);
         let root = roots[at * ${ROOTS}u];
-        at = min(at + turn_of_one, at + turn_of_one - ${N}u);
+        var a = ${V}();
+        var b = ${V}();
 #if p == 0
         if (inside) {
 #if KIND > 0
-          let x = number(source, t + j * ${PART}u, ${N}u);
+          a = number(source, t + j * ${PART}u, ${N}u);
+          b = number(source, t + (${R}u - j) * ${PART}u, ${N}u);
 #else
-          let x = input[source + j * ${PART}u * params.width];
+          a = input[source + j * ${PART}u * params.width];
+          b = input[source + (${R}u - j) * ${PART}u * params.width];
 #end
-          y += times_root(x, root);
         }
 #else
-        let x = held[${FROM_HALF}u + source + place(t + j * ${PART}u)];
-        y += times_root(x, root);
+        a = held[${FROM_HALF}u + source + place(t + j * ${PART}u)];
+        b = held[${FROM_HALF}u + source + place(t + (${R}u - j) * ${PART}u)];
+        if (${BEFORE}u > 1u) {
+          a = times_root(a, roots[angle * j * ${ROOTS}u]);
+          b = times_root(b, roots[angle * (${R}u - j) * ${ROOTS}u]);
+        }
 #end
+        even += (a + b) * root.x;
+        odd -= (a - b) * root.y;
       }
+      odd = quarter(odd);
+#include "fft_target.wgsl"
+      // At i, and where that is another one at R - i.
+      var k = i;
+      for (var s = 0u; s <= min(i, 1u); s++) {
+        var y = even + odd;
 #if LAST
-      if (inside) {
-        y *= scale();
+        if (inside) {
+          y *= scale();
 #if TURNS
-        y = times(y, turn((t + i * ${PART}u) * middle));
+          y = times(y, turn((t + k * ${PART}u) * middle));
 #end
 #if KIND > 2
-        store(first + line, t + i * ${PART}u, ${N}u, y);
+          store(first + line, t + k * ${PART}u, ${N}u, y);
 #else
-        output[to + i * ${PART}u * params.inner] = y;
+          output[to + k * ${PART}u * params.inner] = y;
 #end
+        }
+#else
+        held[${TO_HALF}u + line * ${PITCH}u + place(to + k * ${BEFORE}u)] = y;
+#end
+        odd = -odd;
+        k = ${R}u - i;
       }
-#else
-      held[${TO_HALF}u + line * ${PITCH}u + place(to + i * ${BEFORE}u)] = y;
-#end
     }
   }

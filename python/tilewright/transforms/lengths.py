@@ -8,9 +8,7 @@ PRIMES = (2, 3, 5, 7)
 STEP_PRIMES = (*PRIMES, 11, 13)
 #: of passes, and of which factors are convolved on the CPU beside others (fft_tables.cpp)
 LONGEST_PRIME_PASS = 97
-PASS_PRIMES = tuple(
-    p for p in range(2, LONGEST_PRIME_PASS + 1) if all(p % q for q in range(2, p))
-)
+PASS_PRIMES = tuple(p for p in range(2, LONGEST_PRIME_PASS + 1) if all(p % q for q in range(2, p)))
 FACTORS_APART = 16
 LONGEST_CONVOLVED_FACTOR = 4096
 

@@ -1,6 +1,6 @@
-"""Lengths that the trait's fft() transforms: those of factors that it has passes of, in one step or in
-Stockham's steps of shorter ones, each of which reads and writes all elements once; in one step all
-others on the CPU, and short ones on WebGPU."""
+"""Lengths that the trait's fft() transforms: those of factors that it has passes of, in one step or
+in Stockham's steps of shorter ones, each of which reads and writes all elements once; in one step
+all others on the CPU, and short ones on WebGPU."""
 
 from __future__ import annotations
 
