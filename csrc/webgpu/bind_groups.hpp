@@ -43,6 +43,8 @@ class BindGroups {
     entry->was_used = true;
     return &entry->group;
   }
+  /// Whether make() lets go of another one.
+  bool is_full() const { return order_.size() >= capacity_; }
   /// One that is not kept yet.
   const BindGroup& make(const Layout& layout, std::span<const gpu::Binding> bindings);
   /// Lets go of every group with this buffer, so that its memory can be given back, and before

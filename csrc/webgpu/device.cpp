@@ -74,10 +74,13 @@ Device::~Device() {
     (void)uniforms_.release();
     (void)timestamps_.release();
     (void)helper_.release();
+    (void)encoder_thread_.release();
     (void)blobs_.release();
     return;
   }
   if (device_ == nullptr) return;
+  take_encoder_back();
+  encoder_thread_.reset();
   encoding_.drop();
   for (WGPUCommandBuffer closed : closed_) api_.CommandBufferRelease(closed);
   await_submissions();
@@ -241,10 +244,16 @@ void Device::refuse_use() const {
            "close() and init() again"));
 }
 
+void Device::throw_late_failure() {
+  take_encoder_back();
+  has_late_failure_ = false;
+  std::rethrow_exception(std::exchange(late_failure_, nullptr));
+}
+
 void Device::throw_failure(std::string_view during) {
   const auto failure = failures_->take();
   if (!failure) return;
-  check_usable();
+  check_alive();
   if (failure->out_of_memory) {
     throw OutOfMemory(text("webgpu: ", during, ": the device is full; free some buffers"), 0);
   }
@@ -261,7 +270,7 @@ WGPUBuffer Device::raw_buffer(std::uint64_t bytes, WGPUBufferUsage usage, const 
   WGPUBuffer buffer = api_.DeviceCreateBuffer(device_, &descriptor);
   if (const auto failure = failures_->take()) {
     if (buffer != nullptr) api_.BufferRelease(buffer);
-    check_usable();
+    check_alive();
     if (!failure->out_of_memory) {
       throw DeviceError(text("webgpu: a buffer of ", bytes, " bytes: ", failure->message));
     }

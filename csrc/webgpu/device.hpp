@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,8 +22,10 @@
 #include "tilewright/backend.hpp"
 #include "webgpu/adapters.hpp"
 #include "webgpu/api.hpp"
+#include "webgpu/backlog.hpp"
 #include "webgpu/bind_groups.hpp"
 #include "webgpu/blobs.hpp"
+#include "webgpu/encoder_thread.hpp"
 #include "webgpu/encoding.hpp"
 #include "webgpu/failures.hpp"
 #include "webgpu/helper.hpp"
@@ -37,7 +41,9 @@ class ComputePipeline;
 class PreparedPass;
 
 /// One GPU through one library. Launches gather in one encoder with one compute pass, which goes
-/// out at a read, at wait(), or when enough has gathered: early when the GPU is idle.
+/// out at a read, at wait(), or when enough has gathered: early when the GPU is idle. From the
+/// first time that enough has, a thread encodes and submits what calls launch; they take the
+/// encoder back for all else.
 class Device final : public gpu::Device {
  public:
   Device(const Adapter& adapter, const Config& config, gpu::DeviceUse use);
@@ -72,6 +78,7 @@ class Device final : public gpu::Device {
   friend class ComputePipeline;
   friend class PreparedPass;
 
+  class Turn;
   using Clock = std::chrono::steady_clock;
   using DownloadBlocks = gpu::DownloadQueue<std::unique_ptr<Staging>>;
   /// A submission that the library refused, by its place.
@@ -101,18 +108,40 @@ class Device final : public gpu::Device {
   void fill_downloads();
 
   // What follows is called with the lock held.
-  void check_usable() const {
+  void check_alive() const {
     if (fork_generation_ != fork_generation() || failures_->lost()) [[unlikely]]
       refuse_use();
   }
   [[noreturn]] void refuse_use() const;
+  /// Throws also what went wrong with launches after their calls.
+  void check_usable() {
+    check_alive();
+    if (has_late_failure_.load(std::memory_order_relaxed)) [[unlikely]]
+      throw_late_failure();
+  }
+  [[noreturn]] void throw_late_failure();
+  /// The calls' encoder goes to a thread, if there can be one, and else out.
+  void hand_over_or_submit();
+  void take_encoder_back();
+
+  // What follows is called by whoever has the encoder: a call with the lock held, or the thread.
+
+  /// Encodes the first of the backlog; what goes wrong is left for the next call.
+  void encode_first() noexcept;
+  void keep_late_failure() noexcept;
+  /// The thread's work.
+  void serve() noexcept;
   void begin_timed_pass(const gpu::Launch& launch);
   /// Whether anything waits for the next submission.
   bool gathers() const { return encoding_.is_open() || !closed_.empty(); }
   /// Has the open encoder's commands go out in front of others that are encoded already.
   void close_encoder();
   void submit();
-  void flush_if_worthwhile();
+  /// Whether what has gathered is to go out.
+  bool is_worthwhile();
+  void flush_if_worthwhile() {
+    if (is_worthwhile()) submit();
+  }
   /// Whether this thread and another one encode so many commands sooner than this one.
   bool shares(std::size_t commands);
   void replay_shared(PreparedPass& pass, std::size_t first);
@@ -120,7 +149,7 @@ class Device final : public gpu::Device {
   void note_refusal(std::uint64_t place, std::string message);
   /// Throws what was refused at these places.
   void throw_refusal(std::uint64_t first, std::uint64_t last) const;
-  DownloadBlocks::Block& download_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
+  DownloadBlocks::Block& download_room(Turn& turn, std::uint64_t bytes);
   void map_downloads();
   void queue_is_empty();
   void throw_failure(std::string_view during);
@@ -136,7 +165,7 @@ class Device final : public gpu::Device {
   [[noreturn]] void refuse_size(const gpu::Launch& launch) const;
   /// Makes a bind group, once for all launches of a layout on the same bindings.
   const BindGroup& bind(const gpu::Launch& launch);
-  Staging& upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes);
+  Staging& upload_room(Turn& turn, std::uint64_t bytes);
   void start_read(Staging& staging, WGPUBuffer src, std::uint64_t offset, std::uint64_t bytes);
 
   const Api& api_;
@@ -160,6 +189,14 @@ class Device final : public gpu::Device {
   std::unique_ptr<BindGroups> bind_groups_;
   std::unique_ptr<Uniforms> uniforms_;      // from the first kernel on whose parameters need them
   std::unique_ptr<Timestamps> timestamps_;  // while launches are timed
+  Backlog backlog_;
+  std::unique_ptr<EncoderThread>
+      encoder_thread_;  // from the first time on that enough has gathered
+  bool may_have_encoder_thread_ = true;
+  std::atomic<bool> has_late_failure_{false};
+
+  // What follows belongs to whoever has the encoder.
+  std::exception_ptr late_failure_;
   Encoding encoding_;
   std::vector<WGPUCommandBuffer> closed_;  // go out in front of its commands
   std::optional<std::string> refused_;     // why what was closed did not become a command buffer
@@ -193,6 +230,25 @@ class Device final : public gpu::Device {
   std::mutex filling_mutex_;                       // taken before mutex_
 
   std::unique_ptr<Failures> failures_ = std::make_unique<Failures>();
+};
+
+/// Holds the device's lock and has the encoder, with all that was launched before in it; in a
+/// forked child only the lock, where nothing else is done.
+class Device::Turn {
+ public:
+  explicit Turn(Device& device) : device_(device), lock_(device.mutex_) {
+    device_.take_encoder_back();
+  }
+  void lock() {
+    lock_.lock();
+    device_.take_encoder_back();
+  }
+  void unlock() { lock_.unlock(); }
+  bool owns_lock() const { return lock_.owns_lock(); }
+
+ private:
+  Device& device_;
+  std::unique_lock<std::mutex> lock_;
 };
 
 }  // namespace tilewright::webgpu

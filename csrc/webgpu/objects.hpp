@@ -17,7 +17,8 @@ class Buffer final : public gpu::DeviceBuffer {
       : DeviceBuffer(bytes), device_(device), handle(handle) {}
   ~Buffer() override {
     if (device_.fork_generation_ != fork_generation()) return;
-    std::lock_guard lock(device_.mutex_);
+    // Groups that go with it may wait to be encoded.
+    const Device::Turn turn(device_);
     if (was_bound) device_.bind_groups_->forget(*this);
     // Released, not destroyed: queued work that uses it keeps it alive.
     device_.api_.BufferRelease(handle);
@@ -42,7 +43,7 @@ class ComputePipeline final : public gpu::Pipeline {
         params_in_uniforms(params_in_uniforms) {}
   ~ComputePipeline() override {
     if (device_.fork_generation_ != fork_generation()) return;
-    std::lock_guard lock(device_.mutex_);
+    const Device::Turn turn(device_);
     device_.encoding_.forget(this);
     device_.api_.ComputePipelineRelease(handle);
   }

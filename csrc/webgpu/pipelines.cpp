@@ -168,7 +168,7 @@ std::unique_ptr<gpu::Pipeline> Device::create_pipeline(const gpu::KernelDescript
       refuse_in_uniforms(kernel, read);
       refuse_two_row_matrices(kernel, tokens);
       {
-        std::lock_guard lock(mutex_);
+        const Turn turn(*this);
         if (!uniforms_) {
           auto made = std::make_unique<Uniforms>(api_, device_);
           throw_failure("a buffer of parameters");

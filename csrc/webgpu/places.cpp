@@ -17,7 +17,7 @@ constexpr std::size_t most_refusals = 100;
 }  // namespace
 
 std::uint64_t Device::mark() {
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   check_usable();
   return mark_here();
 }
@@ -30,7 +30,7 @@ std::uint64_t Device::mark_here() {
 }
 
 void Device::flush() {
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   check_usable();
   submit();
 }
@@ -53,7 +53,7 @@ bool Device::look_for(std::uint64_t place, Clock::time_point deadline) {
       [&] {
         if (!progress_->reached(place)) return false;
         fill_downloads();
-        std::lock_guard lock(mutex_);
+        const Turn turn(*this);
         return reached = !reads_.holds(place);
       },
       deadline);
@@ -62,13 +62,13 @@ bool Device::look_for(std::uint64_t place, Clock::time_point deadline) {
 
 bool Device::reach(std::uint64_t place, Clock::time_point deadline) {
   {
-    std::lock_guard lock(mutex_);
+    const Turn turn(*this);
     check_usable();
     if (place > submissions_) submit();
   }
   const bool reached = look_for(place, deadline);
   if (!reached) look_for_loss();
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   check_usable();
   throw_refusal(place, place);
   throw_failure("queued work");
@@ -77,8 +77,7 @@ bool Device::reach(std::uint64_t place, Clock::time_point deadline) {
 }
 
 /// A block with room. Lets go of the lock while it waits for one.
-Device::DownloadBlocks::Block& Device::download_room(std::unique_lock<std::mutex>& lock,
-                                                     std::uint64_t bytes) {
+Device::DownloadBlocks::Block& Device::download_room(Turn& turn, std::uint64_t bytes) {
   for (;;) {
     const auto make = [&](std::uint64_t size) {
       auto staging = std::make_unique<Staging>(WGPUMapMode_Read);
@@ -95,15 +94,15 @@ Device::DownloadBlocks::Block& Device::download_room(std::unique_lock<std::mutex
     if (auto* block = reads_.room(bytes, make, drop)) return *block;
     const std::uint64_t oldest = reads_.first_place();
     if (oldest > submissions_) submit();
-    lock.unlock();
+    turn.unlock();
     look_for(oldest, Clock::time_point::max());
-    lock.lock();
+    turn.lock();
     check_usable();
   }
 }
 
 std::uint64_t Device::start_download(HostRead read, gpu::DeviceBuffer& src, std::uint64_t offset) {
-  std::unique_lock lock(mutex_);
+  Turn turn(*this);
   check_usable();
   const std::uint64_t number = reads_.next_number();
   std::uint64_t first = 0;
@@ -111,7 +110,7 @@ std::uint64_t Device::start_download(HostRead read, gpu::DeviceBuffer& src, std:
     while (!read.dst.empty()) {
       const auto words =
           gpu::DownloadWords::first(offset, read.dst.size(), DownloadBlocks::most_block);
-      DownloadBlocks::Block& block = download_room(lock, words.bytes);
+      DownloadBlocks::Block& block = download_room(turn, words.bytes);
       auto piece = reads_.piece(block, words.skip, read.dst.first(words.count), read, number);
       if (block.used == 0) gathering_.push_back(&block);
       gathered_work_ += encoding_.copy(of(src).handle, words.offset, block.staging->buffer(),
@@ -128,9 +127,9 @@ std::uint64_t Device::start_download(HostRead read, gpu::DeviceBuffer& src, std:
     throw_refusal(first, submissions_ + 1);
     return mark_here();
   } catch (...) {
-    if (lock.owns_lock()) lock.unlock();
+    if (turn.owns_lock()) turn.unlock();
     std::lock_guard alone(filling_mutex_);  // nobody writes to it once this has thrown
-    lock.lock();
+    turn.lock();
     reads_.forget(number);
     throw;
   }
@@ -153,7 +152,7 @@ void Device::fill_downloads() {
   DownloadBlocks::Pieces done;
   std::lock_guard alone(filling_mutex_);
   {
-    std::lock_guard lock(mutex_);
+    const Turn turn(*this);
     for (const auto& piece : reads_.pieces()) {
       if (piece.place > submissions_ || piece.block->staging->pending()) break;
       ready.push_back(piece);
@@ -164,7 +163,7 @@ void Device::fill_downloads() {
       if (!piece.dst.empty()) std::memcpy(piece.dst.data(), data + piece.at, piece.dst.size());
     }
   }
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   for (const auto& piece : ready) {
     if (!piece.block->staging->mapped() && !failures_->lost()) {
       note_refusal(piece.place, "webgpu: a download: the staging buffer could not be mapped");

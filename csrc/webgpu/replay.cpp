@@ -146,11 +146,11 @@ void PreparedPass::encode_part(Part& part, std::size_t first, std::size_t last) 
 }
 
 void Device::replay(const gpu::CommandList& list, gpu::PreparedCommands* prepared) {
-  std::unique_lock lock(mutex_);
+  Turn turn(*this);
   check_usable();
   if (debug_ || timestamps_) {
     // Each launch is waited for, or has a pass of its own.
-    lock.unlock();
+    turn.unlock();
     return gpu::Device::replay(list, nullptr);
   }
   auto& pass = static_cast<PreparedPass&>(*prepared);

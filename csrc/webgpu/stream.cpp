@@ -11,7 +11,8 @@
 
 // Launches gather in one encoder. It goes out at a read, at wait(), and before: an idle GPU gets
 // the first few at once, then twice as much each time, so that it never runs dry and yet few
-// submissions lie between its launches.
+// submissions lie between its launches. From the first few on a thread of its own does that
+// (backlog.cpp).
 namespace tilewright::webgpu {
 
 namespace {
@@ -81,7 +82,7 @@ void Device::submit() {
     note_refusal(submissions_, message);
     gathering_.clear();
     reads_.stop_sharing();
-    check_usable();
+    check_alive();
     progress_->follow(api_, queue_, submissions_);
     throw DeviceError(message);
   }
@@ -103,17 +104,18 @@ void Device::submit() {
   throw_failure("submitting work");
 }
 
-void Device::flush_if_worthwhile() {
-  if (gathered_work_ >= enough_work_) return submit();
+bool Device::is_worthwhile() {
+  if (gathered_work_ >= enough_work_) return true;
   // The clock takes longer than the rest of this.
   if (looks_after_ > 0) {
     --looks_after_;
-    return;
+    return false;
   }
   const Clock::time_point now = Clock::now();
-  if (now - quiet_since_ >= longest_gathering) return submit();
+  if (now - quiet_since_ >= longest_gathering) return true;
   if (now - looked_ < quick_succession) looks_after_ = launches_between_looks;
   looked_ = now;
+  return false;
 }
 
 void Device::queue_is_empty() {
@@ -124,6 +126,8 @@ void Device::queue_is_empty() {
 
 // Looks again and again: wgpu-native's own wait ends the process where the device is lost.
 void Device::look_until(const std::function<bool()>& done, Clock::time_point deadline) {
+  // A forked child finds locks as the thread that submits has left them.
+  if (fork_generation_ != fork_generation()) return;
   const Clock::time_point since = Clock::now();
   for (;;) {
     {
@@ -195,11 +199,13 @@ void Device::refuse_size(const gpu::Launch& launch) const {
 const BindGroup& Device::bind(const gpu::Launch& launch) {
   const auto& pipeline = static_cast<const ComputePipeline&>(*launch.pipeline);
   check_bindings(launch);
+  // The group that makes room may wait to be encoded.
+  if (bind_groups_->is_full()) take_encoder_back();
   const BindGroup& group = bind_groups_->make(*pipeline.layout, launch.bindings);
   for (const gpu::Binding& binding : launch.bindings) of(*binding.buffer).was_bound = true;
   if (const auto failure = failures_->take()) {
     bind_groups_->drop_newest();
-    check_usable();
+    check_alive();
     throw DeviceError(
         text("webgpu: ", pipeline.info().name, ": its buffers do not fit: ", failure->message));
   }
@@ -213,6 +219,13 @@ void Device::launch(const gpu::Launch& launch) {
   check_size(launch);
   const BindGroup* const kept = bind_groups_->find(*pipeline.layout, launch.bindings);
   const BindGroup& group = kept != nullptr ? *kept : bind(launch);
+  if (encoder_thread_ && encoder_thread_->has_encoder()) {
+    while (backlog_.is_full()) std::this_thread::yield();
+    backlog_.add(&pipeline, group, launch);
+    // Of one that has just given the encoder back.
+    if (!encoder_thread_->will_take()) take_encoder_back();
+    return;
+  }
   if (pipeline.params_in_uniforms && uniforms_->full()) submit();
   if (timestamps_) begin_timed_pass(launch);
   encoding_.use(&pipeline, pipeline.handle, group);
@@ -231,15 +244,23 @@ void Device::launch(const gpu::Launch& launch) {
     check_usable();
     return throw_failure(pipeline.info().name);
   }
-  flush_if_worthwhile();
+  if (gathered_work_ >= enough_work_) {
+    hand_over_or_submit();
+  } else {
+    flush_if_worthwhile();
+  }
 }
 
 void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceBuffer& src,
                   std::uint64_t src_offset, std::uint64_t bytes) {
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   check_usable();
   gathered_work_ += encoding_.copy(of(src).handle, src_offset, of(dst).handle, dst_offset, bytes);
-  flush_if_worthwhile();
+  if (gathered_work_ >= enough_work_) {
+    hand_over_or_submit();
+  } else {
+    flush_if_worthwhile();
+  }
 }
 
 void Device::wait() {
@@ -247,7 +268,7 @@ void Device::wait() {
   std::uint64_t place = 0;
   bool reads = false;
   {
-    std::lock_guard lock(mutex_);
+    const Turn turn(*this);
     check_usable();
     submit();
     if (submissions_ == 0) return;
@@ -258,14 +279,14 @@ void Device::wait() {
   }
   await_submissions();
   if (reads) look_for(place, Clock::time_point::max());
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   check_usable();
   if (last == last_submission_) queue_is_empty();
   throw_failure("queued work");
 }
 
 void Device::begin_timing() {
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   check_usable();
   if (api_.DeviceHasFeature(device_, WGPUFeatureName_TimestampQuery) == 0) {
     throw Unsupported(text("begin_profile: ", info_.name,
@@ -284,7 +305,7 @@ void Device::begin_timing() {
 std::vector<LaunchRecord> Device::end_timing() {
   std::unique_ptr<Timestamps> taken;
   {
-    std::lock_guard lock(mutex_);
+    const Turn turn(*this);
     check_usable();
     const auto take = [&] { taken = std::move(timestamps_); };
     try {

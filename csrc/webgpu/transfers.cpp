@@ -22,10 +22,10 @@ std::uint64_t staging_for(std::uint64_t bytes) {
 // Uploads are copies in the open encoder, so they stay in the order of the calls. Small ones share
 // the staging buffer in turn until the encoder goes out.
 void Device::upload(gpu::DeviceBuffer& dst, std::uint64_t offset, std::span<const std::byte> src) {
-  std::unique_lock lock(mutex_);
+  Turn turn(*this);
   check_usable();
   while (!src.empty()) {
-    Staging& staging = upload_room(lock, src.size());
+    Staging& staging = upload_room(turn, src.size());
     const std::uint64_t now = std::min<std::uint64_t>(src.size(), staging.bytes() - upload_used_);
     std::memcpy(staging.data() + upload_used_, src.data(), now);
     gathered_work_ += encoding_.copy(staging.buffer(), upload_used_, of(dst).handle, offset, now);
@@ -39,13 +39,13 @@ void Device::upload(gpu::DeviceBuffer& dst, std::uint64_t offset, std::span<cons
 }
 
 /// The staging buffer in turn, with room in it. Lets go of the lock while it waits for one.
-Staging& Device::upload_room(std::unique_lock<std::mutex>& lock, std::uint64_t bytes) {
+Staging& Device::upload_room(Turn& turn, std::uint64_t bytes) {
   for (;;) {
     Staging& staging = uploads_[upload_turn_];
     if (staging.pending()) {
-      lock.unlock();
+      turn.unlock();
       await(staging);
-      lock.lock();
+      turn.lock();
       check_usable();
       continue;
     }
@@ -89,14 +89,14 @@ void Device::finish_read(Staging& staging, std::span<std::byte> dst) {
     staging.unmap();
     return;
   }
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   check_usable();
   throw_failure("a download");
   throw DeviceError("webgpu: a download: the staging buffer could not be mapped");
 }
 
 void Device::download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uint64_t offset) {
-  std::lock_guard turn(download_mutex_);
+  std::lock_guard alone(download_mutex_);
   const std::size_t pieces = (dst.size() + most_staging - 1) / most_staging;
   const auto piece = [&](std::size_t i) {
     const std::size_t begin = i * most_staging;
@@ -107,7 +107,7 @@ void Device::download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uin
   try {
     while (finished < pieces) {
       if (started < pieces && started - finished < downloads_.size()) {
-        std::lock_guard lock(mutex_);
+        const Turn turn(*this);
         check_usable();
         start_read(downloads_[started % downloads_.size()], of(src).handle,
                    offset + started * most_staging, piece(started).size());
@@ -124,7 +124,7 @@ void Device::download(std::span<std::byte> dst, gpu::DeviceBuffer& src, std::uin
     }
     throw;
   }
-  std::lock_guard lock(mutex_);
+  const Turn turn(*this);
   if (downloads_[(pieces - 1) % downloads_.size()].submission() == last_submission_) {
     queue_is_empty();
   }

@@ -21,6 +21,7 @@ time.sleep(0.2)
     "left",
     [
         QUEUED,
+        100 * QUEUED,
         LONG,
         "x = None\n" + LONG + "del a, b",
         QUEUED + "be.close()",

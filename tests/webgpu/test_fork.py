@@ -91,6 +91,8 @@ def body():
 @pytest.mark.parametrize("what", CHILDREN)
 def test_a_child_that(succeeds: Callable[..., str], what: str) -> None:
     code = START + CHILDREN[what] + "\nfor _ in range(3): in_child(body); parent_goes_on()\n"
+    code += "for _ in range(100): queue()\n"  # which a thread still submits
+    code += "in_child(body); parent_goes_on()\n"
     succeeds(code + "be.close(); be.init(); assert works(be)")
 
 
