@@ -112,6 +112,8 @@ def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], 
     tw.set_default_device(be)
     host = np.arange(elements, dtype=np.float32)
     side = 8
+    has_int64 = "int64" in tw.__array_namespace_info__().dtypes(device=be)
+    place = np.int64 if has_int64 else np.int32
     names = {
         "np": np,
         "tw": tw,
@@ -120,11 +122,11 @@ def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], 
         "y": tw.asarray(host + 1),
         "z": tw.asarray(host.astype(np.complex64)),
         "b": tw.asarray(host % 2 == 0),
-        "i": tw.asarray(np.arange(0, elements, 2)),
+        "i": tw.asarray(np.arange(0, elements, 2, dtype=place)),
         "n": tw.asarray(np.arange(side * side).reshape(side, side).astype(np.int32)),
         "m": tw.asarray(np.ones((side, side), np.float32)),
         "r": tw.asarray(np.arange(side) % 2 == 0),
-        "j": tw.asarray(np.arange(side)[::-1].copy()),
+        "j": tw.asarray(np.arange(side, dtype=place)[::-1].copy()),
         "v": tw.asarray(host[: (elements + 1) // 2].copy()),
     }
     made: dict[str, Callable[[], object]] = {}

@@ -37,6 +37,10 @@ void Device::hand_over_or_submit() {
 void Device::take_encoder_back() {
   if (!encoder_thread_ || fork_generation_ != fork_generation()) return;
   encoder_thread_->take_back();
+  encode_backlog();
+}
+
+void Device::encode_backlog() {
   while (!backlog_.is_empty()) encode_first();
 }
 
@@ -98,7 +102,8 @@ void Device::serve() noexcept {
         was_empty = false;
         continue;
       }
-      if (encoder_thread_->gives_back([&] { return backlog_.is_empty(); })) return;
+      // What is added at this moment stays until the next call.
+      return;
     }
     std::this_thread::yield();
   }

@@ -27,25 +27,28 @@ class Backlog {
   };
   static constexpr std::size_t capacity = 256;
 
-  bool is_full() const {
-    return added_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_acquire) ==
-           capacity;
+  // For those who add.
+
+  bool is_full() {
+    if (added_here_ - taken_before_ < capacity) return false;
+    taken_before_ = taken_.load(std::memory_order_acquire);
+    return added_here_ - taken_before_ == capacity;
   }
   /// Where it is not full.
   void add(const ComputePipeline* pipeline, const BindGroup& group, const gpu::Launch& launch) {
-    const std::size_t place = added_.load(std::memory_order_relaxed);
-    Launch& added = (*launches_)[place % capacity];
+    Launch& added = (*launches_)[added_here_ % capacity];
     added.pipeline = pipeline;
     added.group = group;
     added.grid = launch.grid;
     added.params_bytes = static_cast<std::uint32_t>(launch.params.size());
     std::ranges::copy(launch.params, added.params.begin());
-    // Before whatever this thread looks at next, as EncoderThread::will_take() wants it.
-    added_.store(place + 1, std::memory_order_seq_cst);
+    added_.store(++added_here_, std::memory_order_release);
   }
 
+  // For whoever takes.
+
   bool is_empty() const {
-    return added_.load(std::memory_order_seq_cst) == taken_.load(std::memory_order_relaxed);
+    return added_.load(std::memory_order_acquire) == taken_.load(std::memory_order_relaxed);
   }
   const Launch& first() const {
     return (*launches_)[taken_.load(std::memory_order_relaxed) % capacity];
@@ -57,6 +60,9 @@ class Backlog {
  private:
   std::unique_ptr<std::array<Launch, capacity>> launches_ =
       std::make_unique<std::array<Launch, capacity>>();
+  // Each side writes to lines of its own, and looks at the other's where it must.
+  alignas(64) std::size_t added_here_ = 0;
+  std::size_t taken_before_ = 0;
   alignas(64) std::atomic<std::size_t> added_{0};
   alignas(64) std::atomic<std::size_t> taken_{0};
 };

@@ -55,7 +55,8 @@ Device::Device(const Adapter& adapter, const Config& config, gpu::DeviceUse use)
       fork_generation_(fork_generation()),
       instance_(adapter.instance),
       debug_(config.debug_mode),
-      checks_kernels_(config.kernel_checks || config.debug_mode) {
+      checks_kernels_(config.kernel_checks || config.debug_mode),
+      may_have_encoder_thread_(environment_flag("TILEWRIGHT_WEBGPU_THREAD", true)) {
   if (api_.has_cache && config.enable_pipeline_cache) {
     blobs_ = std::make_unique<Blobs>(
         text(info_.name, " ", adapter.vendor, ":", adapter.device, " ", info_.driver));

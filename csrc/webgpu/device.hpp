@@ -126,7 +126,8 @@ class Device final : public gpu::Device {
 
   // What follows is called by whoever has the encoder: a call with the lock held, or the thread.
 
-  /// Encodes the first of the backlog; what goes wrong is left for the next call.
+  void encode_backlog();
+  /// Encodes the first of it; what goes wrong is left for the next call.
   void encode_first() noexcept;
   void keep_late_failure() noexcept;
   /// The thread's work.
@@ -192,7 +193,7 @@ class Device final : public gpu::Device {
   Backlog backlog_;
   std::unique_ptr<EncoderThread>
       encoder_thread_;  // from the first time on that enough has gathered
-  bool may_have_encoder_thread_ = true;
+  bool may_have_encoder_thread_;
   std::atomic<bool> has_late_failure_{false};
 
   // What follows belongs to whoever has the encoder.

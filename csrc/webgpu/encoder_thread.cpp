@@ -35,14 +35,6 @@ void EncoderThread::hand_over() {
   holder_.notify_all();
 }
 
-bool EncoderThread::will_take() const {
-  for (;;) {
-    const int holder = holder_.load(std::memory_order_seq_cst);
-    if (holder != leaving) return holder != calls;
-    std::this_thread::yield();
-  }
-}
-
 void EncoderThread::take_back() {
   for (int looks = 0;;) {
     int holder = holder_.load(std::memory_order_acquire);

@@ -11,9 +11,8 @@ namespace tilewright::webgpu {
 /// back for all but launches. Without work it looks for some for a moment, then sleeps.
 class EncoderThread {
  public:
-  /// `work` is what the thread does whenever it has the encoder, until it is asked for it or
-  /// gives_back() holds. It throws nothing. Throws std::system_error where there are no more
-  /// threads.
+  /// `work` is what the thread does whenever it has the encoder, until it is asked for it or there
+  /// is no more, and throws nothing. Throws std::system_error where there are no more threads.
   explicit EncoderThread(std::function<void()> work);
   /// The calls have the encoder. Not in a forked child, which does not have the thread.
   ~EncoderThread();
@@ -23,8 +22,6 @@ class EncoderThread {
   // For calls, one at a time.
 
   bool has_encoder() const { return holder_.load(std::memory_order_acquire) != calls; }
-  /// Whether it takes what was just added while it had the encoder.
-  bool will_take() const;
   /// The calls have it.
   void hand_over();
   /// Returns when the calls have it.
@@ -33,20 +30,10 @@ class EncoderThread {
   // For the thread's work.
 
   bool is_asked() const { return holder_.load(std::memory_order_relaxed) == asked; }
-  /// Whether the work ends here, which leaves nothing behind: what was added before a call saw the
-  /// thread with the encoder, is_done() sees.
-  template <class Done>
-  bool gives_back(const Done& is_done) {
-    int expected = thread;
-    if (!holder_.compare_exchange_strong(expected, leaving, std::memory_order_seq_cst)) return true;
-    if (is_done()) return true;
-    expected = leaving;
-    return !holder_.compare_exchange_strong(expected, thread, std::memory_order_seq_cst);
-  }
 
  private:
   // Who has the encoder, and what is wanted of the thread. The system waits for whole ints.
-  enum Holder : int { calls, offered, thread, leaving, asked, over };
+  enum Holder : int { calls, offered, thread, asked, over };
 
   void run() noexcept;
 

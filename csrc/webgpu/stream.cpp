@@ -219,13 +219,12 @@ void Device::launch(const gpu::Launch& launch) {
   check_size(launch);
   const BindGroup* const kept = bind_groups_->find(*pipeline.layout, launch.bindings);
   const BindGroup& group = kept != nullptr ? *kept : bind(launch);
-  if (encoder_thread_ && encoder_thread_->has_encoder()) {
-    while (backlog_.is_full()) std::this_thread::yield();
-    backlog_.add(&pipeline, group, launch);
-    // Of one that has just given the encoder back.
-    if (!encoder_thread_->will_take()) take_encoder_back();
-    return;
+  while (encoder_thread_ && encoder_thread_->has_encoder()) {
+    if (!backlog_.is_full()) return backlog_.add(&pipeline, group, launch);
+    std::this_thread::yield();
   }
+  // What the thread has not seen before it gave the encoder back.
+  encode_backlog();
   if (pipeline.params_in_uniforms && uniforms_->full()) submit();
   if (timestamps_) begin_timed_pass(launch);
   encoding_.use(&pipeline, pipeline.handle, group);

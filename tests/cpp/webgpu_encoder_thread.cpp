@@ -26,11 +26,12 @@ struct Calls {
     backlog.take();
   }
   void serve() {
+    int looks = 0;
     while (!thread.is_asked()) {
       if (!backlog.is_empty()) {
         encode_first();
         ++by_the_thread;
-      } else if (thread.gives_back([&] { return backlog.is_empty(); })) {
+      } else if (++looks % 8 == 0) {
         return;
       }
     }
@@ -40,10 +41,15 @@ struct Calls {
     while (!backlog.is_empty()) encode_first();
   }
   void launch(std::uint32_t number) {
-    if (!thread.has_encoder()) return encoded.push_back(number);
-    while (backlog.is_full()) std::this_thread::yield();
+    if (!thread.has_encoder()) {
+      while (!backlog.is_empty()) encode_first();
+      return encoded.push_back(number);
+    }
+    while (backlog.is_full()) {
+      if (!thread.has_encoder()) return launch(number);
+      std::this_thread::yield();
+    }
     backlog.add(nullptr, {}, {nullptr, {}, {}, {number, 1, 1}});
-    if (!thread.will_take()) take_back();
   }
 };
 

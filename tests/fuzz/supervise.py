@@ -32,7 +32,7 @@ SHOWN = 3
 SETTINGS: dict[str, list[dict[str, str]]] = {
     "cpu": [{}, {"TILEWRIGHT_CPU_ISA": "baseline"}, {"TILEWRIGHT_NUM_THREADS": "1"}, {},
             {"TILEWRIGHT_CPU_ISA": "avx2"}, {"TILEWRIGHT_NUM_THREADS": "5"}],
-    "webgpu": [{}, {}, {"TILEWRIGHT_WEBGPU_IMMEDIATES": "0"}],
+    "webgpu": [{}, {"TILEWRIGHT_WEBGPU_THREAD": "0"}, {"TILEWRIGHT_WEBGPU_IMMEDIATES": "0"}],
     "level-zero": [{}, {"TILEWRIGHT_ZE_SUBGROUPS": "1"}, {"ZE_CPU_BARRIER_TIME": "100"},
                    {"TILEWRIGHT_ZE_SUBGROUPS": "0"}],
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 Succeeds = Callable[..., str]
@@ -234,3 +235,25 @@ be.copy_dtoh(got, y)
 assert got[0] in (-1, n), got
 """
     assert succeeds(code, **faulty_driver) == ""
+
+QUICKLY = """
+from pathlib import Path
+be = tw.init_backend("webgpu:0")
+x, got = be.alloc(64), np.empty(16, np.float32)
+be.copy_htod(x, np.ones(16, np.float32))
+for turn in range(5):
+    for _ in range(999): be.unary("neg", x, x, 16)
+    be.copy_dtoh(got, x)
+    assert (got == (-1 if turn % 2 == 0 else 1)).all(), turn
+print(sum("tw-submitter" in one.read_text() for one in Path("/proc/self/task").glob("*/comm")))
+be.close()
+print(sum("tw-submitter" in one.read_text() for one in Path("/proc/self/task").glob("*/comm")))
+"""
+
+
+def test_launches_in_quick_succession_have_a_thread(succeeds: Succeeds) -> None:
+    assert succeeds(QUICKLY) == ("1\n0\n" if len(os.sched_getaffinity(0)) > 1 else "0\n0\n")
+
+
+def test_calls_submit_themselves_without_it(succeeds: Succeeds) -> None:
+    assert succeeds(QUICKLY, TILEWRIGHT_WEBGPU_THREAD="0") == "0\n0\n"

@@ -27,6 +27,7 @@ VARIABLES = {
     "TILEWRIGHT_CACHE_DIR": "the folder that keeps results of tilewright tune and compiled kernels",
     "TILEWRIGHT_TUNING": "0 leaves the results of tilewright tune out",
     "TILEWRIGHT_WEBGPU_IMMEDIATES": "0 passes parameters of WebGPU kernels in a uniform buffer",
+    "TILEWRIGHT_WEBGPU_THREAD": "0 has calls of WebGPU encode and submit what they launch",
     "TILEWRIGHT_KERNEL_DIR": "a folder whose kernel files replace the built-in ones",
 }
 
