@@ -236,6 +236,7 @@ assert got[0] in (-1, n), got
 """
     assert succeeds(code, **faulty_driver) == ""
 
+
 QUICKLY = """
 from pathlib import Path
 be = tw.init_backend("webgpu:0")
