@@ -50,6 +50,7 @@ void Device::keep_late_failure() noexcept {
 }
 
 void Device::encode_first() noexcept {
+  backlog_.expect_second();
   const Backlog::Launch& launch = backlog_.first();
   const ComputePipeline& pipeline = *launch.pipeline;
   bool is_taken = false;

@@ -197,7 +197,7 @@ class Device final : public gpu::Device {
   std::atomic<bool> has_late_failure_{false};
 
   // What follows belongs to whoever has the encoder.
-  std::exception_ptr late_failure_;
+  alignas(64) std::exception_ptr late_failure_;
   Encoding encoding_;
   std::vector<WGPUCommandBuffer> closed_;  // go out in front of its commands
   std::optional<std::string> refused_;     // why what was closed did not become a command buffer

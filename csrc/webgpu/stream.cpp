@@ -221,7 +221,7 @@ void Device::launch(const gpu::Launch& launch) {
   const BindGroup& group = kept != nullptr ? *kept : bind(launch);
   while (encoder_thread_ && encoder_thread_->has_encoder()) {
     if (!backlog_.is_full()) return backlog_.add(&pipeline, group, launch);
-    std::this_thread::yield();
+    backlog_.wait_for_room();
   }
   // What the thread has not seen before it gave the encoder back.
   encode_backlog();

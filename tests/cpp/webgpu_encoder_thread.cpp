@@ -47,7 +47,7 @@ struct Calls {
     }
     while (backlog.is_full()) {
       if (!thread.has_encoder()) return launch(number);
-      std::this_thread::yield();
+      backlog.wait_for_room();
     }
     backlog.add(nullptr, {}, {nullptr, {}, {}, {number, 1, 1}});
   }
