@@ -510,7 +510,8 @@ class GpuBackend final : public Backend {
 
   /// Part of a reduction or scan, in as many launches as bindings and counts of 32 bits ask for.
   void fold_region(const FoldRequest& request, const FoldRegion& region);
-  void reduce_region(const FoldRequest& request, const std::vector<FoldRegion>& parts);
+  void reduce_region(const FoldRequest& request, const std::vector<FoldRegion>& parts,
+                     bool may_widen = true);
   void scan_region(const FoldRequest& request, const FoldRegion& region);
   void launch_fold(const FoldRequest& request, const FoldRegion& region, const FoldStep& step);
   /// Whether parameters are too many for a launch: they are in a buffer then, the last binding.

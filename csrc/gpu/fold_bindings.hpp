@@ -9,6 +9,7 @@
 
 #include "core/program/program_data.hpp"
 #include "gpu/device.hpp"
+#include "gpu/plan.hpp"
 #include "gpu/text/program_form.hpp"
 
 // What launches share that walk the rows of a shape by strides.

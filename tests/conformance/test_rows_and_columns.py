@@ -181,3 +181,45 @@ def test_long_scans_of_few_columns(be: Backend, rng: np.random.Generator, column
 
 def same(got: tw.Array, expected: Host) -> None:
     np.testing.assert_array_equal(got.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "float64"])
+@pytest.mark.parametrize("columns", [2, 3, 10, 20, 31])
+def test_long_folds_of_few_columns(
+    be: Backend, rng: np.random.Generator, dtype: str, columns: int
+) -> None:
+    """Rows of which several are one, and those that are left over."""
+    if not has(be, dtype):
+        return
+    rows = (1 << 20) // columns + 13
+    x = values(rng, (rows, columns), dtype, -9, 9)
+    own, exact = on(be, x), x.astype(np.float64)
+    bound = {"float32": 1e-5, "float16": 1e-3}.get(dtype, 1e-12)
+    size = np.abs(exact).sum(0) + 1
+    for got, expected in (
+        (tw.sum(own, axis=0), exact.sum(0)),
+        (tw.sum(own * 2 + own[0], axis=0), (exact * 2 + exact[0]).sum(0)),
+    ):
+        if dtype == "float16":  # whose sums of so many may be infinite
+            continue
+        assert (np.abs(got.numpy() - expected) <= bound * 3 * size).all()
+    np.testing.assert_array_equal(tw.max(own, axis=0).numpy(), x.max(0))
+    np.testing.assert_array_equal(tw.min(own, axis=0).numpy(), x.min(0))
+    np.testing.assert_array_equal(tw.argmax(own, axis=0).numpy(), x.argmax(0))
+    np.testing.assert_array_equal(tw.any(own > 8, axis=0).numpy(), (x > 8).any(0))
+    if dtype != "int32":
+        np.testing.assert_allclose(tw.mean(own, axis=0).numpy(), exact.mean(0), 1e-3, bound * 9)
+        np.testing.assert_allclose(tw.var(own, axis=0).numpy(), exact.var(0), bound * 20)
+
+
+@pytest.mark.parametrize("behind", [1, 2, 3, 5, 8, 9])
+def test_folds_of_few_side_by_side(be: Backend, rng: np.random.Generator, behind: int) -> None:
+    """Axes around one of many elements, whose results lie as close as their own elements do."""
+    for before, between in ((1, 40), (7, 31), (33, 1000), (600, 65)):
+        x = values(rng, (before, between, behind), "float32")
+        own, exact = on(be, x), x.astype(np.float64)
+        np.testing.assert_allclose(
+            tw.sum(own, axis=(0, 2)).numpy(), exact.sum((0, 2)), 1e-5, 1e-3 * before**0.5
+        )
+        np.testing.assert_array_equal(tw.max(own, axis=(0, 2)).numpy(), x.max((0, 2)))
+        np.testing.assert_allclose(tw.var(own, axis=(0, 2)).numpy(), exact.var((0, 2)), 1e-4, 1e-6)

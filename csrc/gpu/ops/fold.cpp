@@ -3,6 +3,7 @@
 #include <bit>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,64 +11,19 @@
 #include "core/text.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/fold_bindings.hpp"
+#include "gpu/ops/fold_plan.hpp"
 #include "gpu/plan.hpp"
 #include "gpu/text/fold_moments.hpp"
 #include "gpu/text/program_form.hpp"
 #include "tilewright/error.hpp"
 
-// Reductions and scans of programs: how the work is cut into launches, workgroups and pieces.
+// Reductions and scans of programs: which launches they are.
 namespace tilewright::gpu {
-
-/// A part of the elements that one launch may read.
-struct FoldRegion {
-  std::vector<Size> shape;    ///< kept dimensions, then the others
-  std::vector<Size> offsets;  ///< of each operand, in elements
-  Size place = 0;             ///< of its first element among those that are reduced
-};
-
-/// One launch: how it goes, and what it takes and leaves besides the operands.
-struct FoldStep {
-  std::uint32_t group = 1;  ///< work-items of a workgroup, a power of two
-  bool rows = true;
-  std::uint16_t walkers = 1, unroll = 1;
-  Size pieces = 1, piece = 1;
-  bool scan = false, exclusive = false;
-  bool takes_parts = false, leaves_parts = false;
-  Size first_part = 0;
-  AllocationRef from, from_places;  ///< parts that are reduced or scanned
-  AllocationRef to, to_places;      ///< those that are left
-  AllocationRef carry;              ///< what the pieces of a scan start with
-};
 
 namespace {
 
 /// Work-items count elements in 32 bits, with some room.
 constexpr Size most_elements = Size{1} << 31;
-/// Enough workgroups for the measured GPU.
-constexpr Size enough_groups = 2048, enough_to_reduce = 16384;
-/// So many that hold results of their own need no pieces.
-constexpr Size enough_blocks = 1024;
-/// Rounds of a scan that take less time than two more launches.
-constexpr Size few_rounds = 16;
-/// Elements that a walker joins one after another at most, so that the errors of sums do not grow
-/// with their number.
-constexpr Size most_in_a_row = 256;
-/// Neighbouring columns that make whole reads of memory.
-constexpr Size columns_side_by_side = 32;
-
-Size product(std::span<const Size> sizes) {
-  Size all = 1;
-  for (const Size size : sizes) all *= size;
-  return all;
-}
-Size rounded_up(Size n, Size unit) { return groups_of(n, unit) * unit; }
-
-Size results_of(const FoldRequest& r, const FoldRegion& region) {
-  return product(std::span(region.shape).first(r.kept));
-}
-Size length_of(const FoldRequest& r, const FoldRegion& region) {
-  return product(std::span(region.shape).subspan(r.kept));
-}
 
 /// Where operands stand in a request.
 struct Parts {
@@ -112,79 +68,6 @@ std::array<FoldRegion, 2> cut(const FoldRequest& r, const FoldRegion& region, st
   }
   if (d >= r.kept) parts[1].place += half * product(std::span(region.shape).subspan(d + 1));
   return parts;
-}
-
-/// Whether neighbouring work-items take neighbouring elements of one result, or of neighbouring
-/// results, as the inputs lie.
-bool walks_rows(const FoldRequest& r, const FoldRegion& region) {
-  if (r.kept == 0 || region.shape[r.kept - 1] == 1) return true;
-  if (r.kept == r.rank) return false;
-  for (std::size_t o = 0; o < r.front->inputs.size(); ++o) {
-    const Size kept = magnitude(r.strides(o)[r.kept - 1]);
-    const Size reduced = magnitude(r.strides(o)[r.rank - 1]);
-    if (kept != reduced) return kept == 0 || (reduced != 0 && reduced < kept);
-  }
-  return true;
-}
-
-/// How one launch reduces `length` elements to each of `results`.
-FoldStep plan_reduction(bool rows, Reduction op, Size results, Size length, Size group,
-                        Size units) {
-  FoldStep s;
-  s.group = static_cast<std::uint32_t>(group);
-  s.rows = rows;
-  constexpr Size depth = 4;
-  Size walkers = 1;
-  if (rows) {
-    walkers = std::min(bit_ceil(groups_of(length, quad * depth)), group);
-  } else {
-    const Size most = group / std::min(bit_ceil(results), std::min(columns_side_by_side, group));
-    walkers = std::min(bit_ceil(groups_of(length, quad * depth)), most);
-  }
-  const Size blocks = groups_of(results, group / walkers);
-  const Size enough = blocks >= filling(enough_blocks, units) ? 1 : enough_to_reduce;
-  const Size wanted = std::clamp<Size>(filling(enough, units) / blocks, 1,
-                                       groups_of(length, 2 * quad * depth * walkers));
-  Size unroll = 1;
-  if (op == Reduction::moments) {
-    // Elements that are read at once have their mean and squares as two passes have them.
-    unroll = std::clamp<Size>(bit_ceil(groups_of(length, quad * walkers)), 1, depth);
-  } else if (length >= 2 * quad * depth * walkers) {
-    // Where there are many workgroups, they keep as many reads on their way as one by several.
-    const bool places = op == Reduction::argmax || op == Reduction::argmin;
-    unroll = wanted > 1 ? 1 : places ? depth / 2 : depth;
-  }
-  s.walkers = static_cast<std::uint16_t>(walkers);
-  s.unroll = static_cast<std::uint16_t>(unroll);
-  const Size of_round = quad * walkers * unroll;
-  const Size most = most_in_a_row * of_round;
-  s.piece = rounded_up(std::min(groups_of(length, wanted), most), quad);
-  s.pieces = groups_of(length, s.piece);
-  return s;
-}
-
-FoldStep plan_scan(bool rows, Size results, Size length, Size group, Size units) {
-  FoldStep s;
-  s.group = static_cast<std::uint32_t>(group);
-  s.rows = rows;
-  s.scan = true;
-  Size walkers = 1;
-  if (rows) {
-    walkers = std::min(bit_ceil(groups_of(length, quad)), group);
-  } else {
-    walkers = group / std::clamp(bit_ceil(results), std::min(columns_side_by_side, group), group);
-  }
-  s.walkers = static_cast<std::uint16_t>(walkers);
-  const Size of_round = quad * walkers;
-  const Size blocks = groups_of(results, group / walkers);
-  // A piece is read twice, which pays where there would be too few workgroups.
-  const Size wanted = length <= few_rounds * of_round
-                          ? 1
-                          : std::clamp<Size>(filling(enough_groups, units) / blocks, 1,
-                                             groups_of(length, 4 * of_round));
-  s.piece = rounded_up(groups_of(length, wanted), quad);
-  s.pieces = groups_of(length, s.piece);
-  return s;
 }
 
 }  // namespace
@@ -283,18 +166,37 @@ void GpuBackend::fold_region(const FoldRequest& r, const FoldRegion& region) {
   reduce_region(r, parts);
 }
 
-void GpuBackend::reduce_region(const FoldRequest& r, const std::vector<FoldRegion>& parts) {
-  const Size results = results_of(r, parts[0]);
+void GpuBackend::reduce_region(const FoldRequest& r, const std::vector<FoldRegion>& given,
+                               bool may_widen) {
+  std::vector<FoldRegion> parts = given;
+  const Size together = may_widen && given.size() == 1 ? rows_as_one(r, given[0]) : 1;
+  FoldRequest wide;
+  if (together > 1) {
+    std::tie(wide, parts[0]) = as_one(r, given[0], together);
+    FoldRegion rest = given[0];
+    for (std::size_t o = 0; o < r.front->inputs.size(); ++o) {
+      rest.offsets[o] += together * parts[0].shape[1] * r.strides(o)[1];
+    }
+    rest.shape[1] -= together * parts[0].shape[1];
+    if (rest.shape[1] > 0) parts.push_back(std::move(rest));
+  }
+  const auto request = [&](std::size_t i) -> const FoldRequest& {
+    return together > 1 && i == 0 ? wide : r;
+  };
+  const Size results = results_of(r, given[0]);
   const DType value = dtype_of(class_of(r.front->output_dtype()));
   const Size group = std::bit_floor(elementwise_group_);
   const Size units = device_->limits().planned_units;
   std::vector<FoldStep> steps;
   Size count = 0;
-  for (const FoldRegion& part : parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const FoldRequest& of = request(i);
+    const Size side_by_side = results_of(of, parts[i]);
     FoldStep step =
-        plan_reduction(walks_rows(r, part), r.op, results, length_of(r, part), group, units);
+        plan_reduction(walks_rows(of, parts[i]), r.op, side_by_side, length_of(of, parts[i]), group,
+                       units, together > 1 ? enough_groups : enough_to_reduce);
     step.first_part = count;
-    count += step.pieces;
+    count += step.pieces * (side_by_side / results);
     steps.push_back(std::move(step));
   }
   AllocationRef values, places;
@@ -309,12 +211,13 @@ void GpuBackend::reduce_region(const FoldRequest& r, const std::vector<FoldRegio
     return values && (places || !r.finds_place());
   };
   const bool is_bound = bytes(value) <= window_bytes();
-  if (!is_bound && parts.size() > 1) {
+  if (!is_bound && given.size() > 1) {
     throw Unsupported(text(r.call, ": ", count, " parts of ", results, " results are ",
                            bytes(value), " bytes, and one binding of ", device_->info().name,
                            " holds ", window_bytes(), "; split the work into smaller calls"));
   }
-  if (count > 1 && (!is_bound || !take(parts.size() > 1))) {
+  if (count > 1 && (!is_bound || !take(given.size() > 1))) {
+    if (together > 1) return reduce_region(r, given, false);
     // Without room for parts each result is made in one piece.
     steps[0].pieces = 1;
     steps[0].piece = rounded_up(length_of(r, parts[0]), quad);
@@ -325,15 +228,16 @@ void GpuBackend::reduce_region(const FoldRequest& r, const std::vector<FoldRegio
     steps[i].leaves_parts = true;
     steps[i].to = values;
     steps[i].to_places = places;
-    launch_fold(r, parts[i], steps[i]);
+    launch_fold(request(i), parts[i], steps[i]);
   }
-  FoldStep last = plan_reduction(results == 1, r.op, results, count, group, units);
+  FoldStep last =
+      plan_reduction(results == 1, r.op, results, count, group, units, enough_to_reduce);
   last.pieces = 1;
   last.piece = rounded_up(count, quad);
   last.takes_parts = true;
   last.from = values;
   last.from_places = places;
-  FoldRegion joined = parts[0];
+  FoldRegion joined = given[0];
   joined.place = count;
   launch_fold(r, joined, last);
 }

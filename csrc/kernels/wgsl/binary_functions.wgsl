@@ -21,21 +21,19 @@ fn first_part(x: vec4<f32>) -> vec4<f32> {
 }
 struct Parts { high: vec4<f32>, low: vec4<f32> }
 
-/// log2 of a > 0, to about 36 digits.
-fn log2_parts(a: vec4<f32>) -> Parts {
-  let tiny = a < splat(1.17549435e-38);
-  let bits = bitcast<vec4<i32>>(select(a, a * 8388608.0, tiny));
+/// log2 of 2^-lifted times the number of these bits, which is above 0, to about 36 digits.
+fn log2_parts(bits: vec4<i32>, lifted: vec4<i32>) -> Parts {
   let exponent = (bits - vec4<i32>(0x3f3504f3)) >> vec4<u32>(23u);
   let m = bitcast<vec4<f32>>(bits - (exponent << vec4<u32>(23u)));
-  let e = vec4<f32>(exponent - select(vec4<i32>(0), vec4<i32>(23), tiny));
+  let e = vec4<f32>(exponent - lifted);
   // With s = f / (2 + f), log2 (1 + f) = s (c0 + c1 s^2 + c2 s^4 ...); c0 and c1 in two parts.
   let f = kept(m - 1.0);
   let f_high = first_part(f);
   let f_low = kept(f - f_high);
-  let below = 2.0 + f;
-  let s_high = first_part(f / below);
+  let share = 1.0 / (2.0 + f);
+  let s_high = first_part(f * share);
   let s_rest = kept(kept(kept(f - 2.0 * s_high) - kept(s_high * f_high)) - kept(s_high * f_low));
-  let s_low = kept(s_rest / below);
+  let s_low = kept(s_rest * share);
   let square = kept(s_high * s_high);
   let square_high = first_part(square);
   let square_low = kept(kept(square - square_high) + kept(s_low * (2.0 * s_high + s_low)));
@@ -53,7 +51,26 @@ fn log2_parts(a: vec4<f32>) -> Parts {
   return Parts(sum, kept(kept(kept(e - sum) + high) + low));
 }
 
-/// 2^z.
+/// log2 of a to the power of y.
+fn log2_of_power(l: Parts, y: vec4<f32>) -> Parts {
+  let y_high = first_part(y);
+  let y_low = kept(y - y_high);
+  return Parts(kept(y_high * l.high), kept(kept(y_high * l.low) + kept(y_low * (l.high + l.low))));
+}
+
+/// 2^(f_high + f_low), where f is their sum and about as large as 1/2 at most.
+fn exp2_parts(f: vec4<f32>, f_high: vec4<f32>, f_low: vec4<f32>) -> vec4<f32> {
+  var q = fma(f, splat(1.53067084e-05), splat(0.000154631089));
+  q = fma(q, f, splat(0.00133334636));
+  q = fma(q, f, splat(0.00961804885));
+  q = fma(q, f, splat(0.0555041093));
+  q = fma(q, f, splat(0.24022651));
+  // ln 2 in two parts.
+  let low = kept(f_low * 0.693115234375) + kept(f * 3.19461833e-05) + f * f * q;
+  return one_plus(kept(f_high * 0.693115234375), low);
+}
+
+/// 2^z, wherever it lies.
 fn exp2_of(z: Parts) -> vec4<f32> {
 #if HALF
 #let LEAST = -120
@@ -70,24 +87,16 @@ fn exp2_of(z: Parts) -> vec4<f32> {
   let f_high = first_part(f);
   // Little, but where z is clamped: the sum with 1 stays above 0.
   let f_low = clamp(kept(kept(f_first - f_high) + rest), splat(-0.001), splat(0.001));
-  var q = fma(f, splat(1.53067084e-05), splat(0.000154631089));
-  q = fma(q, f, splat(0.00133334636));
-  q = fma(q, f, splat(0.00961804885));
-  q = fma(q, f, splat(0.0555041093));
-  q = fma(q, f, splat(0.24022651));
-  // ln 2 in two parts.
-  let low = kept(f_low * 0.693115234375) + kept(f * 3.19461833e-05) + f * f * q;
-  return scaled(one_plus(kept(f_high * 0.693115234375), low), whole);
+  return scaled(exp2_parts(f, f_high, f_low), whole);
 }
 
-fn op_pow(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
+fn any_power(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let a = op_abs(x);
-  let l = log2_parts(a);
+  let tiny = a < splat(1.17549435e-38);
+  let bits = bitcast<vec4<i32>>(select(a, a * 8388608.0, tiny));
+  let l = log2_parts(bits, select(vec4<i32>(0), vec4<i32>(23), tiny));
   // Beyond 2^34 every power but those of 1 is 0 or infinite.
-  let bound = clamp(y, splat(-17179869184.0), splat(17179869184.0));
-  let y_high = first_part(bound);
-  let y_low = kept(bound - y_high);
-  let z = Parts(kept(y_high * l.high), kept(kept(y_high * l.low) + kept(y_low * (l.high + l.low))));
+  let z = log2_of_power(l, clamp(y, splat(-17179869184.0), splat(17179869184.0)));
   var result = select(exp2_of(z), infinity(), z.high + z.low >= splat(128.0));
   let y_negative = y < splat(0.0);
   result = select(result, select(splat(0.0), infinity(), y_negative), a == splat(0.0));
@@ -104,5 +113,27 @@ fn op_pow(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   result = select(result, x + y, is_nan(x) | is_nan(y));
   let one = (y == splat(0.0)) | (x == splat(1.0)) | ((a == splat(1.0)) & endless);
   return select(result, splat(1.0), one);
+}
+
+fn all_of(x: vec4<bool>) -> bool { return x.x && x.y && x.z && x.w; }
+
+fn op_pow(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
+  // Bases that are positive and of the usual kind, powers below 2^34, results within 2^+-126.
+  let x_bits = bitcast<vec4<u32>>(x);
+  let y_size = bitcast<vec4<u32>>(y) & vec4<u32>(0x7fffffffu);
+  if (all_of((x_bits - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) &
+             (y_size < vec4<u32>(0x50800000u)))) {
+    let z = log2_of_power(log2_parts(bitcast<vec4<i32>>(x), vec4<i32>()), y);
+    let near = z.high + z.low;
+    if (all_of(op_abs(near) < splat(126.0))) {
+      let whole = round(near);
+      let f_first = kept(z.high - whole);
+      let f = f_first + z.low;
+      let f_high = first_part(f);
+      let f_low = kept(kept(f_first - f_high) + z.low);
+      return exp2_parts(f, f_high, f_low) * power_of_two(vec4<i32>(whole));
+    }
+  }
+  return any_power(x, y);
 }
 #end
