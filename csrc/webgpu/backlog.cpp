@@ -18,7 +18,8 @@ constexpr std::chrono::microseconds longest_pause{50};
 
 }  // namespace
 
-void Device::hand_over_or_submit() {
+void Device::pass_on_if_worthwhile() {
+  if (gathered_work_ < enough_work_) return flush_if_worthwhile();
   if (timestamps_ || debug_) return submit();
   if (!encoder_thread_ && may_have_encoder_thread_) {
     may_have_encoder_thread_ = false;

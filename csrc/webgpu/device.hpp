@@ -120,8 +120,9 @@ class Device final : public gpu::Device {
       throw_late_failure();
   }
   [[noreturn]] void throw_late_failure();
-  /// The calls' encoder goes to a thread, if there can be one, and else out.
-  void hand_over_or_submit();
+  /// What has gathered goes out; where it is much, a thread has that done and goes on with what
+  /// calls launch next.
+  void pass_on_if_worthwhile();
   void take_encoder_back();
 
   // What follows is called by whoever has the encoder: a call with the lock held, or the thread.
@@ -191,8 +192,7 @@ class Device final : public gpu::Device {
   std::unique_ptr<Uniforms> uniforms_;      // from the first kernel on whose parameters need them
   std::unique_ptr<Timestamps> timestamps_;  // while launches are timed
   Backlog backlog_;
-  std::unique_ptr<EncoderThread>
-      encoder_thread_;  // from the first time on that enough has gathered
+  std::unique_ptr<EncoderThread> encoder_thread_;  // from the first time that enough has gathered
   bool may_have_encoder_thread_;
   std::atomic<bool> has_late_failure_{false};
 

@@ -243,11 +243,7 @@ void Device::launch(const gpu::Launch& launch) {
     check_usable();
     return throw_failure(pipeline.info().name);
   }
-  if (gathered_work_ >= enough_work_) {
-    hand_over_or_submit();
-  } else {
-    flush_if_worthwhile();
-  }
+  pass_on_if_worthwhile();
 }
 
 void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceBuffer& src,
@@ -255,11 +251,7 @@ void Device::copy(gpu::DeviceBuffer& dst, std::uint64_t dst_offset, gpu::DeviceB
   const Turn turn(*this);
   check_usable();
   gathered_work_ += encoding_.copy(of(src).handle, src_offset, of(dst).handle, dst_offset, bytes);
-  if (gathered_work_ >= enough_work_) {
-    hand_over_or_submit();
-  } else {
-    flush_if_worthwhile();
-  }
+  pass_on_if_worthwhile();
 }
 
 void Device::wait() {
