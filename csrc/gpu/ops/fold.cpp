@@ -194,7 +194,7 @@ void GpuBackend::reduce_region(const FoldRequest& r, const std::vector<FoldRegio
     const Size side_by_side = results_of(of, parts[i]);
     FoldStep step =
         plan_reduction(walks_rows(of, parts[i]), r.op, side_by_side, length_of(of, parts[i]), group,
-                       units, together > 1 ? enough_groups : enough_to_reduce);
+                       units, together > 1 ? enough_of_rows_as_one(r.op) : enough_to_reduce);
     step.first_part = count;
     count += step.pieces * (side_by_side / results);
     steps.push_back(std::move(step));

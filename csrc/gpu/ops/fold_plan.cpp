@@ -62,8 +62,8 @@ Size rows_as_one(const FoldRequest& r, const FoldRegion& region) {
   if (r.finds_place() || r.kept != 1 || r.rank != 2) return 1;
   const Size columns = region.shape[0], length = region.shape[1];
   const Size together = columns_side_by_side / std::gcd(columns, columns_side_by_side);
-  if (columns >= columns_side_by_side || std::has_single_bit(static_cast<std::uint64_t>(columns)) ||
-      columns * length < least_elements || length < least_length * together) {
+  if (columns == 1 || columns >= columns_side_by_side || columns * length < least_elements ||
+      length < least_length * together) {
     return 1;
   }
   for (std::size_t o = 0; o < r.front->inputs.size(); ++o) {

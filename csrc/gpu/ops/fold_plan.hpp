@@ -49,6 +49,11 @@ bool walks_rows(const FoldRequest& r, const FoldRegion& region);
 /// that read side by side is without a column: 1 where that does not matter.
 Size rows_as_one(const FoldRequest& r, const FoldRegion& region);
 
+/// Workgroups of those, which leave a part for each of the rows, of moments several numbers long.
+constexpr Size enough_of_rows_as_one(Reduction op) {
+  return enough_groups / (op == Reduction::moments ? 8 : 4);
+}
+
 /// The request of so many rows as one, and its region but for rows that are left over.
 std::pair<FoldRequest, FoldRegion> as_one(const FoldRequest& r, const FoldRegion& region,
                                           Size together);
