@@ -22,7 +22,7 @@ fn first_part(x: vec4<f32>) -> vec4<f32> {
 struct Parts { high: vec4<f32>, low: vec4<f32> }
 
 /// log2 of 2^-lifted times the number of these bits, which is above 0, to about 36 digits.
-fn log2_parts(bits: vec4<i32>, lifted: vec4<i32>) -> Parts {
+fn log2_of_bits(bits: vec4<i32>, lifted: vec4<i32>) -> Parts {
   let exponent = (bits - vec4<i32>(0x3f3504f3)) >> vec4<u32>(23u);
   let m = bitcast<vec4<f32>>(bits - (exponent << vec4<u32>(23u)));
   let e = vec4<f32>(exponent - lifted);
@@ -49,6 +49,13 @@ fn log2_parts(bits: vec4<i32>, lifted: vec4<i32>) -> Parts {
   let low = kept(kept(s_high * w_low) + kept(s_low * (w_high + w_low)));
   let sum = first_part(e + high);
   return Parts(sum, kept(kept(kept(e - sum) + high) + low));
+}
+
+/// log2 of a > 0, however small, to about 36 digits.
+fn log2_parts(a: vec4<f32>) -> Parts {
+  let tiny = a < splat(1.17549435e-38);
+  let bits = bitcast<vec4<i32>>(select(a, a * 8388608.0, tiny));
+  return log2_of_bits(bits, select(vec4<i32>(0), vec4<i32>(23), tiny));
 }
 
 /// log2 of a to the power of y.
@@ -92,9 +99,7 @@ fn exp2_of(z: Parts) -> vec4<f32> {
 
 fn any_power(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let a = op_abs(x);
-  let tiny = a < splat(1.17549435e-38);
-  let bits = bitcast<vec4<i32>>(select(a, a * 8388608.0, tiny));
-  let l = log2_parts(bits, select(vec4<i32>(0), vec4<i32>(23), tiny));
+  let l = log2_parts(a);
   // Beyond 2^34 every power but those of 1 is 0 or infinite.
   let z = log2_of_power(l, clamp(y, splat(-17179869184.0), splat(17179869184.0)));
   var result = select(exp2_of(z), infinity(), z.high + z.low >= splat(128.0));
@@ -123,7 +128,7 @@ fn op_pow(x: vec4<f32>, y: vec4<f32>) -> vec4<f32> {
   let y_size = bitcast<vec4<u32>>(y) & vec4<u32>(0x7fffffffu);
   if (all_of((x_bits - vec4<u32>(0x800000u) < vec4<u32>(0x7f000000u)) &
              (y_size < vec4<u32>(0x50800000u)))) {
-    let z = log2_of_power(log2_parts(bitcast<vec4<i32>>(x), vec4<i32>()), y);
+    let z = log2_of_power(log2_of_bits(bitcast<vec4<i32>>(x), vec4<i32>()), y);
     let near = z.high + z.low;
     if (all_of(op_abs(near) < splat(126.0))) {
       let whole = round(near);
