@@ -879,6 +879,36 @@ class Backend:
         axis: int,
         dtype: str = "float32",
     ) -> None: ...
+    def cross_entropy(
+        self,
+        scores: _Buffer,
+        targets: _Buffer,
+        losses: _Buffer,
+        shape: Sequence[int],
+        axis: int,
+        dtype: str = "float32",
+        target_dtype: str = "int32",
+        weights: _Buffer | None = None,
+        ignored: int = -100,
+        smoothing: float = 0,
+        reduction: str | None = None,
+    ) -> None: ...
+    def cross_entropy_backward(
+        self,
+        scores: _Buffer,
+        targets: _Buffer,
+        grad_scores: _Buffer,
+        shape: Sequence[int],
+        axis: int,
+        dtype: str = "float32",
+        target_dtype: str = "int32",
+        weights: _Buffer | None = None,
+        ignored: int = -100,
+        smoothing: float = 0,
+        reduction: str | None = None,
+        grad: _Buffer | None = None,
+        factor: float = 1,
+    ) -> None: ...
     def rmsnorm(
         self,
         x: _Buffer,

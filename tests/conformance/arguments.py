@@ -99,6 +99,17 @@ OPTIONAL = {
     "residual", "rotary_dim", "sum", "turns", "value_dim", "weight", "window_left", "window_right",
 }  # fmt: skip
 
+#: The same of single calls.
+OPTIONAL_OF = {
+    "cross_entropy": {"weights", "reduction"},
+    "cross_entropy_backward": {"weights", "reduction", "grad"},
+}
+
+
+def may_be_none(call: str, argument: str) -> bool:
+    return argument in OPTIONAL or argument in OPTIONAL_OF.get(call, ())
+
+
 DTYPE = Name("float32", also_wrong=("int32", "float64"))
 POSITIVE = (0.0, -1.0, np.nan, np.inf, -np.inf, 1e39, 1e-60)
 

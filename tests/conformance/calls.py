@@ -16,7 +16,6 @@ import numpy as np
 
 from .arguments import (
     DTYPE,
-    OPTIONAL,
     POSITIVE,
     Absent,
     Argument,
@@ -31,12 +30,14 @@ from .arguments import (
     Size,
     Sizes,
     lacks,
+    may_be_none,
     positional,
 )
 
 __all__ = [
-    "CALLS", "OPTIONAL", "Absent", "Argument", "Call", "Flag", "Host", "In", "Index", "Name",
-    "Number", "Out", "Size", "Sizes", "dtypes_of", "lacks", "own_tests", "positional",
+    "CALLS", "Absent", "Argument", "Call", "Flag", "Host", "In", "Index", "Name",
+    "Number", "Out", "Size", "Sizes", "dtypes_of", "lacks", "may_be_none", "own_tests",
+    "positional",
 ]  # fmt: skip
 
 ANY_DTYPE = Name("float32", also_wrong=("complex64",))

@@ -18,7 +18,6 @@ from tilewright import Backend
 
 from .calls import (
     CALLS,
-    OPTIONAL,
     Argument,
     Flag,
     Host,
@@ -30,6 +29,7 @@ from .calls import (
     Size,
     Sizes,
     lacks,
+    may_be_none,
     positional,
 )
 from .workspace import download
@@ -183,7 +183,7 @@ def test_the_valid_call_is_valid(prepared: Prepared, call: str) -> None:
 def test_wrong_types(prepared: Prepared, call: str, argument: str) -> None:
     kind = kind_of(call, argument)
     for value in ANYTHING:
-        if value is None and argument in OPTIONAL:
+        if value is None and may_be_none(call, argument):
             continue
         if isinstance(kind, Sizes) and value == [1]:
             continue
@@ -250,7 +250,7 @@ def test_wrong_buffers(prepared: Prepared, call: str, argument: str) -> None:
         for value in (0, 1, 2**64 - 1, freed, foreign, -1, 2**64, 2**200, 1.5):
             prepared.refuses(argument, value)
     for value in ANYTHING:
-        if not (value is None and argument in OPTIONAL):
+        if not (value is None and may_be_none(call, argument)):
             prepared.refuses(argument, value)
 
 

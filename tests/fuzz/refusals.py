@@ -11,7 +11,6 @@ import numpy as np
 import tilewright as tw
 from conformance.calls import (
     CALLS,
-    OPTIONAL,
     Absent,
     Flag,
     Host,
@@ -22,6 +21,7 @@ from conformance.calls import (
     Out,
     Size,
     Sizes,
+    may_be_none,
 )  # fmt: skip
 
 from .call import Call, Fault, Operand, Placed
@@ -100,7 +100,7 @@ def several(draw: Draw, be: tw.Backend, call: Call, strangers: Strangers) -> Non
 
 
 #: calls that find, once they run, that with other sizes their places lie outside
-READS_PLACES = {"sparse_matmul"}
+READS_PLACES = {"sparse_matmul", "cross_entropy", "cross_entropy_backward"}
 
 
 class Small(Operand):
@@ -111,9 +111,9 @@ def wrong_values(
     be: tw.Backend, call: Call, argument: str, strangers: Strangers
 ) -> Iterator[Wrong]:
     kind, value = CALLS[call.name][argument], call.values[argument]
-    if value is None and argument in OPTIONAL and isinstance(kind, In | Out | Absent):
+    if value is None and may_be_none(call.name, argument) and isinstance(kind, In | Out | Absent):
         return
-    if argument not in OPTIONAL:
+    if not may_be_none(call.name, argument):
         yield Wrong(argument, None)
     if isinstance(kind, Size):
         yield from (Wrong(argument, one) for one in NO_INTEGERS)

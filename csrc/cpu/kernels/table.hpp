@@ -68,6 +68,16 @@ struct ElementKernels {
   void (*less_both_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
                          const float* first, const float* second, T* output);
 
+  // Of losses by classes. The largest, and the sum of exp(x - largest), of rows of n > 0 elements,
+  // four vectors at most; and exp(x - shift) * factor - less * weights, which are 1 where null. Of
+  // rows, weights has one for each row.
+  void (*short_row_sums)(const T* x, std::size_t rows, std::size_t n, float* largest, float* sums);
+  void (*scaled_exp_less)(const T* x, std::size_t n, float shift, float factor, float less,
+                          const float* weights, T* output, Store how);
+  void (*scaled_exp_less_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
+                               const float* shift, const float* factor, const float* less,
+                               const float* weights, T* output);
+
   /// (x - centre - offset) * factor * weight + bias; both may be null.
   void (*normalize)(const T* x, std::size_t n, float centre, float offset, float factor,
                     const T* weight, const T* bias, T* output, Store how);
@@ -83,6 +93,14 @@ struct ElementKernels {
                             float direction, T* output);
 };
 
+/// The same of rows of float64, of n > 0 elements.
+struct WideRowKernels {
+  double (*max)(const double* x, std::size_t n);
+  double (*sum_of_exp)(const double* x, std::size_t n, double shift);
+  void (*scaled_exp_less)(const double* x, std::size_t n, double shift, double factor, double less,
+                          const double* weights, double* output);
+};
+
 /// The inner loops that are compiled once for each instruction set. All work on one thread; sizes
 /// in elements; pointers need no alignment beyond that of their type.
 struct KernelTable {
@@ -91,6 +109,7 @@ struct KernelTable {
 
   ElementKernels<float> float32;
   ElementKernels<Half> float16;
+  WideRowKernels float64_rows;
   LinearKernels linear;
   /// to[i] = from[i] * scale.
   void (*widen_bytes)(const std::int8_t* from, std::size_t n, float scale, float* to);

@@ -36,6 +36,8 @@
   X(attention_scores, AttentionScoresRequest)       \
   X(weighted_sum, WeightedSumRequest)               \
   X(softmax, SoftmaxRequest)                        \
+  X(cross_entropy, CrossEntropyRequest)             \
+  X(cross_entropy_backward, EntropyGradientRequest) \
   X(rmsnorm, NormRequest)                           \
   X(layer_norm, NormRequest)                        \
   X(rope, RopeRequest)                              \
@@ -323,6 +325,32 @@ class TILEWRIGHT_API Backend {
   /// Along one axis (negative counts from the end). output may be input.
   void softmax(Buffer input, Buffer output, std::span<const Size> shape, Size axis,
                DType dtype = DType::float32);
+
+  /// What the scores of classes, along one axis of a shape, lose by the class that is the target of
+  /// each line: w[t] * (log sum e^x - x[t]), where w are the weights of the classes, 1 unless
+  /// given. `smoothing`, from 0 to 1, takes as much of it, and adds as much of the mean over all
+  /// classes c of w[c] * (log sum e^x - x[c]). targets, of target_dtype, int32 or int64, have one
+  /// for each line, in the order of the other axes. Lines whose target is `ignored` lose 0; any
+  /// other number that is no class is IndexOutOfRange, on GPUs at the next wait. losses has one
+  /// number for each line, or with a reduction, sum or mean, one: a mean is the sum over that of
+  /// w[t] of the lines that are not ignored, NaN where there are none. Sums are in float32, of
+  /// float64 in float64. Also of bfloat16, and of float64 where the device has it and its
+  /// exponentials.
+  void cross_entropy(Buffer scores, Buffer targets, Buffer losses, std::span<const Size> shape,
+                     Size axis, DType dtype = DType::float32, DType target_dtype = DType::int32,
+                     std::optional<Buffer> weights = std::nullopt, Size ignored = -100,
+                     double smoothing = 0, std::optional<ReduceOp> reduction = std::nullopt);
+
+  /// What the scores change the losses of the same call of cross_entropy() by, times `factor`, and
+  /// times grad: of one element for each line, or with a reduction of one. grad is 1 unless given.
+  /// Ignored lines have 0.
+  void cross_entropy_backward(Buffer scores, Buffer targets, Buffer grad_scores,
+                              std::span<const Size> shape, Size axis,
+                              DType dtype = DType::float32, DType target_dtype = DType::int32,
+                              std::optional<Buffer> weights = std::nullopt, Size ignored = -100,
+                              double smoothing = 0,
+                              std::optional<ReduceOp> reduction = std::nullopt,
+                              std::optional<Buffer> grad = std::nullopt, double factor = 1);
 
   /// out = x * weight / sqrt(mean(x^2) + eps), row by row; without a weight it is 1. With a
   /// residual of x's shape, x + residual, rounded to dtype, is in the place of x, and is written to

@@ -113,7 +113,7 @@ def one_hot(x: Any, /, num_classes: int = -1, *, dtype: npt.DTypeLike | None = N
     return made
 
 
-class Targets:
+class Classes:
     """Targets of an input whose axis 1 (0 of one dimension) are the classes, and their weights."""
 
     def __init__(
@@ -135,8 +135,30 @@ class Targets:
                 f"axis {self.axis}, or for cross_entropy probabilities of shape {input.shape}",
             )
         self.ignored = to_integer(call, "ignore_index", ignore_index)
-        self.places, self.kept = _places_and_kept(self.given, self.ignored, self.classes)
         self.weight = None if weight is None else to_weights(call, weight, input, self.classes)
+
+    def arguments(self, how: str, smoothing: float) -> dict[str, Any]:
+        """What the trait's ops take of them."""
+        given = self.given
+        if given.dtype.itemsize < 4:
+            given = given.astype(INT32)
+        return {
+            "scores": self.input._contiguous(), "targets": given._contiguous(),
+            "shape": self.input.shape, "axis": self.axis, "dtype": self.input.stored_as,
+            "target_dtype": given.stored_as, "ignored": self.ignored, "smoothing": smoothing,
+            "weights": None if self.weight is None else self.weight._contiguous(),
+            "reduction": None if how == "none" else how,
+        }  # fmt: skip
+
+
+class Targets(Classes):
+    """The same as places to read by."""
+
+    def __init__(
+        self, call: str, input: Array, target: Any, weight: Any, ignore_index: Any
+    ) -> None:
+        super().__init__(call, input, target, weight, ignore_index)
+        self.places, self.kept = _places_and_kept(self.given, self.ignored, self.classes)
 
     def picked(self, x: Array) -> Array:
         """What x has of each target's class; an index out of range raises."""
@@ -278,22 +300,6 @@ def _to_smoothing(call: str, given: Any) -> float:
     return smoothing
 
 
-def _class_loss(kept: Value, weight: Value, x: Value, most: Value, log: Value) -> Value:
-    return choose(kept, weight * (most - x + log), 0.0)
-
-
-def _smooth_loss(
-    kept: Value, weight: Value, x: Value, most: Value, log: Value, all_: Value, smoothing: Value,
-    classes: Value,
-) -> Value:  # fmt: skip
-    sharp = weight * (most - x + log)
-    return choose(kept, sharp * (1 - smoothing) + all_ * smoothing / classes, 0.0)
-
-
-def _weighed_off(x: Value, most: Value, log: Value, weight: Value) -> Value:
-    return weight * (most - x + log)
-
-
 def _part_loss(
     x: Value, most: Value, log: Value, part: Value, weight: Value, smoothing: Value, classes: Value
 ) -> Value:
@@ -355,18 +361,11 @@ def cross_entropy(
     if _has_parts(target):
         parts = Parts(call, input, target, weight)
         return _of_parts(how, parts, smoothing)
-    targets = Targets(call, input, target, weight, ignore_index)
-    weights, picked = targets.weights(), targets.picked(input)
-    total = targets.total(weights) if how == "mean" else 1.0
-    most, log = log_sums(input, targets.axis)
-    operands = [targets.kept, weights, picked, most, log]
-    if smoothing == 0:
-        return _reduced_loss(how, input, _class_loss, operands, targets.shape, total, call)
-    each = _class_weights(call, weight, input, targets.axis, targets.classes)
-    lines = [along(input, targets.axis, one) for one in (most, log)]
-    off = reduced("sum", _weighed_off, input, [input, *lines, each], [targets.axis])
-    operands += [off, smoothing, float(targets.classes)]
-    return _reduced_loss(how, input, _smooth_loss, operands, targets.shape, total, call)
+    targets = Classes(call, input, target, weight, ignore_index)
+    losses = input.backend._new(targets.shape if how == "none" else (), input.dtype)
+    if losses.size:
+        input.backend.cross_entropy(losses=losses, **targets.arguments(how, smoothing))
+    return losses
 
 
 def _of_parts(how: str, parts: Parts, smoothing: float) -> Array:
@@ -375,31 +374,6 @@ def _of_parts(how: str, parts: Parts, smoothing: float) -> Array:
     axes = [parts.axis] if how == "none" else range(x.ndim)
     count = parts.count() if how == "mean" else 1.0
     return reduced("sum", _part_loss, x, operands, axes, x.dtype, _over_total, [count])
-
-
-def _scores(
-    grad: Value, scale: Value, own: Value, place: Value, kept: Value, weight: Value, x: Value,
-    *_: Value,
-) -> Value:  # fmt: skip
-    return x
-
-
-def _scores_above(
-    grad: Value, scale: Value, own: Value, place: Value, kept: Value, weight: Value, x: Value,
-    each: Value, all_: Value, most: Value, *_: Value,
-) -> Value:  # fmt: skip
-    return (x - most).exp()
-
-
-def _class_gradient(
-    grad: Value, scale: Value, own: Value, place: Value, kept: Value, weight: Value, x: Value,
-    each: Value, all_: Value, most: Value, total: Value, smoothing: Value, classes: Value,
-) -> Value:  # fmt: skip
-    part = (x - most).exp() * (1 / total)
-    spread = smoothing / classes
-    whole = weight * (1 - smoothing) + all_ * spread
-    own_share = choose(own == place, weight * (1 - smoothing), 0.0)
-    return choose(kept, (whole * part - own_share - each * spread) * (grad / scale), 0.0)
 
 
 def _part_scores(grad: Value, scale: Value, x: Value, *_: Value) -> Value:
@@ -455,26 +429,17 @@ def cross_entropy_backward(
         )
         assert made is not None
         return made
-    targets = Targets(call, input, target, weight, ignore_index)
-    weights = targets.weights()
-    total = targets.total(weights) if how == "mean" else 1.0
-    each = _class_weights(call, weight, input, targets.axis, targets.classes)
-    all_: Any = float(targets.classes)
-    if targets.weight is not None:
-        shape = (targets.classes,)
-        all_ = reduced("sum", _itself, input, [targets.weight], [0], shape=shape)
-    operands = [
-        targets.grad(grad, how), _whole(total, input), *targets.meetings(),
-        targets.along(targets.kept), targets.along(weights), input, each, _whole(all_, input),
-    ]  # fmt: skip
-    if 0 in input.shape:
-        return mapped(call, _itself, input, [input])
-    made, _ = in_rows(
-        call, input, operands, [targets.axis], [("max", _scores), ("sum", _scores_above)],
-        _class_gradient, numbers=[smoothing, float(targets.classes)],
-    )  # fmt: skip
-    assert made is not None
-    return made
+    targets = Classes(call, input, target, weight, ignore_index)
+    found = to_grad(call, grad, input, targets.shape if how == "none" else ())
+    by: dict[str, Any] = {"factor": found}
+    if not isinstance(found, float):
+        by = {"grad": found._contiguous()}
+    result = input.backend._new(input.shape, input.dtype)
+    if result.size:
+        input.backend.cross_entropy_backward(
+            grad_scores=result, **targets.arguments(how, smoothing), **by
+        )
+    return result
 
 
 def _itself(x: Value) -> Value:

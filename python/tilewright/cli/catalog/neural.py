@@ -155,6 +155,37 @@ def _softmax(axis: int) -> Callable[[Draw, int, int], Problem]:
     return build
 
 
+def _classes(draw: Draw, rows: int, classes: int) -> AnyArray:
+    return np.resize(draw.rows(classes, classes), rows)
+
+
+def _cross_entropy(reduction: str | None) -> Callable[[Draw, int, int], Problem]:
+    def build(draw: Draw, rows: int, cols: int) -> Problem:
+        return Problem(
+            shape=by(rows, cols),
+            inputs=[draw.normal(rows, cols), _classes(draw, rows, cols)],
+            output=draw.zeros(*([] if reduction else [rows])),
+            call=lambda be, x, out: be.cross_entropy(
+                *x, out, (rows, cols), 1, draw.dtype, reduction=reduction
+            ),
+            numpy=lambda x, t, out=None: numpy_ops.cross_entropy(x, t, reduction),
+            slack=64.0,
+        )
+
+    return build
+
+
+def _cross_entropy_backward(draw: Draw, rows: int, cols: int) -> Problem:
+    return Problem(
+        shape=by(rows, cols),
+        inputs=[draw.normal(rows, cols), _classes(draw, rows, cols)],
+        output=draw.zeros(rows, cols),
+        call=lambda be, x, out: be.cross_entropy_backward(*x, out, (rows, cols), 1, draw.dtype),
+        numpy=lambda x, t, out=None: numpy_ops.cross_entropy_backward(x, t),
+        slack=64.0,
+    )
+
+
 def _rmsnorm(draw: Draw, rows: int, cols: int) -> Problem:
     return Problem(
         shape=by(rows, cols),
@@ -372,6 +403,9 @@ CASES = [
     Case("weighted_sum", GROUP, _weighted_sum, _KEYS),
     Case("softmax", GROUP, _softmax(-1), _ROWS, "rows"),
     Case("softmax", GROUP, _softmax(0), _COLUMNS, "columns"),
+    Case("cross_entropy", GROUP, _cross_entropy(None), _ROWS),
+    Case("cross_entropy", GROUP, _cross_entropy("mean"), _ROWS, "mean"),
+    Case("cross_entropy_backward", GROUP, _cross_entropy_backward, _ROWS),
     Case("rmsnorm", GROUP, _rmsnorm, _ROWS),
     Case("layer_norm", GROUP, _layer_norm, _ROWS),
     Case("silu", GROUP, _silu, _VECTORS),

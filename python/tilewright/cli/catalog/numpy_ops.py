@@ -69,6 +69,18 @@ def softmax(x: AnyArray, axis: int) -> AnyArray:
     return result
 
 
+def cross_entropy(x: AnyArray, targets: AnyArray, reduction: str | None) -> AnyArray:
+    off = x - x.max(axis=1, keepdims=True)
+    losses = np.log(np.exp(off).sum(axis=1)) - off[np.arange(len(x)), targets.astype(np.int64)]
+    return np.asarray(losses.mean()) if reduction == "mean" else losses
+
+
+def cross_entropy_backward(x: AnyArray, targets: AnyArray) -> AnyArray:
+    result = softmax(x, 1)
+    result[np.arange(len(x)), targets.astype(np.int64)] -= 1
+    return result
+
+
 def rmsnorm(x: AnyArray, weight: AnyArray, eps: float) -> AnyArray:
     result: AnyArray = x * weight / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
     return result
