@@ -88,7 +88,8 @@ def losses(of: Lines) -> tuple[Array, Array]:
     each = found.losses
     eps = eps_of(of.dtype)
     with np.errstate(all="ignore"):
-        size = (abs(found.share) * (12 * found.terms + 48)).sum(axis=1)
+        parts = np.where(found.share == 0, 0, abs(found.share) * (12 * found.terms + 48))
+        size = parts.sum(axis=1)
         slack = eps * np.where(found.kept & np.isfinite(size), size, 0)
         if of.reduction is None:
             shape = of.targets.shape

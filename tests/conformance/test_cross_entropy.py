@@ -63,6 +63,9 @@ def of_kind(rng: np.random.Generator, of: Lines, kind: str) -> Lines:
     if "weights" in kind:
         weights = held(rng.uniform(0.25, 2, of.classes), of.dtype)
         weights[:: max(3, of.classes // 2)] = 0
+        kept = of.targets[of.targets != of.ignored]
+        if kept.size and not weights[kept].any():
+            weights[kept[0]] = 1
         of = replace(of, weights=weights)
     return replace(of, smoothing=0.125) if "smooth" in kind else of
 
