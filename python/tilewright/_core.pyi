@@ -890,7 +890,7 @@ class Backend:
         target_dtype: str = "int32",
         weights: _Buffer | None = None,
         ignored: int = -100,
-        smoothing: float = 0,
+        smoothing: float = 0.0,
         reduction: str | None = None,
     ) -> None: ...
     def cross_entropy_backward(
@@ -904,10 +904,10 @@ class Backend:
         target_dtype: str = "int32",
         weights: _Buffer | None = None,
         ignored: int = -100,
-        smoothing: float = 0,
+        smoothing: float = 0.0,
         reduction: str | None = None,
         grad: _Buffer | None = None,
-        factor: float = 1,
+        factor: float = 1.0,
     ) -> None: ...
     def rmsnorm(
         self,
