@@ -41,7 +41,8 @@ class Gradient {
  private:
   using Unit = typename ClassRows<T>::Unit;
   using S = Line<T>;
-  static constexpr std::size_t worth_streaming = 256, widest = ClassRows<T>::widest;
+  static constexpr std::size_t worth_streaming = 256, kept_line = 8192;
+  static constexpr std::size_t widest = ClassRows<T>::widest;
 
   /// What the gradient of each line of a unit is made of: powers of what scores are off `largest`,
   /// times `factor`, less `less` times the weights, and less `own` where the target is.
@@ -54,7 +55,9 @@ class Gradient {
   void differentiate(const Unit& unit, float* scratch) const {
     const std::size_t n = rows_.classes;
     const UnitLines<S> lines = lines_of(rows_, unit, scratch);
+    if (write_short(lines, unit)) return;
     Parts p;
+    if (keeps_powers(lines, unit)) return write_kept(lines, unit, scratch, p);
     find_sums(lines, unit.count, n, p.largest, p.sums);
     for (std::size_t j = 0; j < unit.count; ++j) find_parts(lines, unit, j, p);
     if (lines.by_columns) {
@@ -75,6 +78,41 @@ class Gradient {
     }
   }
 
+  /// Whether the powers of a line stay in the nearest caches between their sum and the gradient.
+  bool keeps_powers(const UnitLines<S>& lines, const Unit& unit) const {
+    if constexpr (std::is_same_v<S, double>) return false;
+    const bool is_short = rows_.classes <= 4 * kernels().simd_width && unit.count > 1;
+    return !lines.by_columns && !is_short && rows_.classes <= kept_line && rows_.smoothing == 0;
+  }
+  void write_kept(const UnitLines<S>& lines, const Unit& unit, float* scratch, Parts& p) const {
+    if constexpr (!std::is_same_v<S, double>) {
+      const std::size_t n = rows_.classes;
+      const ElementKernels<S>& k = kernels_for<S>();
+      alignas(64) float powers[kept_line];
+      for (std::size_t j = 0; j < unit.count; ++j) {
+        const S* const x = lines.x + j * n;
+        S* to = nullptr;
+        if constexpr (std::is_same_v<T, S>) {
+          to = result_ + unit.at + j * n;
+        } else {
+          to = scratch + j * n;
+        }
+        if (rows_.targets.of(unit.first + j) == ClassTargets::none) {
+          std::fill_n(to, n, S{});
+          continue;
+        }
+        p.largest[j] = k.max(x, n);
+        p.sums[j] = k.exp_and_sum(x, n, p.largest[j], powers);
+        find_parts(lines, unit, j, p);
+        k.scale_from(powers, n, p.factor[j], to, std::is_same_v<T, S> ? how_ : Store::cached);
+        write_row(&p.at_target[j], to + p.targets[j], 1);
+      }
+      if constexpr (!std::is_same_v<T, S>) {
+        write_row(scratch, result_ + unit.at, unit.count * n);
+      }
+    }
+  }
+
   void find_parts(const UnitLines<S>& lines, const Unit& unit, std::size_t j, Parts& p) const {
     const std::size_t line = unit.first + j;
     const Size target = p.targets[j] = rows_.targets.of(line);
@@ -90,6 +128,32 @@ class Gradient {
     p.own[j] = static_cast<F>(by * sharp);
     const F power = std::exp(score_of(lines, j, rows_.classes, target) - p.largest[j]);
     p.at_target[j] = power * p.factor[j] - p.own[j] - p.less[j] * rows_.weight_of(target);
+  }
+
+  /// Short rows of float32 whose gradients differ by no factor: their softmax at once.
+  bool write_short(const UnitLines<S>& lines, const Unit& unit) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const std::size_t n = rows_.classes;
+      const bool is_short = n <= 4 * kernels().simd_width && unit.count > 1;
+      const bool is_even = rows_.weights == nullptr && (grad_ == nullptr || has_one_);
+      if (lines.by_columns || !is_short || !is_even || rows_.smoothing != 0) return false;
+      const double by = factor_ * (grad_ == nullptr ? 1.0 : static_cast<double>(number_at(grad_)));
+      const auto factor = static_cast<float>(by);
+      float* const to = result_ + unit.at;
+      const ElementKernels<float>& k = kernels_for<float>();
+      k.softmax_short_rows(lines.x, unit.count, n, false, to);
+      k.scale_from(to, unit.count * n, factor, to, Store::cached);
+      for (std::size_t j = 0; j < unit.count; ++j) {
+        const Size target = rows_.targets.of(unit.first + j);
+        if (target == ClassTargets::none) {
+          std::fill_n(to + j * n, n, 0.0f);
+        } else {
+          to[j * n + static_cast<std::size_t>(target)] -= factor;
+        }
+      }
+      return true;
+    }
+    return false;
   }
 
   /// A row of what kernels take; the result may be the row.

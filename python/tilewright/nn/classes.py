@@ -51,11 +51,12 @@ def _places_program(dtype: str, ignores: bool) -> Program:
 
 def _read_targets(call: str, name: str, given: Any, like: Array) -> Array:
     from tilewright.array import Array
-    from tilewright.namespace.creation import asarray
 
     if isinstance(given, Array):
         target: Array = given
     else:
+        from tilewright.namespace.creation import asarray
+
         host = np.asarray(given)
         if host.dtype.kind not in "iu":
             invalid(call, f"{name} is {shown(given)}, expected integers, indices of classes")
@@ -137,18 +138,21 @@ class Classes:
         self.ignored = to_integer(call, "ignore_index", ignore_index)
         self.weight = None if weight is None else to_weights(call, weight, input, self.classes)
 
-    def arguments(self, how: str, smoothing: float) -> dict[str, Any]:
-        """What the trait's ops take of them."""
+    def operands(self) -> tuple[Array, Array]:
+        """The scores and targets that the trait's ops take."""
         given = self.given
         if given.dtype.itemsize < 4:
             given = given.astype(INT32)
-        return {
-            "scores": self.input._contiguous(), "targets": given._contiguous(),
-            "shape": self.input.shape, "axis": self.axis, "dtype": self.input.stored_as,
-            "target_dtype": given.stored_as, "ignored": self.ignored, "smoothing": smoothing,
-            "weights": None if self.weight is None else self.weight._contiguous(),
-            "reduction": None if how == "none" else how,
-        }  # fmt: skip
+        return self.input._contiguous(), given._contiguous()
+
+    def options(self, how: str, smoothing: float) -> tuple[Any, ...]:
+        """What these take of them besides, from the shape on."""
+        weight = None if self.weight is None else self.weight._contiguous()
+        return (
+            self.input.shape, self.axis, self.input.stored_as,
+            "int64" if self.given.dtype.itemsize == 8 else "int32", weight, self.ignored,
+            smoothing, None if how == "none" else how,
+        )  # fmt: skip
 
 
 class Targets(Classes):
@@ -364,7 +368,7 @@ def cross_entropy(
     targets = Classes(call, input, target, weight, ignore_index)
     losses = input.backend._new(targets.shape if how == "none" else (), input.dtype)
     if losses.size:
-        input.backend.cross_entropy(losses=losses, **targets.arguments(how, smoothing))
+        input.backend.cross_entropy(*targets.operands(), losses, *targets.options(how, smoothing))
     return losses
 
 
@@ -431,13 +435,11 @@ def cross_entropy_backward(
         return made
     targets = Classes(call, input, target, weight, ignore_index)
     found = to_grad(call, grad, input, targets.shape if how == "none" else ())
-    by: dict[str, Any] = {"factor": found}
-    if not isinstance(found, float):
-        by = {"grad": found._contiguous()}
+    by = (None, found) if isinstance(found, float) else (found._contiguous(), 1.0)
     result = input.backend._new(input.shape, input.dtype)
     if result.size:
         input.backend.cross_entropy_backward(
-            grad_scores=result, **targets.arguments(how, smoothing), **by
+            *targets.operands(), result, *targets.options(how, smoothing), *by
         )
     return result
 
