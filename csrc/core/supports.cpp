@@ -346,6 +346,8 @@ bool runs(Backend& be, const Op& op, const Question& question) {
     return true;
   } catch (const Unsupported&) {
     return false;
+  } catch (const IndexOutOfRange&) {
+    return true;  // it runs, by whatever the operands hold
   } catch (const InvalidArgument&) {
     return false;  // the dtype is none of the op's
   } catch (const OutOfMemory&) {

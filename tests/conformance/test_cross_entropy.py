@@ -24,7 +24,7 @@ CALL: Call = {
     "scores": In(4 * 2 * 5 * 3),
     "targets": In(4 * 2 * 3),
     "losses": Out(4),
-    "shape": Sizes((2, 5, 3), wrong=((), (2, 0, 3), (2, 5), (2, 5, 4))),
+    "shape": Sizes((2, 5, 3), wrong=((), (2, 0, 3), (2, 5, 4))),
     "axis": Index(1, wrong=(3, -4)),
     "dtype": Name("float32", also_wrong=("int32", "bool")),
     "target_dtype": Name("int32", also_wrong=("int16", "uint32", "float32")),

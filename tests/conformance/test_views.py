@@ -51,7 +51,7 @@ def operands_of(call: str, dtype: str) -> dict[str, Array]:
         elif name == "offsets":
             # Of rows of two elements.
             contents[name] = np.arange(0, argument.bytes // 2, 2, dtype=np.int32)
-        elif call == "sparse_matmul" and name == "columns":
+        elif name == "targets" or (call, name) == ("sparse_matmul", "columns"):
             contents[name] = rng.integers(0, 2, argument.bytes // 4).astype(np.int32)
         elif name == "places" or name.endswith("_spans"):
             contents[name] = rng.integers(0, 3, argument.bytes // 4).astype(np.int32)
