@@ -345,8 +345,8 @@ class TILEWRIGHT_API Backend {
   /// times grad: of one element for each line, or with a reduction of one. grad is 1 unless given.
   /// Ignored lines have 0.
   void cross_entropy_backward(Buffer scores, Buffer targets, Buffer grad_scores,
-                              std::span<const Size> shape, Size axis,
-                              DType dtype = DType::float32, DType target_dtype = DType::int32,
+                              std::span<const Size> shape, Size axis, DType dtype = DType::float32,
+                              DType target_dtype = DType::int32,
                               std::optional<Buffer> weights = std::nullopt, Size ignored = -100,
                               double smoothing = 0,
                               std::optional<ReduceOp> reduction = std::nullopt,
