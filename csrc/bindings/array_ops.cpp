@@ -87,16 +87,17 @@ py::object binary(PyObject* self, Arguments given) {
   return out.release();
 }
 
-/// _softmax(x, axis, out)
+/// _softmax(x, axis, out) and _log_softmax(x, axis, out)
+template <bool log>
 py::object softmax(PyObject* self, Arguments given) {
-  constexpr const char* call = "softmax";
+  constexpr const char* call = log ? "log_softmax" : "softmax";
   Backend& backend = backend_of(self);
   const Operands<1> x(self, call, {"x"}, {given[0]});
   const Size axis = to_size(given[1], {call, "axis"});
   const Sizes shape(x[0].shape);
   Result out(self, call, given[2], x[0].shape, x[0].stored_as);
   without_gil([&, from = x[0].buffer(), to = out->buffer(), dtype = x[0].stored_as] {
-    backend.softmax(from, to, shape.span(), axis, dtype);
+    backend.softmax(from, to, shape.span(), axis, dtype, log);
   });
   return out.release();
 }
@@ -112,7 +113,10 @@ PyMethodDef methods[] = {
     method<3, unary>("_unary", "_unary(self, op: str, x: object, out: object) -> Array"),
     method<5, binary>(
         "_binary", "_binary(self, call: str, op: str, a: object, b: object, out: object) -> Array"),
-    method<3, softmax>("_softmax", "_softmax(self, x: object, axis: object, out: object) -> Array"),
+    method<3, softmax<false>>("_softmax",
+                              "_softmax(self, x: object, axis: object, out: object) -> Array"),
+    method<3, softmax<true>>("_log_softmax",
+                             "_log_softmax(self, x: object, axis: object, out: object) -> Array"),
     method<9, matmul>(
         "_matmul",
         "_matmul(self, a: object, b: object, transpose_a: object, transpose_b: object, alpha: "

@@ -168,12 +168,12 @@ void Backend::binary(BinaryOp op, Buffer a, Buffer b, Buffer output, Size n, DTy
   if (n != 0) do_binary(r);
 }
 
-std::shared_ptr<Allocation> Backend::on_device(const Scalar& scalar) {
+std::shared_ptr<Allocation> Backend::on_device(std::string_view op, const Scalar& scalar) {
   const std::span<const std::byte> bytes = scalar.bytes();
   MemoryBudget& budget = *state_->budget;
   if (!budget.take(bytes.size())) {
     drop_scalars();
-    if (!budget.take(bytes.size())) budget.refuse("binary_scalar", bytes.size());
+    if (!budget.take(bytes.size())) budget.refuse(op, bytes.size());
   }
   try {
     std::shared_ptr<Allocation> allocation = do_alloc(bytes.size());
@@ -207,7 +207,7 @@ void Backend::binary_scalar(BinaryOp op, Buffer a, double scalar, Buffer output,
   AllocationRef number = state_->scalars.find(element);
   call.checked();
   if (n == 0) return;
-  if (!number) number = on_device(element);
+  if (!number) number = on_device(call.op(), element);
   (scalar_first ? r.a : r.b) = std::move(number);
   (scalar_first ? r.b : r.a) = array;
   r.n = n;
@@ -254,7 +254,7 @@ void Backend::binary_broadcast(BinaryOp op, Buffer a, std::span<const Size> a_st
 }
 
 void Backend::softmax(Buffer input, Buffer output, std::span<const Size> shape, Size axis,
-                      DType dtype) {
+                      DType dtype, bool log) {
   Call call(*state_, "softmax");
   const AroundAxis a = around(call, shape, axis);
   call.float_dtype(dtype);
@@ -267,6 +267,7 @@ void Backend::softmax(Buffer input, Buffer output, std::span<const Size> shape, 
   r.length = a.length;
   r.inner = a.inner;
   r.dtype = dtype;
+  r.log = log;
   call.checked();
   if (n != 0) do_softmax(r);
 }

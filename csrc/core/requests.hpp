@@ -331,6 +331,7 @@ struct SoftmaxRequest {
   BufferRange input, output;
   Size outer, length, inner;
   DType dtype;
+  bool log = false;
 
   static void operands(auto& r, const auto& visit) {
     visit(r.input, Access::read);
@@ -585,13 +586,14 @@ std::string_view call_of(std::string_view name, const Request& request) {
   return name;
 }
 
-/// The same with which of the ops of that name it is: "unary_relu".
+/// The same with which of the ops of that name it is: "unary_relu", "softmax_log".
 template <class Request>
 std::string kind_of(std::string_view name, const Request& request) {
   std::string all(call_of(name, request));
   if constexpr (requires { EnumNames<decltype(request.op)>::values; }) {
     all.append("_").append(to_string(request.op));
   }
+  if constexpr (requires { request.log; }) all.append(request.log ? "_log" : "");
   return all;
 }
 

@@ -14,7 +14,6 @@
 #include "cpu/row_norm.hpp"
 #include "cpu/row_reader.hpp"
 #include "cpu/scratch.hpp"
-#include "cpu/softmax.hpp"
 #include "cpu/thread_pool.hpp"
 
 namespace tilewright::cpu {
@@ -119,7 +118,7 @@ void walk_last(MapRequest& r, std::size_t dimension) {
 }  // namespace
 
 void CpuBackend::do_map_rows(const RowsRequest& r) {
-  if (takes_log_softmax(r) || takes_row_norm(r)) return;
+  if (takes_row_norm(r)) return;
   const auto rows = static_cast<std::size_t>(r.results),
              length = static_cast<std::size_t>(r.length);
   const std::size_t size = size_of(r.found());

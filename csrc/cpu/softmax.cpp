@@ -217,7 +217,7 @@ void softmax_rows(const SoftmaxRows& r) {
 void CpuBackend::do_softmax(const SoftmaxRequest& r) {
   softmax_rows({data<std::byte>(r.input), data<std::byte>(r.output),
                 static_cast<std::size_t>(r.outer), static_cast<std::size_t>(r.length),
-                static_cast<std::size_t>(r.inner), r.dtype, false});
+                static_cast<std::size_t>(r.inner), r.dtype, r.log});
 }
 
 }  // namespace tilewright::cpu

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "core/ops/map_rows.hpp"
 #include "tilewright/types.hpp"
 
 namespace tilewright::cpu {
@@ -17,8 +16,5 @@ struct SoftmaxRows {
 };
 
 void softmax_rows(const SoftmaxRows& rows);
-
-/// Whether a request is the logarithm of a softmax of such rows, which is then computed.
-bool takes_log_softmax(const RowsRequest& r);
 
 }  // namespace tilewright::cpu

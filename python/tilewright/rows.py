@@ -32,8 +32,9 @@ class RowOps(Operands):
         shape: Sequence[int],
         axis: int,
         dtype: str = "float32",
+        log: bool = False,
     ) -> None: ...
-    @also_trait_call("input output shape axis")
+    @also_trait_call("input output shape axis", "dtype log")
     def softmax(self, x: ArrayLike, axis: int = -1, *, out: Array | None = None) -> Array:
         """exp(x) / sum(exp(x)) along an axis."""
         return self._softmax(x, axis, out)

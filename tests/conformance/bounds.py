@@ -129,6 +129,16 @@ def softmax(exact: Array, below_max: Array, n: int) -> Array:
         return exact * relative + SMALLEST
 
 
+def log_softmax(exact: Array, below_max: Array, n: int) -> Array:
+    """x - max - log(sum): two differences, and what the sum is off relatively, as softmax() has it.
+    The errors of what enters exp, u |x - max|, which some devices double, have in it the weights of
+    their terms: log n is the most that their mean is, and the logarithm is no more. Of that OpenCL
+    promises 3 units of the last place."""
+    of_sum = ULPS["exp"] * 2 * U + summation(1.0, n) + (2 + 3 * 2) * U * math.log(n)
+    with np.errstate(invalid="ignore"):
+        return U * (np.abs(below_max) + np.abs(exact)) + of_sum
+
+
 def attention(
     weights: Array, v: Array, scores: Array, score_magnitudes: Array, head_dim: int
 ) -> Array:

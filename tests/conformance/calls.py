@@ -219,6 +219,7 @@ CALLS: dict[str, Call] = {
         "shape": Sizes((2, 3), wrong=((), (1,) * 65)),
         "axis": Index(-1, wrong=(-3, 2, 2**62, -(2**62))),
         "dtype": DTYPE,
+        "log": Flag(False),
     },
     "rmsnorm": {
         "x": In(4 * 6),

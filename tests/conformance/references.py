@@ -181,6 +181,13 @@ def softmax(x: Array, axis: int) -> Array:
         return np.asarray(e / e.sum(axis, keepdims=True))
 
 
+def log_softmax(x: Array, axis: int) -> Array:
+    x = x.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        off = x - x.max(axis, keepdims=True)
+        return np.asarray(off - np.log(np.exp(off).sum(axis, keepdims=True)))
+
+
 def repeated_heads(x: Array, heads: int) -> Array:
     """[..., kv_heads, n, d] as every one of `heads` sees it."""
     return np.repeat(x.astype(np.float64), heads // x.shape[-3], axis=-3)

@@ -125,6 +125,18 @@ def test_softmax(rng: np.random.Generator, n: int) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("n", [2, 17, 257, 65537])
+def test_log_softmax(rng: np.random.Generator, n: int) -> None:
+    x = rng.standard_normal((5, n)).astype(np.float32)
+    exact = references.log_softmax(x, 1)
+    off = x - x.max(1, keepdims=True)
+    below = x.max(1, keepdims=True) - x.astype(np.float64)
+    holds(
+        off - np.log(np.exp(off).sum(1, keepdims=True)), exact,
+        bounds.log_softmax(exact, below, n), [lambda got: got + 2e-5],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("seq_kv", [1, 17, 257, 2049])
 def test_attention(rng: np.random.Generator, seq_kv: int) -> None:
     q, k, v = (rng.standard_normal((1, 1, n, 32)).astype(np.float32) for n in (9, seq_kv, seq_kv))

@@ -187,6 +187,10 @@ TEST_CASE("softmax: checks") {
   const Sizes shape{2, 3};
   be.softmax(x, x, shape, 1);
   CHECK(be.only<SoftmaxRequest>().input == be.only<SoftmaxRequest>().output);
+  CHECK(!be.only<SoftmaxRequest>().log);
+  be.forget();
+  be.softmax(x, x, shape, 1, DType::float32, true);
+  CHECK(be.only<SoftmaxRequest>().log);
   CHECK_REFUSED(be, be.softmax(small, x, shape, 1), "softmax: input holds 20 bytes");
   CHECK_REFUSED(be, be.softmax(x, small, shape, 1), "softmax: output holds 20 bytes");
   CHECK_REFUSED(be, be.softmax(x, x, shape, 2), "axis is 2, expected -2 to 1");

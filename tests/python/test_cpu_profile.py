@@ -16,6 +16,7 @@ OPS: dict[str, Callable[[tilewright.Backend, tilewright.Array], object]] = {
     "conv2d_forward": lambda be, x: be.conv2d(x.reshape(1, 1, 4, 4), x.reshape(1, 1, 4, 4)),
     "attention": lambda be, x: be.attention(*[x.reshape(1, 1, 4, 4)] * 3),
     "softmax": lambda be, x: be.softmax(x),
+    "softmax_log": lambda be, x: tilewright.nn.log_softmax(x),
     "rmsnorm": lambda be, x: be.rmsnorm(x.reshape(1, 16), x),
     "unary_exp": lambda be, x: be.exp(x),
     "binary_max": lambda be, x: be.maximum(x, x),

@@ -22,6 +22,12 @@ std::size_t group_of(const SoftmaxRequest& r, const DeviceLimits& limits) {
   return larger ? largest : group_size;
 }
 
+/// What tells apart the kernels of a plan that differ by their variables.
+std::uint32_t variant_of(const SoftmaxRequest& r, bool by_four) {
+  const bool in_place = r.input == r.output;
+  return (r.log ? 8 : 0) + (by_four ? 4 : 0) + half_bit(r.dtype) * 2 + (in_place ? 1 : 0);
+}
+
 std::size_t columns_of_group(const SoftmaxRequest& r, std::size_t group) {
   const auto walkers = std::min<std::size_t>(
       std::bit_ceil((static_cast<std::size_t>(r.length) + least_share - 1) / least_share), group);
@@ -36,8 +42,7 @@ std::size_t columns_of_group(const SoftmaxRequest& r, std::size_t group) {
 void GpuBackend::softmax_rows(const SoftmaxRequest& r, const RowPlan& plan) {
   const bool in_place = r.input == r.output;
   const bool vector = r.length % 4 == 0;
-  const std::uint32_t variant = (plan.vectors * 2048 + plan.walkers) * 8 + (vector ? 4 : 0) +
-                                half_bit(r.dtype) * 2 + (in_place ? 1 : 0);
+  const std::uint32_t variant = (plan.vectors * 2048 + plan.walkers) * 16 + variant_of(r, vector);
   const std::uint64_t bytes = bytes_of(r.outer * r.length, r.dtype);
   const std::array<Binding, 2> both{bind("softmax", r.input, bytes),
                                     bind("softmax", r.output, bytes)};
@@ -50,6 +55,7 @@ void GpuBackend::softmax_rows(const SoftmaxRequest& r, const RowPlan& plan) {
         set_rows(v, r.dtype, plan);
         v["VECTOR"] = std::int64_t{vector};
         v["IN_PLACE"] = std::int64_t{in_place};
+        v["LOG"] = std::int64_t{r.log};
       });
 }
 
@@ -67,13 +73,15 @@ bool GpuBackend::softmax_pieces(const SoftmaxRequest& r, const PiecePlan& plan) 
     std::uint32_t rows, length, pieces, piece, zero;
   } params{u32(r.outer), u32(r.length), u32(plan.pieces), u32(plan.piece), 0};
   const auto grid = cover(static_cast<std::uint64_t>(r.outer * plan.pieces), 1);
-  const std::uint32_t variant = half_bit(r.dtype) * 4 + (vector ? 2 : 0) + (in_place ? 1 : 0);
+  const std::uint32_t variant = variant_of(r, vector);
   const auto fill = [&](TemplateVariables& v) {
     set_common(v, r.dtype);
     v["VECTOR"] = std::int64_t{vector};
     v["IN_PLACE"] = std::int64_t{in_place};
+    v["LOG"] = std::int64_t{r.log};
   };
-  run(KernelId::softmax_pieces, variant & ~1u, params, std::array{input, pieces}, grid, fill);
+  // What is found of pieces is the same for all results, wherever they go.
+  run(KernelId::softmax_pieces, variant & 6, params, std::array{input, pieces}, grid, fill);
   const std::array<Binding, 3> all{pieces, input, output};
   const std::array<Binding, 2> one{pieces, output};
   run(KernelId::softmax_scaled, variant, params,
@@ -98,8 +106,8 @@ void GpuBackend::launch_softmax(const SoftmaxRequest& r) {
   }
   const std::size_t group = group_of(r, limits);
   const std::size_t columns = columns_of_group(r, group);
-  const std::uint32_t variant = static_cast<std::uint32_t>(group * 2048 + columns) * 8 +
-                                (rows ? 4 : 0) + half_bit(r.dtype) * 2 + (in_place ? 1 : 0);
+  const std::uint32_t variant =
+      static_cast<std::uint32_t>(group * 2048 + columns) * 16 + variant_of(r, rows);
   const std::uint64_t bytes = bytes_of(r.outer * r.length * r.inner, r.dtype);
   const std::array<Binding, 2> both{bind("softmax", r.input, bytes),
                                     bind("softmax", r.output, bytes)};
@@ -114,6 +122,7 @@ void GpuBackend::launch_softmax(const SoftmaxRequest& r) {
         v["COLUMNS"] = static_cast<std::int64_t>(columns);
         v["ROWS"] = std::int64_t{rows};
         v["IN_PLACE"] = std::int64_t{in_place};
+        v["LOG"] = std::int64_t{r.log};
       });
 }
 

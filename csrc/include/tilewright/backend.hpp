@@ -322,9 +322,10 @@ class TILEWRIGHT_API Backend {
                     Size count, Size dim, Size heads = 1,
                     std::optional<Size> kv_heads = std::nullopt, DType dtype = DType::float32);
 
-  /// Along one axis (negative counts from the end). output may be input.
+  /// Along one axis (negative counts from the end), or with `log` the logarithms of that, whose
+  /// digits hold where it is 0. output may be input.
   void softmax(Buffer input, Buffer output, std::span<const Size> shape, Size axis,
-               DType dtype = DType::float32);
+               DType dtype = DType::float32, bool log = false);
 
   /// What the scores of classes, along one axis of a shape, lose by the class that is the target of
   /// each line: w[t] * (log sum e^x - x[t]), where w are the weights of the classes, 1 unless
@@ -833,6 +834,10 @@ class TILEWRIGHT_API Backend {
  private:
   friend TILEWRIGHT_API std::shared_ptr<Choices> choices_of(Backend& backend);
   friend TILEWRIGHT_API Buffer alloc_at_hand(Backend& backend, Size bytes);
+  friend TILEWRIGHT_API void scatter_number(Backend& backend, const Number& number,
+                                            std::span<const IndexOperand> indices,
+                                            const MapOperand& output, std::span<const Size> shape,
+                                            DType dtype, std::string_view name);
   friend class BackendState;
   friend class Event;
   friend class FftPlan;
@@ -904,7 +909,7 @@ class TILEWRIGHT_API Backend {
   void stand_in(BufferRange& input);
 
   /// The number on the device, kept there for the next call.
-  std::shared_ptr<Allocation> on_device(const Scalar& scalar);
+  std::shared_ptr<Allocation> on_device(std::string_view op, const Scalar& scalar);
   void drop_scalars();
 
   std::string name_;

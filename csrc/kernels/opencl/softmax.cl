@@ -1,13 +1,15 @@
 // softmax along the middle axis of [outer, length, inner]: COLUMNS columns a workgroup, each walked
-// by GROUP / COLUMNS work-items with a running maximum and sum, then once more for the quotients.
+// by GROUP / COLUMNS work-items with a running maximum and sum, then once more for the results.
 // 0 input, 1 output; one buffer where both are the same.
-// COLUMNS is a power of two. ROWS: inner is 1, so neighbours lie along the axis.
+// COLUMNS is a power of two. ROWS: inner is 1, so neighbours lie along the axis. LOG: logarithms of
+// it.
 //! twin: float16 takes twice as long on a CPU where it is translated
 //! T: f32 f16
 //! IN_PLACE: 0 1
 //! GROUP: 256
 //! COLUMNS: constant
 //! ROWS: constant
+//! LOG: constant
 #include "running_softmax.h"
 #include "vectors.h"
 
@@ -61,14 +63,16 @@ kernel void softmax(
     if (walker < width) sums[item] += sums[item + width * one_walker];
   }
   local_barrier();
-  const float factor = 1 / sums[item - walker * one_walker];
+  const float all = sums[item - walker * one_walker];
+  const float end = LOG ? log(all) : 1 / all;
   for (uint i = walker; i < length; i += 4 * WALKERS) {
-    const float4 quotients = exp(four_of_column(input + base, i, &params) - highest) * factor;
+    const float4 off = four_of_column(input + base, i, &params) - highest;
+    const float4 results = LOG ? off - end : exp(off) * end;
     global T* out = output + base + i * params.inner;
     const uint apart = WALKERS * params.inner;
-    out[0] = (T)quotients.x;
-    if (i + WALKERS < length) out[apart] = (T)quotients.y;
-    if (i + 2 * WALKERS < length) out[2 * apart] = (T)quotients.z;
-    if (i + 3 * WALKERS < length) out[3 * apart] = (T)quotients.w;
+    out[0] = (T)results.x;
+    if (i + WALKERS < length) out[apart] = (T)results.y;
+    if (i + 2 * WALKERS < length) out[2 * apart] = (T)results.z;
+    if (i + 3 * WALKERS < length) out[3 * apart] = (T)results.w;
   }
 }

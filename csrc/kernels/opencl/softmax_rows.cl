@@ -1,7 +1,7 @@
 // softmax of rows that the registers of their work-items hold: read once, written once.
 // 0 input, 1 output; one buffer where both are the same.
 // GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item. VECTOR: rows are whole
-// vectors of four.
+// vectors of four. LOG: logarithms of it.
 //! twin: subgroups of 16 join their sums without memory on Intel's GPUs
 //! T: f32 f16
 //! VECTOR: 0 1
@@ -12,6 +12,7 @@
 //! only: SUBGROUP == 0 or GROUP == 128
 //! WALKERS: constant
 //! VECTORS: constant
+//! LOG: constant
 #include "items.h"
 #include "subgroups.h"
 #include "join.h"
@@ -51,9 +52,11 @@ kernel void softmax_rows(
       tops, fmax(fmax(highest.x, highest.y), fmax(highest.z, highest.w)), first, walker);
   float4 sum = 0;
   FOR_VECTORS_IN_TURN(v) {
-    x[v] = exp(x[v] - top);
-    sum += x[v];
+    const float4 off = x[v] - top, power = exp(off);
+    sum += power;
+    x[v] = LOG ? off : power;
   }
-  const float factor = 1 / join_sums(sums, across(sum), first, walker);
-  FOR_VECTORS(v) store_share(output + own, v, left, x[v] * factor);
+  const float all = join_sums(sums, across(sum), first, walker);
+  const float end = LOG ? log(all) : 1 / all;
+  FOR_VECTORS(v) store_share(output + own, v, left, LOG ? x[v] - end : x[v] * end);
 }

@@ -1,11 +1,14 @@
 // softmax along the middle axis of [outer, length, inner]: COLUMNS columns a workgroup, each walked
-// by GROUP / COLUMNS work-items with a running maximum and sum, then once more for the quotients.
+// by GROUP / COLUMNS work-items with a running maximum and sum, then once more for the results.
 // 0 input, 1 output; one binding where both are the same buffer.
 // Variables: GROUP, COLUMNS (powers of two), ROWS (1: inner is 1, so neighbours lie along the
-// axis), T, IN_PLACE.
+// axis), T, IN_PLACE, LOG (1: logarithms of it).
 #include "floats.wgsl"
 #include "functions.wgsl"
 #include "running_softmax.wgsl"
+#if LOG
+#include "log_of_sum.wgsl"
+#end
 
 struct Params { columns: u32, length: u32, inner: u32, zero: u32 }
 var<immediate> params: Params;
@@ -64,7 +67,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     if (walker < width) { sums[local] += sums[local + width * one_walker]; }
   }
   workgroupBarrier();
-  let factor = 1.0 / sums[local - walker * one_walker];
+  let all = sums[local - walker * one_walker];
+#if LOG
+  let less = log_of_sum(all);
+#else
+  let factor = 1.0 / all;
+#end
   for (var i = walker; i < length; i += ${4 * WALKERS}u) {
     var x = splat(lowest());
 #for e in 0..4
@@ -72,10 +80,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       x[${e}] = f32(${INPUT}[base + (i + ${e * WALKERS}u) * params.inner]);
     }
 #end
-    let quotients = exp_of(x - splat(highest)) * factor;
+#if LOG
+    let results = x - splat(highest) - splat(less);
+#else
+    let results = exp_of(x - splat(highest)) * factor;
+#end
 #for e in 0..4
     if (i + ${e * WALKERS}u < length) {
-      output[base + (i + ${e * WALKERS}u) * params.inner] = ${T}(quotients[${e}]);
+      output[base + (i + ${e * WALKERS}u) * params.inner] = ${T}(results[${e}]);
     }
 #end
   }

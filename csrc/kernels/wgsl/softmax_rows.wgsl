@@ -1,11 +1,15 @@
 // softmax of rows that the registers of their work-items hold: read once, written once.
 // 0 input, 1 output; one binding where both are the same buffer.
 // GROUP / WALKERS rows a workgroup, VECTORS vectors of four a work-item.
-// Variables: GROUP, WALKERS, VECTORS, VECTOR (1: rows are whole vec4), T, IN_PLACE.
+// Variables: GROUP, WALKERS, VECTORS, VECTOR (1: rows are whole vec4), T, IN_PLACE, LOG (1:
+// logarithms of it).
 #include "items.wgsl"
 struct Params { rows: u32, length: u32, zero: u32 }
 var<immediate> params: Params;
 #include "power_below_one.wgsl"
+#if LOG
+#include "log_of_sum.wgsl"
+#end
 #let NEXT_WALKER = 1
 #let JOIN = "max"
 #let NAME = "tops"
@@ -58,21 +62,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
   let top = vec4<f32>(join_tops(max(max(tops.x, tops.y), max(tops.z, tops.w)), first, walker));
 #for v in 0..VECTORS
-  x${v} = power_below_one(x${v} - top);
+  x${v} -= top;
+  let power${v} = power_below_one(x${v});
 #end
-  var sums = x0;
+  var sums = power0;
 #for v in 1..VECTORS
-  sums += x${v};
+  sums += power${v};
 #end
   let sum = join_sums((sums.x + sums.y) + (sums.z + sums.w), first, walker);
-  let factor = vec4<f32>(1.0 / sum);
+#if LOG
+  let less = log_of_sum(sum);
+#else
+  let factor = 1.0 / sum;
+#end
 #for v in 0..VECTORS
+#if LOG
+  x${v} -= less;
+#else
+  x${v} = power${v} * factor;
+#end
 #if VECTOR
   if (walker + ${v * WALKERS}u < length) {
-    output[base + walker + ${v * WALKERS}u] = ${ITEM}(x${v} * factor);
+    output[base + walker + ${v * WALKERS}u] = ${ITEM}(x${v});
   }
 #else
-  x${v} *= factor;
 #for e in 0..4
   if (walker + ${(v * 4 + e) * WALKERS}u < length) {
     output[base + walker + ${(v * 4 + e) * WALKERS}u] = ${T}(x${v}[${e}]);

@@ -1,11 +1,15 @@
-// The quotients of softmax of few long rows, from what softmax_pieces.wgsl found of all pieces of
+// The results of softmax of few long rows, from what softmax_pieces.wgsl found of all pieces of
 // their row. A piece a workgroup.
 // 0 pieces, then input and output; one binding where both are the same buffer.
-// Variables: GROUP, VECTOR (1: rows and pieces are whole vec4), T, IN_PLACE.
+// Variables: GROUP, VECTOR (1: rows and pieces are whole vec4), T, IN_PLACE, LOG (1: logarithms
+// of it).
 #include "items.wgsl"
 struct Params { rows: u32, length: u32, pieces: u32, piece: u32, zero: u32 }
 var<immediate> params: Params;
 #include "power_below_one.wgsl"
+#if LOG
+#include "log_of_sum.wgsl"
+#end
 fn lowest() -> f32 { return bitcast<f32>(0xff800000u ^ params.zero); }
 /// What a sum under the maximum `top` is worth under `higher`.
 fn rescale(top: f32, higher: f32) -> f32 {
@@ -50,12 +54,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let one = pieces[row * params.pieces + i];
     sum += one.y * rescale(one.x, highest);
   }
-  let factor = 1.0 / join_sums(sum, 0u, local);
+  let all = join_sums(sum, 0u, local);
+#if LOG
+  let less = log_of_sum(all);
+#else
+  let factor = 1.0 / all;
+#end
 #let OTHERWISE = "0.0"
   for (var at = local; at < end; at += ${GROUP * 16 / WIDTH}u) {
 #include "row_chunk.wgsl"
 #for v in 0..4
+#if LOG
+    let y${v} = x${v} - highest - less;
+#else
     let y${v} = power_below_one(x${v} - highest) * factor;
+#end
 #if VECTOR
     if (at + ${v * GROUP}u < end) { output[base + at + ${v * GROUP}u] = ${ITEM}(y${v}); }
 #else

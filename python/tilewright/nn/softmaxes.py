@@ -10,16 +10,16 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.namespace.complex_math import choose
-from tilewright.nn.rows import in_rows, programs_of
-from tilewright.nn.running import alike, mapped, reduced, to_number, wide_name
+from tilewright.nn.rows import in_rows
+from tilewright.nn.running import alike, mapped, reduced, to_number
 from tilewright.operands import invalid, to_axis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tilewright.program import Program, Value
+    from tilewright.program import Value
 
-# What the trait's op takes, which is one launch.
+# What the trait's op takes, of softmax() and log_softmax(), which is one launch.
 OWN_KERNEL = (np.dtype(np.float32), np.dtype(np.float16))
 
 
@@ -77,8 +77,9 @@ def _line_by_line(
     axis = to_axis(call, dim, x.shape, "dim")
     if 0 in x.shape:
         return mapped(call, _itself, x, [x], out)
-    if formula is _part and x.dtype in OWN_KERNEL:
-        return x.backend._softmax(x, axis, out)
+    if x.dtype in OWN_KERNEL:
+        own = x.backend._log_softmax if formula is _log_part else x.backend._softmax
+        return own(x, axis, out)
     made, _ = in_rows(call, x, [x], [axis], LARGEST_AND_SUM, formula, out=out)
     assert made is not None
     return made
@@ -100,32 +101,12 @@ def softmin(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
     return _line_by_line("softmin", -x, dim, _part, out)
 
 
-@cache
-def _log_programs(dtype: str, wide: str) -> tuple[list[tuple[str, Program, tuple[()]]], Program]:
-    programs = programs_of(tuple(LARGEST_AND_SUM), _log_part, None, (dtype,), wide, 0, dtype, 0)
-    assert programs.elements is not None
-    return [(op, program, ()) for op, program in programs.folds], programs.elements
-
-
-def _log_at_once(x: Array, dim: int) -> Array | None:
-    """log_softmax() of what a launch takes as it is; None for all else."""
-    shape, dtype = x.shape, x.dtype
-    rank = len(shape)
-    if dtype.kind != "f" or not -rank <= dim < rank or x.size == 0:
-        return None
-    folds, elements = _log_programs(x.stored_as, wide_name(dtype))
-    be = x.backend
-    result = be._new(shape, dtype)
-    be.map_rows(folds, shape, (dim + rank if dim < 0 else dim,), (x,), elements, (), (result,))
-    return result
-
-
 def log_softmax(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
     """The logarithm of softmax(), whose digits hold where that is 0: one launch."""
-    if type(x) is Array and type(dim) is int and out is None:
-        made = _log_at_once(x, dim)
-        if made is not None:
-            return made
+    if type(x) is Array and type(dim) is int and x.dtype in OWN_KERNEL and x.size:
+        rank = len(x.shape)
+        if -rank <= dim < rank:
+            return x.backend._log_softmax(x, dim, out)
     (x,) = alike("log_softmax", x=x)
     return _line_by_line("log_softmax", x, dim, _log_part, out)
 

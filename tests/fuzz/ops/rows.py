@@ -23,19 +23,20 @@ def room(draw: Draw, shape: object, dtype: str) -> Operand:
 @generates("softmax")
 def softmax(draw: Draw, name: str) -> Call:
     shape, dtype = draw.shape(8, MOST if draw.rarely(6) else 4000, 1), draw.dtype()
-    axis = draw.below(len(shape))
+    axis, log = draw.below(len(shape)), draw.rarely(2)
     scale = draw.one_of([1.0, 10.0, 100.0])
     x = draw.with_specials((draw.normal(shape, "float32") * np.float32(scale)).astype(dtype))
     exact, tolerance = np.empty(shape), np.empty(shape)
     if x.size:
         with np.errstate(all="ignore"):
-            exact = references.softmax(x, axis)
+            exact = (references.log_softmax if log else references.softmax)(x, axis)
             wide = x.astype(np.float64)
             below = wide - wide.max(axis, keepdims=True)
             # What weighs nothing is nothing, however far it is off.
             below = np.where(np.isfinite(below), below, 0.0)
             # Devices may take exp of a large number by way of a product, which rounds once more.
-            tolerance = bounds.softmax(exact, 2 * below, shape[axis])
+            bound = bounds.log_softmax if log else bounds.softmax
+            tolerance = bound(exact, 2 * below, shape[axis])
     source = operand(draw, x)
     out = source if draw.rarely(3) else room(draw, shape, dtype)
     values = {
@@ -44,6 +45,7 @@ def softmax(draw: Draw, name: str) -> Call:
         "shape": shape,
         "axis": axis - draw.one_of([0, len(shape)]),
         "dtype": dtype,
+        "log": log,
     }
     return Call(name, values, [Result(out, exact, tolerance)], empty=0 in shape)
 

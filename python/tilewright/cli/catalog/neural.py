@@ -141,14 +141,16 @@ def _weighted_sum(draw: Draw, heads: int, rows: int, dim: int) -> Problem:
     )
 
 
-def _softmax(axis: int) -> Callable[[Draw, int, int], Problem]:
+def _softmax(axis: int, log: bool = False) -> Callable[[Draw, int, int], Problem]:
+    own = numpy_ops.log_softmax if log else numpy_ops.softmax
+
     def build(draw: Draw, rows: int, cols: int) -> Problem:
         return Problem(
             shape=by(rows, cols),
             inputs=[draw.normal(rows, cols)],
             output=draw.zeros(rows, cols),
-            call=lambda be, x, out: be.softmax(x[0], out, (rows, cols), axis, draw.dtype),
-            numpy=lambda x, out=None: numpy_ops.softmax(x, axis),
+            call=lambda be, x, out: be.softmax(x[0], out, (rows, cols), axis, draw.dtype, log),
+            numpy=lambda x, out=None: own(x, axis),
             slack=32.0,
         )
 
@@ -403,6 +405,7 @@ CASES = [
     Case("weighted_sum", GROUP, _weighted_sum, _KEYS),
     Case("softmax", GROUP, _softmax(-1), _ROWS, "rows"),
     Case("softmax", GROUP, _softmax(0), _COLUMNS, "columns"),
+    Case("softmax", GROUP, _softmax(-1, log=True), _ROWS, "log"),
     Case("cross_entropy", GROUP, _cross_entropy(None), _ROWS),
     Case("cross_entropy", GROUP, _cross_entropy("mean"), _ROWS, "mean"),
     Case("cross_entropy_backward", GROUP, _cross_entropy_backward, _ROWS),

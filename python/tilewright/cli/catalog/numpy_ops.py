@@ -69,6 +69,12 @@ def softmax(x: AnyArray, axis: int) -> AnyArray:
     return result
 
 
+def log_softmax(x: AnyArray, axis: int) -> AnyArray:
+    result: AnyArray = x - x.max(axis=axis, keepdims=True)
+    result -= np.log(np.exp(result).sum(axis=axis, keepdims=True))
+    return result
+
+
 def cross_entropy(x: AnyArray, targets: AnyArray, reduction: str | None) -> AnyArray:
     off = x - x.max(axis=1, keepdims=True)
     losses = np.log(np.exp(off).sum(axis=1)) - off[np.arange(len(x)), targets.astype(np.int64)]
