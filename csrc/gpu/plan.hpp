@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/requests.hpp"
+#include "gpu/device.hpp"
 #include "gpu/template.hpp"
 #include "tilewright/types.hpp"
 
@@ -33,6 +34,15 @@ inline std::uint32_t u32(Size size) { return static_cast<std::uint32_t>(size); }
 
 inline std::uint64_t bytes_of(Size elements, DType dtype) {
   return static_cast<std::uint64_t>(elements) * size_of(dtype);
+}
+
+/// Work-items of every subgroup, where all have as many and kernels can count on it: 8 to 32, else
+/// 0.
+inline std::uint32_t uniform_lanes(const DeviceLimits& limits) {
+  const std::uint32_t lanes = limits.least_subgroup;
+  return limits.compiles_templates && lanes == limits.most_subgroup && lanes >= 8 && lanes <= 32
+             ? lanes
+             : 0;
 }
 
 /// Elements from the start of a range to the end of the last of the rows in it.

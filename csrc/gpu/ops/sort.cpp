@@ -51,12 +51,12 @@ KeyParams key_params(const SortKeys& keys, int shift) {
           word(keys.flip)};
 }
 
-/// Rows cut into blocks, one a workgroup.
+/// Rows cut into blocks, one a workgroup, of `most` elements at most.
 struct Blocks {
   Size tile, of_row, all;
 
-  Blocks(Size rows, Size length) {
-    constexpr Size enough_groups = 2048, least = 1024, most = 16384;
+  Blocks(Size rows, Size length, Size most = 16384) {
+    constexpr Size enough_groups = 2048, least = 1024;
     const Size wanted = rows * length / enough_groups;
     tile = std::clamp(static_cast<Size>(std::bit_ceil(static_cast<std::uint64_t>(wanted))), least,
                       most);
@@ -77,21 +77,42 @@ Placed placed(const BufferRange& range, std::uint64_t element, const DeviceLimit
           static_cast<std::uint32_t>((range.offset - begin) / element)};
 }
 
-/// How many elements a work-item of sort_scatter has at once, which lie in the workgroup's memory.
-int scatter_rounds(const SortRows& s, Size tile, const DeviceLimits& limits) {
-  if (!limits.compiles_templates) return 4;  // of which SPIR-V modules are made
-  int rounds = s.wide() ? 8 : 16;            // what the memory of its counts has room for
-  while (rounds > 1 && rounds * group_size > tile) rounds /= 2;
-  return rounds;
+/// The blocks of a sort by digits. With places they are shorter, so that a workgroup orders all of
+/// its block at once; pairs of long elements and places are too much for that.
+Blocks digit_blocks(const SortRows& s, const DeviceLimits& limits) {
+  const bool is_long = s.wide() == static_cast<bool>(s.indices);
+  if (uniform_lanes(limits) == 0) return {s.rows, s.length};
+  return {s.rows, s.length, is_long ? 8192 : 4096};
 }
 
-/// Work-items that vote on digits in sort_scatter, where they are as many in each subgroup.
-std::uint32_t voting_lanes(const DeviceLimits& limits) {
-  const std::uint32_t lanes = limits.least_subgroup;
-  return limits.compiles_templates && lanes == limits.most_subgroup && lanes >= 8 && lanes <= 32
-             ? lanes
-             : 0;
-}
+/// A workgroup of sort_scatter.
+struct ScatterGroup {
+  std::uint32_t lanes;  ///< that vote on digits; 0 where they do not
+  Size items = group_size;
+  Size rounds;  ///< elements that a work-item has at once, in the workgroup's memory
+
+  ScatterGroup(const SortRows& s, Size tile, const DeviceLimits& limits)
+      : lanes(uniform_lanes(limits)) {
+    const bool pairs = s.wide() && s.indices;
+    rounds = limits.compiles_templates ? (s.wide() ? 8 : 16) : 4;  // of which there are modules
+    // The more work-items order elements together, the longer the runs that they write.
+    const Size twice = 2 * group_size, fewer = pairs ? rounds : rounds / 2;
+    if (lanes != 0 && twice * fewer <= tile && twice <= Size{limits.max_group_size} &&
+        room(s, twice, fewer) <= Size{limits.local_memory_bytes}) {
+      items = twice;
+      rounds = fewer;
+    }
+    while (rounds > 1 && rounds * items > tile) rounds /= 2;
+  }
+
+ private:
+  /// Bytes of a workgroup's memory.
+  Size room(const SortRows& s, Size of_items, Size of_rounds) const {
+    constexpr Size counts_of_part = 512, digits = 2052;
+    return digits + std::max(of_items * of_rounds * static_cast<Size>(s.bytes()),
+                             of_items / Size{lanes} * counts_of_part);
+  }
+};
 
 /// The operands of a launch that moves rows.
 struct MoveOperands {
@@ -250,7 +271,7 @@ void GpuBackend::sum_counts(std::string_view op, const AllocationRef& counts,
 
 void GpuBackend::sort_by_digits(const SortRows& s) {
   const int passes = s.keys.bits / digit_bits;
-  const Blocks blocks(s.rows, s.length);
+  const Blocks blocks = digit_blocks(s, device_->limits());
   const Size counted = digit_values * blocks.of_row;
   const auto scratch = [&](Size elements, std::uint64_t bytes) {
     return memory_->scratch(s.call, static_cast<std::uint64_t>(elements) * bytes);
@@ -307,14 +328,15 @@ void GpuBackend::sort_by_digits(const SortRows& s) {
       std::uint32_t values_start, indices_start;
     } params{operands.start,  u32(s.length), u32(blocks.tile),      u32(blocks.of_row),
              u32(blocks.all), keys,          operands.values_start, operands.indices_start};
-    const int rounds = scatter_rounds(step, blocks.tile, device_->limits());
-    const std::uint32_t lanes = voting_lanes(device_->limits());
-    run(KernelId::sort_scatter,
-        (operands.variant * 32 + static_cast<std::uint32_t>(rounds)) * 64 + lanes, params,
-        operands.bindings, grid, [&](TemplateVariables& v) {
+    const ScatterGroup group(step, blocks.tile, device_->limits());
+    const std::uint32_t variant =
+        (operands.variant * 32 + static_cast<std::uint32_t>(group.rounds)) * 64 + group.lanes;
+    run(KernelId::sort_scatter, variant * 8 + static_cast<std::uint32_t>(group.items / group_size),
+        params, operands.bindings, grid, [&](TemplateVariables& v) {
           operands.fill(step, v);
-          v["ROUNDS"] = std::int64_t{rounds};
-          v["LANES"] = std::int64_t{lanes};
+          v["GROUP"] = group.items;
+          v["ROUNDS"] = group.rounds;
+          v["LANES"] = std::int64_t{group.lanes};
         });
     step.source = step.values;
     if (s.indices) step.places = step.indices;

@@ -44,10 +44,8 @@ var<workgroup> sums: array<vec2<u32>, ${GROUP + GROUP / 16}>;
 var<workgroup> parts: array<vec2<u32>, ${GROUP / 16}>;
 var<workgroup> chosen: array<u32, ${ROOM}>;
 
+#if WORDS == 0
 fn put(i: u32, place: u32) {
-#if WORDS > 0
-  output[place] = source[i];
-#else
   // Of an axis and all before it, and of those before it alone.
   var up_to = 0u;
   var before = 0u;
@@ -68,8 +66,8 @@ fn put(i: u32, place: u32) {
   before = up_to;
 #end
 #end
-#end
 }
+#end
 
 /// Those of a word, from a place in the workgroup's memory on; what is before it, or past it, waits.
 fn hold(word: u32, truth: u32, start: u32) {
@@ -130,8 +128,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   hold(first + ${2 * GROUP}u, truth2, start2 + (before.y & 0xffffu) - ${FROM}u);
   hold(first + ${3 * GROUP}u, truth3, start3 + (before.y >> 16u) - ${FROM}u);
   workgroupBarrier();
+#if WORDS > 0
+  // All are asked for before the first is used.
+#for u in 0..ROOM / GROUP
+  var item_${part}_${u} = ${ITEM}();
+  if (${FROM + u * GROUP}u + local < room) { item_${part}_${u} = source[chosen[${u * GROUP}u + local]]; }
+#end
+#for u in 0..ROOM / GROUP
+  if (${FROM + u * GROUP}u + local < room) { output[start + ${FROM + u * GROUP}u + local] = item_${part}_${u}; }
+#end
+#else
   for (var i = local; i < ${ROOM}u && i + ${FROM}u < room; i += ${GROUP}u) {
     put(chosen[i], start + i + ${FROM}u);
   }
+#end
 #end
 }

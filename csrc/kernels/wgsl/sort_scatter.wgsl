@@ -96,9 +96,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let before_own = (1u << lane) - 1u;
   // Of the digit `local`: where its next element goes.
   var next = 0u;
-  if (inside) { next = before[(row * 256u + local) * params.blocks + block]; }
+  let has_digit = local < 256u;
+  if (inside && has_digit) { next = before[(row * 256u + local) * params.blocks + block]; }
 #for p in 0..ZEROS
-  atomicStore(&held[${p * 256}u + local], 0u);
+  atomicStore(&held[${p * GROUP}u + local], 0u);
 #end
   workgroupBarrier();
   let base = row * params.length;
@@ -171,9 +172,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       if (local == 127u) { begins[256] = begin + (both & 0xffffu) + (both >> 16u); }
     }
     workgroupBarrier();
-    let begin = begins[local];
-    shifts[local] = next - begin;
-    next += begins[local + 1u] - begin;
+    if (has_digit) {
+      let begin = begins[local];
+      shifts[local] = next - begin;
+      next += begins[local + 1u] - begin;
+    }
 #else
     var all = 0u;
 #for p in 0..8
@@ -246,7 +249,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     workgroupBarrier();
 #end
 #for p in 0..ZEROS
-    atomicStore(&held[${p * 256}u + local], 0u);
+    atomicStore(&held[${p * GROUP}u + local], 0u);
 #end
     workgroupBarrier();
   }
