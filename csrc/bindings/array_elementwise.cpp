@@ -346,6 +346,22 @@ py::object evaluate(const ElementFunction& f, std::span<PyObject* const> given, 
   return result;
 }
 
+Number assigned_number(PyObject* number, DType dtype) {
+  static const ElementFunction& copy = *element_function("positive");
+  py::object whole;
+  if (PyFloat_Check(number) && is_integer(dtype)) {
+    // As int() does, which refuses what is no number.
+    whole = py::reinterpret_steal<py::object>(PyNumber_Long(number));
+    if (!whole) throw py::error_already_set();
+    number = whole.ptr();
+  }
+  if (!fits(number, dtype)) {
+    throw InvalidArgument(text("assignment: value is ", shown(number), ", which ", to_string(dtype),
+                               " does not hold"));
+  }
+  return number_of(copy, 0, number, dtype);
+}
+
 void assign(const ArrayObject& target, PyObject* value) {
   static const ElementFunction& copy = *element_function("positive");
   constexpr const char* call = "assignment";
@@ -358,19 +374,7 @@ void assign(const ArrayObject& target, PyObject* value) {
   if (operand.complex) return assign_complex(target, operand.kept.ptr());
   make_writable(target, call);
   if (operand.number != nullptr) {
-    py::object whole;
-    PyObject* number = operand.number;
-    if (PyFloat_Check(number) && is_integer(dtype)) {
-      // As int() does, which refuses what is no number.
-      whole = py::reinterpret_steal<py::object>(PyNumber_Long(number));
-      if (!whole) throw py::error_already_set();
-      number = whole.ptr();
-    }
-    if (!fits(number, dtype)) {
-      throw InvalidArgument(
-          text(call, ": value is ", shown(number), ", which ", to_string(dtype), " does not hold"));
-    }
-    const std::array<Number, 1> all_alike{number_of(copy, 0, number, dtype)};
+    const std::array<Number, 1> all_alike{assigned_number(operand.number, dtype)};
     map_arrays(cast_program(dtype, dtype, true), {}, all_alike, target);
     return;
   }

@@ -17,6 +17,8 @@ pybind11::object evaluate(const ElementFunction& function, std::span<PyObject* c
 
 /// target[...] = value: the value is broadcast and cast.
 void assign(const ArrayObject& target, PyObject* value);
+/// A number of Python's as assign() takes it; InvalidArgument where the dtype does not hold it.
+Number assigned_number(PyObject* number, DType dtype);
 
 /// What messages call an operand of a function.
 const char* operand_name(const ElementFunction& function, std::size_t i);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "bindings/array_arguments.hpp"
 #include "bindings/array_elementwise.hpp"
@@ -11,6 +12,7 @@
 #include "bindings/basic_index.hpp"
 #include "bindings/deferred.hpp"
 #include "bindings/operands.hpp"
+#include "core/state.hpp"
 
 namespace py = pybind11;
 
@@ -191,14 +193,16 @@ bool strides_along(const ArrayObject& value, const Sizes& shape, Sizes& strides)
   return true;
 }
 
-/// _taken(x, indices, axis, call): along an axis; None where the indices are no integers.
+/// _taken(x, indices, axis, call): along an axis, of one dimension if that is None; None where the
+/// indices are no integers, or the axis is not of the common kind.
 py::object taken(Arguments given) {
   static PyObject* const whole = PySlice_New(nullptr, nullptr, nullptr);
   const ArrayObject* const x = any_array_in(given[0]);
   const ArrayObject* const indices = array_in(given[1]);
   if (x == nullptr || indices == nullptr || !is_integer(indices->stored_as)) return py::none();
   const Sizes shape(x->shape);
-  const auto axis = axis_in(given[2], shape.rank);
+  const auto axis = given[2] == Py_None && shape.rank == 1 ? std::optional<std::size_t>(0)
+                                                           : axis_in(given[2], shape.rank);
   if (!axis || *axis + 1 > most_items) return py::none();
   py::object key = py::reinterpret_borrow<py::object>(given[1]);
   if (*axis > 0) {
@@ -267,8 +271,27 @@ PyMethodDef along_function =
 
 PyMethodDef function = fast_function<4, taken>(
     "_taken",
-    "_taken(x: Array, indices: Array, axis: int, call: str) -> Array | None\n\nThe elements along "
-    "an axis; None where the indices are no Array of integers.");
+    "_taken(x: object, indices: object, axis: object, call: str) -> Array | None\n\nThe elements "
+    "along an axis, that of an Array of one dimension if it is None. None where an argument is not "
+    "of the common kind, or wrong.");
+
+/// False where an index lies in what is written.
+bool put_number(const ArrayObject& x, Walk& walk, PyObject* value) {
+  const Number number = assigned_number(value, x.stored_as);
+  const auto held = walk.hold();
+  make_writable(x, "assignment");
+  for (std::size_t k = 0; k < walk.count; ++k) {
+    if (overlap(*walk.arrays[k], x)) return false;
+  }
+  const Memory to = x.memory();
+  const MapOperand output{to->buffer(), walk.strides.span(), walk.offset};
+  Backend& backend = *to->backend();
+  without_gil([&] {
+    scatter_number(backend, number, walk.indices(), output, walk.shape.span(), x.stored_as,
+                   "x[...] = value");
+  });
+  return true;
+}
 
 }  // namespace
 
@@ -288,6 +311,8 @@ bool put_by_arrays(const ArrayObject& x, PyObject* key, PyObject* value) {
   if (put_by_mask(x, key, value)) return true;
   Walk walk;
   if (!walk_of(x, key, walk)) return false;
+  const bool is_plain = PyLong_Check(value) || PyFloat_Check(value);
+  if (is_plain && !x.is_complex) return put_number(x, walk, value);
   py::object cell;
   if (bindings::is_number(value)) {
     make_writable(x, "assignment");

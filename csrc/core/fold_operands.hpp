@@ -14,6 +14,7 @@
 
 #include "core/call.hpp"
 #include "core/inline_vector.hpp"
+#include "core/kept_requests.hpp"
 #include "core/map_operands.hpp"
 #include "core/program/program_data.hpp"
 #include "core/requests.hpp"
@@ -67,6 +68,7 @@ class FoldOperands {
     for (std::size_t i = 0; i < along.size(); ++i) strides_[start + along[i]] = own[i];
     operands_.push_back(checked ? checked->operand : MapRequest::Operand{nullptr, 0});
     if (!checked) return;
+    reaches_.push_back(OperandReach::of(*checked, dtype));
     const Allocation* const allocation = checked->operand.allocation.get();
     for (const Named& other : places_) {
       if (!is_output || other.allocation != allocation || !checked->place.meets(other.at)) continue;
@@ -76,6 +78,7 @@ class FoldOperands {
     }
     places_.push_back({std::string(name), checked->place, allocation});
   }
+  const OperandReach& reach(std::size_t operand) const { return reaches_[operand]; }
   /// Walks a dimension from its end on.
   void reverse(std::size_t dim) {
     for (std::size_t o = 0; o < operands_.size(); ++o) {
@@ -176,6 +179,7 @@ class FoldOperands {
   std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
   std::pmr::vector<Size> strides_{&memory_};  // of each operand along all dimensions
   std::pmr::vector<Named> places_{&memory_};
+  std::pmr::vector<OperandReach> reaches_{&memory_};
   Dims last_;  // the dimensions of those that are joined into each
   InlineVector<Size, max_rank> joined_;
 };

@@ -3,13 +3,16 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/call.hpp"
+#include "core/call_key.hpp"
 #include "core/fold_operands.hpp"
+#include "core/kept_requests.hpp"
 #include "core/map_operands.hpp"
 #include "core/program/program_data.hpp"
 #include "core/text.hpp"
@@ -54,6 +57,111 @@ ProgramRef behind_of(KeptRewrites& kept, const ProgramRef& program, DType result
   });
 }
 
+const Names input_names("inputs"), output_names("outputs"), behind_names("behind_inputs"),
+    number_names("map_reduce: numbers"), behind_number_names("map_reduce: behind_numbers"),
+    scan_number_names("scan: numbers");
+
+/// The operands and numbers of a call.
+struct Given {
+  std::span<const MapOperand> inputs, behind_inputs, outputs;
+  std::span<const Number> numbers, behind_numbers;
+  bool is_scan = false;
+
+  std::size_t count() const { return inputs.size() + behind_inputs.size() + outputs.size(); }
+  const MapOperand& operand(std::size_t i) const {
+    if (i < inputs.size()) return inputs[i];
+    i -= inputs.size();
+    return i < behind_inputs.size() ? behind_inputs[i] : outputs[i - behind_inputs.size()];
+  }
+};
+
+std::string_view name_of(const Given& given, std::size_t i) {
+  std::string made;  // of more operands than are kept
+  if (i < given.inputs.size()) return input_names.of(i, made);
+  i -= given.inputs.size();
+  if (given.is_scan) return "output";
+  return i < given.behind_inputs.size() ? behind_names.of(i, made)
+                                        : output_names.of(i - given.behind_inputs.size(), made);
+}
+
+/// Which call it is: map_reduce, or scan in one of its ways.
+enum class Kind : std::uint8_t { reduction, scan, exclusive_scan };
+
+/// What a request follows from besides its buffers; none where that is too much to keep it.
+std::optional<CallKey> key_of(Kind kind, const ProgramData& front, const ProgramData* behind,
+                              Reduction op, std::span<const Size> shape, std::span<const Size> axes,
+                              const Given& given) {
+  if (given.count() > KeptRequest<FoldRequest>::most_operands || shape.size() > max_rank ||
+      axes.size() > max_rank) {
+    return std::nullopt;
+  }
+  constexpr int bits = 8;
+  CallKey key;
+  auto counts = static_cast<std::uint64_t>(kind) << bits | static_cast<std::uint64_t>(op);
+  for (const std::size_t count : {shape.size(), axes.size(), given.inputs.size(),
+                                  given.behind_inputs.size(), given.outputs.size()}) {
+    counts = counts << bits | count;
+  }
+  key.add(counts);
+  key.add(reinterpret_cast<std::uintptr_t>(&front));
+  key.add(reinterpret_cast<std::uintptr_t>(behind));
+  for (const Size size : shape) key.add(size);
+  for (const Size axis : axes) key.add(axis);
+  for (const auto list : {given.inputs, given.behind_inputs, given.outputs}) {
+    for (const MapOperand& operand : list) {
+      key.add(operand.strides.size());
+      for (const Size stride : operand.strides) key.add(stride);
+    }
+  }
+  const auto add = [&](const ProgramData& program, std::span<const Number> numbers,
+                       const Names& names) {
+    if (numbers.size() != program.numbers.size()) return false;
+    std::string made;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      key.add(numbers[i].bits(program.nodes[program.numbers[i]].dtype, names.of(i, made)));
+    }
+    return true;
+  };
+  if (!add(front, given.numbers, given.is_scan ? scan_number_names : number_names))
+    return std::nullopt;
+  if (behind == nullptr ? !given.behind_numbers.empty()
+                        : !add(*behind, given.behind_numbers, behind_number_names)) {
+    return std::nullopt;
+  }
+  if (!key.fits()) return std::nullopt;
+  key.seal();
+  return key;
+}
+
+/// Runs the request of a call before, with the operands of this one; false where there is none.
+template <class Run>
+bool run_known(Call& call, const std::optional<CallKey>& key, const Given& given, const Run& run) {
+  auto* const known = key ? KeptRequests<FoldRequest>::of_thread().find(*key) : nullptr;
+  if (known == nullptr) return false;
+  const UsedRequest used(*known);
+  const auto named = [&](std::size_t i) {
+    return std::pair<std::string_view, const MapOperand&>(name_of(given, i), given.operand(i));
+  };
+  if (!known->fill(call, named)) return false;
+  call.checked();
+  run(known->request);
+  return true;
+}
+
+/// A checked request for the next call of its kind.
+void keep(const CallKey& key, const ProgramRef& front, const Program* behind, const FoldRequest& r,
+          const FoldOperands& operands, const Given& given) {
+  auto kept = std::make_unique<KeptRequest<FoldRequest>>();
+  kept->key = key;
+  kept->programs[0] = front;
+  if (behind != nullptr) kept->programs[1] = behind->data();
+  kept->request = r;
+  kept->count = given.count();
+  kept->outputs = given.outputs.size();
+  for (std::size_t i = 0; i < kept->count; ++i) kept->reaches[i] = operands.reach(i);
+  KeptRequests<FoldRequest>::of_thread().keep(std::move(kept));
+}
+
 }  // namespace
 
 void Backend::map_reduce(const Program& program, Reduction op, std::span<const Size> shape,
@@ -61,11 +169,14 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
                          std::span<const Number> numbers, std::span<const MapOperand> outputs,
                          const Program* behind, std::span<const MapOperand> behind_inputs,
                          std::span<const Number> behind_numbers) {
-  static const Names input_names("inputs"), output_names("outputs"), behind_names("behind_inputs"),
-      number_names("map_reduce: numbers"), behind_number_names("map_reduce: behind_numbers");
   Call call(*state_, "map_reduce");
   call.known("op", op);
   const ProgramRef& front = program.data();
+  const Given given{inputs, behind_inputs, outputs, numbers, behind_numbers};
+  const std::optional<CallKey> key =
+      key_of(Kind::reduction, *front, behind == nullptr ? nullptr : behind->data().get(), op, shape,
+             axes, given);
+  if (run_known(call, key, given, [&](const FoldRequest& r) { do_map_reduce(r); })) return;
   check_counts(call, "the program", "inputs", inputs.size(), front->inputs.size());
   check_counts(call, "the program", "numbers", numbers.size(), front->numbers.size());
   if (front->outputs.size() != 1) {
@@ -174,7 +285,9 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
     operands.append(r, operands.ordered(gone));
   }
   operands.give_to(r);
-  if (!r.behind) {
+  if (r.behind && key) {
+    keep(*key, front, behind, r, operands, given);
+  } else if (!r.behind) {
     // The two words of an int64, which devices without 64-bit integers have too.
     Program words;
     const auto low = words.input(DType::uint32);
@@ -194,10 +307,15 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
 void Backend::scan(const Program& program, ScanOp op, std::span<const Size> shape, Size axis,
                    std::span<const MapOperand> inputs, std::span<const Number> numbers,
                    const MapOperand& output, bool exclusive, bool reverse) {
-  static const Names input_names("inputs"), number_names("scan: numbers");
   Call call(*state_, "scan");
   call.known("op", op);
   const ProgramRef& front = program.data();
+  const Given given{inputs, {}, {&output, 1}, numbers, {}, true};
+  const std::optional<CallKey> key =
+      reverse ? std::nullopt
+              : key_of(exclusive ? Kind::exclusive_scan : Kind::scan, *front, nullptr,
+                       static_cast<Reduction>(op), shape, {&axis, 1}, given);
+  if (run_known(call, key, given, [&](const FoldRequest& r) { do_scan(r); })) return;
   check_counts(call, "the program", "inputs", inputs.size(), front->inputs.size());
   check_counts(call, "the program", "numbers", numbers.size(), front->numbers.size());
   if (front->outputs.size() != 1) {
@@ -216,7 +334,7 @@ void Backend::scan(const Program& program, ScanOp op, std::span<const Size> shap
   r.front = front_of(call, state_->rewrites, front, r.op);
   r.behind = behind_of(state_->rewrites, identity_program(front->output_dtype()),
                        dtype_of(class_of(r.front->output_dtype())));
-  r.numbers = bits_of(*front, numbers, number_names);
+  r.numbers = bits_of(*front, numbers, scan_number_names);
   Dims all, kept;
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     all.push_back(dim);
@@ -242,6 +360,7 @@ void Backend::scan(const Program& program, ScanOp op, std::span<const Size> shap
   last.push_back(along);
   operands.append(r, last);
   operands.give_to(r);
+  if (key) keep(*key, front, nullptr, r, operands, given);
   do_scan(r);
 }
 

@@ -1,16 +1,24 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <list>
+#include <memory>
 #include <memory_resource>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/call.hpp"
+#include "core/call_key.hpp"
 #include "core/inline_vector.hpp"
+#include "core/kept_requests.hpp"
 #include "core/map_operands.hpp"
+#include "core/scalar_table.hpp"
 #include "core/text.hpp"
 #include "tilewright/backend.hpp"
 
@@ -80,6 +88,7 @@ class Move {
     if (!checked) return;
     to = checked->operand;
     places_.push_back({name, *checked});
+    reaches_.push_back(OperandReach::of(*checked, dtype_));
   }
   void plain(std::string_view name, const MapOperand& operand, DType dtype, bool is_output,
              MapRequest::Operand& to) {
@@ -90,6 +99,13 @@ class Move {
     if (!checked) return;
     to = checked->operand;
     places_.push_back({name, *checked});
+    reaches_.push_back(OperandReach::of(*checked, dtype));
+  }
+  /// One element for all, which comes later.
+  void same(std::string_view name) {
+    strides_.insert(strides_.end(), shape_.size(), 0);
+    places_.push_back({name, {{nullptr, 0}, {0, 0}}});
+    reaches_.push_back({0, 0, 1});
   }
   void check_indices() {
     r_.indices.reserve(indices_.size());
@@ -156,6 +172,8 @@ class Move {
     return std::move(r_);
   }
   MoveRequest& request() { return r_; }
+  /// Of the operand that was added at this place.
+  const OperandReach& reach(std::size_t at) const { return reaches_[at]; }
 
  private:
   struct Named {
@@ -187,8 +205,118 @@ class Move {
   std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
   std::pmr::vector<Size> strides_{&memory_};  // of each operand along all dimensions
   std::pmr::vector<Named> places_{&memory_};
+  std::pmr::vector<OperandReach> reaches_{&memory_};
   std::pmr::list<std::string> long_names_{&memory_};
 };
+
+/// The arguments of gather_elements or scatter_elements.
+struct MoveArguments {
+  const MapOperand& source;
+  std::span<const IndexOperand> indices;
+  const MapOperand& output;
+  std::span<const Size> shape;
+  DType dtype;
+  std::string_view name;
+  bool scatter;
+  std::optional<Scalar> number = {};  ///< in place of the source
+
+  /// By the order in which requests keep operands.
+  std::pair<std::string_view, const MapOperand&> operand(std::size_t i) const {
+    static const Names names("indices");
+    if (i == 0) return {"source", source};
+    std::string made;  // of more than are kept
+    if (i <= indices.size()) return {names.of(i - 1, made), indices[i - 1].indices};
+    return {"output", output};
+  }
+  std::size_t count() const { return 2 + indices.size(); }
+};
+
+/// What a request follows from besides its buffers; none where that is too much to keep it.
+std::optional<CallKey> key_of(const MoveArguments& given) {
+  if (given.count() > KeptRequest<MoveRequest>::most_operands || given.shape.size() > max_rank) {
+    return std::nullopt;
+  }
+  CallKey key;
+  key.add(given.scatter);
+  key.add(given.number.has_value());
+  key.add(given.dtype);
+  key.add(given.shape.size());
+  key.add(given.indices.size());
+  for (const Size size : given.shape) key.add(size);
+  const auto add_strides = [&](const MapOperand& operand) {
+    key.add(operand.strides.size());
+    for (const Size stride : operand.strides) key.add(stride);
+  };
+  add_strides(given.source);
+  add_strides(given.output);
+  for (const IndexOperand& index : given.indices) {
+    add_strides(index.indices);
+    key.add(index.dtype);
+    key.add(index.size);
+    key.add(index.stride);
+    key.add(index.axis);
+  }
+  key.add(given.name.size());
+  for (std::size_t at = 0; at < given.name.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, given.name.data() + at, std::min(sizeof word, given.name.size() - at));
+    key.add(word);
+  }
+  if (!key.fits()) return std::nullopt;
+  key.seal();
+  return key;
+}
+
+/// Has what was checked of a call run, and keeps it for the next of its kind. `number_of` gives the
+/// memory that the number is in, once the checks are over.
+template <class Number, class Run>
+void move_elements(Call& call, const MoveArguments& given, const Number& number_of,
+                   const Run& run) {
+  const std::optional<CallKey> key = key_of(given);
+  auto& all = KeptRequests<MoveRequest>::of_thread();
+  auto* const known = key ? all.find(*key) : nullptr;
+  const auto begin = [&](MoveRequest& request) {
+    call.checked();
+    if (given.number) request.source = {number_of(), 0};
+    run(request);
+  };
+  if (known != nullptr) {
+    const UsedRequest used(*known);
+    const auto operand = [&](std::size_t i) { return given.operand(i); };
+    if (known->fill(call, operand, given.number ? 1 : 0)) return begin(known->request);
+  }
+  call.shape("shape", given.shape);
+  Move move(call, given.shape, given.indices, given.dtype, given.scatter, given.name);
+  MoveRequest& r = move.request();
+  move.check_indices();
+  if (given.number) {
+    move.same("value");
+    move.indexed("output", given.output, r.output);
+  } else if (given.scatter) {
+    move.plain("source", given.source, given.dtype, false, r.source);
+    move.indexed("output", given.output, r.output);
+  } else {
+    move.indexed("source", given.source, r.source);
+    move.plain("output", given.output, given.dtype, true, r.output);
+  }
+  move.place_indices();
+  if (r.n == 0) return;
+  constexpr std::size_t output = 1;
+  move.written(output);
+  MoveRequest request = move.finish();
+  if (key) {
+    auto kept = std::make_unique<KeptRequest<MoveRequest>>();
+    kept->key = *key;
+    kept->request = request;
+    kept->count = given.count();
+    kept->outputs = 1;
+    kept->reaches[0] = move.reach(0);
+    for (std::size_t i = 0; i < given.indices.size(); ++i) kept->reaches[1 + i] = move.reach(2 + i);
+    kept->reaches[kept->count - 1] = move.reach(output);
+    all.keep(std::move(kept));
+  }
+  begin(request);
+}
 
 void index_dtype_known(const Call& call, DType dtype) {
   if (dtype == DType::int64 || dtype == DType::int32) return;
@@ -217,36 +345,32 @@ void Backend::gather_elements(const MapOperand& source, std::span<const IndexOpe
                               const MapOperand& output, std::span<const Size> shape, DType dtype,
                               std::string_view name) {
   Call call(*state_, "gather_elements");
-  call.shape("shape", shape);
-  Move move(call, shape, indices, dtype, false, name);
-  MoveRequest& r = move.request();
-  move.check_indices();
-  move.indexed("source", source, r.source);
-  move.plain("output", output, dtype, true, r.output);
-  move.place_indices();
-  if (r.n == 0) return;
-  move.written(1);
-  const MoveRequest request = move.finish();
-  call.checked();
-  do_gather_elements(request);
+  move_elements(
+      call, {source, indices, output, shape, dtype, name, false}, [] { return AllocationRef(); },
+      [&](const MoveRequest& request) { do_gather_elements(request); });
 }
 
 void Backend::scatter_elements(const MapOperand& source, std::span<const IndexOperand> indices,
                                const MapOperand& output, std::span<const Size> shape, DType dtype,
                                std::string_view name) {
   Call call(*state_, "scatter_elements");
-  call.shape("shape", shape);
-  Move move(call, shape, indices, dtype, true, name);
-  MoveRequest& r = move.request();
-  move.check_indices();
-  move.plain("source", source, dtype, false, r.source);
-  move.indexed("output", output, r.output);
-  move.place_indices();
-  if (r.n == 0) return;
-  move.written(1);
-  const MoveRequest request = move.finish();
-  call.checked();
-  do_scatter_elements(request);
+  move_elements(
+      call, {source, indices, output, shape, dtype, name, true}, [] { return AllocationRef(); },
+      [&](const MoveRequest& request) { do_scatter_elements(request); });
+}
+
+void scatter_number(Backend& backend, const Number& number, std::span<const IndexOperand> indices,
+                    const MapOperand& output, std::span<const Size> shape, DType dtype,
+                    std::string_view name) {
+  Call call(*backend.state_, "scatter_elements");
+  call.known("dtype", dtype);
+  const Scalar scalar = Scalar::of_bits(number.bits(dtype, "value"), dtype);
+  AllocationRef kept = backend.state_->scalars.find(scalar);
+  const MapOperand none;
+  move_elements(
+      call, {none, indices, output, shape, dtype, name, true, scalar},
+      [&] { return kept ? std::move(kept) : backend.on_device(name, scalar); },
+      [&](const MoveRequest& request) { backend.do_scatter_elements(request); });
 }
 
 void Backend::mask_counts(Buffer mask, Buffer counts, Size n) {

@@ -12,6 +12,13 @@ Scalar::Scalar(double value, DType dtype) noexcept
                                     : std::bit_cast<std::uint32_t>(static_cast<float>(value))),
       dtype_(dtype) {}
 
+Scalar Scalar::of_bits(std::uint64_t bits, DType dtype) noexcept {
+  Scalar made(0, DType::float32);
+  made.bits_ = bits;
+  made.dtype_ = dtype;
+  return made;
+}
+
 AllocationRef ScalarTable::find(const Scalar& scalar) const noexcept {
   for (const Entry& entry : entries_) {
     if (entry.allocation && entry.scalar == scalar) return entry.allocation;

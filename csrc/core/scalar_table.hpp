@@ -13,14 +13,17 @@ namespace tilewright {
 /// A number as an element of a dtype, rounded to the nearest, ties to even.
 class Scalar {
  public:
+  /// As float32 or float16.
   Scalar(double value, DType dtype) noexcept;
+  /// Of the lowest bits.
+  static Scalar of_bits(std::uint64_t bits, DType dtype) noexcept;
   std::span<const std::byte> bytes() const {
     return std::as_bytes(std::span(&bits_, 1)).first(size_of(dtype_));
   }
   bool operator==(const Scalar&) const = default;
 
  private:
-  std::uint32_t bits_;  // in the first bytes, on the little-endian machines that there are
+  std::uint64_t bits_;  // in the first bytes, on the little-endian machines that there are
   DType dtype_;
 };
 

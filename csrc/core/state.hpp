@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string_view>
 
 #include "core/buffer_table.hpp"
 #include "core/kernel_table.hpp"
@@ -114,6 +116,11 @@ class BackendState {
 /// alloc() of freed memory that is kept for reuse: quick, and waits neither for the device nor for
 /// other threads. The null handle where there is none, or alloc() has more to do or to refuse.
 TILEWRIGHT_API Buffer alloc_at_hand(Backend& backend, Size bytes);
+
+/// scatter_elements() of one number everywhere, which is kept on the device.
+TILEWRIGHT_API void scatter_number(Backend& backend, const Number& number,
+                                   std::span<const IndexOperand> indices, const MapOperand& output,
+                                   std::span<const Size> shape, DType dtype, std::string_view name);
 
 /// Of all backends, at the end of the process: drivers take themselves apart then, under threads of
 /// their own that compile and compute.

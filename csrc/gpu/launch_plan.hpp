@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "core/call_key.hpp"
 #include "core/requests.hpp"
 #include "gpu/device.hpp"
 
@@ -24,25 +23,14 @@ struct OperandPlace {
 };
 
 /// All that a plan follows from: the op, the values of its request, and how its operands lie to
-/// each other. Requests with more than `capacity` of them are planned anew each time.
-class PlanKey {
+/// each other. Requests whose keys do not fit are planned anew each time.
+class PlanKey : public CallKey {
  public:
-  static constexpr std::size_t capacity = 48;
+  using CallKey::add;
 
   PlanKey() = default;
   explicit PlanKey(std::uint64_t op) { add(op); }
 
-  template <class Value>
-  void add(const Value& value) {
-    if constexpr (std::is_same_v<Value, double>) {
-      add(std::bit_cast<std::uint64_t>(value));
-    } else if constexpr (std::is_same_v<Value, float>) {
-      add(std::bit_cast<std::uint32_t>(value));
-    } else {
-      if (count_ < capacity) words_[count_] = static_cast<std::uint64_t>(value);
-      ++count_;
-    }
-  }
   /// Which operands share a buffer, and how far apart they start in it.
   void add(std::span<const OperandPlace> places) {
     constexpr std::size_t bits = 5, of_a_word = 64 / bits, none = 31;
@@ -62,22 +50,6 @@ class PlanKey {
       add(shared);
     } while (i < places.size());
   }
-
-  bool fits() const { return count_ <= capacity; }
-  /// When all is added that fits.
-  void seal() {
-    for (std::size_t i = 0; i < count_; ++i) hash_ = (hash_ ^ words_[i]) * 0x9e3779b97f4a7c15u;
-  }
-  std::uint64_t hash() const { return hash_ ^ (hash_ << 32); }
-  bool operator==(const PlanKey& other) const {
-    return hash_ == other.hash_ && count_ == other.count_ &&
-           std::equal(words_.begin(), words_.begin() + count_, other.words_.begin());
-  }
-
- private:
-  std::size_t count_ = 0;
-  std::uint64_t hash_ = 0;
-  std::array<std::uint64_t, capacity> words_;
 };
 
 struct LaunchPlan {

@@ -25,6 +25,9 @@ _all, _any, _argmax, _argmin, _max, _mean, _min, _prod, _sum = (
 )
 
 
+_spread, _cumulated = _core._spread, _core._cumulated
+
+
 class ArrayMethods(_core.ArrayBase):
     """The methods of an Array that NumPy's arrays have."""
 
@@ -68,9 +71,17 @@ class ArrayMethods(_core.ArrayBase):
         return _reduced("mean", self, axis, options, dtype=dtype, out=out)
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and dtype is None and not options:
+            found: Array | None = _spread(self, axis, False, 0, False)
+            if found is not None:
+                return found
         return _reduced("var", self, axis, options, dtype=dtype, out=out)
 
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
+        if out is None and dtype is None and not options:
+            found: Array | None = _spread(self, axis, False, 0, True)
+            if found is not None:
+                return found
         return _reduced("std", self, axis, options, dtype=dtype, out=out)
 
     def any(self, axis: Any = None, out: Any = None, **options: Any) -> Array:
@@ -155,11 +166,19 @@ class ArrayMethods(_core.ArrayBase):
         return round(self.item(), decimals)  # type: ignore[attr-defined]
 
     def cumsum(self, axis: int | None = None, dtype: Any = None, out: Array | None = None) -> Array:
+        if out is None:
+            found: Array | None = _cumulated(self, axis, dtype, False)
+            if found is not None:
+                return found
         return _of("statistics").cumsum(self, axis, dtype, out)  # type: ignore[no-any-return]
 
     def cumprod(
         self, axis: int | None = None, dtype: Any = None, out: Array | None = None
     ) -> Array:
+        if out is None:
+            found: Array | None = _cumulated(self, axis, dtype, True)
+            if found is not None:
+                return found
         return _of("statistics").cumprod(self, axis, dtype, out)  # type: ignore[no-any-return]
 
     def ptp(self, axis: Any = None, out: Array | None = None, keepdims: bool = False) -> Array:

@@ -10,7 +10,7 @@ import tilewright as tw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from tilewright import Backend
+from tilewright import Backend, InvalidArgument
 
 from .arrays import DTYPES, INTEGERS, VIEWS, on, same, values
 
@@ -390,3 +390,49 @@ def test_complex(be: Backend, rng: np.random.Generator, dtype: str) -> None:
         same(got, expected)
     with pytest.raises(tw.InvalidArgument, match="which have an order"):
         tw.searchsorted(x[0], x[1])
+
+
+def test_numbers_at_indices(be: Backend) -> None:
+    """More numbers than a device keeps, in every dtype, and those that look alike."""
+    stored = {str(one) for one in be.capabilities().storage_dtypes}
+    for dtype in DTYPES:
+        if dtype not in stored:
+            continue
+        like = np.dtype(dtype)
+        numbers: list[Any] = [True, False, *range(2, 40)]
+        if like.kind == "i":
+            numbers += [-1, 3.9, -3.9]
+        if like.kind == "f":
+            numbers += [0.0, -0.0, float("inf"), float("nan"), 0.1]
+        expected = np.arange(60).astype(like)
+        x = tw.asarray(expected, device=be)
+        i = tw.asarray(np.array([3, 50, -1], np.int32), device=be)
+        for turn, number in enumerate(numbers):
+            if like.kind == "b" and number not in (0, 1):
+                continue
+            at = i + turn % 8 - 4
+            x[at] = number
+            expected[np.asarray(at)] = np.asarray(number).astype(like)
+            if turn % 7 == 0:
+                assert np.asarray(x).tobytes() == expected.tobytes(), (dtype, number)
+        assert np.asarray(x).tobytes() == expected.tobytes(), dtype
+
+
+def test_a_number_at_indices_of_itself(be: Backend) -> None:
+    x = tw.asarray(np.array([2, 0, 1, 3], np.int32), device=be)
+    x[x] = 7
+    np.testing.assert_array_equal(np.asarray(x), [7, 7, 7, 7])
+    y = tw.asarray(np.arange(6, dtype=np.int32), device=be)
+    y[y[:3]] = 9
+    np.testing.assert_array_equal(np.asarray(y), [9, 9, 9, 3, 4, 5])
+
+
+def test_numbers_that_a_dtype_does_not_hold(be: Backend) -> None:
+    x = tw.asarray(np.arange(6, dtype=np.int8), device=be)
+    i = tw.asarray(np.array([1, 2], np.int32), device=be)
+    for number in (300, -129, 1e9):
+        with pytest.raises(InvalidArgument, match="value is .*, which int8 does not hold"):
+            x[i] = number
+    with pytest.raises(ValueError, match="NaN"):
+        x[i] = float("nan")
+    np.testing.assert_array_equal(np.asarray(x), np.arange(6))

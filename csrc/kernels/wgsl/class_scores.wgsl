@@ -29,25 +29,9 @@ fn is_number(x: f32) -> bool { return (bitcast<u32>(x) & 0x7f800000u) != 0x7f800
 #if EXACT
 fn log_of(x: f32) -> f32 { return log(x); }
 #else
+#include "log_of_sum.wgsl"
 /// Of sums: 0, from 1 on, or NaN.
-fn log_of(x: f32) -> f32 {
-  let bits = bitcast<i32>(x);
-  let exponent = (bits - 0x3f3504f3) >> 23u;
-  let f = bitcast<f32>(bits - (exponent << 23u)) - 1.0;
-  let e = f32(exponent);
-  var p = fma(f, 0.0674919, -0.11670025);
-  p = fma(p, f, 0.118835375);
-  p = fma(p, f, -0.1240624);
-  p = fma(p, f, 0.1422036);
-  p = fma(p, f, -0.16667989);
-  p = fma(p, f, 0.20002072);
-  p = fma(p, f, -0.2500001);
-  p = fma(p, f, 0.33333313);
-  let f2 = f * f;
-  let result = fma(e, 0.693145752, f + (f * f2 * p + e * 1.42860677e-06 - f2 * 0.5));
-  let size = bitcast<u32>(x) & 0x7fffffffu;
-  return select(select(result, x, size > 0x7f7fffffu), lowest(), size == 0u);
-}
+fn log_of(x: f32) -> f32 { return select(log_of_sum(x), lowest(), x == 0.0); }
 #end
 #end
 /// What to take from scores before their powers: the largest, or 0 while there is only -infinity.

@@ -16,6 +16,8 @@ from tilewright.reading import default_integer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_taken = _core._taken
+
 
 def _array(call: str, x: Any, name: str = "x") -> Array:
     if not isinstance(x, Array):
@@ -35,11 +37,7 @@ def take(
     axis those of the array as one dimension. `mode` is "raise", "wrap" or "clip", as NumPy has
     them: what happens to indices that are out of range."""
     if out is None and mode == "raise":
-        found = None
-        if type(axis) is int:
-            found = _core._taken(x, indices, axis, "take")
-        elif axis is None and isinstance(x, Array) and len(x.shape) == 1:
-            found = _core._taken(x, indices, 0, "take")
+        found: Array | None = _taken(x, indices, axis, "take")
         if found is not None:
             return found
     x = _array("take", x)
