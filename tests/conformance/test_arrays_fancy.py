@@ -431,7 +431,7 @@ def test_numbers_that_a_dtype_does_not_hold(be: Backend) -> None:
     x = tw.asarray(np.arange(6, dtype=np.int8), device=be)
     i = tw.asarray(np.array([1, 2], np.int32), device=be)
     for number in (300, -129, 1e9):
-        with pytest.raises(InvalidArgument, match="value is .*, which int8 does not hold"):
+        with pytest.raises(InvalidArgument, match=r"value is .*, which int8 does not hold"):
             x[i] = number
     with pytest.raises(ValueError, match="NaN"):
         x[i] = float("nan")

@@ -1,5 +1,5 @@
-"""Calls of one kind again and again: what was checked once holds for other buffers, and what is wrong
-with them is refused as it is the first time."""
+"""Calls of one kind again and again: what was checked once holds for other buffers, and what is
+wrong with them is refused as it is the first time."""
 
 from __future__ import annotations
 
