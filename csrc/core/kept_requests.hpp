@@ -1,17 +1,19 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <string_view>
 #include <utility>
 
-#include "core/call.hpp"
 #include "core/call_key.hpp"
-#include "core/map_operands.hpp"
 #include "core/program/program_data.hpp"
 #include "core/requests.hpp"
+#include "tilewright/program.hpp"
 
 // Calls that differ from one before in nothing but their buffers, and in where operands start in
 // these: what was checked of the others holds for them.
@@ -22,7 +24,7 @@ struct OperandReach {
   Size before, past, item;  ///< item: bytes of an element
 
   /// Of one that was checked, which starts at an element of its allocation.
-  static OperandReach of(const CheckedOperand& checked, DType dtype) {
+  static OperandReach of(const auto& checked, DType dtype) {
     const auto item = static_cast<Size>(size_of(dtype));
     const Size start = checked.operand.offset;
     return {start - checked.place.first / item, checked.place.past / item - start, item};
@@ -54,12 +56,12 @@ struct KeptRequest {
   Request request;                     ///< without allocations
   std::array<OperandReach, most_operands> reaches;
   std::size_t count = 0, outputs = 0;
-  bool is_used = false;
+  std::atomic<bool> is_used = false;
 
   /// Gives the request the operands of a call from one on, which given(i) names; false, with none
   /// given, where one is not right, or an output shares an allocation with another, which the
   /// checks judge and word.
-  template <class Given>
+  template <class Call, class Given>
   bool fill(const Call& call, const Given& given, std::size_t first = 0) {
     for (std::size_t i = first; i < count; ++i) {
       const std::pair<std::string_view, const MapOperand&> one = given(i);
@@ -88,29 +90,25 @@ struct KeptRequest {
   }
 };
 
-/// Those of a thread.
+/// Those of a backend. Not synchronised, but for the end of a use: the owner holds a lock.
 template <class Request>
 class KeptRequests {
  public:
   using Kept = KeptRequest<Request>;
 
-  static KeptRequests& of_thread() {
-    thread_local KeptRequests kept;
-    return kept;
-  }
-  /// Null where there is none, or it is used further up the stack.
+  /// Null where there is none, or a call uses it, of this thread or of another.
   Kept* find(const CallKey& key) {
     Kept* const found = place(key).get();
-    return found != nullptr && !found->is_used && found->key == key ? found : nullptr;
+    return found != nullptr && found->key == key && !is_in_use(*found) ? found : nullptr;
   }
   void keep(std::unique_ptr<Kept> made) {
     std::unique_ptr<Kept>& to = place(made->key);
-    made->clear(made->count);
-    if (to == nullptr || !to->is_used) to = std::move(made);
+    if (to == nullptr || !is_in_use(*to)) to = std::move(made);
   }
 
  private:
   static constexpr int bits = 6;
+  static bool is_in_use(const Kept& kept) { return kept.is_used.load(std::memory_order_acquire); }
   std::unique_ptr<Kept>& place(const CallKey& key) { return kept_[key.hash() >> (64 - bits)]; }
 
   std::array<std::unique_ptr<Kept>, std::size_t{1} << bits> kept_;
@@ -120,10 +118,13 @@ class KeptRequests {
 template <class Request>
 class UsedRequest {
  public:
-  explicit UsedRequest(KeptRequest<Request>& kept) : kept_(kept) { kept.is_used = true; }
+  /// With the lock held under which it was found.
+  explicit UsedRequest(KeptRequest<Request>& kept) : kept_(kept) {
+    kept.is_used.store(true, std::memory_order_relaxed);
+  }
   ~UsedRequest() {
     kept_.clear(kept_.count);
-    kept_.is_used = false;
+    kept_.is_used.store(false, std::memory_order_release);
   }
   UsedRequest(const UsedRequest&) = delete;
   UsedRequest& operator=(const UsedRequest&) = delete;
@@ -131,5 +132,21 @@ class UsedRequest {
  private:
   KeptRequest<Request>& kept_;
 };
+
+/// Keeps what fill(kept) makes of one, if there is memory for it. Called without the lock.
+template <class Request, class Fill>
+void keep_request(std::mutex& lock, KeptRequests<Request>& all, const CallKey& key,
+                  const Fill& fill) {
+  try {
+    auto made = std::make_unique<KeptRequest<Request>>();
+    made->key = key;
+    fill(*made);
+    made->clear(made->count);
+    const std::lock_guard locked(lock);
+    all.keep(std::move(made));
+  } catch (const std::bad_alloc&) {
+    // The next call is checked as this one was.
+  }
+}
 
 }  // namespace tilewright

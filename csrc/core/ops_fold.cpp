@@ -135,8 +135,9 @@ std::optional<CallKey> key_of(Kind kind, const ProgramData& front, const Program
 
 /// Runs the request of a call before, with the operands of this one; false where there is none.
 template <class Run>
-bool run_known(Call& call, const std::optional<CallKey>& key, const Given& given, const Run& run) {
-  auto* const known = key ? KeptRequests<FoldRequest>::of_thread().find(*key) : nullptr;
+bool run_known(Call& call, KeptRequests<FoldRequest>& all, const std::optional<CallKey>& key,
+               const Given& given, const Run& run) {
+  auto* const known = key ? all.find(*key) : nullptr;
   if (known == nullptr) return false;
   const UsedRequest used(*known);
   const auto named = [&](std::size_t i) {
@@ -149,17 +150,16 @@ bool run_known(Call& call, const std::optional<CallKey>& key, const Given& given
 }
 
 /// A checked request for the next call of its kind.
-void keep(const CallKey& key, const ProgramRef& front, const Program* behind, const FoldRequest& r,
-          const FoldOperands& operands, const Given& given) {
-  auto kept = std::make_unique<KeptRequest<FoldRequest>>();
-  kept->key = key;
-  kept->programs[0] = front;
-  if (behind != nullptr) kept->programs[1] = behind->data();
-  kept->request = r;
-  kept->count = given.count();
-  kept->outputs = given.outputs.size();
-  for (std::size_t i = 0; i < kept->count; ++i) kept->reaches[i] = operands.reach(i);
-  KeptRequests<FoldRequest>::of_thread().keep(std::move(kept));
+void keep(BackendState& state, const CallKey& key, const ProgramRef& front, const Program* behind,
+          const FoldRequest& r, const FoldOperands& operands, const Given& given) {
+  keep_request(state.mutex, state.kept_folds, key, [&](KeptRequest<FoldRequest>& kept) {
+    kept.programs[0] = front;
+    if (behind != nullptr) kept.programs[1] = behind->data();
+    kept.request = r;
+    kept.count = given.count();
+    kept.outputs = given.outputs.size();
+    for (std::size_t i = 0; i < kept.count; ++i) kept.reaches[i] = operands.reach(i);
+  });
 }
 
 }  // namespace
@@ -176,7 +176,9 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   const std::optional<CallKey> key =
       key_of(Kind::reduction, *front, behind == nullptr ? nullptr : behind->data().get(), op, shape,
              axes, given);
-  if (run_known(call, key, given, [&](const FoldRequest& r) { do_map_reduce(r); })) return;
+  if (run_known(call, state_->kept_folds, key, given,
+                [&](const FoldRequest& r) { do_map_reduce(r); }))
+    return;
   check_counts(call, "the program", "inputs", inputs.size(), front->inputs.size());
   check_counts(call, "the program", "numbers", numbers.size(), front->numbers.size());
   if (front->outputs.size() != 1) {
@@ -286,7 +288,7 @@ void Backend::map_reduce(const Program& program, Reduction op, std::span<const S
   }
   operands.give_to(r);
   if (r.behind && key) {
-    keep(*key, front, behind, r, operands, given);
+    keep(*state_, *key, front, behind, r, operands, given);
   } else if (!r.behind) {
     // The two words of an int64, which devices without 64-bit integers have too.
     Program words;
@@ -315,7 +317,8 @@ void Backend::scan(const Program& program, ScanOp op, std::span<const Size> shap
       reverse ? std::nullopt
               : key_of(exclusive ? Kind::exclusive_scan : Kind::scan, *front, nullptr,
                        static_cast<Reduction>(op), shape, {&axis, 1}, given);
-  if (run_known(call, key, given, [&](const FoldRequest& r) { do_scan(r); })) return;
+  if (run_known(call, state_->kept_folds, key, given, [&](const FoldRequest& r) { do_scan(r); }))
+    return;
   check_counts(call, "the program", "inputs", inputs.size(), front->inputs.size());
   check_counts(call, "the program", "numbers", numbers.size(), front->numbers.size());
   if (front->outputs.size() != 1) {
@@ -360,7 +363,7 @@ void Backend::scan(const Program& program, ScanOp op, std::span<const Size> shap
   last.push_back(along);
   operands.append(r, last);
   operands.give_to(r);
-  if (key) keep(*key, front, nullptr, r, operands, given);
+  if (key) keep(*state_, *key, front, nullptr, r, operands, given);
   do_scan(r);
 }
 

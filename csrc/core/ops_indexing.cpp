@@ -269,21 +269,22 @@ std::optional<CallKey> key_of(const MoveArguments& given) {
 
 /// Has what was checked of a call run, and keeps it for the next of its kind. `number_of` gives the
 /// memory that the number is in, once the checks are over.
-template <class Number, class Run>
-void move_elements(Call& call, const MoveArguments& given, const Number& number_of,
-                   const Run& run) {
+template <class NumberOf, class Run>
+void move_elements(Call& call, BackendState& state, const MoveArguments& given,
+                   const NumberOf& number_of, const Run& run) {
   const std::optional<CallKey> key = key_of(given);
-  auto& all = KeptRequests<MoveRequest>::of_thread();
-  auto* const known = key ? all.find(*key) : nullptr;
+  auto* const known = key ? state.kept_moves.find(*key) : nullptr;
   const auto begin = [&](MoveRequest& request) {
-    call.checked();
     if (given.number) request.source = {number_of(), 0};
     run(request);
   };
   if (known != nullptr) {
     const UsedRequest used(*known);
     const auto operand = [&](std::size_t i) { return given.operand(i); };
-    if (known->fill(call, operand, given.number ? 1 : 0)) return begin(known->request);
+    if (known->fill(call, operand, given.number ? 1 : 0)) {
+      call.checked();
+      return begin(known->request);
+    }
   }
   call.shape("shape", given.shape);
   Move move(call, given.shape, given.indices, given.dtype, given.scatter, given.name);
@@ -304,16 +305,18 @@ void move_elements(Call& call, const MoveArguments& given, const Number& number_
   constexpr std::size_t output = 1;
   move.written(output);
   MoveRequest request = move.finish();
+  call.checked();
   if (key) {
-    auto kept = std::make_unique<KeptRequest<MoveRequest>>();
-    kept->key = *key;
-    kept->request = request;
-    kept->count = given.count();
-    kept->outputs = 1;
-    kept->reaches[0] = move.reach(0);
-    for (std::size_t i = 0; i < given.indices.size(); ++i) kept->reaches[1 + i] = move.reach(2 + i);
-    kept->reaches[kept->count - 1] = move.reach(output);
-    all.keep(std::move(kept));
+    keep_request(state.mutex, state.kept_moves, *key, [&](KeptRequest<MoveRequest>& kept) {
+      kept.request = request;
+      kept.count = given.count();
+      kept.outputs = 1;
+      kept.reaches[0] = move.reach(0);
+      for (std::size_t i = 0; i < given.indices.size(); ++i) {
+        kept.reaches[1 + i] = move.reach(2 + i);
+      }
+      kept.reaches[kept.count - 1] = move.reach(output);
+    });
   }
   begin(request);
 }
@@ -346,7 +349,8 @@ void Backend::gather_elements(const MapOperand& source, std::span<const IndexOpe
                               std::string_view name) {
   Call call(*state_, "gather_elements");
   move_elements(
-      call, {source, indices, output, shape, dtype, name, false}, [] { return AllocationRef(); },
+      call, *state_, {source, indices, output, shape, dtype, name, false},
+      [] { return AllocationRef(); },
       [&](const MoveRequest& request) { do_gather_elements(request); });
 }
 
@@ -355,7 +359,8 @@ void Backend::scatter_elements(const MapOperand& source, std::span<const IndexOp
                                std::string_view name) {
   Call call(*state_, "scatter_elements");
   move_elements(
-      call, {source, indices, output, shape, dtype, name, true}, [] { return AllocationRef(); },
+      call, *state_, {source, indices, output, shape, dtype, name, true},
+      [] { return AllocationRef(); },
       [&](const MoveRequest& request) { do_scatter_elements(request); });
 }
 
@@ -368,7 +373,7 @@ void scatter_number(Backend& backend, const Number& number, std::span<const Inde
   AllocationRef kept = backend.state_->scalars.find(scalar);
   const MapOperand none;
   move_elements(
-      call, {none, indices, output, shape, dtype, name, true, scalar},
+      call, *backend.state_, {none, indices, output, shape, dtype, name, true, scalar},
       [&] { return kept ? std::move(kept) : backend.on_device(name, scalar); },
       [&](const MoveRequest& request) { backend.do_scatter_elements(request); });
 }

@@ -103,8 +103,7 @@ void Backend::map(const Program& program, std::span<const Size> shape,
                        numbers.size() == data.numbers.size() &&
                        outputs.size() == data.outputs.size();
   const std::optional<CallKey> key = has_all ? key_of(data, shape, inputs, outputs) : std::nullopt;
-  auto& all_kept = KeptRequests<MapRequest>::of_thread();
-  if (auto* const known = key ? all_kept.find(*key) : nullptr) {
+  if (auto* const known = key ? state_->kept_maps.find(*key) : nullptr) {
     const UsedRequest used(*known);
     if (known->fill(call, named)) {
       for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -243,14 +242,13 @@ void Backend::map(const Program& program, std::span<const Size> shape,
   }
   if (key &&
       std::ranges::all_of(r.same_as, [](auto one) { return one == MapRequest::no_output; })) {
-    auto kept = std::make_unique<KeptRequest<MapRequest>>();
-    kept->key = *key;
-    kept->programs[0] = program.data();
-    kept->request = r;
-    kept->reaches = reaches;
-    kept->count = count;
-    kept->outputs = outputs.size();
-    all_kept.keep(std::move(kept));
+    keep_request(state_->mutex, state_->kept_maps, *key, [&](KeptRequest<MapRequest>& kept) {
+      kept.programs[0] = program.data();
+      kept.request = r;
+      kept.reaches = reaches;
+      kept.count = count;
+      kept.outputs = outputs.size();
+    });
   }
   do_map(r);
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/buffer_table.hpp"
+#include "core/kept_requests.hpp"
 #include "core/kernel_table.hpp"
 #include "core/memory_budget.hpp"
 #include "core/program/kept_rewrites.hpp"
@@ -45,6 +46,9 @@ class BackendState {
   KernelTable kernels;
   ScalarTable scalars;
   KeptRewrites rewrites;
+  KeptRequests<MapRequest> kept_maps;
+  KeptRequests<FoldRequest> kept_folds;
+  KeptRequests<MoveRequest> kept_moves;
   Recordings recordings;
   std::condition_variable recorded_call_over;  ///< with `mutex`
   ProfileState profile = ProfileState::none;

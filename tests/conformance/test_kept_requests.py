@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tilewright import Backend, IndexOutOfRange, InvalidArgument, Program
 
+from .recordings import another
 from .workspace import Workspace
 
 Call = Callable[..., None]
@@ -90,12 +91,21 @@ def refusal(call: Call, be: Backend, given: tuple[Any, ...]) -> str:
 
 
 def first_refusal(call: Call, be: Backend, given: tuple[Any, ...]) -> str:
-    """What a thread says that has kept nothing."""
-    said: list[str] = []
-    thread = threading.Thread(target=lambda: said.append(refusal(call, be, given)))
-    thread.start()
-    thread.join()
-    return said[0]
+    """What a device says of the same operands that has kept nothing."""
+    with another(be) as other:
+        copies: dict[Any, int] = {}
+
+        def copied(one: Any) -> Any:
+            if isinstance(one, tuple):
+                return (copied(one[0]), *one[1:])
+            if one not in copies and one != 0:
+                try:
+                    copies[one] = other.alloc(be.buffer_bytes(one))
+                except InvalidArgument:
+                    copies[one] = one
+            return copies.get(one, 0)
+
+        return refusal(call, other, tuple(copied(one) for one in given))
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -199,3 +209,25 @@ def test_more_of_them_than_are_kept(be: Backend) -> None:
                 if size % 37 == 0:
                     got = ws.read(out)[:2]
                     np.testing.assert_array_equal(got, x[: 2 * size].reshape(2, -1).sum(1))
+
+
+def test_several_threads(be: Backend) -> None:
+    """Each takes the request that is kept, or is checked while another has it."""
+    x = np.arange(12, dtype=np.float32)
+    wrong: list[Any] = []
+
+    def work(factor: int) -> None:
+        with Workspace(be) as ws:
+            given = operands(ws, reduce_scaled, x * np.float32(factor), np.zeros(3, np.int32))
+            for _ in range(50):
+                reduce_scaled(be, *given)
+            got = ws.read(given[1])
+            if not np.array_equal(got, x.reshape(3, 4).sum(1) * 2 * factor):
+                wrong.append((factor, got))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import signal
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -396,3 +397,21 @@ except tw.BackendUnavailable as error:
 """
     done = run_python(code, TILEWRIGHT_OPENBLAS_LIBRARY=str(pipe))
     assert f"could not be opened from {pipe}: is a named pipe" in done.stdout, done.stderr
+
+
+def test_threads_own_memory_is_little() -> None:
+    """What the library has in each thread's own memory is static TLS, of which the GNU C library has
+    1,664 bytes for all libraries that a process opens: torch's needs some of them."""
+    library = Path(tw.__file__).parent / "lib" / "libtilewright.so"
+    contents = library.read_bytes()
+    assert contents[:5] == b"\x7fELF\x02"
+    (start,) = struct.unpack_from("<Q", contents, 0x20)
+    size, count = struct.unpack_from("<HH", contents, 0x36)
+    thread_local = 7  # PT_TLS
+    sizes = [
+        struct.unpack_from("<Q", contents, start + i * size + 0x28)[0]
+        for i in range(count)
+        if struct.unpack_from("<I", contents, start + i * size)[0] == thread_local
+    ]
+    assert len(sizes) == 1
+    assert 0 < sizes[0] <= 128
