@@ -1,6 +1,7 @@
 """Products of sparse matrices beside SciPy and torch.
 
-    python benchmarks/python/sparse_matrices.py [--device webgpu:0] [--threads N] [--side N] [--dtype NAME]
+    python benchmarks/python/sparse_matrices.py [--device webgpu:0] [--threads N] [--side N]
+        [--dtype NAME]
 
 Matrices are the five-point stencil of a square of `side` points, and one of as many rows and
 elements whose rows' lengths fall as a power law, in CSR, by a vector, and those of a quarter of the

@@ -400,8 +400,8 @@ except tw.BackendUnavailable as error:
 
 
 def test_threads_own_memory_is_little() -> None:
-    """What the library has in each thread's own memory is static TLS, of which the GNU C library has
-    1,664 bytes for all libraries that a process opens: torch's needs some of them."""
+    """What the library has in each thread's own memory is static TLS, of which the GNU C library
+    has 1,664 bytes for all libraries that a process opens: torch's needs some of them."""
     library = Path(tw.__file__).parent / "lib" / "libtilewright.so"
     contents = library.read_bytes()
     assert contents[:5] == b"\x7fELF\x02"
