@@ -77,7 +77,10 @@ def _mish_weight(x: Value) -> tuple[Value, Value]:
 
 
 def mish(x: Value) -> Value:
-    return x.max(-FAR) * _mish_weight(x)[0]
+    # From 20 on the quotient is 1, in float64 too.
+    e = x.min(20.0).exp()
+    above = e * (e + 2)
+    return x.max(-FAR) * (above / (above + 2))
 
 
 def mish_slope(x: Value) -> Value:
