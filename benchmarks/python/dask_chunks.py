@@ -3,8 +3,8 @@
     python benchmarks/python/dask_chunks.py [--device webgpu:0] [--size N] [--chunk N]
         [--ops sum,matmul] [--cluster]
 
-By hand is a loop over the same chunks in one process; whole is the one call on one device. With
---cluster the chunks are in workers, one of each device named by --device (several by commas), and
+By hand is a loop over the same chunks in one process; whole is the one call on one device, where it
+is 8 GB at most. With --cluster the chunks are in workers, one of each device named by --device (several by commas), and
 by hand is beside it in this process on the first of them. The sides take turns; shown are medians
 of the times, and of the ratios turn by turn: 0.8 is 1.25 times the time.
 """
@@ -19,6 +19,7 @@ import harness
 from turns import Call, in_turns, options
 
 Sides = dict[str, tuple[Call, Call]]
+MOST_BYTES_OF_ONE = 8 << 30
 
 
 def by_hand(op: str, chunks: list[list[Any]]) -> Any:
@@ -56,14 +57,18 @@ def main() -> None:
     n, size = arguments.size, arguments.chunk
     tw.set_default_device(names[0])
     be = tw.default_device()
-    host = np.random.default_rng(0).standard_normal((n, n), np.float32)
-    whole = tw.asarray(host)
-    cuts = range(0, n, size)
-    chunks = [[whole[i : i + size, j : j + size].copy() for j in cuts] for i in cuts]
+    random = tw.random.default_rng(0)
+    sides = [min(size, n - start) for start in range(0, n, size)]
+    chunks = [
+        [random.standard_normal((rows, columns), dtype="float32") for columns in sides]
+        for rows in sides
+    ]
+    is_one = n * n * 4 <= MOST_BYTES_OF_ONE
     with contextlib.ExitStack() as stack:
         if arguments.cluster:
             cluster = stack.enter_context(LocalCluster(names, dashboard_address=None))
             client = stack.enter_context(Client(cluster))
+            host = np.block([[np.asarray(one) for one in row] for row in chunks])
             x: Any = da.from_array(host, chunks=size).to_backend("tilewright").persist()
             wait(x)
             client.run(lambda: None)
@@ -80,21 +85,25 @@ def main() -> None:
                 return call
         else:
             stack.enter_context(dask.config.set(scheduler="threads", num_workers=1))
-            x = da.from_array(whole, chunks=size, asarray=False).persist()
+            x = da.block(
+                [[da.from_array(one, chunks=-1, asarray=False) for one in row] for row in chunks]
+            ).persist()
 
             def finished(y: Any) -> Call:
                 return lambda: y.persist()
 
         print(f"{be.device.name}; {n} x {n} float32 in chunks of {size}")
         ours: dict[str, Callable[[], Any]] = {"sum": lambda: x.sum(), "matmul": lambda: x @ x}
+        whole = tw.concat([tw.concat(row, axis=1) for row in chunks]) if is_one else None
         alone: dict[str, Call] = {"sum": lambda: whole.sum(), "matmul": lambda: whole @ whole}
         for op in arguments.ops.split(","):
-            sides: Sides = {
+            sides_of_op: Sides = {
                 "tilewright": (finished(ours[op]()), be.synchronize),
                 "by hand": (lambda op=op: by_hand(op, chunks), be.synchronize),
-                "whole": (alone[op], be.synchronize),
             }
-            own, ratios = in_turns(sides, arguments.turns, 1)
+            if is_one:
+                sides_of_op["whole"] = (alone[op], be.synchronize)
+            own, ratios = in_turns(sides_of_op, arguments.turns, 1)
             print(f"{op:8s} {own * 1e3:9.3f} ms  {ratios}", flush=True)
 
 
