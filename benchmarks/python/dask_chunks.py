@@ -4,9 +4,9 @@
         [--ops sum,matmul] [--cluster]
 
 By hand is a loop over the same chunks in one process; whole is the one call on one device, where it
-is 8 GB at most. With --cluster the chunks are in workers, one of each device named by --device (several by commas), and
-by hand is beside it in this process on the first of them. The sides take turns; shown are medians
-of the times, and of the ratios turn by turn: 0.8 is 1.25 times the time.
+is 8 GB at most. With --cluster the chunks are in workers, one of each device named by --device
+(several by commas), and by hand is beside it in this process on the first of them. The sides take
+turns; shown are medians of the times, and of the ratios turn by turn: 0.8 is 1.25 times the time.
 """
 
 from __future__ import annotations
