@@ -98,12 +98,14 @@ def gradient_of(slope: Callable[..., Value]) -> Callable[..., Value]:
 def activation(
     name: str, says: str, formula: Callable[..., Value], slope: Callable[..., Value],
     check: Callable[..., str | None] | None = None,
-    called_here: str = "", fixed: tuple[float, ...] = (), /,
+    called_here: str = "", fixed: tuple[float, ...] = (),
+    usual_formula: Callable[..., Value] | None = None, /,
     **numbers: float | None,
 ) -> tuple[Activation, Gradient]:  # fmt: skip
     """A function and its gradient; `numbers` are its arguments with their defaults, None for those
     that have to be given. `called_here` is its name among elementwise functions, where that is
-    another one, which takes the `fixed` numbers before these."""
+    another one, which takes the `fixed` numbers before these. `usual_formula` is the function of
+    the defaults."""
     gradient = gradient_of(slope)
     backward_name = f"{name}_backward"
     of_elements = _elementwise.get(called_here or name)
@@ -117,6 +119,8 @@ def activation(
             return of_elements(operand, *fixed, *values)  # type: ignore[no-any-return]
         if None in values:
             values = _numbers(name, check, numbers, given, named)
+        if usual_formula is not None and values == usual:
+            return mapped(name, usual_formula, x, [operand], out)
         return mapped(name, formula, x, [operand, *values], out)
 
     def backward(grad: Any, x: Any, /, *given: Any, out: Any = None, **named: Any) -> Array:
@@ -200,7 +204,8 @@ mish, mish_backward = activation(
     "mish", "x * tanh(softplus(x)).", f.mish, f.mish_slope)
 softplus, softplus_backward = activation(
     "softplus", "log(1 + exp(x * beta)) / beta, and x where x * beta is above the threshold.",
-    f.softplus_of, f.softplus_slope, _no_zero("beta"), beta=1.0, threshold=20.0)
+    f.softplus_of, f.softplus_slope, _no_zero("beta"), "", (), f.usual_softplus, beta=1.0,
+    threshold=20.0)
 softsign, softsign_backward = activation(
     "softsign", "x / (1 + abs(x)).", lambda x: x.softsign(), f.softsign_slope)
 sigmoid, sigmoid_backward = activation(

@@ -29,7 +29,7 @@ def within(x: Value, low: float, high: float) -> Value:
 
 def softplus(x: Value) -> Value:
     """log(1 + exp(x))."""
-    return x.max(0.0) + (-abs(x)).exp().log1p()
+    return x.relu() + (-abs(x)).exp().log1p()
 
 
 def one_minus_sigmoid(x: Value) -> Value:
@@ -94,6 +94,10 @@ def softplus_of(x: Value, beta: Value, threshold: Value) -> Value:
     return choose(y > threshold, x, softplus(y) / beta)
 
 
+def usual_softplus(x: Value) -> Value:
+    return choose(x > 20.0, x, softplus(x))
+
+
 def softplus_slope(x: Value, beta: Value, threshold: Value) -> Value:
     y = x * beta
     return choose(y > threshold, 1.0, y.sigmoid())
@@ -109,7 +113,7 @@ def sigmoid_slope(x: Value) -> Value:
 
 
 def logsigmoid(x: Value) -> Value:
-    return x.min(0.0) - (-abs(x)).exp().log1p()
+    return -softplus(-x)
 
 
 def hardswish_slope(x: Value) -> Value:
