@@ -177,7 +177,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
 #elif ROWS
   // By the words that the line is in; of the first and the last one half may be another's.
-  let past = base + count;
+  let past = select(0u, base + count, is_line);
   for (var word = base / 2u + walker; 2u * word < past; word += ${WALKERS}u) {
     let at = 2u * word;
     let bits = scores[word];
@@ -187,7 +187,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       atomicStore(&result[word], word_of(low, high));
     } else if (at >= base) {
       write_half(at, low);
-    } else if (count > 0u) {
+    } else {
       write_half(at + 1u, high);
     }
   }
