@@ -143,6 +143,8 @@ def test_recorded(be: Backend, rng: np.random.Generator, call: Call) -> None:
         given = (ws.output(x), *operands(ws, call, x, index)[1:])
         with be.record() as recording:
             call(be, *given)
+        # Which uses the request again that the recording was made by.
+        call(be, *operands(ws, call, x[::-1].copy(), index))
         for turn in range(2):
             later = rng.integers(-9, 9, 12).astype(np.float32)
             be.copy_htod(given[0], later)
@@ -180,6 +182,24 @@ def test_map(be: Backend, rng: np.random.Generator) -> None:
         with pytest.raises(InvalidArgument, match="numbers"):
             be.map(SCALED, (3, 4), [both], [], [both])
         be.release(short)
+
+
+def test_programs_that_grow(be: Backend) -> None:
+    """A program that goes on after a call is another one."""
+    p = Program()
+    x = p.input("float32")
+    p.output(x + 1)
+    host = np.arange(12, dtype=np.float32)
+    with Workspace(be) as ws:
+        given, one, two = ws.input(host), ws.room(12), ws.room(12)
+        for _ in range(2):
+            be.map(p, (12,), [given], [], [one])
+        np.testing.assert_array_equal(ws.read(one), host + 1)
+        p.output(x * 2)
+        be.map(p, (12,), [given], [], [one, two])
+        np.testing.assert_array_equal(ws.read(two), host * 2)
+        with pytest.raises(InvalidArgument, match="has 2 outputs, and 1 are given"):
+            be.map(p, (12,), [given], [], [one])
 
 
 def test_indices_out_of_range(be: Backend) -> None:
