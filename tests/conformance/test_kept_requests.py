@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tilewright as tw
 from tilewright import Backend, IndexOutOfRange, InvalidArgument, Program
 
 from .recordings import another
@@ -182,6 +183,24 @@ def test_map(be: Backend, rng: np.random.Generator) -> None:
         with pytest.raises(InvalidArgument, match="numbers"):
             be.map(SCALED, (3, 4), [both], [], [both])
         be.release(short)
+
+
+def test_numbers_of_recordings_stay(be: Backend) -> None:
+    """Also where the device keeps others since."""
+    x = tw.zeros(16, device=be)
+    i = tw.asarray(np.array([1, 5], np.int32), device=be)
+    with be.record() as recording:
+        x[i] = 3.25
+    other = tw.zeros(16, device=be)
+    for number in range(100):
+        other[i] = number + 0.125
+    be.trim()
+    taken = [tw.asarray(np.full(4, 7, np.float32), device=be) for _ in range(100)]
+    x[:] = 0
+    recording.replay()
+    np.testing.assert_array_equal(np.flatnonzero(np.asarray(x) == 3.25), [1, 5])
+    assert np.asarray(x).sum() == 6.5 and np.asarray(taken[0])[0] == 7
+    recording.drop()
 
 
 def test_programs_that_grow(be: Backend) -> None:
