@@ -12,6 +12,7 @@ from dask.sizeof import sizeof
 
 import tilewright as tw
 from tilewright.array import Array
+from tilewright.namespace.linear import matmul
 from tilewright.namespace.manipulation import concat
 from tilewright.namespace.products import einsum, tensordot
 from tilewright.namespace.quantiles import percentile
@@ -27,6 +28,8 @@ def _take(x: Array, indices: Any, axis: int | None = None) -> Array:
 
 
 def _tensordot(a: Array, b: Array, axes: Any = 2) -> Array:
+    if axes == ((1,), (0,)) and a.ndim == b.ndim == 2:
+        return matmul(a, b)
     return tensordot(a, b, axes=axes)
 
 

@@ -123,7 +123,7 @@ def _cast(
         return inputs
     read = []
     for one in inputs:
-        if not hasattr(one, "dtype"):
+        if not hasattr(one, "dtype") or (one.dtype is wanted and casting == "same_kind"):
             read.append(one)
             continue
         if not can_cast(one.dtype, wanted, casting):
