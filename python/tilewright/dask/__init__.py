@@ -6,5 +6,6 @@ Importing this package registers Arrays in Dask's tables, and how they travel be
 from tilewright.dask import chunks as chunks
 from tilewright.dask import transfer as transfer
 from tilewright.dask.cluster import LocalCluster
+from tilewright.dask.scheduler import get
 
-__all__ = ["LocalCluster"]
+__all__ = ["LocalCluster", "get"]
