@@ -1,12 +1,14 @@
 """Sums and matrix products over Dask's chunks beside the same calls by hand.
 
     python benchmarks/python/dask_chunks.py [--device webgpu:0] [--size N] [--chunk N]
-        [--ops sum,matmul] [--cluster]
+        [--ops sum,matmul] [--new] [--cluster]
 
-By hand is a loop over the same chunks in one process; whole is the one call on one device, where it
-is 2 GB at most. With --cluster the chunks are in workers, one of each device named by --device
-(several by commas), and by hand is beside it in this process on the first of them. The sides take
-turns; shown are medians of the times, and of the ratios turn by turn: 0.8 is 1.25 times the time.
+Dask computes by tilewright.dask.get; threads is Dask's own scheduler with one thread. By hand is a
+loop over the same chunks in one process; whole is the one call on one device, where it is 2 GB at
+most. A graph is made once and computed at each turn, with --new made at each turn too. With
+--cluster the chunks are in workers, one of each device named by --device (several by commas), and
+by hand is beside it in this process on the first of them. The sides take turns; shown are medians
+of the times, and of the ratios turn by turn: 0.8 is 1.25 times the time.
 """
 
 from __future__ import annotations
@@ -38,11 +40,16 @@ def _dot(row: list[Any], column: list[Any]) -> Any:
     return total
 
 
+def in_threads(graph: Callable[[], Any]) -> Call:
+    return lambda: graph().persist(scheduler="threads", num_workers=1)
+
+
 def main() -> None:
     parser = options(__doc__, turns=7)
     parser.add_argument("--size", type=int, default=4096, help="rows; default: %(default)s")
     parser.add_argument("--chunk", type=int, default=2048, help="default: %(default)s")
     parser.add_argument("--ops", default="sum,matmul", help="default: %(default)s")
+    parser.add_argument("--new", action="store_true", help="a new graph at each turn")
     parser.add_argument("--cluster", action="store_true", help="chunks in workers")
     arguments = parser.parse_args()
     harness.threads(arguments.threads)
@@ -51,7 +58,7 @@ def main() -> None:
     import numpy as np
     import tilewright as tw
     from distributed import Client, wait
-    from tilewright.dask import LocalCluster
+    from tilewright.dask import LocalCluster, get
 
     names = arguments.device.split(",")
     n, size = arguments.size, arguments.chunk
@@ -73,18 +80,18 @@ def main() -> None:
             wait(x)
             client.run(lambda: None)
 
-            def finished(y: Any) -> Call:
+            def finished(graph: Callable[[], Any]) -> Call:
                 """Workers keep the chunks of the result."""
 
                 def call() -> object:
-                    kept = y.persist()
+                    kept = graph().persist()
                     wait(kept)
                     client.run(lambda: tw.default_device().synchronize())
                     return kept
 
                 return call
         else:
-            stack.enter_context(dask.config.set(scheduler="threads", num_workers=1))
+            stack.enter_context(dask.config.set(scheduler=get))
             x = da.block(
                 [
                     [da.from_array(one, chunks=-1, asarray=False, name=False) for one in row]
@@ -92,18 +99,22 @@ def main() -> None:
                 ]
             ).persist()
 
-            def finished(y: Any) -> Call:
-                return lambda: y.persist()
+            def finished(graph: Callable[[], Any]) -> Call:
+                return lambda: graph().persist()
 
         print(f"{be.device.name}; {n} x {n} float32 in chunks of {size}")
         ours: dict[str, Callable[[], Any]] = {"sum": lambda: x.sum(), "matmul": lambda: x @ x}
         whole = tw.concat([tw.concat(row, axis=1) for row in chunks]) if is_one else None
         alone: dict[str, Call] = {"sum": lambda: whole.sum(), "matmul": lambda: whole @ whole}
         for op in arguments.ops.split(","):
+            y = ours[op]()
+            graph = ours[op] if arguments.new else lambda y=y: y
             sides_of_op: Sides = {
-                "tilewright": (finished(ours[op]()), be.synchronize),
+                "tilewright": (finished(graph), be.synchronize),
                 "by hand": (lambda op=op: by_hand(op, chunks), be.synchronize),
             }
+            if not arguments.cluster:
+                sides_of_op["threads"] = (in_threads(graph), be.synchronize)
             if is_one:
                 sides_of_op["whole"] = (alone[op], be.synchronize)
             own, ratios = in_turns(sides_of_op, arguments.turns, 1)
