@@ -37,8 +37,8 @@ class Op:
 
     @property
     def takes_operands(self) -> bool:
-        """Programs, or places: Python's form of these is written by hand."""
-        words = ("Program", "IndexOperand")
+        """Programs, or lists of operands: Python's form of these is written by hand."""
+        words = ("Program", "IndexOperand", "span<const MapOperand>")
         return any(word in one.type for one in self.parameters for word in words)
 
 

@@ -1,6 +1,7 @@
 #include "bindings/array_join.hpp"
 
-#include <array>
+#include <algorithm>
+#include <span>
 #include <vector>
 
 #include "bindings/array_arguments.hpp"
@@ -63,6 +64,9 @@ bool read(PyObject* given, PyObject* axis, Parts& parts) {
   return true;
 }
 
+/// More than that is worth a launch of its own for each.
+constexpr Size most_bytes_together = Size{4} << 20;
+
 /// One of them as the program that copies it takes it.
 struct Copy {
   py::object kept;
@@ -72,12 +76,8 @@ struct Copy {
   Size offset;
 };
 
-py::object join(const Parts& parts) {
-  const ArrayObject& first = *parts.arrays[0];
-  py::object result =
-      new_array(first.backend, parts.shape.tuple(), first.stored_as, first.is_complex);
-  const ArrayObject& whole = *any_array_in(result);
-  if (whole.size == 0) return result;
+/// By a program for each, which copies it wherever it lies.
+void join_apart(const Parts& parts, const ArrayObject& whole) {
   // Complex elements are pairs, which are a dimension more.
   const py::object pairs = whole.is_complex ? parts_view(whole) : py::object();
   const Sizes to = strides_of(pairs ? *array_in(pairs) : whole);
@@ -102,7 +102,7 @@ py::object join(const Parts& parts) {
     }
     one.source = {one.memory->buffer(), one.strides.span(), from->offset};
   }
-  const Program& copy = cast_program(first.stored_as, first.stored_as);
+  const Program& copy = cast_program(whole.stored_as, whole.stored_as);
   Backend& backend = *whole.filled->backend();
   without_gil([&, buffer = whole.filled->buffer()] {
     for (const Copy& one : copies) {
@@ -111,6 +111,45 @@ py::object join(const Parts& parts) {
       backend.map(copy, one.shape.span(), {&one.source, 1}, {}, {&output, 1});
     }
   });
+}
+
+/// In as few launches as there may be; elements of all parts lie side by side.
+void join_together(const Parts& parts, const ArrayObject& whole) {
+  const Size parts_of = whole.is_complex ? 2 : 1;  // an element
+  std::vector<Memory> memories;
+  std::vector<MapOperand> inputs;
+  std::vector<Size> sizes;
+  memories.reserve(parts.arrays.size());
+  inputs.reserve(parts.arrays.size());
+  sizes.reserve(parts.arrays.size());
+  for (const ArrayObject* one : parts.arrays) {
+    if (one->size == 0) continue;
+    memories.push_back(one->memory());
+    inputs.emplace_back(memories.back()->buffer(), std::span<const Size>(), one->offset * parts_of);
+    sizes.push_back(parts.is_new ? 1 : Sizes(one->shape)[parts.axis]);
+  }
+  Sizes shape = parts.shape;
+  if (whole.is_complex) shape.values[shape.rank++] = parts_of;
+  Backend& backend = *whole.filled->backend();
+  without_gil([&, buffer = whole.filled->buffer()] {
+    backend.concat(inputs, sizes, buffer, shape.span(), static_cast<Size>(parts.axis),
+                   whole.stored_as);
+  });
+}
+
+py::object join(const Parts& parts) {
+  const ArrayObject& first = *parts.arrays[0];
+  py::object result =
+      new_array(first.backend, parts.shape.tuple(), first.stored_as, first.is_complex);
+  const ArrayObject& whole = *any_array_in(result);
+  if (whole.size == 0) return result;
+  const bool are_rows = std::ranges::all_of(
+      parts.arrays, [](const ArrayObject* one) { return one->is_contiguous(); });
+  if (are_rows && whole.size * whole.item_bytes() <= most_bytes_together) {
+    join_together(parts, whole);
+  } else {
+    join_apart(parts, whole);
+  }
   return result;
 }
 

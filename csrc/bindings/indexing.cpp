@@ -81,6 +81,25 @@ void def_move(BackendClass& cls, const char* call, MoveCall method, const char* 
       arg("name") = "", doc);
 }
 
+void concat(Self<Backend> self, Given<MapOperands> inputs, Given<std::span<const Size>> sizes,
+            Given<OneOperand> output, Given<std::span<const Size>> shape, Given<Size> axis,
+            Given<DType> dtype) {
+  constexpr const char* call = "concat";
+  const OperandList from(inputs.object, {call, "inputs", self.object});
+  // There may be more than a shape has.
+  const Argument of_sizes{call, "sizes"};
+  const py::object list = py::reinterpret_borrow<py::object>(sizes.object);
+  std::vector<Size> of_each;
+  for (PyObject* one : items_of(list, of_sizes, "a list of sizes")) {
+    of_each.push_back(to_size(one, of_sizes));
+  }
+  const OperandList to = one_operand(output.object, {call, "output", self.object});
+  const std::vector<Size> whole = to_sizes(shape.object, {call, "shape"});
+  const Size along = to_size(axis.object, {call, "axis"});
+  const DType moved = Convert<DType>::from(dtype.object, {call, "dtype"});
+  without_gil([&] { self->concat(from.span(), of_each, to.span()[0], whole, along, moved); });
+}
+
 }  // namespace
 
 void bind_indexing(BackendClass& cls) {
@@ -88,6 +107,8 @@ void bind_indexing(BackendClass& cls) {
            "output[p] = source[p + the steps that the indices at p make].");
   def_move(cls, "scatter_elements", &Backend::scatter_elements,
            "output[p + the steps that the indices at p make] = source[p].");
+  cls.def("concat", &concat, arg("inputs"), arg("sizes"), arg("output"), arg("shape"), arg("axis"),
+          arg("dtype") = "float32", "The inputs one after the other along an axis of `shape`.");
 }
 
 }  // namespace tilewright::bindings

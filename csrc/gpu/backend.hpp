@@ -27,6 +27,7 @@
 #include "tilewright/backend.hpp"
 
 namespace tilewright {
+struct ConcatPart;
 struct ConvSums;
 }
 
@@ -176,6 +177,8 @@ class GpuBackend final : public Backend {
               void (GpuBackend::*launch)(const MapManyRequest&)) {
     (this->*launch)(request);
   }
+  void run_op(OpId id, std::string_view op, const ConcatRequest& request,
+              void (GpuBackend::*launch)(const ConcatRequest&));
   void run_op(OpId id, std::string_view op, const FoldRequest& request,
               void (GpuBackend::*launch)(const FoldRequest&));
   void run_op(OpId id, std::string_view op, const RowsRequest& request,
@@ -505,6 +508,8 @@ class GpuBackend final : public Backend {
   /// outputs at a time.
   void map_packed(const MapRequest& request, const std::vector<bool>& used);
 
+  /// As many parts as a kernel takes, from `at` on in each row of the output.
+  void launch_parts(const ConcatRequest& request, std::span<const ConcatPart> parts, Size at);
   /// Some groups of map_many in one launch.
   void launch_groups(const MapManyRequest& request, const GroupLaunch& launch);
 

@@ -1237,6 +1237,15 @@ class Backend:
     def map_many(
         self, program: ProgramBase, groups: Sequence[_MapGroup], numbers: Sequence[float]
     ) -> None: ...
+    def concat(
+        self,
+        inputs: Sequence[_MapOperand],
+        sizes: Sequence[int],
+        output: _MapOperand,
+        shape: Sequence[int],
+        axis: int,
+        dtype: str = "float32",
+    ) -> None: ...
     def map_reduce(
         self,
         program: ProgramBase,

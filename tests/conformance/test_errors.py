@@ -37,13 +37,13 @@ from .workspace import download
 HEADER = Path(__file__).parents[2] / "csrc/include/tilewright/backend.hpp"
 
 # Not in the table: these take nothing wrong, host_memory is for C++ alone, test_map_errors.py,
-# test_map_many.py, test_map_reduce.py, test_scan.py, test_move_elements.py and test_supports.py
-# have the second line, test_events.py the third, and test_kernel.py and test_profile.py hold the
+# test_map_many.py, test_map_reduce.py, test_scan.py, test_move_elements.py, test_concat.py and
+# test_supports.py have the second line, test_events.py the third, and test_kernel.py and test_profile.py hold the
 # last two.
 OTHERS = {
     "init", "is_initialized", "close", "name", "config", "device", "release", "host_memory",
     "map", "map_many", "map_reduce", "map_rows", "scan", "gather_elements", "scatter_elements",
-    "supports", "available_ops",
+    "concat", "supports", "available_ops",
     "flush", "event", "copy_dtoh_async", "record",
     "create_kernel", "free_kernel", "release_kernel", "kernel_info", "launch_kernel",
     "begin_profile", "end_profile",

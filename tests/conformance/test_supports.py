@@ -78,8 +78,8 @@ def test_of_every_op_and_dtype(be: Backend, buffers: list[int], op: str) -> None
 
 def test_every_op_is_known(be: Backend) -> None:
     has = {op for op in OPS if not lacks(be, op)}
-    programs = {"map", "map_many", "map_reduce", "map_rows", "scan"}
-    assert set(be.available_ops()) == {*has, *programs, *MOVING}
+    others = {"map", "map_many", "map_reduce", "map_rows", "scan", "concat"}
+    assert set(be.available_ops()) == {*has, *others, *MOVING}
 
 
 @pytest.mark.parametrize("op", MOVING)
@@ -89,6 +89,13 @@ def test_of_moves_by_indices(be: Backend, buffers: list[int], op: str) -> None:
         indices = [(places, "int32", 4, 1, 0)]
         moved = runs(lambda: getattr(be, op)(source, indices, output, (8,), dtype))  # noqa: B023
         assert be.supports(op, dtype) == moved, dtype
+
+
+def test_of_concat(be: Backend, buffers: list[int]) -> None:
+    x, y, out = buffers[:3]
+    for dtype in DTYPES:
+        moved = runs(lambda: be.concat([x, y], (3, 5), out, (8,), 0, dtype))  # noqa: B023
+        assert be.supports("concat", dtype) == moved, dtype
 
 
 @pytest.mark.sampled(12)

@@ -37,6 +37,7 @@ CALLS: dict[str, Any] = {
     "scan": (tw.Program(), "sum", (1,), 0, [1], [], 2),
     "gather_elements": ((1, (0,)), [(2, "int64", 1, 1, 0)], 3, (1,)),
     "scatter_elements": (1, [(2, "int64", 1, 1, 0)], (3, (0,)), (1,)),
+    "concat": ([1, 2], (1, 1), 3, (2,), 0),
     "create_kernel": ("",),
     "free_kernel": (1,),
     "kernel_info": (1,),

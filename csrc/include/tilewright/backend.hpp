@@ -55,6 +55,7 @@
   X(cast, CastRequest)                              \
   X(map, MapRequest)                                \
   X(map_many, MapManyRequest)                       \
+  X(concat, ConcatRequest)                          \
   X(map_reduce, FoldRequest)                        \
   X(scan, FoldRequest)                              \
   X(map_rows, RowsRequest)                          \
@@ -525,6 +526,15 @@ class TILEWRIGHT_API Backend {
   /// without elements do nothing. Throws Unsupported as map() does.
   void map_many(const Program& program, std::span<const MapGroup> groups,
                 std::span<const Number> numbers);
+
+  /// The inputs one after the other along an axis (negative counts from the end) of `shape`, the
+  /// output's: inputs[i] has sizes[i] there, which add up to the shape's, and the output's size
+  /// along all others. Elements of any dtype move as they are. Those of an operand lie side by
+  /// side, from its offset on; what has strides is map()'s. GPUs take as many inputs in one launch
+  /// as a kernel binds, 15 at most.
+  void concat(std::span<const MapOperand> inputs, std::span<const Size> sizes,
+              const MapOperand& output, std::span<const Size> shape, Size axis,
+              DType dtype = DType::float32);
 
   /// Reduces what a program makes of each element of a shape along some axes (negative ones count
   /// from the end), which the outputs lack. The program has one output, in whose dtype the elements

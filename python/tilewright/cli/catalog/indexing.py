@@ -1,4 +1,4 @@
-"""Elements by masks and arrays of indices, and searches."""
+"""Elements by masks and arrays of indices, searches, and what is joined."""
 
 from __future__ import annotations
 
@@ -104,6 +104,18 @@ def _search_sorted(draw: Draw, n: int, count: int) -> Problem:
     )
 
 
+def _concat(draw: Draw, n: int, parts: int) -> Problem:
+    lengths = [n * (i + 1) // parts - n * i // parts for i in range(parts)]
+    return Problem(
+        shape=f"{parts} of {n // parts}",
+        inputs=[draw.normal(length) for length in lengths],
+        output=draw.zeros(n),
+        call=lambda be, x, out: be.concat(list(x), lengths, out, (n,), 0, draw.dtype),
+        numpy=lambda *x, out=None: np.concatenate(x, out=out),
+        own_float16=True,
+    )
+
+
 _VECTORS = sizes((4099,), (1 << 23,), (1 << 26,))
 _PICKED = sizes((4099, 1001), (1 << 23, 1 << 22), (1 << 26, 1 << 25))
 _ROWS = sizes((7, 129), (8192, 1024), (16384, 4096))
@@ -115,4 +127,5 @@ CASES = [
     Case("compact", GROUP, _compact, _VECTORS),
     Case("nonzero", GROUP, _nonzero, _ROWS),
     Case("search_sorted", GROUP, _search_sorted, _PICKED),
+    Case("concat", GROUP, _concat, sizes((4099, 7), (1 << 23, 15), (1 << 26, 15))),
 ]
