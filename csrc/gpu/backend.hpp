@@ -29,7 +29,7 @@
 namespace tilewright {
 struct ConcatPart;
 struct ConvSums;
-}
+}  // namespace tilewright
 
 namespace tilewright::gpu {
 

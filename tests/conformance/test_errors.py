@@ -38,8 +38,8 @@ HEADER = Path(__file__).parents[2] / "csrc/include/tilewright/backend.hpp"
 
 # Not in the table: these take nothing wrong, host_memory is for C++ alone, test_map_errors.py,
 # test_map_many.py, test_map_reduce.py, test_scan.py, test_move_elements.py, test_concat.py and
-# test_supports.py have the second line, test_events.py the third, and test_kernel.py and test_profile.py hold the
-# last two.
+# test_supports.py have the second line, test_events.py the third, and test_kernel.py and
+# test_profile.py hold the last two.
 OTHERS = {
     "init", "is_initialized", "close", "name", "config", "device", "release", "host_memory",
     "map", "map_many", "map_reduce", "map_rows", "scan", "gather_elements", "scatter_elements",

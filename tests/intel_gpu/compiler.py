@@ -28,6 +28,7 @@ CONSTANTS = {
     "AT_END": (1,),
     "AXES": (1, 4),
     "BIAS": (0, 1),
+    "BYTES": (1, 2, 4),
     "CAP": (1,),
     "CAUSAL": (0, 1),
     "COLUMNS": (32, 64),

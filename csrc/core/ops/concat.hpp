@@ -33,12 +33,9 @@ struct ConcatRequest {
   }
 };
 
-inline std::optional<ConcatRequest> checked_concat(const Call& call,
-                                                   std::span<const MapOperand> inputs,
-                                                   std::span<const Size> sizes,
-                                                   const MapOperand& output,
-                                                   std::span<const Size> shape, Size axis,
-                                                   DType dtype) {
+inline std::optional<ConcatRequest> checked_concat(
+    const Call& call, std::span<const MapOperand> inputs, std::span<const Size> sizes,
+    const MapOperand& output, std::span<const Size> shape, Size axis, DType dtype) {
   static const Names input_names("inputs"), size_names("sizes");
   call.known("dtype", dtype);
   call.shape("shape", shape);
@@ -99,8 +96,8 @@ inline std::optional<ConcatRequest> checked_concat(const Call& call,
     r.parts.push_back({started(from), sizes[i] * inner});
   }
   if (total != shape[along]) {
-    call.invalid(text("sizes add up to ", total, ", expected shape[", along, "], which is ",
-                      shape[along]));
+    call.invalid(
+        text("sizes add up to ", total, ", expected shape[", along, "], which is ", shape[along]));
   }
   if (to.bytes == 0) return std::nullopt;
   return r;

@@ -83,8 +83,7 @@ void GpuBackend::run_op(OpId id, std::string_view op, const ConcatRequest& r,
 
 void GpuBackend::launch_concat(const ConcatRequest& r) {
   const Items items = items_of(r);
-  const std::size_t most =
-      std::min<std::size_t>(device_->limits().max_bindings - 1, counts.back());
+  const std::size_t most = std::min<std::size_t>(device_->limits().max_bindings - 1, counts.back());
   const std::uint64_t window = window_bytes() - place_alignment();
   const bool fits =
       bytes_of(r.rows * r.length, r.dtype) <= window && items.of(r.rows * r.length) <= most_items;
@@ -138,7 +137,8 @@ void GpuBackend::launch_parts(const ConcatRequest& r, std::span<const ConcatPart
   params[2] = u32(items.of(r.length));
   params[3] = u32(start);
   const Size last = (start + n - 1) / items.of_word;
-  const auto work = static_cast<std::uint64_t>(items.of_word == 1 ? n : last - start / items.of_word + 1);
+  const auto work =
+      static_cast<std::uint64_t>(items.of_word == 1 ? n : last - start / items.of_word + 1);
   const auto bytes = static_cast<std::uint32_t>(4 / items.of_word);
   const Pipeline& pipeline = kernel(KernelId::concat, static_cast<std::uint32_t>(count) * 8 + bytes,
                                     [&](TemplateVariables& v) {
@@ -147,8 +147,7 @@ void GpuBackend::launch_parts(const ConcatRequest& r, std::span<const ConcatPart
                                       v["BYTES"] = std::int64_t{bytes};
                                     });
   device_->launch({&pipeline, std::span(bindings).first(count + 1),
-                   std::as_bytes(std::span(params).first(4 + 3 * count)),
-                   cover(work, group_size)});
+                   std::as_bytes(std::span(params).first(4 + 3 * count)), cover(work, group_size)});
 }
 
 }  // namespace tilewright::gpu
