@@ -22,8 +22,8 @@ namespace {
 
 constexpr const char* config_keys =
     "adapter_index (or device_id), power_preference, implementation, debug_mode, kernel_checks, "
-    "max_buffer_size, enable_pipeline_cache, preferred_workgroup_size, compute_units, "
-    "memory_limit, cache_limit";
+    "max_buffer_size, max_binding_size, enable_pipeline_cache, preferred_workgroup_size, "
+    "compute_units, memory_limit, cache_limit";
 
 /// Of the ops of the trait, those that take complex numbers too.
 bool takes_complex(std::string_view op) {
@@ -65,6 +65,8 @@ Config to_config(const char* call, const py::kwargs& given) {
       config.compute_units = Convert<std::optional<Size>>::from(value, argument);
     } else if (name == "max_buffer_size") {
       config.max_buffer_size = Convert<std::optional<Size>>::from(value, argument);
+    } else if (name == "max_binding_size") {
+      config.max_binding_size = Convert<std::optional<Size>>::from(value, argument);
     } else if (name == "enable_pipeline_cache") {
       config.enable_pipeline_cache = to_bool(value, argument);
     } else if (name == "preferred_workgroup_size") {
@@ -90,6 +92,7 @@ py::dict to_dict(const Config& config) {
   all["debug_mode"] = config.debug_mode;
   all["kernel_checks"] = config.kernel_checks;
   all["max_buffer_size"] = config.max_buffer_size;
+  all["max_binding_size"] = config.max_binding_size;
   all["compute_units"] = config.compute_units;
   all["enable_pipeline_cache"] = config.enable_pipeline_cache;
   all["preferred_workgroup_size"] = config.preferred_workgroup_size;

@@ -28,6 +28,8 @@ void check_config(std::string_view name, const Config& config) {
   };
   check("adapter_index", config.adapter_index, 0);
   check("max_buffer_size", config.max_buffer_size, 1);
+  constexpr Size least_binding = 1 << 16;
+  check("max_binding_size", config.max_binding_size, least_binding);
   check("preferred_workgroup_size", config.preferred_workgroup_size, 1);
   check("compute_units", config.compute_units, 1);
   constexpr Size most_units = 65536;

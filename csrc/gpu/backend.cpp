@@ -1,6 +1,7 @@
 #include "gpu/backend.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/host_memory.hpp"
@@ -43,7 +44,9 @@ void GpuBackend::do_init() {
   recorder_ = std::make_shared<Recorder>();
   const DeviceInfo info = device->info();
   device_.emplace(device, *recorder_,
-                  config().compute_units.value_or(usual_units(info.kind, device->limits())));
+                  config().compute_units.value_or(usual_units(info.kind, device->limits())),
+                  static_cast<std::uint64_t>(
+                      config().max_binding_size.value_or(std::numeric_limits<Size>::max())));
   memory_ =
       std::make_shared<BufferPool>(device, budget(), cache_limit(config(), info.kind), recorder_);
   kernels_.emplace(*device, config().enable_pipeline_cache);
@@ -150,8 +153,13 @@ std::uint64_t GpuBackend::scratch_limit() const {
 }
 
 Size GpuBackend::affordable(Size pieces, std::uint64_t bytes_of_piece) const {
-  const std::uint64_t most = budget()->room() / std::max<std::uint64_t>(bytes_of_piece, 1);
-  if (most >= static_cast<std::uint64_t>(pieces)) return pieces;
+  const std::uint64_t piece = std::max<std::uint64_t>(bytes_of_piece, 1);
+  // They lie side by side in one binding.
+  const std::uint64_t bound =
+      std::max<std::uint64_t>(device_->limits().max_binding_bytes / piece, 1);
+  const Size wanted = static_cast<Size>(std::min(static_cast<std::uint64_t>(pieces), bound));
+  const std::uint64_t most = budget()->room() / piece;
+  if (most >= static_cast<std::uint64_t>(wanted)) return wanted;
   plans_by_room();
   return std::max<Size>(static_cast<Size>(most), 1);
 }

@@ -355,6 +355,9 @@ class GpuBackend final : public Backend {
   /// The largest finite magnitudes of the rows of op(A), and of the columns of op(B).
   void measure_lines(const GemmRequest& request, const Binding& a, const Binding& b,
                      const Binding& largest);
+  /// Products by parts that bindings hold; false, with nothing done, where they cannot be cut so.
+  bool gemm_windows(const GemmRequest& request);
+  bool linear_windows(const LinearRequest& request);
   void multiply_planned(const GemmRequest& request, const Binding& a, const Binding& b,
                         const Binding& c, const GemmEnd* end);
   void multiply_form(const GemmRequest& request, const GemmForm& form, const GemmOperand& a,
@@ -379,6 +382,13 @@ class GpuBackend final : public Backend {
                        const GemmOperand& b, const GemmTarget& target);
   void multiply_thin(const GemmRequest& request, const Binding& a, const Binding& b,
                      const GemmTarget& target);
+  /// A product with quantised weights whose operands fit in bindings.
+  void multiply_quantized(const QuantizedMatmulRequest& request, QuantizedOperands operands);
+  /// One of which some do not: parts of its rows, and of each `weights` rows of weights at a time;
+  /// `keeps`: their sums, until all of a row are there.
+  void multiply_quantized_windows(const QuantizedMatmulRequest& request);
+  void multiply_quantized_rows(const QuantizedMatmulRequest& request, Size weights, bool keeps,
+                               Size ldx, Size ldy);
   /// Few rows by quantised weights, with all that the request asks for.
   void multiply_quantized_few(const QuantizedMatmulRequest& request,
                               const QuantizedOperands& operands);
@@ -542,6 +552,14 @@ class GpuBackend final : public Backend {
 
   /// Part of a move, in as many launches as bindings, counts of 32 bits and ranks ask for.
   void move_region(const MoveRequest& request);
+  /// Of some rows of the table; what lies in others stays.
+  void gather_window(const GatherRequest& request, Size first, Size rows);
+  /// What the indices of a move reach through, and how much of it one binding holds at a time.
+  struct StepWindows {
+    Size steps, each, apart;
+    bool are_several() const { return each < steps; }
+  };
+  StepWindows step_windows(const MoveRequest& request) const;
   /// With one index array, which has steps that are right where `has_steps`.
   void launch_move(const MoveRequest& request, bool has_steps);
   /// The steps of all index arrays together, as the one of the request given back.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -80,15 +81,21 @@ class Recorder {
 /// it rehearses.
 class RecordableDevice {
  public:
-  RecordableDevice(std::shared_ptr<Device> device, Recorder& recorder, Size planned_units)
+  RecordableDevice(std::shared_ptr<Device> device, Recorder& recorder, Size planned_units,
+                   std::uint64_t most_bound)
       : device_(std::move(device)),
         recorder_(recorder),
         limits_(device_->limits()),
         language_(device_->language()) {
     limits_.planned_units = planned_units;
+    limits_.max_binding_bytes = std::min(limits_.max_binding_bytes, most_bound / 4 * 4);
   }
 
-  DeviceInfo info() const { return device_->info(); }
+  DeviceInfo info() const {
+    DeviceInfo info = device_->info();
+    info.limits["max_binding_bytes"] = limits_.max_binding_bytes;
+    return info;
+  }
   const DeviceLimits& limits() const { return limits_; }
   KernelLanguage language() const { return language_; }
   std::uint32_t subgroup_size() const { return device_->subgroup_size(); }

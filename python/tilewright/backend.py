@@ -123,6 +123,8 @@ def init_backend(preference: str = "auto", **config: Any) -> Backend:
             or none. False leaves the checks out, of the library's kernels too, whose products by
             matrix units they slow down; kernels of one's own then have to be trusted.
         max_buffer_size: bytes; lowers the device's own limit.
+        max_binding_size: bytes of a buffer that a launch on a GPU takes at most, from 65,536 on;
+            lowers the device's own limit, and so stands for a device whose bindings hold less.
         enable_pipeline_cache: False compiles a GPU kernel again at each use, and keeps none on the
             disk (docs/environment.md).
         preferred_workgroup_size: work-items in a workgroup of the GPU's elementwise kernels, at

@@ -45,6 +45,7 @@ CONFIGS: list[dict[str, Any]] = [
     {"compute_units": 1},
     {"compute_units": 65536},
     {"max_buffer_size": 1 << 20},
+    {"max_binding_size": 1 << 20},
     {"memory_limit": 1 << 20},
     {"cache_limit": 0},
 ]

@@ -425,6 +425,7 @@ WRONG_CONFIGS: list[dict[str, Any]] = [
     {"cache_limit": 0.5},
     {"memory_limit": "much"},
     {"max_buffer_size": 0},
+    {"max_binding_size": 65535},
     {"compute_units": 0},
     {"compute_units": 65537},
     {"compute_units": 2.5},

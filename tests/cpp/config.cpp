@@ -15,6 +15,8 @@ TEST_CASE("config: every value that makes no sense is refused by name") {
   refused({.power_preference = "medium"},
           "recording: power_preference is \"medium\", expected \"low\" or \"high\"");
   refused({.max_buffer_size = 0}, "recording: max_buffer_size is 0, expected 1 or more");
+  refused({.max_binding_size = 65535},
+          "recording: max_binding_size is 65535, expected 65536 or more");
   refused({.preferred_workgroup_size = 0},
           "recording: preferred_workgroup_size is 0, expected 1 or more");
   refused({.compute_units = 0}, "recording: compute_units is 0, expected 1 or more");

@@ -76,6 +76,7 @@ CONSTANTS = {
     "WEIGHTS": (0, 1),
     "WHOLE": (0, 1),
     "WIDE": (0, 1),
+    "WINDOW": (0, 1),
     "WINDOW1": (1, 2, 3),
     "WINDOW2": (2, 3),
 }

@@ -43,6 +43,9 @@ void GpuBackend::launch_gemm(const GemmRequest& r) {
                            " has no float64 in kernels; cast to float32, or compute it on the cpu "
                            "backend"));
   }
+  const std::uint64_t most = device_->limits().max_binding_bytes;
+  if (std::max({r.a.bytes, r.b.bytes, r.c.bytes}) > most && gemm_windows(r)) [[unlikely]]
+    return;
   const Binding a = bind(r.op, r.a,
                          bytes_of(r.trans_a ? reach(r.k, r.m, r.lda, r.stride_a, r.batch_count)
                                             : reach(r.m, r.k, r.lda, r.stride_a, r.batch_count),
@@ -139,9 +142,6 @@ void GpuBackend::multiply_form(const GemmRequest& r, const GemmForm& form, const
                                const GemmOperand& b, const Binding& c, const GemmEnd* end) {
   if (form.matrix) return multiply(r, form, form.matrix->pieces, a, b, c, end);
   if (form.ahead == 0) return multiply(r, form, form.pieces, a, b, c, end);
-  const auto after = [](const Binding& binding, std::uint64_t bytes) {
-    return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
-  };
   GemmRequest part = r;
   part.m = form.ahead;
   multiply(part, form, form.pieces_ahead, a, b, c, end);

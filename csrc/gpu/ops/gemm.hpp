@@ -222,14 +222,9 @@ struct GemmEnd {
   Size gap;  ///< between the columns that belong together; 0: each stands for itself
 };
 
-/// Rows whose float32 sums, so many each, are kept at a time until all of a row are there: behind
-/// them another binding may start.
-inline Size kept_rows(Size sums, DType dtype, std::uint64_t binding_alignment) {
-  constexpr std::uint64_t most_bytes = std::uint64_t{1} << 28;
-  const auto row = static_cast<std::uint64_t>(sums) * sizeof(float);
-  const std::uint64_t step = binding_alignment / size_of(dtype);
-  const std::uint64_t fitting = std::max<std::uint64_t>(most_bytes / row, 1);
-  return static_cast<Size>((fitting + step - 1) / step * step);
+/// What a binding holds from so many bytes on.
+inline Binding after(const Binding& binding, std::uint64_t bytes) {
+  return {binding.buffer, binding.offset + bytes, binding.bytes - bytes};
 }
 
 /// The norm of A's rows, which the kernel of few rows takes along: binding a weight, or where there

@@ -6,6 +6,7 @@
 
 #include "gpu/backend.hpp"
 #include "gpu/ops/gemm.hpp"
+#include "gpu/ops/windows.hpp"
 #include "gpu/plan.hpp"
 
 namespace tilewright::gpu {
@@ -113,6 +114,9 @@ void GpuBackend::multiply_rows(const GemmRequest& r, const Binding& a, const Bin
 void GpuBackend::launch_linear(const LinearRequest& r) {
   constexpr std::string_view op = "linear";
   require(op, r.dtype);
+  const std::uint64_t most = device_->limits().max_binding_bytes;
+  if (std::max({r.x.bytes, r.weights.bytes, r.out.bytes}) > most && linear_windows(r)) [[unlikely]]
+    return;
   const auto matrix = [&](const BufferRange& range, Size rows, Size columns, Size ld) {
     return bind(op, range, bytes_of((rows - 1) * ld + columns, r.dtype));
   };
@@ -145,10 +149,9 @@ void GpuBackend::launch_linear(const LinearRequest& r) {
   }
   if (by_rows) return multiply_rows(product, x, weights, out, &end);
   // Products that belong together are kept until both are there, those of so many rows at a time.
-  const Size rows = kept_rows(n, r.dtype, device_->limits().binding_alignment);
-  const auto after = [](const Binding& binding, std::uint64_t bytes) {
-    return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
-  };
+  const Size rows = kept_rows(device_->limits(), r.m, n, bytes_of(product.lda, r.dtype),
+                              bytes_of(r.ldo, r.dtype));
+  if (rows == 0) no_window(op, bytes_of(r.m * n, DType::float32), device_->limits());
   for (Size row = 0; row < r.m; row += rows) {
     product.m = std::min(rows, r.m - row);
     multiply_planned(product, after(x, bytes_of(row * product.lda, r.dtype)), weights,

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,6 +29,9 @@ struct Reach {
   }
 };
 
+/// Steps are less.
+constexpr std::uint64_t no_step = std::numeric_limits<std::uint32_t>::max();
+
 /// The operands: source, output, then the index arrays.
 struct Place {
   const MapRequest::Operand* operand;
@@ -44,13 +49,28 @@ std::vector<Place> places_of(const MoveRequest& r) {
   return all;
 }
 
-Reach reach_of(const MoveRequest& r, const Place& place) {
+/// Of the walk alone.
+Reach walk_of(const MoveRequest& r, const Place& place) {
   Reach reach;
   for (std::size_t d = 0; d < r.rank; ++d) reach.add(r.shape()[d], place.strides[d]);
+  return reach;
+}
+
+Reach reach_of(const MoveRequest& r, const Place& place) {
+  Reach reach = walk_of(r, place);
   for (const MoveRequest::Index& index : r.indices) {
     if (place.indexed) reach.add(index.size, index.stride);
   }
   return reach;
+}
+
+/// What all indices make of the place of an item together.
+Size steps_of(const MoveRequest& r) {
+  Size steps = 1;
+  for (const MoveRequest::Index& index : r.indices) {
+    steps += std::max<Size>(index.size - 1, 0) * (index.stride < 0 ? -index.stride : index.stride);
+  }
+  return steps;
 }
 
 void move_along(MoveRequest& r, std::size_t d, Size by) {
@@ -178,14 +198,19 @@ void GpuBackend::move_region(const MoveRequest& r) {
     for (Size i = 0; i < r.shape()[0]; ++i) move_region(without(part_of(r, 0, i, 1), 0));
     return;
   }
-  const std::uint64_t most = window_bytes() - device_->limits().binding_alignment - most_item;
+  const std::uint64_t most = window_bytes() - 2 * device_->limits().binding_alignment - most_item;
   std::optional<std::size_t> cut;
   for (const Place& place : places_of(r)) {
     const Reach reach = reach_of(r, place);
-    const auto bytes =
-        (static_cast<std::uint64_t>(reach.before) + static_cast<std::uint64_t>(reach.behind) + 1) *
-        place.size;
+    const auto bytes_of_reach = [&](const Reach& all) {
+      return (static_cast<std::uint64_t>(all.before) + static_cast<std::uint64_t>(all.behind) + 1) *
+             place.size;
+    };
+    const std::uint64_t bytes = bytes_of_reach(reach);
     if (bytes <= most) continue;
+    // What indices reach through is bound in windows, beside what the walk does.
+    const bool in_windows = place.indexed && static_cast<std::uint64_t>(steps_of(r)) < no_step;
+    if (in_windows && bytes_of_reach(walk_of(r, place)) <= most / 2) continue;
     Size widest = 0;
     for (std::size_t d = 0; d < r.rank; ++d) {
       Reach along;
@@ -278,6 +303,19 @@ MoveRequest GpuBackend::with_steps(const MoveRequest& r) {
   return one;
 }
 
+GpuBackend::StepWindows GpuBackend::step_windows(const MoveRequest& r) const {
+  const Size steps = steps_of(r);
+  const Reach walk = walk_of(r, places_of(r)[r.scatter ? 1 : 0]);
+  const std::uint64_t most =
+      (window_bytes() - 2 * device_->limits().binding_alignment - most_item) / r.item;
+  const Size room = static_cast<Size>(most) - walk.before - walk.behind;
+  if (room >= steps) return {steps, steps, steps};
+  // Of one index array there is nothing between the steps of two indices.
+  const Size step = r.indices.size() == 1 ? std::abs(r.indices[0].stride) : 1;
+  if (step == 0 || step > room) return {steps, room, std::max(step, room)};
+  return {steps, room / step * step, room / step * step};
+}
+
 void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
   const MoveRequest::Index& index = r.indices[0];
   const std::uint64_t alignment =
@@ -300,8 +338,11 @@ void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
   }
   std::swap(bindings[1], bindings[2]);
   bindings.insert(bindings.begin() + 3, faults_->binding());
+  const StepWindows windows = step_windows(r);
   const bool small = r.item < 4;
-  const bool atomic = small && (r.scatter || !is_dense(r, r.output_strides()));
+  // Items of a word of the output may lie in several windows of the source.
+  const bool atomic =
+      small && (r.scatter || windows.are_several() || !is_dense(r, r.output_strides()));
   const bool aliased = bindings[0].buffer == bindings[2].buffer ||
                        bindings[1].buffer == bindings[2].buffer ||
                        (pair && bindings[4].buffer == bindings[2].buffer);
@@ -309,16 +350,24 @@ void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
   const auto bytes_of_word = static_cast<std::uint32_t>(std::min<std::size_t>(r.item, 4));
   const IndexForm form = has_steps ? IndexForm{0, 0} : form_of(index);
   const auto rank = static_cast<std::uint32_t>(r.rank);
-  std::array<std::uint32_t, 9 + 4 * most_dims> params{
-      u32(r.n),       starts[0],       starts[1],
-      starts[2],      u32(index.size), u32(index.stride),
-      back_of(index), u32(index.axis), faults_->name(r.name)};
+  constexpr std::size_t first_dim = 11;
+  std::array<std::uint32_t, first_dim + 4 * most_dims> params{u32(r.n),
+                                                              starts[0],
+                                                              starts[1],
+                                                              starts[2],
+                                                              u32(index.size),
+                                                              u32(index.stride),
+                                                              back_of(index),
+                                                              u32(index.axis),
+                                                              faults_->name(r.name),
+                                                              0,
+                                                              u32(windows.each)};
   for (std::size_t i = 0; i < r.rank; ++i) {
-    const std::size_t d = r.rank - 1 - i;
-    params[9 + 4 * i] = u32(r.shape()[d]);
-    params[10 + 4 * i] = u32(r.source_strides()[d]);
-    params[11 + 4 * i] = u32(r.output_strides()[d]);
-    params[12 + 4 * i] = u32(r.index_strides(0)[d]);
+    const std::size_t d = r.rank - 1 - i, at = first_dim + 4 * i;
+    params[at] = u32(r.shape()[d]);
+    params[at + 1] = u32(r.source_strides()[d]);
+    params[at + 2] = u32(r.output_strides()[d]);
+    params[at + 3] = u32(r.index_strides(0)[d]);
   }
   std::uint64_t items = static_cast<std::uint64_t>(r.n);
   if (small && !atomic) {
@@ -331,10 +380,10 @@ void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
   const bool several =
       device_->limits().compiles_templates && !small && shares_index && items >= enough_items;
   const std::uint32_t each = several ? 4 : 1;
-  const std::uint32_t variant = words | bytes_of_word << 3 | (atomic ? 1u : 0u) << 6 |
-                                (r.scatter ? 1u : 0u) << 7 | rank << 8 | form.bytes << 11 |
-                                form.is_signed << 15 | (aliased ? 1u : 0u) << 16 |
-                                (pair ? 1u : 0u) << 17 | (several ? 1u : 0u) << 18;
+  const std::uint32_t variant =
+      words | bytes_of_word << 3 | (atomic ? 1u : 0u) << 6 | (r.scatter ? 1u : 0u) << 7 |
+      rank << 8 | form.bytes << 11 | form.is_signed << 15 | (aliased ? 1u : 0u) << 16 |
+      (pair ? 1u : 0u) << 17 | (several ? 1u : 0u) << 18 | (windows.are_several() ? 1u : 0u) << 19;
   const auto launch = [&](const auto& given) {
     run(KernelId::move_elements, variant, given, bindings, cover(items, group_size * each),
         [&](TemplateVariables& v) {
@@ -349,17 +398,31 @@ void GpuBackend::launch_move(const MoveRequest& r, bool has_steps) {
           v["SIGNED"] = std::int64_t{form.is_signed};
           v["ALIASED"] = std::int64_t{aliased};
           v["PAIR"] = std::int64_t{pair};
+          v["WINDOW"] = std::int64_t{windows.are_several()};
         });
   };
-  if (pair) {
+  const auto launch_window = [&] {
+    if (!pair) return launch(params);
     const MoveRequest::Index& other = r.indices[1];
     const std::array<std::uint32_t, 5> of_other{u32(other.size), u32(other.stride), back_of(other),
                                                 u32(other.axis), starts[3] - starts[2]};
     std::array<std::uint32_t, params.size() + of_other.size()> of_both;
     std::ranges::copy(of_other, std::ranges::copy(params, of_both.begin()).out);
     launch(of_both);
-  } else {
-    launch(params);
+  };
+  Binding& by_steps = bindings[r.scatter ? 2 : 0];
+  const std::uint64_t offset = by_steps.offset;
+  for (Size first = 0; first < windows.steps; first += windows.apart) {
+    if (windows.are_several()) {
+      const std::uint64_t behind =
+          static_cast<std::uint64_t>(first) * r.item / alignment * alignment;
+      by_steps.offset = offset + behind;
+      by_steps.bytes = std::min(by_steps.buffer->bytes() - by_steps.offset, window_bytes());
+      params[r.scatter ? 2 : 1] =
+          starts[r.scatter ? 1 : 0] - u32(static_cast<Size>(behind / r.item));
+      params[9] = u32(first);
+    }
+    launch_window();
   }
   if (!has_steps) faults_->may_be();
 }

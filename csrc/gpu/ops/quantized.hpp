@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -11,22 +12,29 @@
 
 namespace tilewright::gpu {
 
-/// The planes of packed weights, in the order that kernels bind them; bind(range) is a binding.
-std::vector<Binding> bind_planes(const BufferRange& packed, QuantFormat format, Size groups,
-                                 const auto& bind) {
+/// Bytes that so many groups, whole ones of outer scales, have in each plane; 0 where a format
+/// lacks it.
+constexpr std::array<Size, 4> plane_bytes(QuantFormat format, Size groups) {
   const QuantLayout layout = quant_layout(format);
+  constexpr Size bits = 8;
+  return {groups * layout.low * quant_group / bits, groups * layout.high * quant_group / bits,
+          groups * layout.scale, groups / quant_super * layout.outer};
+}
+
+/// The planes of `count` groups from one on of packed weights that have `groups`, in the order that
+/// kernels bind them; bind(range) is a binding.
+std::vector<Binding> bind_planes(const BufferRange& packed, QuantFormat format, Size groups,
+                                 Size first, Size count, const auto& bind) {
   const QuantPlanes at = quant_planes(format, groups);
+  const std::array<Size, 4> starts{at.low, at.high, at.scales, at.outer};
+  const std::array<Size, 4> before = plane_bytes(format, first), sizes = plane_bytes(format, count);
   std::vector<Binding> bindings;
-  const auto add = [&](Size start, Size end) {
-    if (start == end) return;
-    bindings.push_back(
-        bind(BufferRange(packed.allocation, packed.offset + static_cast<std::uint64_t>(start),
-                         static_cast<std::uint64_t>(end - start))));
-  };
-  add(at.low, at.high);
-  if (layout.high != 0) add(at.high, at.scales);
-  add(at.scales, at.outer);
-  if (layout.outer != 0) add(at.outer, at.bytes);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) continue;
+    bindings.push_back(bind(BufferRange(
+        packed.allocation, packed.offset + static_cast<std::uint64_t>(starts[i] + before[i]),
+        static_cast<std::uint64_t>(sizes[i]))));
+  }
   return bindings;
 }
 
@@ -49,6 +57,7 @@ struct QuantizedOperands {
   std::vector<Binding> planes;
   Binding x, y;
   Size ldx, ldy;
+  DType sums;  ///< of y: the request's, or float32
 };
 
 /// Where sums go: y, or `pieces` matrices of float32.

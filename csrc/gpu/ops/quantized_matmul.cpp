@@ -6,6 +6,7 @@
 
 #include "gpu/backend.hpp"
 #include "gpu/ops/quantized.hpp"
+#include "gpu/ops/windows.hpp"
 
 namespace tilewright::gpu {
 
@@ -77,12 +78,19 @@ Size pieces_of(const Tile& tile, Size tiles, Size groups, std::uint64_t bytes, S
 void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
   constexpr std::string_view op = "quantized_matmul";
   require(op, r.dtype);
-  const Size groups = r.k / quant_group;
-  const std::vector<Binding> planes =
-      bind_planes(r.packed, r.format, r.products() * groups,
-                  [&](const BufferRange& plane) { return bind(op, plane, plane.bytes); });
-  QuantizedOperands all{planes, bind(op, r.x, r.x.bytes), bind(op, r.y, r.y.bytes),
-                        r.m == 1 ? r.k : r.ldx, r.m == 1 ? r.n : r.ldy};
+  const std::uint64_t most = device_->limits().max_binding_bytes;
+  if (r.packed.bytes > most || r.x.bytes > most || r.y.bytes > most) [[unlikely]]
+    return multiply_quantized_windows(r);
+  const Size groups = r.products() * (r.k / quant_group);
+  multiply_quantized(
+      r, {bind_planes(r.packed, r.format, groups, 0, groups,
+                      [&](const BufferRange& plane) { return bind(op, plane, plane.bytes); }),
+          bind(op, r.x, r.x.bytes), bind(op, r.y, r.y.bytes), r.m == 1 ? r.k : r.ldx,
+          r.m == 1 ? r.n : r.ldy, r.dtype});
+}
+
+void GpuBackend::multiply_quantized(const QuantizedMatmulRequest& r, QuantizedOperands all) {
+  constexpr std::string_view op = "quantized_matmul";
   const bool is_compiled = !device_->limits().compiles_templates;
   // What is compiled for Intel's GPUs does not norm, and of several rows gives the sums alone, for
   // their registers.
@@ -104,10 +112,9 @@ void GpuBackend::launch_quantized_matmul(const QuantizedMatmulRequest& r) {
                     bool{r.bias}, r.activation, r.slope, r.is_gated ? r.n : 0};
   if (!r.ends()) return multiply_quantized_many(r, all, nullptr);
   // Sums are kept until their ends are made, those of so many rows at a time.
-  const Size rows = kept_rows(r.products(), r.dtype, device_->limits().binding_alignment);
-  const auto after = [](const Binding& binding, std::uint64_t bytes) {
-    return Binding{binding.buffer, binding.offset + bytes, binding.bytes - bytes};
-  };
+  const Size rows = kept_rows(device_->limits(), r.m, r.products(), bytes_of(all.ldx, r.dtype),
+                              bytes_of(all.ldy, all.sums));
+  if (rows == 0) no_window(op, bytes_of(r.m * r.products(), DType::float32), device_->limits());
   QuantizedMatmulRequest part = r;
   for (Size row = 0; row < r.m; row += rows) {
     part.m = std::min(rows, r.m - row);
@@ -198,7 +205,7 @@ void GpuBackend::multiply_quantized_many(const QuantizedMatmulRequest& asked,
   std::vector<Binding> bindings = all.planes;
   bindings.push_back(all.x);
   bindings.push_back(all.y);
-  if (multiply_quantized_blocks(r, bindings, end)) return;
+  if (all.sums == r.dtype && multiply_quantized_blocks(r, bindings, end)) return;
   const Size groups = r.k / quant_group;
   const bool is_compiled = !device_->limits().compiles_templates;
   const std::uint64_t bytes = bytes_of(r.m * r.n, DType::float32);
@@ -219,7 +226,7 @@ void GpuBackend::multiply_quantized_many(const QuantizedMatmulRequest& asked,
   if (!scratch) pieces = 1;
   if (scratch) bindings.back() = bind(op, scratch, bytes * static_cast<std::uint64_t>(pieces));
   const Binding products = bindings.back();
-  const QuantizedTarget target{scratch ? DType::float32 : r.dtype, scratch ? r.n : r.ldy, pieces,
+  const QuantizedTarget target{scratch ? DType::float32 : all.sums, scratch ? r.n : r.ldy, pieces,
                                scratch ? piece : groups, r.adds && !scratch};
   if (units) {
     multiply_quantized_matrix(r, units->tile, target, bindings);
@@ -252,7 +259,7 @@ void GpuBackend::multiply_quantized_many(const QuantizedMatmulRequest& asked,
   joined.beta = r.adds ? 1 : 0;
   joined.ldc = r.ldy;
   joined.batch_count = 1;
-  joined.output_dtype = r.dtype;
+  joined.output_dtype = all.sums;
   join_products(joined, pieces, products, all.y, end);
 }
 

@@ -30,13 +30,14 @@ void GpuBackend::launch_scatter(const ScatterRequest& r) {
       bind("scatter", r.output, bytes_of(r.output_rows * r.row_size, r.dtype))};
   if (r.dtype == DType::bfloat16) {
     const struct {
-      std::uint32_t n, row_size, source_rows, other;
-    } params{u32(r.output_rows * r.row_size), u32(r.row_size), u32(r.count), 0};
+      std::uint32_t n, row_size, source_rows, other, first, rows;
+    } params{u32(r.output_rows * r.row_size), u32(r.row_size), u32(r.count), 0, 0, u32(r.count)};
     run(KernelId::move_rows, 1, params, move,
         cover((static_cast<std::uint64_t>(params.n) + 1) / 2, group_size),
         [](TemplateVariables& v) {
           v["GROUP"] = std::int64_t{group_size};
           v["SCATTER"] = std::int64_t{1};
+          v["WINDOW"] = std::int64_t{0};
         });
     return;
   }

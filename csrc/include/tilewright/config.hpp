@@ -25,6 +25,9 @@ struct Config {
   /// down; kernels of one's own then have to be trusted. Elsewhere trusted kernels have no checks.
   bool kernel_checks = true;
   std::optional<Size> max_buffer_size;  ///< bytes; lowers the device's own limit
+  /// GPU backends: bytes of a buffer that a launch takes at most, a multiple of 4; lowers the
+  /// device's own limit, so that a device of which one binding holds less can be stood for.
+  std::optional<Size> max_binding_size;
   /// false: each use of a GPU kernel compiles it again, and none is kept on the disk.
   bool enable_pipeline_cache = true;
   /// GPU backends: work-items in a workgroup of elementwise kernels, at most what the device takes.

@@ -6,7 +6,8 @@
 // first ones: the step is that of both.
 // Variables: GROUP, WORDS, SMALL, ATOMIC, SCATTER, RANK, INDEX, SIGNED (index.wgsl), ALIASED (1: an
 // input lies in the output's buffer), PAIR, EACH (more than 1: all that a work-item reads is asked for
-// before the first of it is used).
+// before the first of it is used), WINDOW (1: the indexed side is bound in parts, and params.steps
+// steps from params.first on are of this one).
 //! WORDS: 1 2 4
 //! ATOMIC: 0 1
 //! PAIR: 0 1
@@ -15,6 +16,7 @@
 //! RANK: constant
 //! INDEX: constant
 //! SIGNED: constant
+//! WINDOW: constant
 //! ALIASED: as 1
 //! EACH: as 1
 //! GROUP: 256
@@ -35,7 +37,7 @@
 
 struct Params {
   n: u32, source_start: u32, output_start: u32, index_start: u32,
-  size: u32, step: u32, back: u32, axis: u32, name: u32,
+  size: u32, step: u32, back: u32, axis: u32, name: u32, first: u32, steps: u32,
 #for d in 0..6
   shape${d}: u32, source${d}: u32, output${d}: u32, index${d}: u32,
 #end
@@ -59,13 +61,16 @@ var<immediate> params: Params;
 
 /// The step of the indices at a place.
 fn step_of(at: u32) -> u32 {
-  let step = step_at(at);
+  var step = step_at(at);
 #if PAIR
   let step_b = step_at_b(at + params.behind_b);
-  return select(step + step_b, 0xffffffffu, step == 0xffffffffu || step_b == 0xffffffffu);
-#else
-  return step;
+  step = select(step + step_b, 0xffffffffu, step == 0xffffffffu || step_b == 0xffffffffu);
 #end
+#if WINDOW
+  // What is before the first one wraps.
+  step = select(0xffffffffu, step, step - params.first < params.steps);
+#end
+  return step;
 }
 
 /// From, to and index of the element at a place of the walk.

@@ -2,12 +2,14 @@
 // whole words: gather.wgsl and scatter.wgsl for bfloat16.
 // 0 source, 1 rows, 2 output.
 // Variables: GROUP, SCATTER (0: output[i] = source[rows[i]], or params.other where that is no row;
-// 1: output[i] = source[rows[i] - 1], or as it is where rows[i] is 0).
+// 1: output[i] = source[rows[i] - 1], or as it is where rows[i] is 0), WINDOW (1: params.rows rows of
+// the source from params.first on are bound, and what is of others stays).
 //! SCATTER: 0 1
+//! WINDOW: constant
 //! GROUP: 256
 #include "range.wgsl"
 
-struct Params { n: u32, row_size: u32, source_rows: u32, other: u32 }
+struct Params { n: u32, row_size: u32, source_rows: u32, other: u32, first: u32, rows: u32 }
 var<immediate> params: Params;
 @group(0) @binding(0) var<storage, read> source: array<u32>;
 @group(0) @binding(1) var<storage, read> rows: array<u32>;
@@ -23,7 +25,12 @@ fn element(i: u32, kept: u32) -> u32 {
   let otherwise = params.other;
 #end
   if (row >= params.source_rows) { return otherwise; }
-  let at = row * params.row_size + i % params.row_size;
+  var near = row;
+#if WINDOW
+  near -= params.first;
+  if (near >= params.rows) { return kept; }
+#end
+  let at = near * params.row_size + i % params.row_size;
   return (source[at / 2u] >> (at % 2u * 16u)) & 0xffffu;
 }
 
