@@ -101,7 +101,7 @@ def call(options: argparse.Namespace, rest: list[str]) -> int:
         return report(sanitized(environment))
     environment.install_project(with_cpp_tests=not rest)
     environment.install_groups("test")
-    environment.install_groups("weights", options=("--no-deps",))
+    environment.install_groups("weights", "gemma", options=("--no-deps",))
     system.require(gpu(environment))
     total = Count()
     level_zero = level_zero_driver(environment, with_tests=not rest)

