@@ -95,6 +95,27 @@ def test_narrow_weights(
     assert len(model.generate(tokens, 4)) <= 4
 
 
+@pytest.mark.parametrize("weights", [None, "float32", "int8"])
+def test_states_beyond_float16(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, weights: str | None
+) -> None:
+    """Gemma 3 of a file of float16 is computed in float32, since its states exceed float16."""
+    config, w = made(tmp_path, "gemma3")
+    norm = "model.layers.0.post_feedforward_layernorm.weight"
+    halves = {name: one.astype(np.float16) for name, one in w.items()}
+    halves[norm] = np.full_like(halves[norm], 6e4)
+    write_decoder(tmp_path, config, halves)
+    wide = {name: one.astype(np.float64) for name, one in halves.items()}
+    model = tilewright.models.load(tmp_path, be, weights, context=200)
+    tokens = prompt_of(rng)
+    expected = reference.logits(wide, config, tokens)
+    found = model.logits(tokens).numpy()
+    bound = 0.06 if weights == "int8" else 1e-4
+    np.testing.assert_allclose(found, expected, rtol=0, atol=bound * np.abs(expected).max())
+    with pytest.raises(tilewright.InvalidArgument, match="weights is 'float16', which the states"):
+        tilewright.models.load(tmp_path, be, "float16", context=200)
+
+
 def test_drawn_tokens(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     config, w = made(tmp_path, "qwen2")
     model = tilewright.models.load(tmp_path, be, context=200)

@@ -62,7 +62,8 @@ def load(
     """The model of a Hugging Face folder, of a GGUF file or of a file of ONNX, on a device.
 
     weights says what matrices are held as: "float32", "float16", "int8" or "int4"; without it as
-    the files have them, GGUF's blocks as they are. A decoder's texts have at most `context` tokens,
+    the files have them, GGUF's blocks as they are; Gemma 3, whose states exceed float16, in float32
+    where the files have half of it. A decoder's texts have at most `context` tokens,
     or as many as it was made for, and its cache has cache_tokens of all texts together, `context`
     unless given, held as `cache` says: "float16" or "int8", or unless given as the states are. An
     encoder has none. progress shows a bar; unless given, where standard error is a terminal."""
@@ -180,6 +181,7 @@ def _made(
         held = load_weights(
             backend, tensors, layers.wanted(shape, prefix), weights, shown,
             lambda dtype: memory.of_decoder(shape, dtype, stored_as(dtype), most, tokens),
+            shape.exceeds_float16,
         )  # fmt: skip
     pages = Cache(backend, shape, stored_as(held.dtype), tokens)
     made = layers.Layers(shape, held, prefix, most, pages)

@@ -112,16 +112,24 @@ class Weights(Mapping[str, "Array | QuantizedTensor"]):
 
 
 def chosen_dtype(
-    backend: Backend, tensors: StoredTensors, weights: str | None, wanted: Sequence[Wanted]
-) -> tuple[np.dtype[Any], str | None]:
+    backend: Backend, tensors: StoredTensors, weights: str | None, wanted: Sequence[Wanted],
+    exceeds_float16: bool = False,
+) -> tuple[np.dtype[Any], str | None]:  # fmt: skip
     """What is computed in, and the blocks that matrices are held in: as asked, or as the file."""
     if weights is not None and weights not in FORMATS:
         invalid("load", f"weights is {weights!r}, expected one of {', '.join(map(repr, FORMATS))}")
+    if weights == "float16" and exceeds_float16:
+        others = ", ".join(repr(one) for one in (None, *FORMATS) if one != weights)
+        invalid(
+            "load",
+            f"weights is {weights!r}, which the states of this model exceed; expected {others}",
+        )
     if weights in ("float32", "float16"):
         return np.dtype(weights), None
     held = [tensors[name].dtype for one in wanted if one.is_matrix for name in one.names]
     is_half = all(name in ("float16", "bfloat16") for name in held)
-    dtype = FLOAT16 if is_half and backend.supports("gemm", "float16") else FLOAT32
+    is_half = is_half and not exceeds_float16 and backend.supports("gemm", "float16")
+    dtype = FLOAT16 if is_half else FLOAT32
     return dtype, FORMATS[weights] if weights is not None else None
 
 
@@ -182,11 +190,12 @@ def load_weights(
     backend: Backend, tensors: StoredTensors, wanted: Sequence[Wanted], weights: str | None,
     progress: Callable[[int, int], None] | None = None,
     beside: Callable[[np.dtype[Any]], Mapping[str, int]] | None = None,
+    exceeds_float16: bool = False,
 ) -> Weights:  # fmt: skip
     """All that is wanted, on the device. Memory is asked for before the first byte is sent, with
-    what lies `beside` weights of a dtype."""
+    what lies `beside` weights of a dtype. `exceeds_float16` says that what is computed does."""
     checked(tensors, wanted)
-    dtype, format = chosen_dtype(backend, tensors, weights, wanted)
+    dtype, format = chosen_dtype(backend, tensors, weights, wanted, exceeds_float16)
     is_stored = weights is None
     sizes = [held_bytes(tensors, one, dtype, format, is_stored) for one in wanted]
     passing = max(passing_bytes(tensors, one, dtype, format, is_stored) for one in wanted)

@@ -67,6 +67,11 @@ class Shape:
         return self.family in ("qwen3", "gemma3_text")
 
     @property
+    def exceeds_float16(self) -> bool:
+        """Whether states grow beyond what float16 holds: of Gemma 3 to some 800,000."""
+        return self.family == "gemma3_text"
+
+    @property
     def is_fused(self) -> bool:
         """Whether the file has queries, keys and values in one matrix, and both gates."""
         return self.family == "phi3"
