@@ -53,6 +53,29 @@ def run(model: Decoder) -> None:
         pass
 
 
+@pytest.mark.parametrize(
+    ("weights", "remedy"),
+    [("float16", "may exceed float16; load it with weights='float32'"), ("float32", "damaged")],
+)
+@pytest.mark.parametrize("how", [HOWS[0], HOWS[1], HOWS[3]])
+def test_logits_that_are_not_numbers(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, how: Sampling, weights: str, remedy: str
+) -> None:
+    """A text of a token whose states are NaN ends with an error, and others go on."""
+    model = model_of(be, tmp_path, weights=weights)
+    bad, good = 5, [token for token in prompt_of(rng, 12) if token != 5]
+    expected = alone(model, good, 6, how, 1)
+    model.weights["model.embed_tokens.weight"][bad] = np.nan
+    requests = [submit(model, one, 6, how, 1) for one in ([*good, bad], good)]
+    run(model)
+    with pytest.raises(tilewright.Error, match=f"logits behind the prompt are NaN.*{remedy}"):
+        raise requests[0].error or AssertionError("no error")
+    assert requests[0].tokens == []
+    assert requests[1].tokens == expected
+    with pytest.raises(tilewright.Error, match="are NaN"):
+        model.generate([good[0], bad], 3)
+
+
 @pytest.mark.parametrize(("name", "pages"), [("llama2", 60), ("mistral", 14)])
 def test_each_as_alone(
     be: Backend, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tilewright.namespace.creation import arange, asarray
-from tilewright.namespace.elementwise import exp, where
+from tilewright.namespace.elementwise import exp, isnan, where
 from tilewright.namespace.manipulation import concat
 from tilewright.namespace.reductions import argmax, cumulative_sum, max, sum
 from tilewright.namespace.selection import put_along_axis, take, take_along_axis
@@ -28,6 +28,8 @@ Way: TypeAlias = "Callable[[Array, Sequence[Sampling], npt.NDArray[np.float32], 
 LOOKED_AT = 1024
 # In the place of a token that may not be among them.
 UNSURE = -1
+# In the place of one that nothing says.
+NOT_A_NUMBER = -2
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,11 @@ def chosen(
     ]
     order = np.argsort([row for rows in groups.values() for row in rows])
     return _rows(concat(parts, axis=0), order)
+
+
+def checked(tokens: Array, logits: Array) -> Array:
+    """The tokens that were chosen, and NOT_A_NUMBER where a logit is none."""
+    return where(isnan(max(logits, axis=-1)), NOT_A_NUMBER, tokens)
 
 
 def likeliest(logits: Array, *_: Any) -> Array:

@@ -14,12 +14,12 @@ from tilewright._core import Error
 from tilewright.compiled import compile
 from tilewright.models.decoders.cache import PAGE, Cache
 from tilewright.models.decoders.cache import Sequence as Cached
-from tilewright.models.decoders.choice import UNSURE, Sampling, chosen
+from tilewright.models.decoders.choice import NOT_A_NUMBER, UNSURE, Sampling, checked, chosen
 from tilewright.models.decoders.layers import Step, numbers_of, step_of
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.elementwise import maximum
 from tilewright.namespace.selection import take
-from tilewright.operands import invalid
+from tilewright.operands import FLOAT16, invalid
 
 if TYPE_CHECKING:
     from tilewright.array import Array
@@ -89,14 +89,16 @@ class Idle(Cached):
 
 
 class Choice:
-    """The tokens of a step, which are on their way from the device."""
+    """The tokens of a step, which are on their way from the device. The `first` ones of texts are
+    NOT_A_NUMBER where the logits are."""
 
-    def __init__(self, requests: list[Request], logits: Array) -> None:
+    def __init__(self, requests: list[Request], logits: Array, first: bool = False) -> None:
         self.requests, self._logits = requests, logits
         self._hows = [one.how for one in requests]
         self._seen = [one.text if one.how.repetition_penalty != 1 else [] for one in requests]
         self._uniform = np.array([one.number() for one in requests], np.float32)
-        self.picked = chosen(logits, self._hows, self._seen, self._uniform)
+        picked = chosen(logits, self._hows, self._seen, self._uniform)
+        self.picked = checked(picked, logits) if first else picked
         self._host = np.empty(len(requests), np.int32)
         self._read = logits.backend.copy_dtoh_async(self._host, self.picked)
         #: texts whose row was made of another token than they had
@@ -232,7 +234,7 @@ class Engine:
             step = Choice(behind, self._next(behind))
         steps = [] if step is None else [step]
         if prefilled := self._prefill():
-            steps += [Choice(*prefilled)] if prefilled[0] else []
+            steps += [Choice(*prefilled, first=True)] if prefilled[0] else []
         elif step is not None and not step.spoilt:
             self._look_ahead(step)
         for one in steps:
@@ -241,6 +243,9 @@ class Engine:
                 self._spoil(unsure)
             for request, token in zip(one.requests, tokens, strict=True):
                 if request in one.spoilt:
+                    continue
+                if token == NOT_A_NUMBER:
+                    request.error = self._not_a_number()
                     continue
                 self._said(request, token)
                 if request.sequence is not None:
@@ -389,6 +394,12 @@ class Engine:
             on_device[: len(requests)] = last
         logits: Array = self._recorded(on_device, len(every), width)
         return logits[: len(requests)]
+
+    def _not_a_number(self) -> Error:
+        remedy = "its weights may be damaged"
+        if self._layers.weights.dtype == FLOAT16:
+            remedy = "its states may exceed float16; load it with weights='float32'"
+        return Error(f"the model's logits behind the prompt are NaN: {remedy}")
 
     def _said(self, request: Request, token: int) -> None:
         if request.is_done:
