@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 _KEEPDIMS = {"keepdims"}
+_CORRECTIONS = {"ddof", "correction"}
+_SPREAD_OPTIONS = _KEEPDIMS | _CORRECTIONS
 # Reductions in their common form, by (x, axis, keepdims, dtype); None for any other.
 _COMMON = _core._reductions()
 _all, _any, _argmax, _argmin, _max, _mean, _min, _prod, _sum = (
@@ -24,8 +26,7 @@ _all, _any, _argmax, _argmin, _max, _mean, _min, _prod, _sum = (
     for name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum")
 )
 
-
-_spread, _cumulated = _core._spread, _core._cumulated
+_cumulated = _core._cumulated
 
 
 class ArrayMethods(_core.ArrayBase):
@@ -71,15 +72,15 @@ class ArrayMethods(_core.ArrayBase):
         return _reduced("mean", self, axis, options, dtype=dtype, out=out)
 
     def var(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
-        if out is None and dtype is None and not options:
-            found: Array | None = _spread(self, axis, False, 0, False)
+        if out is None and dtype is None:
+            found = _spread_off(self, axis, options, False)
             if found is not None:
                 return found
         return _reduced("var", self, axis, options, dtype=dtype, out=out)
 
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
-        if out is None and dtype is None and not options:
-            found: Array | None = _spread(self, axis, False, 0, True)
+        if out is None and dtype is None:
+            found = _spread_off(self, axis, options, True)
             if found is not None:
                 return found
         return _reduced("std", self, axis, options, dtype=dtype, out=out)
@@ -293,6 +294,16 @@ def _of(module: str) -> Any:
 @cache
 def _of_package(module: str) -> Any:
     return importlib.import_module(f"tilewright.{module}")
+
+
+def _spread_off(x: Any, axis: Any, options: dict[str, Any], is_root: bool) -> Array | None:
+    """The variance or its root in their common form; None for any other."""
+    if not options:
+        return _core._spread(x, axis, False, 0, is_root)
+    if not options.keys() <= _SPREAD_OPTIONS or options.keys() >= _CORRECTIONS:
+        return None
+    off = options.get("ddof", options.get("correction", 0))
+    return _core._spread(x, axis, options.get("keepdims", False), off, is_root)
 
 
 def _reduced(

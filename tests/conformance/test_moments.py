@@ -329,6 +329,16 @@ def test_variances_of_arrays(be: Backend, rng: np.random.Generator) -> None:
                 wide.std(axis, ddof=ddof, keepdims=True), rtol=4e-6,
                 atol=10 * of_mean,
             )  # fmt: skip
+            # The methods, which are the functions in every form.
+            for options in ({"ddof": ddof}, {"correction": ddof, "keepdims": True}):
+                for name in ("var", "std"):
+                    np.testing.assert_array_equal(
+                        getattr(x, name)(axis, **options).numpy(),
+                        getattr(tw, name)(x, axis, **options).numpy(),
+                    )
+    for both in ({"ddof": 1, "correction": 1}, {"ddof": 1, "where": True, "of": 2}):
+        with pytest.raises((tw.InvalidArgument, TypeError)):
+            x.var(**both)
     out = tw.empty((7, 11), dtype="float32", device=be)
     tw.var(x, 1, out=out)
     np.testing.assert_allclose(out.numpy(), wide.var(1), rtol=4e-6, atol=of_mean)
