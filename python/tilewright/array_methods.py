@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 
 _KEEPDIMS = {"keepdims"}
-_CORRECTIONS = {"ddof", "correction"}
-_SPREAD_OPTIONS = _KEEPDIMS | _CORRECTIONS
 # Reductions in their common form, by (x, axis, keepdims, dtype); None for any other.
 _COMMON = _core._reductions()
 _all, _any, _argmax, _argmin, _max, _mean, _min, _prod, _sum = (
@@ -26,7 +24,8 @@ _all, _any, _argmax, _argmin, _max, _mean, _min, _prod, _sum = (
     for name in ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum")
 )
 
-_cumulated = _core._cumulated
+
+_spread, _cumulated = _core._spread, _core._cumulated
 
 
 class ArrayMethods(_core.ArrayBase):
@@ -71,18 +70,30 @@ class ArrayMethods(_core.ArrayBase):
                 return found
         return _reduced("mean", self, axis, options, dtype=dtype, out=out)
 
-    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
-        if out is None and dtype is None:
-            found = _spread_off(self, axis, options, False)
+    def var(
+        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = None,
+        *, correction: Any = None, keepdims: Any = False, **options: Any,
+    ) -> Array:  # fmt: skip
+        if out is None and dtype is None and not options and (ddof is None or correction is None):
+            off = 0 if ddof is correction else correction if ddof is None else ddof
+            found: Array | None = _spread(self, axis, keepdims, off, False)
             if found is not None:
                 return found
+        kept = None if keepdims is False else keepdims
+        options |= _given(ddof=ddof, correction=correction, keepdims=kept)
         return _reduced("var", self, axis, options, dtype=dtype, out=out)
 
-    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Array:
-        if out is None and dtype is None:
-            found = _spread_off(self, axis, options, True)
+    def std(
+        self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = None,
+        *, correction: Any = None, keepdims: Any = False, **options: Any,
+    ) -> Array:  # fmt: skip
+        if out is None and dtype is None and not options and (ddof is None or correction is None):
+            off = 0 if ddof is correction else correction if ddof is None else ddof
+            found: Array | None = _spread(self, axis, keepdims, off, True)
             if found is not None:
                 return found
+        kept = None if keepdims is False else keepdims
+        options |= _given(ddof=ddof, correction=correction, keepdims=kept)
         return _reduced("std", self, axis, options, dtype=dtype, out=out)
 
     def any(self, axis: Any = None, out: Any = None, **options: Any) -> Array:
@@ -296,14 +307,9 @@ def _of_package(module: str) -> Any:
     return importlib.import_module(f"tilewright.{module}")
 
 
-def _spread_off(x: Any, axis: Any, options: dict[str, Any], is_root: bool) -> Array | None:
-    """The variance or its root in their common form; None for any other."""
-    if not options:
-        return _core._spread(x, axis, False, 0, is_root)
-    if not options.keys() <= _SPREAD_OPTIONS or options.keys() >= _CORRECTIONS:
-        return None
-    off = options.get("ddof", options.get("correction", 0))
-    return _core._spread(x, axis, options.get("keepdims", False), off, is_root)
+def _given(**options: Any) -> dict[str, Any]:
+    """Those that are not None."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _reduced(
