@@ -1,8 +1,7 @@
-"""tw.sparse beside SciPy's sparse arrays, and its solvers."""
+"""tw.sparse beside SciPy's sparse arrays."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ import scipy.sparse as sp
 import tilewright as tw
 from tilewright import Backend, sparse
 from tilewright.operands import stored
-from tilewright.sparse import linalg
 
-from .sparse_matrices import CLASSES, FORMATS, draw, made, random, same, stencil
+from .sparse_matrices import CLASSES, FORMATS, draw, made, random, same
 
 SHAPES = [(0, 0), (0, 5), (5, 0), (1, 1), (1, 2000), (2000, 1), (37, 61), (1200, 700)]
 EPS = {"float16": 1e-3, "float32": 1e-6, "float64": 1e-15, "complex64": 1e-6, "complex128": 1e-15}
@@ -361,126 +359,6 @@ def test_wrong_operands(be: Backend) -> None:
             call()
     with pytest.raises(TypeError, match="sparse array"):
         len(a)
-
-
-# Solvers -----------------------------------------------------------------------------------------
-
-
-def convection(side: int) -> Any:
-    """The same with a flow, so not symmetric."""
-    return (stencil(side) + sp.diags_array(
-        [np.full(side * side - 1, 0.4)], offsets=[1], shape=(side * side,) * 2
-    )).tocsr().astype("float32")  # fmt: skip
-
-
-SOLVERS: dict[str, Any] = {"cg": linalg.cg, "bicgstab": linalg.bicgstab, "gmres": linalg.gmres}
-
-
-@pytest.mark.parametrize("m", [None, "jacobi", "vector", "matrix"], ids=str)
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_solvers(be: Backend, solver: str, m: str | None) -> None:
-    matrix = stencil(20) if solver == "cg" else convection(20)
-    scale = sp.diags_array(np.linspace(1, 3, 400))
-    matrix = (scale @ matrix @ scale).tocsr().astype("float32")
-    a = sparse.csr_array(matrix, device=be)
-    rng = np.random.default_rng(4)
-    b = rng.standard_normal(400).astype("float32")
-    given: Any = m
-    inverse = 1 / matrix.diagonal()
-    if m == "vector":
-        given = tw.asarray(inverse, device=be)
-    elif m == "matrix":
-        given = sparse.csr_array(sp.diags_array(inverse).tocsr(), device=be)
-    seen: list[tw.Array] = []
-    x, info = SOLVERS[solver](a, tw.asarray(b, device=be), rtol=2e-5, M=given, callback=seen.append)
-    residual = np.linalg.norm(b - matrix.astype("float64") @ x.numpy())
-    assert info == 0 and info.residual <= info.tolerance
-    assert residual <= 2.2e-5 * np.linalg.norm(b)
-    assert len(seen) == info.iterations
-    np.testing.assert_array_equal(seen[-1].numpy(), x.numpy())
-
-
-def test_solvers_of_complex_and_float64(be: Backend, dtype: str) -> None:
-    matrix = stencil(12, dtype).astype(dtype)
-    if dtype.startswith("complex"):
-        off = sp.diags_array([np.full(143, 0.5j)], offsets=[1], shape=(144, 144))
-        matrix = (matrix + off + off.conj().T).tocsr().astype(dtype)
-    b = draw(np.random.default_rng(9), 144, dtype)
-    rtol = 1e-12 if dtype == "float64" else 1e-5
-    for solver in SOLVERS.values():
-        a = sparse.csr_array(matrix, device=be)
-        x, info = solver(a, tw.asarray(b, device=be), rtol=rtol)
-        assert info == 0 and x.dtype == np.dtype(dtype)
-        wide = matrix.astype("complex128") @ x.numpy()
-        assert np.linalg.norm(b - wide) <= 1.1 * rtol * np.linalg.norm(b)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_what_does_not_converge_says_so(be: Backend, solver: str) -> None:
-    matrix = stencil(30, shift=0.0)
-    a, b = sparse.csr_array(matrix, device=be), np.ones(900, "float32")
-    with pytest.warns(
-        linalg.ConvergenceWarning, match=f"{solver}: not converged after 2 .*residual"
-    ):
-        x, info = SOLVERS[solver](a, tw.asarray(b, device=be), maxiter=2, rtol=1e-6)
-    assert info == 2 == info.iterations
-    residual = np.linalg.norm(b - matrix.astype("float64") @ x.numpy())
-    np.testing.assert_allclose(info.residual, residual, rtol=1e-4)
-    # A tolerance beyond the precision ends too.
-    with pytest.warns(linalg.ConvergenceWarning):
-        _, info = SOLVERS[solver](a, tw.asarray(b, device=be), rtol=1e-14)
-    assert info > 0 and info.residual > 0
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_solved_before_it_starts(be: Backend, solver: str) -> None:
-    a = sparse.csr_array(stencil(5), device=be)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        zero = tw.zeros(25, device=be)
-        x, info = SOLVERS[solver](a, zero, tw.ones(25, device=be))
-        assert info == 0 and (x.numpy() == 0).all()
-        there = tw.ones(25, device=be)
-        x, info = SOLVERS[solver](a, a @ there, there)
-        assert info == 0 and info.iterations == 0 and (x.numpy() == 1).all()
-        # Exact after one step, and steps beyond it do no harm.
-        x, info = SOLVERS[solver](sparse.eye_array(25, device=be), there, rtol=1e-7)
-        assert info == 0 and (x.numpy() == 1).all()
-        # A matrix that is stored whole.
-        x, info = SOLVERS[solver](a.toarray(), a @ there, rtol=1e-4)
-        assert info == 0 and np.allclose(x.numpy(), 1, atol=1e-2)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"A": "rectangular"}, r"A has shape \(25, 24\), expected a square matrix"),
-        ({"A": 3}, "A is 3 .*expected a sparse array"),
-        ({"b": 24}, r"b has shape \(24,\)"),
-        ({"x0": 24}, r"x0 has shape \(24,\)"),
-        ({"rtol": -1.0}, "rtol is -1"),
-        ({"atol": float("nan")}, "atol is nan"),
-        ({"maxiter": -1}, "maxiter is -1"),
-        ({"M": "ilu"}, "M is 'ilu', expected 'jacobi'"),
-        ({"M": 24}, "M is .*expected 'jacobi', a vector of 25"),
-        ({"A": "hollow", "M": "jacobi"}, "the diagonal of A is 0 at 3"),
-    ],
-    ids=str,
-)
-def test_wrong_arguments_of_solvers(be: Backend, options: dict[str, Any], message: str) -> None:
-    matrix = stencil(5).tolil()
-    if options.get("A") == "hollow":
-        matrix[3, 3] = 0
-    given: dict[str, Any] = {"A": sparse.csr_array(matrix, device=be), "b": tw.ones(25, device=be)}
-    for name, value in options.items():
-        if value == "rectangular":
-            given[name] = sparse.csr_array(matrix.tocsr()[:, :24], device=be)
-        elif value != "hollow":
-            is_size = name in ("b", "x0", "M") and isinstance(value, int)
-            given[name] = tw.ones(value, device=be) if is_size else value
-    for name, solver in SOLVERS.items():
-        with pytest.raises(tw.InvalidArgument, match=f"^{name}: .*{message}"):
-            solver(**given)
 
 
 def test_two_devices_do_not_mix(be: Backend) -> None:

@@ -16,7 +16,7 @@ from tilewright.sparse.preconditioners import BlockJacobi
 
 if TYPE_CHECKING:
     from tilewright._core import Recording
-    from tilewright.sparse.linalg import System
+    from tilewright.sparse.systems import System
 
 
 def quotient(a: Array, b: Array) -> Array:

@@ -62,6 +62,6 @@ def block_jacobi(A: SparseArray, blocksize: int, *, dtype: Any = None) -> BlockJ
         data = take(coo.data, places).astype(wanted, copy=False)
         blocks[row // size * (size * size) + row % size * size + col % size] = data
     blocks = blocks.reshape((count, size, size), copy=False)
-    for i in range(n - (count - 1) * size if count else 0, size):
+    for i in range(n - (count - 1) * size if count else size, size):
         blocks[-1, i, i] = 1  # beyond the matrix
     return BlockJacobi(inv(blocks), n)
