@@ -236,9 +236,10 @@ def test_percentile_leaves_out_what_lies_beyond(be: tw.Backend, rng: np.random.G
     host = normal(rng, (2, 2000), "float32")
     host[:, 7] = 1e4
     x = tw.asarray(host, device=be)
-    scale, _ = tw.quant.calibrate(x, "percentile", axis=0, percentile=99.0)
     expected = np.percentile(np.abs(host), 99.0, axis=1) / 127
-    np.testing.assert_allclose(scale.numpy(), expected, rtol=1e-5)
+    for part in (99.0, np.float32(99), np.int64(99)):
+        scale, _ = tw.quant.calibrate(x, "percentile", axis=0, percentile=part)
+        np.testing.assert_allclose(scale.numpy(), expected, rtol=1e-5)
 
 
 def error(host: Array, scale: Array) -> float:
@@ -271,6 +272,19 @@ def test_nothing_but_zeros_has_a_scale(be: tw.Backend) -> None:
     for method in ("minmax", "percentile", "mse", "entropy"):
         scale, zero = tw.quant.calibrate(x, method)
         assert (scale.item(), zero.item()) == (1.0, 0)
+
+
+def test_ranges_at_the_ends_of_float32(be: tw.Backend) -> None:
+    """Of which neither sums nor bins are held."""
+    wide = tw.asarray(np.float32([3e38, -3e38, 1e38]), device=be)
+    scale, zero = tw.quant.calibrate(wide, "percentile", symmetric=False, percentile=100)
+    np.testing.assert_allclose(scale.numpy(), 6e38 / 255, rtol=1e-6)
+    assert abs(zero.item()) <= 1
+    for size in (3e38, 2e-38, 1e-45):
+        host = np.float32([size, 0, -size])
+        scale, zero = tw.quant.calibrate(tw.asarray(host, device=be), "entropy")
+        least, most = (size / 127, size / 127) if size > 1e-37 else (0, 1)
+        assert least * 0.99 <= scale.item() <= most * 1.01 and zero.item() == 0
 
 
 @pytest.mark.parametrize(
@@ -314,6 +328,13 @@ def test_wrong_calibrations(be: tw.Backend) -> None:
         tw.quant.calibrate(x, "entropy", axis=0)
     with pytest.raises(REFUSED, match="percentile is 101"):
         tw.quant.calibrate(x, "percentile", percentile=101)
+    with pytest.raises(REFUSED, match="method is array"):
+        tw.quant.calibrate(x, np.ones(2))  # type: ignore[arg-type]
+    for one in (x, 2, np.ones(2)):
+        with pytest.raises(REFUSED, match=r"calibrate: symmetric is .*expected True or False"):
+            tw.quant.calibrate(x, symmetric=one)  # type: ignore[arg-type]
+        with pytest.raises(REFUSED, match=r"quantize_dynamic: symmetric is .*expected True or"):
+            tw.quant.quantize_dynamic(x, symmetric=one)  # type: ignore[arg-type]
     with pytest.raises(REFUSED, match="x has NaN"):
         tw.quant.calibrate(x * np.nan)
     with pytest.raises(REFUSED, match=r"x has the shape \(0, 2\)"):

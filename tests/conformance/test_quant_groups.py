@@ -10,22 +10,8 @@ import tilewright as tw
 from tilewright import InvalidArgument
 from tilewright.quant.groups import AWQ_ORDER
 
-from .workspace import Array, normal
-
-
-def rounded(rows: Array, symmetric: bool) -> tuple[Array, Array, Array]:
-    """q, and the scales and minima of groups, which are rows: in float32, scales float16."""
-    if symmetric:
-        scale = (np.abs(rows).max(1, keepdims=True) / np.float32(7)).astype(np.float16)
-        by = np.where(scale == 0, 1, scale).astype(np.float32)
-        return np.clip(np.rint(rows / by), -7, 7) + 8, scale, (-8 * scale.astype("f4"))
-    low = np.minimum(rows.min(1, keepdims=True), 0)
-    high = np.maximum(rows.max(1, keepdims=True), 0)
-    scale = ((high - low) / np.float32(15)).astype(np.float16)
-    by = np.where(scale == 0, 1, scale).astype(np.float32)
-    zero = np.clip(np.rint(-low / by), 0, 15)
-    least = (-scale.astype(np.float32) * zero).astype(np.float16).astype(np.float32)
-    return np.clip(np.rint(rows / by) + zero, 0, 15), scale, least
+from .int4_groups import AWQ, pack_rows, rounded
+from .workspace import normal
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -57,15 +43,6 @@ def test_groups_made_on_the_device(
         np.testing.assert_allclose(got, x @ expected.reshape(shape).T, rtol=1e-4, atol=1e-3)
 
 
-def pack_rows(q: Array, order: Any = range(8)) -> Array:
-    """Eight numbers of the last axis in a word, the one at order[i] from bit 4 i on."""
-    eights = q.reshape((*q.shape[:-1], -1, 8)).astype(np.uint32)
-    words = np.zeros(eights.shape[:-1], np.uint32)
-    for bit, place in enumerate(order):
-        words |= eights[..., place] << np.uint32(4 * bit)
-    return words.view(np.int32)
-
-
 def draw(rng: np.random.Generator, k: int, n: int, group: int, symmetric: bool) -> Any:
     q = rng.integers(0, 16, (k, n))
     zeros = np.full((k // group, n), 8) if symmetric else rng.integers(1, 16, (k // group, n))
@@ -82,13 +59,11 @@ def test_gptq_and_awq(
     q, zeros, scales, exact = draw(rng, k, n, group, symmetric)
     quant = tw.quant
     order = np.arange(k, dtype=np.int32) // group
-    # AWQ has the numbers 0, 2, 4, 6, 1, 3, 5, 7 of each eight from the lowest bits on.
-    awq = (0, 2, 4, 6, 1, 3, 5, 7)
     packed = pack_rows(q.T).T
     for w in (
         quant.from_gptq(packed, pack_rows(zeros - 1), scales, device=be),
         quant.from_gptq(packed, pack_rows(zeros), scales, order, zero_offset=0, device=be),
-        quant.from_awq(pack_rows(q, awq), pack_rows(zeros, awq), scales, device=be),
+        quant.from_awq(pack_rows(q, AWQ), pack_rows(zeros, AWQ), scales, device=be),
     ):
         assert w.shape == (n, k) and w.format == ("q4_0" if symmetric else "q4_1")
         got = w.dequantize().numpy().T
@@ -97,6 +72,14 @@ def test_gptq_and_awq(
         else:
             # The product of scale and zero is a float16.
             assert (np.abs(got - exact) <= 15 * 0.1 * 2.0**-11).all()
+
+
+def test_no_outputs(be: tw.Backend) -> None:
+    scales, zeros = np.zeros((2, 0), np.float16), np.zeros((2, 0), np.int32)
+    of_awq = tw.quant.from_awq(np.zeros((64, 0), np.int32), zeros, scales, device=be)
+    of_gptq = tw.quant.from_gptq(np.zeros((8, 0), np.int32), zeros, scales, device=be)
+    for w in (of_awq, of_gptq):
+        assert w.shape == (0, 64) and w.dequantize().shape == (0, 64)
 
 
 def test_words_of_awq_are_read_as_they_are_written() -> None:
@@ -135,6 +118,7 @@ def test_wrong_groups(be: tw.Backend, given: dict[str, Any], said: str) -> None:
         ("g_idx", lambda x: x[::-1].copy(), r"g_idx\[0\] is 1, expected 0: groups in order"),
         ("g_idx", lambda x: x[:3], r"g_idx has shape \(3,\), expected \(128,\)"),
         ("zero_offset", lambda x: 2, "zero_offset is 2, expected 0 or 1"),
+        ("scales", lambda x: [[1.0], [2.0, 3.0]], "scales of type list cannot be read as an array"),
     ],
 )
 def test_wrong_files(

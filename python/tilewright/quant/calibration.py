@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,13 +51,16 @@ def calibrate(
     """
     call = "calibrate"
     checked_array(call, "x", x, FLOATS, "float32 or float16")
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         invalid(call, f"method is {shown(method)}, expected one of {', '.join(METHODS)}")
     kind = integer_dtype(call, dtype)
     at = checked_axis(call, axis, x)
     if x.size == 0:
         invalid(call, f"x has the shape {x.shape}, expected elements")
-    if not isinstance(percentile, (int, float)) or not 50 < percentile <= 100:
+    if not isinstance(symmetric, (bool, np.bool_)):
+        invalid(call, f"symmetric is {shown(symmetric)}, expected True or False")
+    is_number = isinstance(percentile, (int, float, np.integer, np.floating))
+    if not is_number or not 50 < percentile <= 100:
         invalid(call, f"percentile is {shown(percentile)}, expected above 50, 100 at most")
     if method == "entropy" and (at is not None or not symmetric):
         invalid(call, 'method is "entropy", expected axis=None and symmetric=True with it')
@@ -86,13 +90,18 @@ def _range(rows: Array, method: str, symmetric: bool, percentile: float) -> Rang
         return -bound, bound
     if method == "percentile":
         if symmetric:
-            bound = _host(percentiles(abs(rows), percentile, axis=1))
+            bound = _place(abs(rows), percentile)
             return -bound, bound
-        return (
-            _host(percentiles(rows, 100 - percentile, axis=1)),
-            _host(percentiles(rows, percentile, axis=1)),
-        )
+        return _place(rows, 100 - percentile), _place(rows, percentile)
     return _host(min(rows, axis=1)), _host(max(rows, axis=1))
+
+
+def _place(rows: Array, percentile: float) -> npt.NDArray[Any]:
+    found = _host(percentiles(rows, percentile, axis=1))
+    if not np.isfinite(found).all():
+        # Elements are, but not how far two of them are apart.
+        found = 4 * _host(percentiles(rows * 0.25, percentile, axis=1))
+    return found
 
 
 def _host(x: Array) -> npt.NDArray[Any]:
@@ -132,7 +141,12 @@ def _by_entropy(sizes: Array) -> float:
     top = float(max(sizes))
     if top == 0:
         return 0.0
-    counts, _ = histogram(sizes, bins=BINS, range=(0.0, top))
+    by = 1.0
+    if not 1e-30 < top < 1e30:
+        # Bins are so small, or so large, that no number says how many of them there are.
+        by = math.ldexp(1.0, builtins.max(-126, builtins.min(126, -math.frexp(top)[1])))
+        sizes = sizes * by
+    counts, _ = histogram(sizes, bins=BINS, range=(0.0, top * by))
     seen = counts.numpy().astype(np.float64)
     found = {used: _divergence(seen, used) for used in range(LEVELS, BINS + 1)}
     best = builtins.min(found, key=lambda used: found[used])

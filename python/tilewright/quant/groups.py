@@ -12,7 +12,7 @@ from tilewright.namespace.creation import zeros
 from tilewright.namespace.elementwise import abs, clip, isfinite, maximum, minimum, round, where
 from tilewright.namespace.manipulation import broadcast_to
 from tilewright.namespace.reductions import max, min
-from tilewright.operands import FLOAT16, FLOAT32, invalid, shown, to_integer
+from tilewright.operands import FLOAT16, FLOAT32, invalid, read_host, shown, to_integer
 from tilewright.quant.blocks import UINT8, _nibbles
 from tilewright.quant.formats import FORMATS, GROUP
 from tilewright.quant.tensor import FLOATS, QuantizedTensor
@@ -101,7 +101,7 @@ def _with_zeros(rows: Array) -> tuple[Array, Array]:
 
 
 def _host(call: str, name: str, given: Any, dtype: Any, shape: tuple[int | None, ...]) -> Host:
-    own = given.numpy() if isinstance(given, Array) else np.asarray(given)
+    own = given.numpy() if isinstance(given, Array) else read_host(call, name, given)
     if own.dtype != dtype:
         invalid(call, f"{name} is {own.dtype}, expected {np.dtype(dtype)}")
     fits = own.ndim == len(shape) and all(
@@ -118,7 +118,7 @@ def _unpacked(words: Host, order: tuple[int, ...]) -> Host:
     """Eight numbers of 4 bits of each word of the last axis, side by side."""
     shifts = 4 * np.asarray(order, np.uint32)
     numbers = (words.view(np.uint32)[..., None] >> shifts) & np.uint32(15)
-    return np.asarray(numbers.reshape((*words.shape[:-1], -1)), np.uint8)
+    return np.asarray(numbers.reshape((*words.shape[:-1], 8 * words.shape[-1])), np.uint8)
 
 
 def _made(q: Host, zeros: Host, scales: Host, device: Device | None) -> QuantizedTensor:
@@ -135,7 +135,7 @@ def _made(q: Host, zeros: Host, scales: Host, device: Device | None) -> Quantize
     heads = np.stack(parts, axis=-1).repeat(each, axis=1)
     runs = q.reshape(n, k // GROUP, 2, GROUP // 2)
     nibbles = runs[:, :, 0] | runs[:, :, 1] << 4
-    head = np.ascontiguousarray(heads).view(np.uint8).reshape(n, k // GROUP, -1)
+    head = np.ascontiguousarray(heads).view(np.uint8).reshape(n, k // GROUP, 2 * len(parts))
     blocks = np.concatenate([head, nibbles], axis=-1)
     return QuantizedTensor.from_blocks(
         np.ascontiguousarray(blocks).reshape(-1), "q4_0" if is_symmetric else "q4_1", (n, k),

@@ -135,6 +135,8 @@ def quantize_dynamic(
     call = "quantize_dynamic"
     checked_array(call, "x", x, FLOATS, "float32 or float16")
     kind = integer_dtype(call, dtype)
+    if not isinstance(symmetric, (bool, np.bool_)):
+        invalid(call, f"symmetric is {shown(symmetric)}, expected True or False")
     at = checked_axis(call, axis, x)
     if x.size == 0:
         invalid(call, f"x has the shape {x.shape}, expected elements")
