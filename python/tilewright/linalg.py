@@ -6,6 +6,8 @@ import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright.array import Array
 from tilewright.namespace import reductions
 from tilewright.namespace.creation import eye
@@ -93,6 +95,20 @@ def _floats(call: str, x: Any) -> Array:
     return x
 
 
+def _order(call: str, name: str, value: Any, words: tuple[str, ...] = ()) -> Any:
+    """A number as float; None, and one of these words, as they are."""
+    if value is None or (isinstance(value, str) and value in words):
+        return value
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if not is_number or isinstance(value, bool):
+        either = "".join(f' or "{word}"' for word in words)
+        invalid(call, f"{name} is {shown(value)}, expected a number{either}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
 def _matrices(call: str, x: Array) -> None:
     if x.ndim < 2:
         invalid(call, f"x has shape {x.shape}, expected two dimensions at least")
@@ -135,9 +151,10 @@ def vector_norm(
     """(sum of abs(x)**ord)**(1/ord) along axes, or of all elements. ord inf and -inf give the
     largest and least magnitude, 0 the count of what is not 0. float16 is summed in float32."""
     x = _floats("vector_norm", x)
-    if isinstance(ord, bool) or not isinstance(ord, (int, float)) or ord != ord:
+    power = _order("vector_norm", "ord", ord)
+    if power is None or math.isnan(power):
         invalid("vector_norm", f"ord is {shown(ord)}, expected a number")
-    return _norm("vector_norm", x, reductions._axes("vector_norm", x, axis), keepdims, float(ord))
+    return _norm("vector_norm", x, reductions._axes("vector_norm", x, axis), keepdims, power)
 
 
 def _norm(call: str, x: Array, axes: tuple[int, ...], keepdims: bool, ord: float) -> Array:
@@ -162,8 +179,13 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | str | None 
     """Of the matrices in the last two axes: "fro", the root of the sum of squares; 1 and inf, the
     largest sum of magnitudes of a column and of a row; -1 and -inf, the least; 2, -2 and "nuc", the
     largest singular value, the least, and their sum."""
+    ord = _order("matrix_norm", "ord", ord, ("fro", "nuc"))
+    if not isinstance(keepdims, bool):
+        invalid("matrix_norm", f"keepdims is {shown(keepdims)}, expected True or False")
     if ord in (2, -2, "nuc") and isinstance(x, Array):
         _matrices("matrix_norm", x)
+        if ord == 2 and 0 in x.shape[-2:]:
+            return reductions.sum(_floats("matrix_norm", x), axis=(-2, -1), keepdims=keepdims)
         values = svdvals(x)
         by = reductions.sum if ord == "nuc" else reductions.max if ord == 2 else reductions.min
         result = by(values, axis=-1)
@@ -238,6 +260,9 @@ def cond(x: Array, p: Any = None) -> Array:
     if not isinstance(x, Array):
         invalid("cond", f"x is {shown(x)}, expected an Array; write tw.asarray(x)")
     _matrices("cond", x)
+    p = _order("cond", "p", p, ("fro", "nuc"))
+    if 0 in x.shape[-2:]:
+        raise LinAlgError(f"cond: x has shape {x.shape}, expected matrices with elements")
     if p in (None, 2, -2):
         values = svdvals(x)
         largest, least = values[..., 0], values[..., -1]

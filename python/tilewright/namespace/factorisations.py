@@ -226,7 +226,7 @@ def slogdet(x: Array, /) -> SlogdetResult:
 def qr(x: Array, /, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and R upper triangular, whose product x is: with k the smaller of
     x's sizes, Q has k columns, or for mode "complete" as many as rows. For "r" it is R alone."""
-    if mode not in ("reduced", "complete", "r"):
+    if not isinstance(mode, str) or mode not in ("reduced", "complete", "r"):
         invalid("qr", f'mode is {shown(mode)}, expected "reduced", "complete" or "r"')
     m = Matrices("qr", "x", x)
     k = min(m.rows, m.columns)

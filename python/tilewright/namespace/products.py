@@ -12,7 +12,7 @@ from tilewright.namespace import reductions
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.linear import _product, matmul
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to, stack
-from tilewright.operands import invalid, shown
+from tilewright.operands import invalid, shown, to_integer
 from tilewright.program import Program
 from tilewright.shapes import permuted, to_axes
 
@@ -174,7 +174,7 @@ def diagonal(x: Array, /, *, offset: int = 0) -> Array:
         invalid("diagonal", f"x is {shown(x)}, expected an Array; write tw.asarray(x)")
     if x.ndim < 2:
         invalid("diagonal", f"x has shape {x.shape}, expected two dimensions at least")
-    return diagonal_of(x, x.ndim - 2, x.ndim - 1, offset)
+    return diagonal_of(x, x.ndim - 2, x.ndim - 1, to_integer("diagonal", "offset", offset))
 
 
 def diagonal_of(x: Array, row_axis: int, column_axis: int, offset: int = 0) -> Array:
@@ -195,7 +195,9 @@ def diagonal_of(x: Array, row_axis: int, column_axis: int, offset: int = 0) -> A
 
 def trace(x: Array, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Array:
     """The sums of diagonal()."""
-    return reductions.sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+    return reductions.sum(
+        diagonal(x, offset=to_integer("trace", "offset", offset)), axis=-1, dtype=dtype
+    )
 
 
 def _namespace() -> Any:

@@ -42,7 +42,7 @@ class SVDResult(NamedTuple):
 
 
 def _symmetric(call: str, x: Any, uplo: Any, with_vectors: bool) -> tuple[Array, Array | None]:
-    if uplo not in ("L", "U", "l", "u"):
+    if not isinstance(uplo, str) or uplo not in ("L", "U", "l", "u"):
         invalid(call, f'UPLO is {shown(uplo)}, expected "L" or "U"')
     m = Matrices(call, "x", x, square=True)
     n = m.rows
@@ -132,16 +132,24 @@ def svdvals(x: Array, /) -> Array:
 # What follows -------------------------------------------------------------------------------------
 
 
+def _ratio(call: str, name: str, value: Any) -> float:
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    is_one = (
+        isinstance(value, (Array, np.ndarray)) and value.ndim == 0 and value.dtype.kind in "iuf"
+    )
+    if (not is_number and not is_one) or isinstance(value, bool):
+        invalid(call, f"{name} is {shown(value)}, expected a number or an Array")
+    try:
+        return float(value)
+    except OverflowError:
+        invalid(call, f"{name} is an integer beyond 1.8e308, expected a number that float64 holds")
+
+
 def _cutoff(call: str, x: Array, values: Array, rtol: Any) -> Array:
     """Below it a singular value counts as 0: rtol times the largest one, of each matrix."""
     if rtol is None:
         rtol = max(x.shape[-2:]) * float(np.finfo(values.dtype).eps)
-    if isinstance(rtol, Array):
-        rtol = rtol[..., None]
-    elif isinstance(rtol, bool) or not isinstance(rtol, (int, float, np.number)):
-        invalid(call, f"rtol is {shown(rtol)}, expected a number or an Array")
-    else:
-        rtol = float(rtol)
+    rtol = rtol[..., None] if isinstance(rtol, Array) else _ratio(call, "rtol", rtol)
     cutoff: Array = reductions.max(values, axis=-1, keepdims=True) * rtol
     return cutoff
 
@@ -184,7 +192,7 @@ def matrix_rank(
         return reductions.count_nonzero(m.new(0, dtype=m.parts), axis=-1)
     values = svdvals(m.x)
     if tol is not None:
-        cutoff = tol[..., None] if isinstance(tol, Array) else float(tol)
+        cutoff = tol[..., None] if isinstance(tol, Array) else _ratio("matrix_rank", "tol", tol)
     else:
         cutoff = _cutoff("matrix_rank", m.x, values, rtol)
     return reductions.count_nonzero(values > cutoff, axis=-1)
@@ -206,6 +214,12 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> LstsqResult:
     import tilewright as tw
     from tilewright.namespace.products import _pair
 
+    for name, one in (("a", a), ("b", b)):
+        if not isinstance(one, Array):
+            invalid("lstsq", f"{name} is {shown(one)}, expected an Array; write tw.asarray({name})")
+    a.backend._own("lstsq", "b", b)
+    if rcond is not None:
+        rcond = _ratio("lstsq", "rcond", rcond)
     a, b, _ = _pair("lstsq", a, b)
     a, b = of_floats("lstsq", "a", a), of_floats("lstsq", "b", b)
     if a.ndim != 2 or b.ndim not in (1, 2):
@@ -215,7 +229,7 @@ def lstsq(a: Array, b: Array, rcond: Any = None) -> LstsqResult:
     is_vector = b.ndim == 1
     right = b[:, None] if is_vector else b
     rows, columns = a.shape
-    if rcond is not None and float(rcond) < 0:
+    if rcond is not None and rcond < 0:
         rcond = float(np.finfo(a.dtype).eps)
     if a.size == 0:
         x = tw.zeros((columns, right.shape[1]), dtype=a.dtype, device=a.backend)
