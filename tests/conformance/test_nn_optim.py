@@ -12,6 +12,7 @@ import tilewright as tw
 from tilewright import Backend, InvalidArgument
 
 from .networks import EPS, FLOATS, Host, held, host, on
+from .optimisers import REFERENCES
 
 RNG = np.random.default_rng(20261130)
 START = RNG.bit_generator.state
@@ -26,63 +27,6 @@ def the_same_draws() -> None:
 STEPS = 6
 
 
-class Sgd:
-    """torch.optim.SGD of one parameter."""
-
-    def __init__(self, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float = 0, nesterov: bool = False,
-                 maximize: bool = False) -> None:  # fmt: skip
-        self.lr, self.momentum, self.dampening = lr, momentum, dampening
-        self.weight_decay, self.nesterov, self.maximize = weight_decay, nesterov, maximize
-        self.kept: Host | None = None
-
-    def step(self, x: Host, grad: Host) -> Host:
-        grad = (-grad if self.maximize else grad) + self.weight_decay * x
-        if self.momentum:
-            if self.kept is None:
-                self.kept = grad
-            else:
-                self.kept = self.momentum * self.kept + (1 - self.dampening) * grad
-            grad = grad + self.momentum * self.kept if self.nesterov else self.kept
-        return np.asarray(x - self.lr * grad)
-
-
-class Adam:
-    """torch.optim.Adam, and with `decoupled` AdamW, of one parameter."""
-
-    decoupled = False
-
-    def __init__(self, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float | None = None, amsgrad: bool = False,
-                 maximize: bool = False) -> None:  # fmt: skip
-        self.lr, self.betas, self.eps, self.amsgrad = lr, betas, eps, amsgrad
-        self.weight_decay = weight_decay if weight_decay is not None else 0.01 * self.decoupled
-        self.maximize, self.steps = maximize, 0
-        self.first: Any = 0.0
-        self.second: Any = 0.0
-        self.most: Any = 0.0
-
-    def step(self, x: Host, grad: Host) -> Host:
-        self.steps += 1
-        grad = -grad if self.maximize else grad
-        if self.decoupled:
-            x = x * (1 - self.lr * self.weight_decay)
-        else:
-            grad = grad + self.weight_decay * x
-        a, b = self.betas
-        self.first = a * self.first + (1 - a) * grad
-        self.second = b * self.second + (1 - b) * grad**2
-        self.most = np.maximum(self.most, self.second)
-        root = np.sqrt(self.most if self.amsgrad else self.second)
-        below = root / math.sqrt(1 - b**self.steps) + self.eps
-        return np.asarray(x - self.lr / (1 - a**self.steps) * self.first / below)
-
-
-class AdamW(Adam):
-    decoupled = True
-
-
-REFERENCES: dict[str, type[Sgd] | type[Adam]] = {"SGD": Sgd, "Adam": Adam, "AdamW": AdamW}
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("SGD", {"lr": 0.1}),
     ("SGD", {"lr": 0.1, "momentum": 0.9}),
@@ -250,6 +194,7 @@ def test_wrong_arguments(be: Backend) -> None:
         ("Adam: params.0. is int32, expected floats", lambda: optim.Adam([x.astype("int32")])),
         ("AdamW: params.1. shares memory with params.0.", lambda: optim.AdamW([x, x[0]])),
         ("SGD: lr is -1.0, expected 0 or more", lambda: optim.SGD([x], -1)),
+        ("SGD: lr is an integer beyond 1.8e308, expected", lambda: optim.SGD([x], 10**400)),
         ("SGD: momentum is 'a'.*, expected a number", lambda: optim.SGD([x], momentum="a")),
         ("SGD: nesterov is True, momentum 0.0", lambda: optim.SGD([x], nesterov=True)),
         ("Adam: betas is 0.9 .*, expected two numbers", lambda: optim.Adam([x], betas=0.9)),

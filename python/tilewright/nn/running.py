@@ -75,7 +75,10 @@ def to_number(call: str, name: str, value: Any) -> float:
     is_number = isinstance(value, (int, float, np.integer, np.floating))
     if not is_number or isinstance(value, bool):
         invalid(call, f"{name} is {shown(value)}, expected a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        invalid(call, f"{name} is an integer beyond 1.8e308, expected a number that float64 holds")
 
 
 def to_activation(call: str, activation: Any, negative_slope: Any) -> tuple[str, float]:
