@@ -6,7 +6,20 @@ from __future__ import annotations
 import tilewright as tw
 
 from ..draw import Draw
-from . import activations, layers, losses, norms, quantised, randoms, sparses, windows
+from . import (
+    activations,
+    layers,
+    losses,
+    norms,
+    optimisers,
+    quantised,
+    randoms,
+    solvers,
+    sparses,
+    spectra,
+    weights,
+    windows,
+)
 from .case import Case
 from .compare import check
 from .wrong import refused
@@ -14,6 +27,7 @@ from .wrong import refused
 GROUPS = [
     *(activations.KINDS, norms.KINDS, losses.KINDS, windows.KINDS, layers.KINDS),
     *(quantised.KINDS, sparses.KINDS, randoms.KINDS),
+    *(optimisers.KINDS, solvers.KINDS, weights.KINDS, spectra.KINDS),
 ]
 
 

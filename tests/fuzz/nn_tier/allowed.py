@@ -22,6 +22,12 @@ REFUSED: list[tuple[str, str]] = [
     ("for 0 rows", "sparse list"),
     ("which gives 0 elements, expected 1 at least", "interpolate"),
     ("lengths[", "lstm, gru, rnn"),
+    ("shares memory with", "SGD shared, Adam shared, AdamW shared"),
+    ("the diagonal of A is 0 at", "cg of hollow, bicgstab of hollow, gmres of hollow"),
+    ("inv: ", "cg of singular, bicgstab of singular, gmres of singular"),
+    ("expected elements", "calibrate"),
+    ("x has NaN or infinity", "calibrate"),
+    ("not finite", "eig special, eigvals special, lstsq special"),
 ]
 
 

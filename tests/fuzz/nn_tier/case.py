@@ -37,6 +37,9 @@ class Case(ArrayCase):
     #: arguments from this one on are the call's own
     given: int = 99
     written: list[int] = field(default_factory=list)
+    #: of which words a refusal of a wrong argument has one, and is InvalidArgument or TypeError;
+    #: none: any words
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         operands = "; ".join(f"#{i} {operand}" for i, operand in enumerate(self.operands))
@@ -86,6 +89,13 @@ class Case(ArrayCase):
         self.name, self.arguments, self.options = name, list(arguments), options
         self.call = lambda _, *given, **named: function(*given, **named)
         self.by, self.ulps = "whole", 64
+        return self
+
+    def runs(self, name: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Case:
+        """A function of a backend and these, whose refusals name one of the `options`."""
+        self.name, self.call = name, call
+        self.arguments, self.options = list(arguments), options
+        self.by, self.ulps, self.names = "whole", 64, (*self.names, *options)
         return self
 
     def to(self, **settings: Any) -> Case:

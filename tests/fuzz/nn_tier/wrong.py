@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from typing import Any
 
@@ -71,8 +72,11 @@ def attempted(case: Case) -> bool:
                 if kind < 2:
                     values[at] = wrong_array(case, was)
                 elif isinstance(was, (tuple, list)) and was and draw.below(2):
-                    wrong = draw.one_of(OBJECTS if kind == 2 else NUMBERS)
                     where = draw.below(len(was))
+                    if isinstance(was[where], tw.Array) and draw.below(2):
+                        wrong = wrong_array(case, was[where])
+                    else:
+                        wrong = draw.one_of(OBJECTS if kind == 2 else NUMBERS)
                     values[at] = (*was[:where], wrong, *was[where + 1 :])
                 else:
                     values[at] = draw.one_of(OBJECTS if kind == 2 else NUMBERS)
@@ -85,6 +89,7 @@ def attempted(case: Case) -> bool:
             case.be.synchronize()
         except REFUSALS as error:
             check_message(case, error)
+            check_names(case, error)
             with contextlib.suppress(tw.IndexOutOfRange):
                 case.be.synchronize()
             after = [one.numpy() for one in memories]
@@ -96,6 +101,18 @@ def attempted(case: Case) -> bool:
             if "another backend" not in str(fault) and "the host's" not in str(fault):
                 raise
     return False
+
+
+def check_names(case: Case, error: Exception) -> None:
+    """That the one who called is told which argument it was."""
+    if not case.names:
+        return
+    if not isinstance(error, (tw.Error, TypeError)):
+        raise Fault(f"{case}\nis refused by a bare {error!r}") from error
+    if isinstance(error, tw.InvalidArgument) and not any(
+        re.search(rf"\b{re.escape(name)}\b", str(error)) for name in case.names
+    ):
+        raise Fault(f"{case}\nnames no argument: {error!r}") from error
 
 
 def told(value: Any) -> str:

@@ -30,7 +30,9 @@ REFUSED: list[tuple[str, str, str]] = [
     # NumPy refuses it too, but where there are no elements.
     ("h", "is float16, expected float32", """
         inv, det, slogdet, matrix_power, cholesky, eigh, eigvalsh, svd, svdvals, qr, pinv,
-        matrix_rank, cond, solve"""),
+        matrix_rank, cond, solve, eig, eigvals, lstsq"""),
+    # GPUs leave it to the processor.
+    ("", "backend does not have this op", "eig, eigvals"),
     # WGSL has no such functions.
     ("", "no kernel in WGSL, as this device takes them, computes ", ""),
     # Of one element NumPy gives a number, which no operator changes in place.

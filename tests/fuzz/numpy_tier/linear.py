@@ -101,6 +101,19 @@ def matrices(case: Case) -> Case:
 
         return run
 
+    def spectrum(name: str) -> Any:
+        """What does not depend on the order of the values."""
+
+        def run(xp: Any, x: Any) -> Any:
+            found = getattr(xp.linalg, name)(x)
+            values, vectors = found if name == "eig" else (found, None)
+            if vectors is None:
+                return values.sum(-1), (values * values).sum(-1)
+            off = x @ vectors - vectors * values[..., None, :]
+            return values.sum(-1), off / max(1, n * n)
+
+        return run
+
     def plain(name: str, **options: Any) -> Any:
         return lambda xp, x: getattr(xp.linalg, name)(x, **options)
 
@@ -115,6 +128,7 @@ def matrices(case: Case) -> Case:
         ("vector_norm", tall, plain("vector_norm")), ("matrix_norm", tall, plain("matrix_norm")),
         ("norm axis", tall, plain("norm", axis=-1)), ("norm 1", tall,
         plain("norm", ord=1, axis=(-2, -1))), ("cond", square, plain("cond")),
+        ("eig", square, spectrum("eig")), ("eigvals", square, spectrum("eigvals")),
         ("trace", tall, plain("trace")), ("diagonal", tall, plain("diagonal")),
     ]  # fmt: skip
     if draw.rarely(4):
@@ -122,6 +136,13 @@ def matrices(case: Case) -> Case:
         case.holding((rng.integers(-8, 9, [*batch, n, m]) / 4).astype(dtype), on_host=False)
         return case.is_("solve", "solve(a, b)", lambda xp, a, b: xp.linalg.solve(a, b), floats=True,
                         by="whole", ulps=100, any_dtype=True)  # fmt: skip
+    if not batch and draw.rarely(4):
+        long = np.concatenate([square, tall], axis=-2)
+        right = draw.one_of([[n + m], [n + m, 2], [n + m, 1]])
+        case.holding(long.astype(dtype), on_host=False)
+        case.holding((rng.integers(-8, 9, right) / 4).astype(dtype), on_host=False)
+        return case.is_("lstsq", "lstsq(a, b)", lambda xp, a, b: xp.linalg.lstsq(a, b),
+                        floats=True, by="whole", ulps=400, any_dtype=True)  # fmt: skip
     name, content, run = draw.one_of(calls)
     case.holding(content.astype(dtype), on_host=False)
     return case.is_(name.split()[0], name, run, by="whole", ulps=200, any_dtype=True,
