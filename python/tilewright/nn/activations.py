@@ -246,7 +246,7 @@ _gelu_tanh, _gelu_tanh_backward = activation(
 
 
 def _is_tanh(call: str, approximate: Any) -> bool:
-    if approximate not in ("none", "tanh"):
+    if not isinstance(approximate, str) or approximate not in ("none", "tanh"):
         invalid(call, f"approximate is {shown(approximate)}, expected 'none' or 'tanh'")
     return bool(approximate == "tanh")
 

@@ -14,7 +14,7 @@ from tilewright.nn.losses import to_grad, to_reduction
 from tilewright.nn.rows import in_rows
 from tilewright.nn.running import alike, floats, mapped, reduced, to_number
 from tilewright.nn.softmaxes import along, log_sums
-from tilewright.operands import invalid, shown, to_dtype, to_integer
+from tilewright.operands import invalid, read_host, shown, to_dtype, to_integer
 from tilewright.program import Program
 from tilewright.reading import default_integer
 
@@ -57,7 +57,7 @@ def _read_targets(call: str, name: str, given: Any, like: Array) -> Array:
     else:
         from tilewright.namespace.creation import asarray
 
-        host = np.asarray(given)
+        host = read_host(call, name, given)
         if host.dtype.kind not in "iu":
             invalid(call, f"{name} is {shown(given)}, expected integers, indices of classes")
         fits = default_integer(like.backend)

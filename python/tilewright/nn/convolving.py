@@ -83,9 +83,9 @@ def _paddings(
     dilation: tuple[int, ...],
 ) -> tuple[tuple[int, int], ...]:  # fmt: skip
     """In front of each axis and behind it."""
-    if padding == "valid":
+    if isinstance(padding, str) and padding == "valid":
         return ((0, 0),) * axes
-    if padding == "same":
+    if isinstance(padding, str) and padding == "same":
         if any(one != 1 for one in stride):
             invalid(call, f'padding is "same" with stride {stride}, expected stride 1')
         reach = [(k - 1) * gap for k, gap in zip(window, dilation, strict=True)]
@@ -126,7 +126,7 @@ def _made_plan(
     call: str, axes: int, x_shape: tuple[int, ...], weight_shape: tuple[int, ...], stride: Any,
     padding: Any, dilation: Any, groups: Any, padding_mode: Any,
 ) -> Plan:  # fmt: skip
-    if padding_mode not in ("zeros", *MODES):
+    if not isinstance(padding_mode, str) or padding_mode not in ("zeros", *MODES):
         invalid(
             call,
             f"padding_mode is {shown(padding_mode)}, expected one of zeros, {', '.join(MODES)}",

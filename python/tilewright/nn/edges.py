@@ -114,7 +114,7 @@ def _around(call: str, ndim: int, given: Any) -> list[tuple[int, int]]:
 
 
 def _mode(call: str, mode: Any) -> str:
-    if mode not in ("constant", *MODES):
+    if not isinstance(mode, str) or mode not in ("constant", *MODES):
         invalid(call, f"mode is {shown(mode)}, expected one of constant, {', '.join(MODES)}")
     return str(mode)
 

@@ -67,9 +67,9 @@ class _Sampling(NamedTuple):
 def _sampling(
     call: str, x: Array, grid: Array, mode: Any, padding_mode: Any, align_corners: Any
 ) -> _Sampling:
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         invalid(call, f"mode is {shown(mode)}, expected one of {', '.join(map(repr, MODES))}")
-    if padding_mode not in PADDINGS:
+    if not isinstance(padding_mode, str) or padding_mode not in PADDINGS:
         invalid(
             call,
             f"padding_mode is {shown(padding_mode)}, expected one of "

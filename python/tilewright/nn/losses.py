@@ -24,7 +24,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 def to_reduction(call: str, reduction: Any, *further: str) -> str:
     expected = (*REDUCTIONS, *further)
-    if reduction not in expected:
+    if not isinstance(reduction, str) or reduction not in expected:
         names = ", ".join(repr(one) for one in expected[:-1])
         invalid(call, f"reduction is {shown(reduction)}, expected {names} or {expected[-1]!r}")
     return str(reduction)

@@ -13,7 +13,7 @@ from tilewright.array import Array
 from tilewright.nn.dropouts import dropout as drop_some
 from tilewright.nn.recurrent_weights import GATES, RecurrentWeights, checked, to_layers
 from tilewright.nn.running import floats, to_number, to_truth
-from tilewright.operands import invalid, shown
+from tilewright.operands import invalid, read_host, shown
 from tilewright.program import Program
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _to_lengths(call: str, lengths: Any, layout: _Layout, like: Array) -> Array 
         if lengths.shape != (layout.batch,):
             invalid(call, f"lengths has shape {lengths.shape}, {expected}")
         return lengths.astype(np.dtype(np.int32), copy=False)._contiguous()
-    host = np.asarray(lengths)
+    host = read_host(call, "lengths", lengths)
     if host.dtype.kind not in "iu" and host.size:
         invalid(call, f"lengths is {shown(lengths)}, expected integers")
     if host.shape != (layout.batch,):
@@ -227,7 +227,7 @@ def _layers(
 
 
 def _rnn_cell(call: str, nonlinearity: Any) -> str:
-    if nonlinearity not in ("tanh", "relu"):
+    if not isinstance(nonlinearity, str) or nonlinearity not in ("tanh", "relu"):
         invalid(call, f"nonlinearity is {shown(nonlinearity)}, expected 'tanh' or 'relu'")
     return f"rnn_{nonlinearity}"
 

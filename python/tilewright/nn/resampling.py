@@ -118,10 +118,12 @@ def _made(
         scales = factors
         out = tuple(math.floor(n * by) for n, by in zip(lengths, factors, strict=True))
     for one in out:
-        if one < 1:
+        if not 1 <= one < 2**31:
             name, value = ("scale_factor", scale_factor) if size is None else ("size", size)
-            invalid(call, f"{name} is {shown(value)}, which gives {one} elements, expected 1 at "
-                          "least")  # fmt: skip
+            expected = "1 at least" if one < 1 else f"{2**31 - 1} at most"
+            invalid(
+                call, f"{name} is {shown(value)}, which gives {one} elements, expected {expected}"
+            )  # fmt: skip
     aligned = align_corners is not None and to_truth(call, "align_corners", align_corners)
     if align_corners is not None and kind not in ("linear", "cubic"):
         invalid(call, f"align_corners is {align_corners}, expected None: mode is {mode!r}")

@@ -84,7 +84,7 @@ def to_number(call: str, name: str, value: Any) -> float:
 def to_activation(call: str, activation: Any, negative_slope: Any) -> tuple[str, float]:
     """The name of what an op makes of its sums, and leaky_relu's slope."""
     bent = "none" if activation is None else activation
-    if bent not in ACTIVATIONS:
+    if not isinstance(bent, str) or bent not in ACTIVATIONS:
         invalid(
             call,
             f"activation is {shown(activation)}, expected None or one of {', '.join(ACTIVATIONS)}",

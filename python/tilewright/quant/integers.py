@@ -21,7 +21,7 @@ from tilewright.namespace.elementwise import (
 )
 from tilewright.namespace.linear import _multiplied
 from tilewright.namespace.reductions import max, min, sum
-from tilewright.operands import FLOAT32, INT32, invalid, shown, to_dtype
+from tilewright.operands import FLOAT32, INT32, invalid, read_host, shown, to_dtype
 from tilewright.quant.tensor import FLOATS
 from tilewright.shapes import to_one_axis
 
@@ -55,7 +55,7 @@ def checked_axis(call: str, axis: int | None, x: Array) -> int | None:
 
 def _parameter(call: str, name: str, given: Any, x: Array, axis: int | None) -> npt.NDArray[Any]:
     """On the host: one number, or one for each place along the axis."""
-    host = given.numpy() if isinstance(given, Array) else np.asarray(given)
+    host = given.numpy() if isinstance(given, Array) else read_host(call, name, given)
     wanted = () if axis is None else (x.shape[axis],)
     if host.dtype.kind not in "iuf":
         invalid(call, f"{name} is {shown(given)}, expected numbers")

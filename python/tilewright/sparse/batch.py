@@ -8,7 +8,7 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.namespace.selection import take
-from tilewright.operands import INT32, invalid, shown, to_integer
+from tilewright.operands import INT32, invalid, read_host, shown, to_integer
 from tilewright.sparse import base, reading, structure
 from tilewright.sparse.compressed import csr_array
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _two_dimensions(call: str, name: str, given: Any) -> Any:
-    own = given if isinstance(given, Array) else np.asarray(given)
+    own = given if isinstance(given, Array) else read_host(call, name, given)
     if own.ndim not in (1, 2):
         invalid(call, f"{name} has shape {own.shape}, expected one or two dimensions")
     return own

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tilewright.array import Array
 from tilewright.namespace import reductions
 from tilewright.namespace.creation import zeros
 from tilewright.namespace.manipulation import broadcast_to
 from tilewright.namespace.selection import nonzero, take
 from tilewright.namespace.sorting import argsort
-from tilewright.operands import INT32, invalid, shown, to_integer
+from tilewright.operands import INT32, invalid, read_host, shown, to_integer
 from tilewright.sparse import elements, reading, structure
 from tilewright.sparse.base import SparseArray
 from tilewright.sparse.coo import coo_array
@@ -86,7 +84,7 @@ class bsr_array(SparseArray):
 
     def _take_blocks(self, call: str, given: reading.Given, blocksize: Any) -> None:
         data, indices, indptr = given.arg
-        own = data if isinstance(data, Array) else np.asarray(data)
+        own = data if isinstance(data, Array) else read_host(call, "data", data)
         if own.ndim != 3 or 0 in own.shape[1:]:
             invalid(call, f"data has shape {own.shape}, expected blocks, [blocks, rows, columns]")
         block = (int(own.shape[1]), int(own.shape[2]))
@@ -94,7 +92,8 @@ class bsr_array(SparseArray):
             invalid(call, f"blocksize is {shown(blocksize)}, expected {block} as data has, or None")
         flat = structure.to_values(call, own.reshape((own.size,)), given.dtype, self.backend)
         indices, indptr = (
-            one if isinstance(one, Array) else np.asarray(one) for one in (indices, indptr)
+            one if isinstance(one, Array) else read_host(call, name, one)
+            for name, one in (("indices", indices), ("indptr", indptr))
         )
         count = int(own.shape[0])
         if indices.shape != (count,):

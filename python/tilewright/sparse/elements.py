@@ -12,7 +12,7 @@ from tilewright.namespace.creation import asarray, zeros
 from tilewright.namespace.elementwise import where
 from tilewright.namespace.manipulation import concat
 from tilewright.namespace.selection import nonzero, searchsorted, take
-from tilewright.operands import INT32, invalid, shown, to_integer
+from tilewright.operands import INT32, invalid, read_host, shown, to_integer
 from tilewright.reading import default_integer
 from tilewright.sparse import structure
 
@@ -203,7 +203,7 @@ def _indices(a: Any, given: Any, axis: int) -> Array:
     size = a.shape[0]
     if isinstance(given, slice):
         return asarray(np.arange(size, dtype=np.int32)[given], device=a.backend)
-    own = given if isinstance(given, Array) else np.asarray(given)
+    own = given if isinstance(given, Array) else read_host("getitem", "key", given)
     if not isinstance(own, Array) and own.size == 0:
         own = own.astype(np.int32)
     what = "columns" if axis else "rows"

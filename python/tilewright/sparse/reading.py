@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.namespace.creation import zeros
 from tilewright.namespace.devices import to_backend
-from tilewright.operands import INT32, check_stored, invalid, shown
+from tilewright.operands import INT32, check_stored, invalid, read_host, shown
 from tilewright.sparse import structure
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Given:
         return found  # type: ignore[no-any-return]
 
     def dense(self) -> Array:
-        given = self.arg if isinstance(self.arg, Array) else np.asarray(self.arg)
+        given = self.arg if isinstance(self.arg, Array) else read_host(self.call, "arg1", self.arg)
         if given.ndim != 2:
             invalid(self.call, f"arg1 has shape {given.shape}, expected two dimensions")
         self._check_shape(structure.to_shape(self.call, given.shape))
@@ -132,7 +132,10 @@ class Given:
         given = self.arg[1]
         if len(given) != 2:
             invalid(self.call, f"arg1 has {len(given)} arrays of indices, expected row and col")
-        indices = [one if isinstance(one, Array) else np.asarray(one) for one in given]
+        indices = [
+            one if isinstance(one, Array) else read_host(self.call, name, one)
+            for name, one in zip(("row", "col"), given, strict=True)
+        ]
         for name, one in zip(("row", "col"), indices, strict=True):
             if one.shape != data.shape:
                 invalid(self.call, f"{name} has shape {one.shape}, expected {data.shape} as data")
@@ -159,7 +162,8 @@ class Given:
         names = ("rows", "columns")
         data = structure.to_values(self.call, self.arg[0], self.dtype, self.backend)
         indices, indptr = (
-            one if isinstance(one, Array) else np.asarray(one) for one in self.arg[1:]
+            one if isinstance(one, Array) else read_host(self.call, name, one)
+            for name, one in zip(("indices", "indptr"), self.arg[1:], strict=True)
         )
         if indices.shape != data.shape:
             invalid(self.call, f"indices has shape {indices.shape}, expected {data.shape} as data")

@@ -18,6 +18,7 @@ from tilewright.operands import (
     INT32,
     invalid,
     parts_dtype,
+    read_host,
     shown,
     stored,
 )
@@ -55,7 +56,7 @@ def to_device(call: str, name: str, given: Any, backend: Backend) -> Array:
 
 def to_values(call: str, given: Any, dtype: np.dtype[Any] | None, backend: Backend) -> Array:
     """The elements, contiguous, in a dtype that is multiplied."""
-    own = given if isinstance(given, Array) else np.asarray(given)
+    own = given if isinstance(given, Array) else read_host(call, "data", given)
     if dtype is None and own.dtype not in DTYPES:
         names = "float16, float32, float64, complex64 or complex128"
         invalid(
@@ -83,7 +84,7 @@ def to_dtype(call: str, dtype: Any) -> np.dtype[Any]:
 
 
 def _integers(call: str, name: str, given: Any, backend: Backend) -> Array:
-    own = given if isinstance(given, Array) else np.asarray(given)
+    own = given if isinstance(given, Array) else read_host(call, name, given)
     if own.size == 0 and own.dtype.kind == "f" and not isinstance(own, Array):
         own = own.astype(np.int32)
     if own.dtype.kind not in "iu":

@@ -37,8 +37,7 @@ class Case(ArrayCase):
     #: arguments from this one on are the call's own
     given: int = 99
     written: list[int] = field(default_factory=list)
-    #: of which words a refusal of a wrong argument has one, and is InvalidArgument or TypeError;
-    #: none: any words
+    #: of which words a refusal of a wrong argument has one; none: any words
     names: tuple[str, ...] = ()
 
     def __str__(self) -> str:

@@ -104,13 +104,14 @@ def attempted(case: Case) -> bool:
 
 
 def check_names(case: Case, error: Exception) -> None:
-    """That the one who called is told which argument it was."""
-    if not case.names:
-        return
+    """That the one who called is told what was wrong, and where names are known, of which
+    argument."""
     if not isinstance(error, (tw.Error, TypeError)):
         raise Fault(f"{case}\nis refused by a bare {error!r}") from error
-    if isinstance(error, tw.InvalidArgument) and not any(
-        re.search(rf"\b{re.escape(name)}\b", str(error)) for name in case.names
+    if (
+        case.names
+        and isinstance(error, tw.InvalidArgument)
+        and not any(re.search(rf"\b{re.escape(name)}\b", str(error)) for name in case.names)
     ):
         raise Fault(f"{case}\nnames no argument: {error!r}") from error
 
