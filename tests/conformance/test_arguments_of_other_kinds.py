@@ -29,6 +29,9 @@ WORDS: list[tuple[str, Call]] = [
     ("grid_sample: mode", lambda x, v: nn.grid_sample(x[None, None], grid(x), v)),
     ("grid_sample: padding_mode",
      lambda x, v: nn.grid_sample(x[None, None], grid(x), padding_mode=v)),
+    ("integers: endpoint",
+     lambda x, v: tw.random.default_rng(1, device=x.backend).integers(5, endpoint=v)),
+    ("choice: replace", lambda x, v: tw.random.default_rng(1).choice(x, replace=v)),
     ("rnn: nonlinearity", lambda x, v: nn.rnn(x[None], [(x, x, None)], nonlinearity=v)),
 ]  # fmt: skip
 LISTS: list[tuple[str, Call]] = [

@@ -145,6 +145,8 @@ class Generator(Vectors, Permutations):
             first, past = 0, first
         else:
             past = to_integer(call, "high", high)
+        if not isinstance(endpoint, (bool, np.bool_)):
+            invalid(call, f"endpoint is {shown(endpoint)}, expected True or False")
         past += bool(endpoint)
         if past <= first:
             invalid(call, f"low is {first} and high {past - bool(endpoint)}, expected more")

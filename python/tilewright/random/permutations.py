@@ -81,6 +81,8 @@ class Permutations(Draws):
         the probabilities `p`; with `replace` the same more than once. They come in random order,
         whatever `shuffle` says."""
         call = "choice"
+        if not isinstance(replace, (bool, np.bool_)):
+            invalid(call, f"replace is {shown(replace)}, expected True or False")
         if isinstance(a, Array):
             backend = a.backend
             at = to_one_axis(call, axis, a.ndim)

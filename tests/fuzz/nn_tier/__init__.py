@@ -27,7 +27,8 @@ from .wrong import refused
 GROUPS = [
     *(activations.KINDS, norms.KINDS, losses.KINDS, windows.KINDS, layers.KINDS),
     *(quantised.KINDS, sparses.KINDS, randoms.KINDS),
-    *(optimisers.KINDS, solvers.KINDS, weights.KINDS, spectra.KINDS),
+    [*optimisers.KINDS, *weights.KINDS],
+    [*solvers.KINDS, *spectra.KINDS],
 ]
 
 

@@ -176,4 +176,4 @@ def norms(x: Any) -> Any:
     return by * np.sqrt((np.abs(x / by) ** 2).sum(axis=0))
 
 
-KINDS = [solver]
+KINDS = [solver, solver, solver]

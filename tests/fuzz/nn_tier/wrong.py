@@ -106,7 +106,7 @@ def attempted(case: Case) -> bool:
 def check_names(case: Case, error: Exception) -> None:
     """That the one who called is told what was wrong, and where names are known, of which
     argument."""
-    if not isinstance(error, (tw.Error, TypeError)):
+    if not isinstance(error, (tw.Error, TypeError, IndexError)):
         raise Fault(f"{case}\nis refused by a bare {error!r}") from error
     if (
         case.names
