@@ -24,7 +24,7 @@ TRAIT = ("valid", "invalid", "array", "wrong_array", "sequence", "limited", "sev
          "kernel", "wrong_kernel", "spirv_kernel", "wrong_spirv")  # fmt: skip
 ARRAYS = ("namespace", "layers")
 #: of the latter, those that every test run repeats
-FIRST = {"cpu": 4000, "webgpu": 1000, "level-zero": 400}
+FIRST = {"cpu": 4000, "webgpu": 800, "level-zero": 400}
 
 
 @dataclass
