@@ -15,6 +15,7 @@ from tilewright.quant import QuantizedTensor
 from tilewright.quant.formats import FORMATS
 
 from . import blocks
+from .elements import has
 from .test_config import configured
 from .test_quantized_ends import check
 from .workspace import Workspace, normal
@@ -83,9 +84,9 @@ def test_gated_products_of_blocks(
         check(
             windows, format, x, raw, n, bias=normal(rng, 2 * n, dtype), activation="gelu",
             gated=True, eps=EPS, norm=normal(rng, k, dtype), held=normal(rng, (m, n), dtype),
-            more=(4, m % 3),
+            more=(4, m % 3), tiled=True,
         )  # fmt: skip
-        check(windows, format, x, raw, n, activation="relu", gated=True)
+        check(windows, format, x, raw, n, activation="relu", gated=True, tiled=True)
 
 
 def whole_numbers(rng: np.random.Generator, shape: Any, dtype: str) -> Any:
@@ -139,13 +140,18 @@ def test_indexed_arrays(
     small: Backend, rng: np.random.Generator, shape: tuple[int, ...], dtype: str
 ) -> None:
     x = rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
+    places = "int64" if has(small, "int64") else "int32"
+    if not has(small, dtype):
+        with pytest.raises(tw.Unsupported, match=dtype):
+            tw.asarray(x, device=small)
+        return
     on_device = tw.asarray(x, device=small)
     for axis, size in enumerate(shape):
-        numbers = rng.integers(-size, size, 19)
+        numbers = rng.integers(-size, size, 19).astype(places)
         for some in (numbers, numbers.astype(np.int32)):
             found = tw.take(on_device, tw.asarray(some, device=small), axis=axis)
             np.testing.assert_array_equal(found.numpy(), np.take(x, some, axis=axis))
-    first, second = (rng.integers(-size, size, 301) for size in shape[:2])
+    first, second = (rng.integers(-size, size, 301).astype(places) for size in shape[:2])
     here, there = tw.asarray(first, device=small), tw.asarray(second, device=small)
     np.testing.assert_array_equal(on_device[here, there].numpy(), x[first, second])
     backwards = on_device[::-1]
@@ -153,7 +159,7 @@ def test_indexed_arrays(
     on_device[here, there] = on_device[0, 0]
     x[first, second] = x[0, 0]
     np.testing.assert_array_equal(on_device.numpy(), x)
-    once = rng.permutation(shape[0])[:9]
+    once = rng.permutation(shape[0])[:9].astype(places)
     new = rng.integers(0, 2, (len(once), *shape[1:])).astype(dtype)
     on_device[tw.asarray(once, device=small)] = tw.asarray(new, device=small)
     x[once] = new
@@ -163,4 +169,4 @@ def test_indexed_arrays(
 def test_indices_that_are_outside(small: Backend) -> None:
     x = tw.zeros((2000, 33), device=small)
     with pytest.raises(IndexError, match="index 2000 is out of range"):
-        tw.take(x, tw.asarray(np.array([3, 2000]), device=small), axis=0).numpy()
+        tw.take(x, tw.asarray(np.array([3, 2000], np.int32), device=small), axis=0).numpy()

@@ -52,14 +52,17 @@ def check(
     ws: Workspace, format: str, x: Array, raw: Array, n: int, *, bias: Array | None = None,
     activation: str = "none", gated: bool = False, eps: float | None = None,
     norm: Array | None = None, held: Array | None = None, more: tuple[int, int] = (0, 0),
+    tiled: bool = False,
 ) -> None:  # fmt: skip
+    """With `tiled` few rows go as many do."""
     got = run(
         ws, format, x, raw, n, bias=bias, activation=activation, gated=gated, eps=eps, norm=norm,
         held=held, more=more,
     )  # fmt: skip
     normed, of_x = (x.astype(np.float64), 0.0) if eps is None else norm_of(x, norm, eps)
     sums = normed @ blocks.values(format, raw).astype(np.float64).T
-    off = tolerance_of(format, normed, raw, goes_to_units(ws.be, x))
+    rows = x.repeat(64, axis=0) if tiled else x
+    off = tolerance_of(format, normed, raw, goes_to_units(ws.be, rows))
     off = off + of_x * np.abs(normed) @ blocks.magnitudes(format, raw).T
     if bias is not None:
         sums = sums + bias
