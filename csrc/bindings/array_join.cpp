@@ -64,7 +64,7 @@ bool read(PyObject* given, PyObject* axis, Parts& parts) {
   return true;
 }
 
-/// More than that is worth a launch of its own for each.
+/// Of more than that each is a copy of its own.
 constexpr Size most_bytes_together = Size{4} << 20;
 
 /// One of them as the program that copies it takes it.

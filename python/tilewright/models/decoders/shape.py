@@ -68,7 +68,7 @@ class Shape:
 
     @property
     def exceeds_float16(self) -> bool:
-        """Whether states grow beyond what float16 holds: of Gemma 3 to some 800,000."""
+        """Whether states grow beyond what float16 holds."""
         return self.family == "gemma3_text"
 
     @property
