@@ -75,7 +75,12 @@ def run(path: Path, be: tilewright.Backend) -> None:
         if model.tokenizer is not None:
             ids = model.tokenizer.encode(["w1 w2"], 20)[0] or ids
         most = model.weights["model.embed_tokens.weight"].shape[0]
-        model.generate([min(one, most - 1) for one in ids][: model.context], 2)
+        try:
+            model.generate([min(one, most - 1) for one in ids][: model.context], 2)
+        except tilewright.Error as error:
+            # Damaged weights make NaN, and the model says so in place of a text.
+            if "logits behind the prompt are NaN" not in str(error):
+                raise
         if model.template is not None and model.tokenizer is not None:
             model.chat_tokens([{"role": "user", "content": "w1 w2"}])
     else:
