@@ -358,10 +358,17 @@ template <class T>
 void correlate(Correlation<T> correlation) {
   correlation.rows.drop_unseen_taps();
   correlation.columns.drop_unseen_taps();
-  if (correlate_thin(correlation, Runner<T>::is_small(correlation))) return;
-  if (correlate_by_winograd(correlation)) return;
+  const bool is_small = Runner<T>::is_small(correlation);
+  if (correlate_thin(correlation, is_small)) return;
+  const ImagesPlan images = plan_images(correlation);
+  if (correlate_by_winograd(correlation, images.cost)) return;
   const Runner<T> runner(correlation);
-  if (!correlate_by_panels(correlation, runner.cost(), Runner<T>::is_small(correlation))) {
+  const double of_runs = runner.cost(), of_panels = cost_by_panels(correlation);
+  if (images.cost < std::min(of_runs, of_panels)) {
+    correlate_by_images(correlation, images, is_small);
+  } else if (of_panels <= of_runs) {
+    correlate_by_panels(correlation, is_small);
+  } else {
     runner.run();
   }
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +31,12 @@ struct TargetPhase {
   std::vector<AxisTap> taps;
 };
 
+/// Neighbours among the positions of a grid along an axis.
+struct GridRange {
+  Size begin, end;
+  Size size() const { return std::max<Size>(end - begin, 0); }
+};
+
 struct ConvAxis {
   Size source_size, source_step, source_origin;
   Size target_size, target_step, target_origin;
@@ -47,6 +55,14 @@ struct ConvAxis {
 
   /// Those that see padding alone at every position.
   void drop_unseen_taps();
+
+  /// The source's index of what a position sees through a tap; outside it is padding.
+  Size seen_at(Size position, const AxisTap& tap) const {
+    return source_step * (position + tap.shift) +
+           source_phases[static_cast<std::size_t>(tap.phase)] - source_origin;
+  }
+  /// The positions of the targets of a phase with that offset.
+  GridRange targets_at(Size offset) const;
 
   static ConvAxis forward(const SlidingAxis& axis);
   static ConvAxis backward(const SlidingAxis& axis);
@@ -90,6 +106,11 @@ inline double copy_cost() { return 40.0 / static_cast<double>(kernels().simd_wid
 
 /// What a tap product takes for each tap and channel, in products of a vector and a weight.
 double product_cost(Size filters, Size positions);
+/// The same with what must be read, where a vector takes `of_vector`.
+double tiles_cost(Size rows, Size vectors, double of_vector);
+/// Filters of its tiles, and what a cycle is in products.
+Size product_rows();
+double product_cycle();
 
 /// The floats of packed planes, with room for a whole vector at the end.
 std::size_t packed_size(const ConvPlanes& planes, Size channels);
@@ -125,10 +146,26 @@ struct Correlation {
 template <class T>
 void correlate(Correlation<T> correlation);
 
-/// Filters of 3x3 in steps of one by Winograd's F(2x2, 3x3), where that takes less and there is
-/// memory for it; whether it was done.
+/// How the images of a batch are taken: so many at a time, so many columns of a row; and whether
+/// vectors are of filters, or of the positions of all images.
+struct ImagesPlan {
+  double cost = std::numeric_limits<double>::infinity();
+  Size images = 1, columns = 1;
+  bool is_filters_wide = false;
+};
+
+/// Over small grids, whose taps see much padding, with the images side by side: without what sees
+/// padding alone. The cost is in products of a vector and a weight; infinite where it cannot be
+/// done, or would save little.
 template <class T>
-bool correlate_by_winograd(const Correlation<T>& correlation);
+ImagesPlan plan_images(const Correlation<T>& correlation);
+template <class T>
+void correlate_by_images(const Correlation<T>& correlation, const ImagesPlan& plan, bool is_small);
+
+/// Filters of 3x3 in steps of one by Winograd's F(2x2, 3x3), where that takes less, and less than
+/// by images, and there is memory for it; whether it was done.
+template <class T>
+bool correlate_by_winograd(const Correlation<T>& correlation, double images_cost);
 
 /// Groups of one plane, or few, each way; whether it was done.
 template <class T>
@@ -142,6 +179,12 @@ bool takes_planes(const Conv2dRequest& request);
 void convolve_planes(std::string_view op, const Conv2dRequest& request, const float* weights,
                      const float* bias, MemoryPool& pool);
 
+/// Filters with one channel each, over planes so small that these are best taken side by side;
+/// whether it is that. The weights are none for the gradient of the filter.
+bool takes_channels(const Conv2dRequest& request);
+void convolve_channels(std::string_view op, const Conv2dRequest& request, const float* weights,
+                       const float* bias, MemoryPool& pool);
+
 /// An op of which few pairs of elements meet, each found by itself.
 void sum_meetings(std::string_view op, const ConvSums& sums, MemoryPool& pool);
 
@@ -150,14 +193,23 @@ const float* as_float32(std::string_view op, const BufferRange& buffer, Size n, 
                         MemoryPool& pool, AllocationRef& keep);
 
 /// By panels: what some positions, of several images where these are small, see through all taps,
-/// side by side, times the filters. Where that takes less than another way does, in products of a
-/// vector and a weight, each with what goes with it; whether it was done.
+/// side by side, times the filters. The cost is in products of a vector and a weight, each with
+/// what goes with it; infinite where it cannot be done.
 template <class T>
-bool correlate_by_panels(const Correlation<T>& correlation, double other_cost, bool is_small);
+double cost_by_panels(const Correlation<T>& correlation);
+template <class T>
+void correlate_by_panels(const Correlation<T>& correlation, bool is_small);
 
 /// The same for the gradient of the filter.
 template <class T>
-bool filter_gradient_by_panels(const Conv2dRequest& request, double other_cost, MemoryPool& pool);
+double cost_of_filter_panels(const Conv2dRequest& request, const MemoryPool& pool);
+template <class T>
+void filter_gradient_by_panels(const Conv2dRequest& request, MemoryPool& pool);
+
+/// Tap by tap over small planes, without what sees padding alone, where that takes less than
+/// another way does; whether it was done.
+template <class T>
+bool filter_gradient_by_taps(const Conv2dRequest& request, double other_cost, MemoryPool& pool);
 
 extern template void end_sums(const float*, Activation, float, float*, Size);
 extern template void end_sums(const Half*, Activation, float, float*, Size);
@@ -167,11 +219,21 @@ extern template bool correlate_thin(const Correlation<float>&, bool);
 extern template bool correlate_thin(const Correlation<Half>&, bool);
 extern template bool thin_filter_gradient<float>(const Conv2dRequest&, MemoryPool&);
 extern template bool thin_filter_gradient<Half>(const Conv2dRequest&, MemoryPool&);
-extern template bool correlate_by_winograd(const Correlation<float>&);
-extern template bool correlate_by_winograd(const Correlation<Half>&);
-extern template bool correlate_by_panels(const Correlation<float>&, double, bool);
-extern template bool correlate_by_panels(const Correlation<Half>&, double, bool);
-extern template bool filter_gradient_by_panels<float>(const Conv2dRequest&, double, MemoryPool&);
-extern template bool filter_gradient_by_panels<Half>(const Conv2dRequest&, double, MemoryPool&);
+extern template bool correlate_by_winograd(const Correlation<float>&, double);
+extern template bool correlate_by_winograd(const Correlation<Half>&, double);
+extern template double cost_by_panels(const Correlation<float>&);
+extern template double cost_by_panels(const Correlation<Half>&);
+extern template void correlate_by_panels(const Correlation<float>&, bool);
+extern template void correlate_by_panels(const Correlation<Half>&, bool);
+extern template ImagesPlan plan_images(const Correlation<float>&);
+extern template ImagesPlan plan_images(const Correlation<Half>&);
+extern template void correlate_by_images(const Correlation<float>&, const ImagesPlan&, bool);
+extern template void correlate_by_images(const Correlation<Half>&, const ImagesPlan&, bool);
+extern template double cost_of_filter_panels<float>(const Conv2dRequest&, const MemoryPool&);
+extern template double cost_of_filter_panels<Half>(const Conv2dRequest&, const MemoryPool&);
+extern template void filter_gradient_by_panels<float>(const Conv2dRequest&, MemoryPool&);
+extern template void filter_gradient_by_panels<Half>(const Conv2dRequest&, MemoryPool&);
+extern template bool filter_gradient_by_taps<float>(const Conv2dRequest&, double, MemoryPool&);
+extern template bool filter_gradient_by_taps<Half>(const Conv2dRequest&, double, MemoryPool&);
 
 }  // namespace tilewright::cpu

@@ -56,9 +56,7 @@ void ConvAxis::drop_unseen_taps() {
   Size least = std::numeric_limits<Size>::max(), largest = std::numeric_limits<Size>::min();
   for (TargetPhase& phase : target_phases) {
     std::erase_if(phase.taps, [&](const AxisTap& tap) {
-      const Size at = source_phases[static_cast<std::size_t>(tap.phase)] - source_origin;
-      return source_step * (begin + tap.shift) + at >= source_size ||
-             source_step * (end - 1 + tap.shift) + at < 0;
+      return seen_at(begin, tap) >= source_size || seen_at(end - 1, tap) < 0;
     });
     for (const AxisTap& tap : phase.taps) {
       least = std::min(least, tap.shift);
@@ -68,6 +66,12 @@ void ConvAxis::drop_unseen_taps() {
   const bool sees = least <= largest;
   min_shift = sees ? least : 0;
   max_shift = sees ? largest : 0;
+}
+
+GridRange ConvAxis::targets_at(Size offset) const {
+  const Size from = target_origin - offset;
+  const Size first = from > 0 ? ceil_div(from, target_step) : -(-from / target_step);
+  return {std::max(first, begin), std::min(ceil_div(target_size + from, target_step), end)};
 }
 
 ConvAxis ConvAxis::forward(const SlidingAxis& x) {

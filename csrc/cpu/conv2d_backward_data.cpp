@@ -44,6 +44,7 @@ void CpuBackend::do_conv2d_backward_data(const Conv2dRequest& r) {
   const Size weights = r.filters * (r.channels / r.groups) * r.filter_height * r.filter_width;
   AllocationRef copy;
   const float* const filter = as_float32(op, r.filter, weights, r.dtype, *memory_, copy);
+  if (takes_channels(r)) return convolve_channels(op, r, filter, nullptr, *memory_);
   r.dtype == DType::float16 ? backward<Half>(r, filter, *memory_)
                             : backward<float>(r, filter, *memory_);
 }

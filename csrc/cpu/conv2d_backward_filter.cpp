@@ -283,34 +283,19 @@ class FilterGradient {
 template <class T>
 void backward(const Conv2dRequest& r, MemoryPool& pool) {
   if (thin_filter_gradient<T>(r, pool)) return;
-  const FilterGradient<T> by_taps(r);
-  if (!filter_gradient_by_panels<T>(r, by_taps.cost(), pool)) by_taps.run(pool);
+  const FilterGradient<T> by_blocks(r);
+  const double cost = by_blocks.cost(), of_panels = cost_of_filter_panels<T>(r, pool);
+  if (filter_gradient_by_taps<T>(r, std::min(cost, of_panels), pool)) return;
+  of_panels <= cost ? filter_gradient_by_panels<T>(r, pool) : by_blocks.run(pool);
 }
 
 }  // namespace
-
-double product_cost(Size filters, Size positions) {
-  const Size lanes = static_cast<Size>(kernels().simd_width);
-  // A tile of few sums waits for each of them.
-  const bool is_wide = lanes >= 16;
-  const Size most_filters = is_wide ? 8 : 4, least = is_wide ? 4 : 8;
-  const Size most_vectors = std::clamp<Size>(positions / lanes, 1, 3);
-  const Size vectors = ceil_div(positions, lanes);
-  Size all = 0;
-  for (Size rows = most_filters; rows > 0; rows /= 2) {
-    const Size tiles = filters / rows;
-    filters -= tiles * rows;
-    Size of_tiles = vectors / most_vectors * std::max(rows * most_vectors, least);
-    if (vectors % most_vectors != 0) of_tiles += std::max(rows * (vectors % most_vectors), least);
-    all += tiles * of_tiles;
-  }
-  return static_cast<double>(all);
-}
 
 void CpuBackend::do_conv2d_backward_filter(const Conv2dRequest& r) {
   if (takes_meetings(r, walked_pairs(r))) {
     return sum_meetings(op, sums_of(r), *memory_);
   }
+  if (takes_channels(r)) return convolve_channels(op, r, nullptr, nullptr, *memory_);
   r.dtype == DType::float16 ? backward<Half>(r, *memory_) : backward<float>(r, *memory_);
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -330,17 +331,21 @@ class FilterPanels {
 }  // namespace
 
 template <class T>
-bool filter_gradient_by_panels(const Conv2dRequest& r, double other_cost, MemoryPool& pool) {
+double cost_of_filter_panels(const Conv2dRequest& r, const MemoryPool& pool) {
   const FilterPanels<T> panels(r);
-  if (!panels.is_possible() || panels.cost() > other_cost ||
-      panels.bytes() + (1 << 16) > static_cast<double>(pool.scratch_room())) {
-    return false;
-  }
-  panels.run(pool);
-  return true;
+  const bool is_possible = panels.is_possible() &&
+                           panels.bytes() + (1 << 16) <= static_cast<double>(pool.scratch_room());
+  return is_possible ? panels.cost() : std::numeric_limits<double>::infinity();
 }
 
-template bool filter_gradient_by_panels<float>(const Conv2dRequest&, double, MemoryPool&);
-template bool filter_gradient_by_panels<Half>(const Conv2dRequest&, double, MemoryPool&);
+template <class T>
+void filter_gradient_by_panels(const Conv2dRequest& r, MemoryPool& pool) {
+  FilterPanels<T>(r).run(pool);
+}
+
+template double cost_of_filter_panels<float>(const Conv2dRequest&, const MemoryPool&);
+template double cost_of_filter_panels<Half>(const Conv2dRequest&, const MemoryPool&);
+template void filter_gradient_by_panels<float>(const Conv2dRequest&, MemoryPool&);
+template void filter_gradient_by_panels<Half>(const Conv2dRequest&, MemoryPool&);
 
 }  // namespace tilewright::cpu

@@ -49,6 +49,7 @@ void CpuBackend::do_conv2d_forward(const Conv2dRequest& r) {
   const float* const filter = as_float32(op, r.filter, weights, r.dtype, *memory_, filter_copy);
   const float* const bias =
       r.bias != nullptr ? as_float32(op, r.bias, r.filters, r.dtype, *memory_, bias_copy) : nullptr;
+  if (takes_channels(r)) return convolve_channels(op, r, filter, bias, *memory_);
   if (takes_planes(r)) return convolve_planes(op, r, filter, bias, *memory_);
   r.dtype == DType::float16 ? forward<Half>(r, filter, bias, *memory_)
                             : forward<float>(r, filter, bias, *memory_);

@@ -38,22 +38,9 @@ Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 std::size_t size(Size n) { return static_cast<std::size_t>(n); }
 Size lanes() { return static_cast<Size>(kernels().simd_width); }
 
-/// The targets of a phase along an axis, as positions of the grid.
-struct Range {
-  Size begin, end;
-  Size size() const { return std::max<Size>(end - begin, 0); }
-};
-
-Range targets_of(const ConvAxis& axis, Size offset) {
-  const Size from = axis.target_origin - offset;
-  const Size begin = from > 0 ? ceil_div(from, axis.target_step) : -(-from / axis.target_step);
-  const Size end = ceil_div(axis.target_size + from, axis.target_step);
-  return {std::max(begin, axis.begin), std::min(end, axis.end)};
-}
-
 /// The targets of a pair of phases.
 struct Phase {
-  Range rows, columns;
+  GridRange rows, columns;
   Size row_offset, column_offset;
   std::vector<std::ptrdiff_t> taps;
   std::vector<Size> weights;  ///< where each tap's is
@@ -63,7 +50,7 @@ struct Phase {
 /// Images whose grids are walked as one, or some rows of one image's.
 struct Unit {
   Size group, image, images;
-  Range rows;
+  GridRange rows;
 };
 
 /// Some neighbours in a row of targets.
@@ -190,8 +177,8 @@ class Panels {
   std::size_t unit_floats() const { return size(images_ * plane_floats_) + 64; }
 
   void add_phase(const TargetPhase& row_phase, const TargetPhase& column_phase) {
-    Phase phase{targets_of(c_.rows, row_phase.offset),
-                targets_of(c_.columns, column_phase.offset),
+    Phase phase{c_.rows.targets_at(row_phase.offset),
+                c_.columns.targets_at(column_phase.offset),
                 row_phase.offset,
                 column_phase.offset,
                 {},
@@ -271,7 +258,7 @@ class Panels {
     }
   }
 
-  Range rows_of(const Unit& unit, const Phase& phase) const {
+  GridRange rows_of(const Unit& unit, const Phase& phase) const {
     return {std::max(unit.rows.begin, phase.rows.begin), std::min(unit.rows.end, phase.rows.end)};
   }
   Size positions_of(const Unit& unit, const Phase& phase) const {
@@ -313,7 +300,7 @@ class Panels {
 
   std::vector<Piece> pieces_of(const Unit& unit, const Phase& phase, Size begin, Size end) const {
     std::vector<Piece> pieces;
-    const Range rows = rows_of(unit, phase);
+    const GridRange rows = rows_of(unit, phase);
     const Size width = phase.columns.size();
     for (Size i = begin; i < end;) {
       const Size row = i / width, column = i % width;
@@ -496,17 +483,21 @@ class Panels {
 }  // namespace
 
 template <class T>
-bool correlate_by_panels(const Correlation<T>& c, double other_cost, bool is_small) {
-  Panels<T> panels(c);
-  if (!panels.is_possible() || panels.cost() > other_cost ||
-      panels.bytes() + (1 << 16) > static_cast<double>(c.pool.scratch_room())) {
-    return false;
-  }
-  panels.run(is_small);
-  return true;
+double cost_by_panels(const Correlation<T>& c) {
+  const Panels<T> panels(c);
+  const bool is_possible = panels.is_possible() &&
+                           panels.bytes() + (1 << 16) <= static_cast<double>(c.pool.scratch_room());
+  return is_possible ? panels.cost() : std::numeric_limits<double>::infinity();
 }
 
-template bool correlate_by_panels(const Correlation<float>&, double, bool);
-template bool correlate_by_panels(const Correlation<Half>&, double, bool);
+template <class T>
+void correlate_by_panels(const Correlation<T>& c, bool is_small) {
+  Panels<T>(c).run(is_small);
+}
+
+template double cost_by_panels(const Correlation<float>&);
+template double cost_by_panels(const Correlation<Half>&);
+template void correlate_by_panels(const Correlation<float>&, bool);
+template void correlate_by_panels(const Correlation<Half>&, bool);
 
 }  // namespace tilewright::cpu

@@ -66,15 +66,21 @@ std::optional<TapsOfThree> taps_of_three(const ConvAxis& axis) {
 /// Multiply-adds of the sum over windows and of the products of factors, with what it takes to make
 /// factors and outputs of these.
 bool pays(double channels, double filters, double batch, const TapsOfThree& rows,
-          const TapsOfThree& columns) {
-  constexpr double of_patch = 100, of_filter = 250;
+          const TapsOfThree& columns, double images_cost) {
+  constexpr double of_patch = 100, of_filter = 250, least_of_patch = 60;
   const double tiles = batch * static_cast<double>(rows.tiles * columns.tiles);
   const double direct =
       9 * channels * filters * batch * static_cast<double>(rows.targets * columns.targets);
-  const double by_factors =
-      channels * filters * (static_cast<double>(factors) * tiles + of_filter) +
-      of_patch * tiles * (channels + filters);
-  return direct > least_products && by_factors < direct;
+  const double products = channels * filters * (static_cast<double>(factors) * tiles + of_filter);
+  if (direct <= least_products || products + of_patch * tiles * (channels + filters) >= direct) {
+    return false;
+  }
+  // Short lines of tiles leave most of a vector unused.
+  const Size lanes = static_cast<Size>(kernels().simd_width);
+  const double of_line = of_patch * static_cast<double>(ceil_div(columns.tiles, lanes) * lanes) /
+                         static_cast<double>(columns.tiles);
+  return products + (least_of_patch + of_line) * tiles * (channels + filters) <
+         images_cost * static_cast<double>(lanes);
 }
 
 /// Tiles of all images in blocks, each with its factors: by factor and channel, tiles side by side.
@@ -449,13 +455,13 @@ class Products {
 }  // namespace
 
 template <class T>
-bool correlate_by_winograd(const Correlation<T>& c) {
+bool correlate_by_winograd(const Correlation<T>& c, double images_cost) {
   if (c.channels < least_channels || c.row_stride != 3) return false;
   const auto rows = taps_of_three(c.rows), columns = taps_of_three(c.columns);
   if (!rows || !columns) return false;
   if (!pays(static_cast<double>(c.channels),
             static_cast<double>(ceil_div(c.filters, together) * together),
-            static_cast<double>(c.batch), *rows, *columns)) {
+            static_cast<double>(c.batch), *rows, *columns, images_cost)) {
     return false;
   }
   const Products<T> products(c, *rows, *columns);
@@ -468,7 +474,7 @@ bool correlate_by_winograd(const Correlation<T>& c) {
   return true;
 }
 
-template bool correlate_by_winograd(const Correlation<float>&);
-template bool correlate_by_winograd(const Correlation<Half>&);
+template bool correlate_by_winograd(const Correlation<float>&, double);
+template bool correlate_by_winograd(const Correlation<Half>&, double);
 
 }  // namespace tilewright::cpu

@@ -44,6 +44,10 @@ CONVS = [
     Conv((2, 16, 11, 41), (32, 1, 3, 3), pad=(2, 1), groups=16),
     Conv((3, 16, 5, 4), (16, 1, 3, 3), groups=16),
     Conv((1, 16, 34, 9), (16, 1, 3, 3), stride=(2, 2), pad=(0, 3), groups=16),
+    # The same side by side.
+    Conv((3, 37, 9, 8), (37, 1, 5, 5), stride=(2, 2), pad=(2, 2), groups=37),
+    Conv((2, 33, 7, 7), (33, 1, 7, 7), pad=(3, 3), groups=33),
+    Conv((3, 40, 8, 7), (40, 1, 3, 3), stride=(2, 2), pad=(1, 1), groups=40),
     Conv((1, 3, 8, 8), (2, 3, 8, 8)),
     Conv((1, 2, 5, 5), (2, 2, 3, 3), pad=(4, 3)),  # windows that see padding only
     Conv((1, 2, 7, 7), (3, 2, 1, 1), stride=(3, 2), pad=(1, 2)),
@@ -73,6 +77,13 @@ CONVS = [
     Conv((1, 40, 37, 52), (48, 40, 3, 3)),
     Conv((2, 66, 12, 19), (70, 33, 3, 3), pad=(2, 0), groups=2),
     Conv((9, 64, 7, 7), (64, 64, 3, 3), pad=(1, 1)),
+    # Small planes, whose taps see much padding, of several images: in steps, taps far apart,
+    # groups, few filters and many, and more images than are taken at a time.
+    Conv((5, 24, 8, 9), (20, 24, 7, 7), pad=(3, 3)),
+    Conv((40, 9, 7, 7), (12, 9, 5, 5), stride=(2, 2), pad=(2, 2)),
+    Conv((3, 40, 10, 11), (21, 40, 3, 3), pad=(3, 3), dilation=(3, 3)),
+    Conv((3, 16, 7, 8), (96, 16, 5, 5), pad=(2, 2)),
+    Conv((200, 6, 5, 4), (10, 3, 3, 3), pad=(1, 1), groups=2),
     # What positions see, side by side, in steps of two and one; rows that fill vectors.
     Conv((2, 40, 31, 29), (65, 40, 3, 3), stride=(2, 2), pad=(1, 1)),
     Conv((1, 70, 23, 14), (130, 35, 5, 2), stride=(3, 2), pad=(2, 1), groups=2),

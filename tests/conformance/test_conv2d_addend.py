@@ -21,6 +21,11 @@ MORE = {
     "columns beyond vectors": Conv((2, 40, 1, 33), (12, 40, 1, 1)),
     "large planes": Conv((1, 2, 40, 40), (2, 1, 5, 5), pad=(2, 2), groups=2),
     "strided planes": Conv((2, 6, 19, 40), (6, 1, 3, 3), stride=(2, 2), pad=(1, 1), groups=6),
+    "small planes": Conv((5, 24, 8, 9), (20, 24, 7, 7), pad=(3, 3)),
+    "small planes, many filters": Conv((3, 16, 7, 8), (96, 16, 5, 5), pad=(2, 2)),
+    "small planes of one channel": Conv(
+        (3, 37, 9, 8), (37, 1, 5, 5), stride=(2, 2), pad=(2, 2), groups=37
+    ),
     "wide planes": Conv((1, 4, 9, 70), (8, 1, 5, 3), pad=(2, 0), groups=4),
 }
 CASES = {**{name: conv for name, (conv, _) in CONVS.items()}, **MORE}

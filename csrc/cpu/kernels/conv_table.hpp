@@ -126,7 +126,30 @@ struct ThinDots {
   float* sums;
 };
 
+/// Along one axis of a result, what meets of a and b: elements a + k * a_step and b + k * b_step,
+/// for k < count.
+struct LaneMeeting {
+  std::ptrdiff_t a, b;
+  std::size_t count;
+};
+struct LaneMeetings {
+  const LaneMeeting* of;
+  std::size_t count;
+  std::ptrdiff_t a_step, b_step;
+};
+
+/// As many planes as a vector has lanes, side by side: to[y][x] = start, or what is there where
+/// that is null, + the sum over the meetings of row y and column x of products of a and b.
+struct LaneSums {
+  const float *a, *b;
+  std::ptrdiff_t a_width, b_width;
+  LaneMeetings rows, columns;
+  const float* start;
+  float* to;
+};
+
 struct ConvTable {
+  void (*lane_sums)(const LaneSums& sums);
   void (*thin_product)(const ThinProduct& product);
   void (*thin_dots)(const ThinDots& dots);
   void (*weigh_plane)(const PlaneConv& plane);
