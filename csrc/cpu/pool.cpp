@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/ops/pool.hpp"
 #include "cpu/backend.hpp"
 #include "cpu/elements.hpp"
 #include "cpu/float_rows.hpp"
@@ -53,7 +52,8 @@ class Pooling {
   using F = Computed<T>;
 
   Pooling(const PoolRequest& r)
-      : tables_(r.windows, r.op),
+      : request_(r),
+        tables_(r.windows, r.op),
         is_max_(r.op == PoolOp::max),
         divisor_(r.divisor != 0 ? r.divisor : tables_.common),
         input_(data<T>(r.input)),
@@ -82,6 +82,9 @@ class Pooling {
   }
 
   void run() const {
+    if constexpr (has_rows) {
+      if (takes_pool_lanes(request_, tables_)) return pool_lanes<T>(request_, tables_, divisor_);
+    }
     const std::size_t rows = planes_ * tables_.out(0) * tables_.out(1);
     const auto of_window = static_cast<std::size_t>(tables_.span(0, tables_.out(0) / 2).count *
                                                     tables_.span(1, tables_.out(1) / 2).count);
@@ -332,6 +335,7 @@ class Pooling {
   /// Whether there are kernels that join whole rows.
   static constexpr bool has_rows = std::is_same_v<T, float> || std::is_same_v<T, Half>;
 
+  const PoolRequest& request_;
   const PoolTables tables_;
   const bool is_max_;
   const double divisor_;

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/ops/pool.hpp"
 #include "core/pool_spans.hpp"
+#include "cpu/convert.hpp"
 #include "cpu/kernels/windows_table.hpp"
 
 // A row of outputs is made of rows of the input, joined column by column, and then of windows along
@@ -41,5 +43,14 @@ struct PoolTables {
   RowWindows columns;  ///< without what is behind all columns
   std::size_t reach;   ///< columns from a window's first to its last
 };
+
+/// Whether means of small planes, of which vectors' lanes have one each, take less. The divisor is
+/// 0 where what is counted in a window is.
+bool takes_pool_lanes(const PoolRequest& request, const PoolTables& tables);
+template <class T>
+void pool_lanes(const PoolRequest& request, const PoolTables& tables, double divisor);
+
+extern template void pool_lanes<float>(const PoolRequest&, const PoolTables&, double);
+extern template void pool_lanes<Half>(const PoolRequest&, const PoolTables&, double);
 
 }  // namespace tilewright::cpu
