@@ -362,12 +362,13 @@ void correlate(Correlation<T> correlation) {
   if (correlate_thin(correlation, is_small)) return;
   const ImagesPlan images = plan_images(correlation);
   if (correlate_by_winograd(correlation, images.cost)) return;
-  const Runner<T> runner(correlation);
-  const double of_runs = runner.cost(), of_panels = cost_by_panels(correlation);
+  Correlation<T> parted = correlation;  // whose taps may be parted
+  const Runner<T> runner(parted);
+  const double of_runs = runner.cost(), of_panels = cost_by_panels(parted);
   if (images.cost < std::min(of_runs, of_panels)) {
     correlate_by_images(correlation, images, is_small);
   } else if (of_panels <= of_runs) {
-    correlate_by_panels(correlation, is_small);
+    correlate_by_panels(parted, is_small);
   } else {
     runner.run();
   }

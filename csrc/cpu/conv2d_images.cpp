@@ -79,12 +79,13 @@ class ImageRuns {
   std::size_t planes_size() const {
     return size(c_.channels * work_.channel_floats * plan_.images + longest_images_run);
   }
+  Size packed_channel() const { return std::max(work_.channel_floats, work_.sources()); }
   /// Channels of all images that are packed before they are turned.
   Size channels_at_once() const {
-    return std::clamp<Size>(packed_floats / (work_.channel_floats * plan_.images), 1, c_.channels);
+    return std::clamp<Size>(packed_floats / (packed_channel() * plan_.images), 1, c_.channels);
   }
   std::size_t packed_size() const {
-    return size(channels_at_once() * work_.channel_floats * plan_.images + 64);
+    return size(channels_at_once() * packed_channel() * plan_.images + 64);
   }
   std::size_t results_size() const {
     return size(plan_.is_filters_wide ? work_.targets() * plan_.images * lanes_at_once()
@@ -142,18 +143,42 @@ class ImageRuns {
     const Size step = channels_at_once();
     for (Size channel = 0; channel < c_.channels; channel += step) {
       const Size channels = std::min(step, c_.channels - channel);
-      const Size floats = channels * work_.channel_floats;
-      const T* source =
+      const T* const source =
           c_.source +
           ((unit.image * c_.groups + unit.group) * c_.channels + channel) * work_.sources();
       float* const to = memory.planes + channel * work_.channel_floats * images;
-      for (Size i = 0; i < images; ++i, source += apart) {
-        pack_planes(rows, c_.columns, planes, block, source, channels,
-                    images == 1 ? to : memory.packed + i * floats);
+      if (images == 1) {
+        pack_planes(rows, c_.columns, planes, block, source, channels, to);
+      } else if (c_.columns.source_step == 1) {
+        row_kernels<T>().transpose(source, size(images), size(apart),
+                                   size(channels * work_.sources()), 1, memory.packed,
+                                   size(images));
+        pad_rows(channels * c_.rows.source_size, images, memory.packed, to);
+      } else {
+        const Size floats = channels * work_.channel_floats;
+        for (Size i = 0; i < images; ++i) {
+          pack_planes(rows, c_.columns, planes, block, source + i * apart, channels,
+                      memory.packed + i * floats);
+        }
+        row_kernels<float>().transpose(memory.packed, size(images), size(floats), size(floats), 1,
+                                       to, size(images));
       }
-      if (images == 1) continue;
-      row_kernels<float>().transpose(memory.packed, size(images), size(floats), size(floats), 1, to,
-                                     size(images));
+    }
+  }
+
+  /// Rows of the source, images side by side, with the padding beside them.
+  void pad_rows(Size rows, Size images, const float* from, float* to) const {
+    const Size source = c_.columns.source_size;
+    const Size first = c_.columns.begin + c_.columns.min_shift + c_.columns.source_phases[0] -
+                       c_.columns.source_origin;
+    const Size begin = std::clamp<Size>(-first, 0, work_.width);
+    const Size end = std::clamp(source - first, begin, work_.width);
+    for (Size i = 0; i < rows; ++i) {
+      std::fill_n(to, begin * images, 0.0f);
+      std::copy_n(from + (first + begin) * images, (end - begin) * images, to + begin * images);
+      std::fill_n(to + end * images, (work_.width - end) * images, 0.0f);
+      from += source * images;
+      to += work_.width * images;
     }
   }
 
