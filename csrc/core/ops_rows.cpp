@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/call.hpp"
@@ -26,7 +27,7 @@ class Checks {
   Checks(const Call& call, std::size_t inputs, const ProgramData& first)
       : call_(call), inputs_(inputs), first_(first) {}
 
-  void program(const std::string& name, const ProgramData& program, std::size_t operands,
+  void program(std::string_view name, const ProgramData& program, std::size_t operands,
                std::size_t folds, std::size_t numbers) const {
     check_counts(call_, name, "inputs", operands + folds, program.inputs.size());
     check_counts(call_, name, "numbers", numbers, program.numbers.size());
@@ -41,7 +42,7 @@ class Checks {
                          from_fold ? ", what folds find" : " as folds[0] takes it"));
     }
   }
-  void fold(const std::string& name, const RowFold& fold, std::size_t before) const {
+  void fold(std::string_view name, const RowFold& fold, std::size_t before) const {
     call_.known("op", fold.op);
     if (!joins_elements(fold.op)) {
       call_.invalid(text(name, " is ", to_string(fold.op), ", expected sum, prod, max or min"));
@@ -79,8 +80,8 @@ std::optional<RowsRequest> checked_map_rows(const Call& call, std::span<const Ro
                                             const RowProgram& ends,
                                             std::span<const MapOperand> end_outputs) {
   static const Names input_names("inputs"), output_names("outputs"), end_names("end_outputs"),
-      fold_numbers("map_rows: numbers of a fold"), element_numbers("map_rows: numbers"),
-      end_numbers("map_rows: end_numbers");
+      fold_names("folds"), fold_numbers("map_rows: numbers of a fold"),
+      element_numbers("map_rows: numbers"), end_numbers("map_rows: end_numbers");
   if (folds.empty() || folds.size() > most_folds) {
     call.invalid(text("folds has ", folds.size(), ", expected 1 to ", most_folds,
                       folds.empty() ? "; without any map() does it" : ""));
@@ -94,8 +95,9 @@ std::optional<RowsRequest> checked_map_rows(const Call& call, std::span<const Ro
   }
   const ProgramData& first = *folds[0].program->data();
   const Checks checks(call, inputs.size(), first);
+  std::string made;
   for (std::size_t i = 0; i < folds.size(); ++i) {
-    checks.fold(text("folds[", i, "]"), folds[i], i);
+    checks.fold(fold_names.of(i, made), folds[i], i);
     const ProgramRef& data = folds[i].program->data();
     r.folds.push_back({folds[i].op, data, bits_of(*data, folds[i].numbers, fold_numbers)});
   }
@@ -138,7 +140,6 @@ std::optional<RowsRequest> checked_map_rows(const Call& call, std::span<const Ro
   const auto reduced = reduced_dimensions(call, shape, axes);
   const auto [all, kept, gone] = split_dimensions(call, shape, reduced, r);
   FoldOperands operands(call, shape);
-  std::string made;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     operands.add(input_names.of(i, made), inputs[i], all, first.nodes[first.inputs[i]].dtype,
                  false);

@@ -278,16 +278,16 @@ class ProgramRun {
       }
       float* const factors = const_cast<float*>(stages[count - 1].factors);
       float* const addends = const_cast<float*>(stages[count - 1].addends);
-      const std::size_t next = held_[few[i]] == Held::rows ? 1 : 0;
+      const auto give = [&](float* to, float sign) {
+        if (held_[few[i]] != Held::rows) return void(std::fill_n(to, rows, sign * *values));
+        for (std::size_t row = 0; row < rows; ++row) to[row] = sign * values[row];
+      };
       if (affine == Affine::product) {
-        for (std::size_t row = 0; row < rows; ++row) {
-          factors[row] = values[row * next];
-          addends[row] = -0.0f;  // leaves zeros their sign
-        }
+        give(factors, 1.0f);
+        std::fill_n(addends, rows, -0.0f);  // leaves zeros their sign
         continue;
       }
-      const float sign = affine == Affine::difference && !is_turned[i] ? -1.0f : 1.0f;
-      for (std::size_t row = 0; row < rows; ++row) addends[row] = sign * values[row * next];
+      give(addends, affine == Affine::difference && !is_turned[i] ? -1.0f : 1.0f);
       if (is_behind) continue;
       std::fill_n(factors, rows, affine == Affine::difference && is_turned[i] ? -1.0f : 1.0f);
     }
@@ -448,6 +448,10 @@ class ProgramRun {
                  [&](const std::byte* memory, std::size_t, const BlockPlace& place,
                      std::size_t rows, std::size_t) {
                    const Word* const x = reinterpret_cast<const Word*>(memory);
+                   if (place.row_step == 1) {
+                     to = std::copy_n(x, rows, to);
+                     return;
+                   }
                    for (std::size_t i = 0; i < rows; ++i) {
                      *to++ = x[static_cast<Size>(i) * place.row_step];
                    }

@@ -137,29 +137,46 @@ bool takes_row_norm(const RowsRequest& r) {
   const auto channels = static_cast<std::size_t>(r.rank > r.kept + 1 ? r.shape()[r.kept] : 1);
   const std::size_t each = length / channels;
   const Size groups = r.kept > 0 ? r.shape()[r.kept - 1] : 1;
+  // As many short rows at a time as stay in the nearest cache.
+  constexpr std::size_t short_row = 256, at_hand = 2048;
+  const bool is_short = length < short_row;
+  const std::size_t at_once = is_short ? at_hand / length : 1;
   parallel_for(rows, element_grain / length + 1, [&](std::size_t begin, std::size_t end) {
-    std::vector<float> numbers(4 * channels);
+    const std::size_t lines = std::min(at_once, end - begin) * channels;
+    std::vector<float> numbers(4 * lines);
     float* const centres = numbers.data();
-    float* const ones = centres + channels;
-    float* const factors = ones + channels;
-    float* const addends = factors + channels;
-    std::fill_n(ones, channels, 1.0f);
+    float* const ones = centres + lines;
+    float* const factors = ones + lines;
+    float* const addends = factors + lines;
+    std::fill_n(ones, lines, 1.0f);
     const std::array<RowsStage, 2> stages{RowsStage{ones, centres}, RowsStage{factors, addends}};
     const auto step = static_cast<std::ptrdiff_t>(each);
-    for (std::size_t row = begin; row < end; ++row) {
+    std::array<float, at_hand> centre, offset, factor;
+    for (std::size_t row = begin, now = 0; row < end; row += now) {
+      now = std::min(at_once, end - row);
       const float* const x = input + row * length;
-      const RowScale scale = centred_scale(x, length, static_cast<double>(norm->eps));
-      const Size group = static_cast<Size>(row) % groups;
-      for (std::size_t c = 0; c < channels; ++c) {
-        const auto of = [&](const Channels& all) {
-          return all.first[group * all.of_row + static_cast<Size>(c) * all.of_channel];
-        };
-        centres[c] = -scale.centre;
-        factors[c] = scale.factor * (weight->first != nullptr ? of(*weight) : 1.0f);
-        addends[c] = (bias->first != nullptr ? of(*bias) : -0.0f) - scale.offset * factors[c];
+      if (is_short) {
+        kernels().float32.row_scales(x, now, length, norm->eps, centre.data(), offset.data(),
+                                     factor.data());
+      } else {
+        const RowScale scale = centred_scale(x, length, static_cast<double>(norm->eps));
+        centre[0] = scale.centre;
+        offset[0] = scale.offset;
+        factor[0] = scale.factor;
+      }
+      for (std::size_t i = 0, line = 0; i < now; ++i) {
+        const Size group = static_cast<Size>(row + i) % groups;
+        for (std::size_t c = 0; c < channels; ++c, ++line) {
+          const auto of = [&](const Channels& all) {
+            return all.first[group * all.of_row + static_cast<Size>(c) * all.of_channel];
+          };
+          centres[line] = -centre[i];
+          factors[line] = factor[i] * (weight->first != nullptr ? of(*weight) : 1.0f);
+          addends[line] = (bias->first != nullptr ? of(*bias) : -0.0f) - offset[i] * factors[line];
+        }
       }
       program_kernels().stages({x, step}, stages.data(), stages.size(),
-                               {output + row * length, step}, channels, each);
+                               {output + row * length, step}, now * channels, each);
     }
   });
   return true;

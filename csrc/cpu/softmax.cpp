@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -85,26 +86,94 @@ void log_softmax_rows(const T* x, T* output, std::size_t rows, std::size_t n, St
   }
 }
 
-constexpr std::size_t widest_tile = 512;
+constexpr std::size_t widest_tile = 512, short_column = 8;
+
+/// Rows of few columns that lie one behind the other are taken several at a time as one, which
+/// fills vectors. How many: 1, or a power of two from 16 on.
+constexpr std::size_t narrow = 16, widest_together = 256;
+
+std::size_t rows_together(std::size_t rows, std::size_t inner, std::size_t width) {
+  constexpr std::size_t least = 16, passes = 4;
+  if (width != inner || width >= narrow || rows < 2 * least) return 1;
+  return std::bit_floor(std::clamp(rows / passes, least, widest_together / width));
+}
+
+/// Numbers of columns, once for each of the rows that are taken together.
+struct Repeated {
+  Repeated(const float* numbers, std::size_t width, std::size_t together) {
+    std::copy_n(numbers, width, all.data());
+    for (std::size_t n = width; n < together * width; n *= 2) std::copy_n(all.data(), n, &all[n]);
+  }
+  alignas(64) std::array<float, widest_together> all;
+};
+
+template <class T>
+void max_of_columns(const T* x, std::size_t rows, std::size_t inner, std::size_t width,
+                    float* max) {
+  const ElementKernels<T>& k = kernels_for<T>();
+  const std::size_t together = rows_together(rows, inner, width), wide = together * width;
+  if (together == 1) return k.max_rows(x, rows, inner, width, max);
+  alignas(64) std::array<float, widest_together + narrow> all;
+  std::fill_n(all.data(), padded_width(wide), -std::numeric_limits<float>::infinity());
+  k.max_rows(x, rows / together, wide, wide, all.data());
+  for (std::size_t n = wide / 2; n >= width; n /= 2) {
+    kernels().float32.max_rows(&all[n], 1, n, n, all.data());
+  }
+  kernels().float32.max_rows(all.data(), 1, width, width, max);
+  const std::size_t done = rows / together * together;
+  k.max_rows(x + done * inner, rows - done, inner, width, max);
+}
+
+template <class T>
+void add_powers_of_columns(const T* x, std::size_t rows, std::size_t inner, std::size_t width,
+                           const float* max, double* sums) {
+  const ElementKernels<T>& k = kernels_for<T>();
+  const std::size_t together = rows_together(rows, inner, width), wide = together * width;
+  if (together == 1) return k.add_exp_rows(x, rows, inner, width, max, sums);
+  alignas(64) std::array<double, widest_together> all;
+  std::fill_n(all.data(), padded_width(wide), 0.0);
+  k.add_exp_rows(x, rows / together, wide, wide, Repeated(max, width, together).all.data(),
+                 all.data());
+  for (std::size_t n = wide / 2; n >= width; n /= 2) {
+    for (std::size_t j = 0; j < n; ++j) all[j] += all[n + j];
+  }
+  for (std::size_t j = 0; j < width; ++j) sums[j] += all[j];
+  const std::size_t done = rows / together * together;
+  k.add_exp_rows(x + done * inner, rows - done, inner, width, max, sums);
+}
+
+template <bool is_log, class T>
+void end_columns(const T* x, std::size_t rows, std::size_t inner, std::size_t width,
+                 const float* max, const float* ends, T* output) {
+  const auto finish = is_log ? kernels_for<T>().less_both_rows : kernels_for<T>().scaled_exp_rows;
+  const std::size_t together = rows_together(rows, inner, width), wide = together * width;
+  const std::size_t done = together == 1 ? 0 : rows / together * together;
+  if (done != 0) {
+    const Repeated all_max(max, width, together), all_ends(ends, width, together);
+    finish(x, rows / together, wide, wide, all_max.all.data(), all_ends.all.data(), output);
+  }
+  finish(x + done * inner, rows - done, inner, width, max, ends, output + done * inner);
+}
 
 /// `width` neighbouring columns with `inner` between rows.
 template <bool is_log, class T>
 void softmax_columns(const T* x, T* output, std::size_t length, std::size_t inner,
                      std::size_t width) {
-  const ElementKernels<T>& k = kernels_for<T>();
+  if (length <= short_column) {
+    return kernels_for<T>().softmax_short_columns(x, length, inner, width, is_log, output);
+  }
   const std::size_t padded = padded_width(width);
   const std::size_t chunk_rows = std::max<std::size_t>(1, 2 * element_grain / width);
   const std::size_t chunks = std::min<std::size_t>(64, (length + chunk_rows - 1) / chunk_rows);
-  const auto finish = is_log ? k.less_both_rows : k.scaled_exp_rows;
   float max[widest_tile], ends[widest_tile];
   double sum[widest_tile];
   std::fill_n(max, padded, -std::numeric_limits<float>::infinity());
   std::fill_n(sum, padded, 0.0);
   if (chunks == 1) {
-    k.max_rows(x, length, inner, width, max);
-    k.add_exp_rows(x, length, inner, width, max, sum);
+    max_of_columns(x, length, inner, width, max);
+    add_powers_of_columns(x, length, inner, width, max, sum);
     ends_of<is_log>(sum, width, ends);
-    finish(x, length, inner, width, max, ends, output);
+    end_columns<is_log>(x, length, inner, width, max, ends, output);
     return;
   }
   const std::size_t rows = (length + chunks - 1) / chunks;
@@ -116,19 +185,19 @@ void softmax_columns(const T* x, T* output, std::size_t length, std::size_t inne
   };
   std::vector<float> maxima(chunks * padded, -std::numeric_limits<float>::infinity());
   each([&](std::size_t i, std::size_t at, std::size_t count) {
-    k.max_rows(x + at, count, inner, width, &maxima[i * padded]);
+    max_of_columns(x + at, count, inner, width, &maxima[i * padded]);
   });
   for (std::size_t i = 0; i < chunks * padded; ++i) {
     max[i % padded] = larger(max[i % padded], maxima[i]);
   }
   std::vector<double> sums(chunks * padded);
   each([&](std::size_t i, std::size_t at, std::size_t count) {
-    k.add_exp_rows(x + at, count, inner, width, max, &sums[i * padded]);
+    add_powers_of_columns(x + at, count, inner, width, max, &sums[i * padded]);
   });
   for (std::size_t i = 0; i < chunks * padded; ++i) sum[i % padded] += sums[i];
   ends_of<is_log>(sum, width, ends);
   each([&](std::size_t, std::size_t at, std::size_t count) {
-    finish(x + at, count, inner, width, max, ends, output + at);
+    end_columns<is_log>(x + at, count, inner, width, max, ends, output + at);
   });
 }
 

@@ -6,7 +6,8 @@ import pytest
 from . import bounds, references
 from .workspace import Array, Workspace, normal
 
-SHAPES = [(1, 1), (3, 1), (1, 3), (17, 257), (257, 17), (5, 1000), (1, 65537), (65537, 3)]
+SHAPES = [(1, 1), (3, 1), (1, 3), (17, 257), (257, 17), (5, 1000), (1, 65537), (65537, 3),
+          (37, 1), (70, 2), (41, 8)]  # fmt: skip
 
 
 def run(ws: Workspace, x: Array, weight: Array, eps: float, in_place: bool = False) -> Array:

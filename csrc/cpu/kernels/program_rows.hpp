@@ -1,5 +1,6 @@
 #pragma once
 
+#include "cpu/kernels/placed.hpp"
 #include "cpu/kernels/program_functions.hpp"
 #include "cpu/kernels/program_table.hpp"
 
@@ -31,11 +32,51 @@ static void rows_loop(const RowsOperand* operands, const RowsResult& result, std
   }
 }
 
+#if defined(TILEWRIGHT_HAS_PLACED)
+/// Short rows that lie one behind the other: they are walked as one, and to each element goes what
+/// its own row has.
+template <std::size_t count>
+static void stages_of_short_rows(const float* x, const RowsStage* stages, float* to,
+                                 std::size_t rows, std::size_t n) {
+  const RowPlaces places(n);
+  for (std::size_t row = 0; row < rows; row += lanes, x += lanes * n, to += lanes * n) {
+    const std::size_t now = rows - row < lanes ? rows - row : lanes;
+    Floats factors[count], addends[count];
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < count; ++i) {
+      factors[i] = load_up_to(stages[i].factors + row, now);
+      addends[i] = load_up_to(stages[i].addends + row, now);
+    }
+    const auto value_of = [=](std::size_t vector, Floats value) {
+      const Ints place = places.of(vector);
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < count; ++i) {
+        value = value * placed(factors[i], place) + placed(addends[i], place);
+      }
+      return value;
+    };
+    const std::size_t whole = now * n / lanes, rest = now * n - whole * lanes;
+    for (std::size_t v = 0; v < whole; ++v) {
+      store(to + v * lanes, value_of(v, load(x + v * lanes)));
+    }
+    if (rest == 0) continue;
+    store(to + whole * lanes, value_of(whole, load(x + whole * lanes, rest)), rest);
+  }
+}
+#endif
+
 template <std::size_t count>
 static void stages_of_rows(const RowsOperand& operand, const RowsStage* stages,
                            const RowsResult& result, std::size_t rows, std::size_t n) {
   const float* x = operand.data;
   float* to = result.data;
+#if defined(TILEWRIGHT_HAS_PLACED)
+  const auto length = static_cast<std::ptrdiff_t>(n);
+  if (n < 4 * lanes && n % lanes != 0 && rows > 1 && operand.step == length &&
+      result.step == length) {
+    return stages_of_short_rows<count>(x, stages, to, rows, n);
+  }
+#endif
   for (std::size_t row = 0; row < rows; ++row, x += operand.step, to += result.step) {
     Floats factors[count], addends[count];
 #pragma GCC unroll 4

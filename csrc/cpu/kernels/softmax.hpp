@@ -120,4 +120,64 @@ static void softmax_short_rows(const T* x, std::size_t rows, std::size_t n, bool
   with.template operator()<4>();
 }
 
+/// Columns of `length` elements, a vector of them at a time, which stay in registers.
+template <std::size_t length, bool is_log, class T>
+static void softmax_of_columns(const T* x, std::size_t stride, std::size_t width, T* output) {
+  const auto walk = [=](auto read, const auto& write) {
+    Floats all[length], most, sum{};
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < length; ++i) {
+      all[i] = read(x + i * stride);
+      most = i == 0 ? all[0] : JoinLargest::of(most, all[i]);
+    }
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < length; ++i) {
+      all[i] -= most;
+      const Floats power = length == 1 ? all[i] + 1 : exp(all[i]);
+      sum += power;
+      if constexpr (!is_log) all[i] = power;
+    }
+    const Floats end = is_log ? log(sum) : 1 / sum;
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < length; ++i) {
+      write(output + i * stride, is_log ? all[i] - end : all[i] * end);
+    }
+  };
+  std::size_t j = 0;
+  for (; j + lanes <= width; j += lanes) {
+    walk(ReadWhole{j}, [=](T* to, Floats value) { store(to + j, value); });
+  }
+  const std::size_t rest = width - j;
+  if (rest == 0) return;
+  walk(ReadPart{j, rest}, [=](T* to, Floats value) { store(to + j, value, rest); });
+}
+
+template <class T>
+static void softmax_short_columns(const T* x, std::size_t length, std::size_t stride,
+                                  std::size_t width, bool is_log, T* output) {
+  const auto with = [=]<std::size_t count>() {
+    const auto of =
+        is_log ? softmax_of_columns<count, true, T> : softmax_of_columns<count, false, T>;
+    of(x, stride, width, output);
+  };
+  switch (length) {
+    case 1:
+      return with.template operator()<1>();
+    case 2:
+      return with.template operator()<2>();
+    case 3:
+      return with.template operator()<3>();
+    case 4:
+      return with.template operator()<4>();
+    case 5:
+      return with.template operator()<5>();
+    case 6:
+      return with.template operator()<6>();
+    case 7:
+      return with.template operator()<7>();
+    default:
+      return with.template operator()<8>();
+  }
+}
+
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA

@@ -63,6 +63,9 @@ struct ElementKernels {
                           const float* shift, const float* factor, T* output);
   /// Rows one behind the other of n > 0 elements, four vectors at most, or their logarithms.
   void (*softmax_short_rows)(const T* x, std::size_t rows, std::size_t n, bool is_log, T* output);
+  /// Columns of 1 to 8 elements, `stride` apart.
+  void (*softmax_short_columns)(const T* x, std::size_t length, std::size_t stride,
+                                std::size_t width, bool is_log, T* output);
   // The same of its logarithm: x - first - second.
   void (*less_both)(const T* x, std::size_t n, float first, float second, T* output, Store how);
   void (*less_both_rows)(const T* x, std::size_t rows, std::size_t stride, std::size_t width,
@@ -85,6 +88,9 @@ struct ElementKernels {
   /// they are `centred`, over its deviation, times weight and plus bias, which may be null.
   void (*normalize_rows)(const T* x, std::size_t rows, std::size_t n, float eps, bool centred,
                          const T* weight, const T* bias, T* output);
+  /// Of such rows the mean, in two parts, and 1 over the deviation.
+  void (*row_scales)(const T* x, std::size_t rows, std::size_t n, float eps, float* centres,
+                     float* offsets, float* factors);
   /// Rotates the pairs (i, i + half), or (2i, 2i + 1), by the angles of cos and sin, or with a
   /// direction of -1 by their negatives.
   void (*rotate)(const T* x, const T* cos, const T* sin, std::size_t half, float direction,
