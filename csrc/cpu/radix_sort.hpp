@@ -86,6 +86,9 @@ std::size_t digit_of(U key, std::size_t digit) {
   return static_cast<std::size_t>(key >> (digit * digit_bits)) & (digit_values - 1);
 }
 
+/// Rows that are sorted by insertion.
+inline constexpr std::size_t most_inserted = 32;
+
 /// Reads items where they are.
 template <class Item>
 struct ItemsAt {
@@ -103,7 +106,7 @@ class RowSort {
       : n_(n), key_(key), read_(read), top_(top) {}
 
   Item* sort(Item* wanted, Item* spare, bool in_place) const {
-    constexpr std::size_t most_inserted = 32, least_cut = 1 << 17;
+    constexpr std::size_t least_cut = 1 << 17;
     if (n_ <= most_inserted) return insert<most_inserted>(wanted);
     if (n_ < least_cut) return sort_digits(wanted, spare, in_place);
     return sort_parts(wanted, spare, in_place);
@@ -247,55 +250,5 @@ class RowSort {
   const Read read_;
   const std::size_t top_;
 };
-
-/// What select_row() needs for each chunk of a row.
-inline std::size_t selection_room(std::size_t k) { return k + std::max<std::size_t>(k, 64); }
-
-/// The k first elements of a part of a row by their keys, of equal ones the first, in any order:
-/// those below the last of the first k that were seen so far are kept until there is no more room.
-template <class U, class Key>
-std::size_t select_row(const U* row, std::size_t begin, std::size_t end, std::size_t k, Key key,
-                       Indexed<U>* kept) {
-  const std::size_t room = selection_room(k);
-  std::size_t count = std::min(end - begin, room);
-  for (std::size_t i = 0; i < count; ++i) {
-    kept[i] = {row[begin + i], static_cast<std::uint32_t>(begin + i)};
-  }
-  std::size_t next = begin + count;
-  while (true) {
-    if (count > k) drop_last(kept, count, k, key);
-    if (next == end || count < k) return std::min(count, k);
-    const U last = key(kept[k - 1]);
-    count = k;
-    // Blocks without such an element are passed over, most of a long row.
-    constexpr std::size_t block = 16;
-    while (next < end && count < room) {
-      const std::size_t now = std::min({block, end - next, room - count});
-      if (now == block) {
-        U any = 0;
-        for (std::size_t i = 0; i < block; ++i) any |= static_cast<U>(key(row[next + i]) < last);
-        if (any == 0) {
-          next += block;
-          continue;
-        }
-      }
-      for (const std::size_t past = next + now; next < past; ++next) {
-        kept[count] = {row[next], static_cast<std::uint32_t>(next)};
-        count += key(row[next]) < last;
-      }
-    }
-    if (count == k) return k;
-  }
-}
-
-/// Leaves the k first of them.
-template <class U, class Key>
-void drop_last(Indexed<U>* items, std::size_t count, std::size_t k, Key key) {
-  std::nth_element(items, items + k - 1, items + count,
-                   [key](const Indexed<U>& a, const Indexed<U>& b) {
-                     const U x = key(a), y = key(b);
-                     return x < y || (x == y && a.place < b.place);
-                   });
-}
 
 }  // namespace tilewright::cpu

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "core/requests.hpp"
@@ -11,6 +12,7 @@
 #include "cpu/elements.hpp"
 #include "cpu/radix_sort.hpp"
 #include "cpu/scratch.hpp"
+#include "cpu/select_row.hpp"
 #include "cpu/sort_values.hpp"
 #include "tilewright/error.hpp"
 
@@ -96,6 +98,25 @@ void sort_items(MemoryPool& pool, const SortRequest& r, Key key) {
   });
 }
 
+/// Of a part of a row.
+template <class U, class Key>
+Selected select_part(const SortRequest& r, const U* row, std::size_t begin, std::size_t end,
+                     Key key, Indexed<U>* found) {
+  const auto k = static_cast<std::size_t>(r.kept);
+  if constexpr (std::is_same_v<U, std::uint32_t>) {
+    float limit;
+    if (r.dtype == DType::float32 && has_limit(end - begin, k) &&
+        limit_of_row(reinterpret_cast<const float*>(row) + begin, end - begin, k, r.descending,
+                     limit)) {
+      return r.descending
+                 ? select_row(row, begin, end, k, key, BeforeNumber<true>{limit}, 0, found)
+                 : select_row(row, begin, end, k, key, BeforeNumber<false>{limit}, 0, found);
+    }
+  }
+  const std::size_t first = std::min(end - begin, selection_room(k));
+  return select_row(row, begin, end, k, key, BeforeKey<U, Key>{key}, first, found);
+}
+
 /// The first `kept` elements of each row without sorting the others.
 template <class U, class Key>
 void select_items(MemoryPool& pool, const SortRequest& r, Key key) {
@@ -106,18 +127,28 @@ void select_items(MemoryPool& pool, const SortRequest& r, Key key) {
   const std::size_t floats = floats_for<Item>(chunks.count * room + k);
   for_sorted_rows(pool, r, floats, [&](std::size_t row, float* scratch) {
     Item* const found = reinterpret_cast<Item*>(scratch);
-    std::vector<std::size_t> counts(chunks.count);
-    chunks.each([&](std::size_t c) {
-      counts[c] = select_row(data<U>(r.input) + row * n, chunks.begin(c), chunks.end(c), k, key,
-                             found + c * room);
-    });
-    std::size_t count = counts[0];
-    for (std::size_t c = 1; c < chunks.count; ++c) {
-      std::copy_n(found + c * room, counts[c], found + count);
-      count += counts[c];
+    const U* const from = data<U>(r.input) + row * n;
+    Selected all{};
+    if (chunks.count == 1) {
+      all = select_part(r, from, 0, n, key, found);
+    } else {
+      std::vector<std::size_t> counts(chunks.count);
+      chunks.each([&](std::size_t c) {
+        counts[c] =
+            select_part(r, from, chunks.begin(c), chunks.end(c), key, found + c * room).count;
+      });
+      all.count = counts[0];
+      for (std::size_t c = 1; c < chunks.count; ++c) {
+        std::copy_n(found + c * room, counts[c], found + all.count);
+        all.count += counts[c];
+      }
     }
-    if (count > k) drop_last(found, count, k, key);
     Item* const spare = found + chunks.count * room;
+    if (all.in_order && all.count <= most_inserted) {
+      const RowSort<U, Item, Key, ItemsAt<Item>> sort(all.count, key, {found});
+      return write_items<U>(r, row, sort.sort(found, spare, true));
+    }
+    if (all.count > k) drop_last(found, all.count, k, key);
     const auto place = [](const Item& item) { return item.place; };
     const RowSort<std::uint32_t, Item, decltype(place), ItemsAt<Item>> back(k, place, {found});
     Item* const in_row = back.sort(found, spare, true);

@@ -72,8 +72,10 @@ bool has_short_rows(const SortRequest& r) {
   const Size most = size_of(r.dtype) == 8 ? 2048 : r.kept <= r.length / 8 ? 4096 : 65536;
   // Very few are better selected, where rows are long beside what each of them costs. Short words
   // are sorted in half the time.
+  constexpr Size long_floats = 160;
   const Size words = size_of(r.dtype) < 4 ? 2 : 1;
-  const Size selected = words * std::min<Size>(192 + 64 * r.kept, 1536);
+  const Size selected =
+      r.dtype == DType::float32 ? long_floats : words * std::min<Size>(192 + 64 * r.kept, 1536);
   return r.length <= (r.kept <= r.length / 32 ? selected : most);
 }
 

@@ -134,7 +134,7 @@ def test_in_place(be: Backend, rng: np.random.Generator, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_topk(be: Backend, rng: np.random.Generator, dtype: str, largest: bool) -> None:
     # Around lengths where few of short rows are selected rather than sorted.
-    cases = [((3, 50), 7), ((2, 4000), 9), ((3, 257), 1), ((2, 516), 3)]
+    cases = [((3, 50), 7), ((2, 4000), 9), ((3, 257), 1), ((2, 516), 3), ((3, 663), 20)]
     if dtype in ("uint8", "float32", "float64"):
         cases += [((1, 1), 1), ((2, 4000), 2500), ((2, 4000), 4000), ((3, 70), 70)]
         cases += [((1, 90_001), 1), ((1, 90_001), 2000)]
@@ -147,6 +147,20 @@ def test_topk(be: Backend, rng: np.random.Generator, dtype: str, largest: bool) 
     for x in (rising, np.ascontiguousarray(rising[:, ::-1])):
         with Workspace(be) as ws:
             check_topk(ws, x, 67, dtype, largest)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("many", [np.nan, np.inf, -np.inf, 0.0, -0.0])
+def test_topk_of_rows_of_one_value(
+    be: Backend, rng: np.random.Generator, many: float, largest: bool
+) -> None:
+    """All elements but some, of which there are fewer than are wanted, or more."""
+    for n, k, others in (200, 6, 3), (700, 20, 30), (3000, 64, 1), (3000, 1, 0), (9001, 256, 700):
+        x = np.full((2, n), many, np.float32)
+        places = rng.permutation(n)[:others]
+        x[:, places] = rng.standard_normal((2, others), np.float32)
+        with Workspace(be) as ws:
+            check_topk(ws, x, k, "float32", largest)
 
 
 @pytest.mark.parametrize("offset", [16, 256, 1040])
