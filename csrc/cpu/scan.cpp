@@ -12,9 +12,9 @@
 #include "cpu/backend.hpp"
 #include "cpu/chunks.hpp"
 #include "cpu/elements.hpp"
-#include "cpu/few.hpp"
 #include "cpu/fold.hpp"
 #include "cpu/program_run.hpp"
+#include "cpu/scanner.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -23,224 +23,6 @@
 namespace tilewright::cpu {
 
 namespace {
-
-/// Columns that are scanned side by side, and those that fill a block by themselves.
-constexpr Size least_columns = 2, wide_columns = 64;
-
-template <Reduction op, class T>
-T joined(T x, T y) {
-  if constexpr (op == Reduction::sum || op == Reduction::prod) {
-    if constexpr (std::is_integral_v<T>) {
-      using U = std::make_unsigned_t<T>;  // wraps
-      const U a = static_cast<U>(x), b = static_cast<U>(y);
-      return static_cast<T>(op == Reduction::sum ? a + b : a * b);
-    } else {
-      return op == Reduction::sum ? x + y : x * y;
-    }
-  } else if constexpr (op == Reduction::max) {
-    return x > y || x != x ? x : y;
-  } else {
-    return x < y || x != x ? x : y;
-  }
-}
-
-template <class Body>
-void with_op(Reduction op, const Body& body) {
-  switch (op) {
-    case Reduction::sum:
-      return body(std::integral_constant<Reduction, Reduction::sum>{});
-    case Reduction::prod:
-      return body(std::integral_constant<Reduction, Reduction::prod>{});
-    case Reduction::max:
-      return body(std::integral_constant<Reduction, Reduction::max>{});
-    default:
-      return body(std::integral_constant<Reduction, Reduction::min>{});
-  }
-}
-
-/// One thread's part of a scan of values of type T.
-template <Reduction op, class T>
-class Scanner {
- public:
-  Scanner(const FoldRequest& r, ProgramRun& piece, T identity)
-      : r_(r),
-        piece_(piece),
-        identity_(identity),
-        length_(static_cast<std::size_t>(r.length)),
-        output_(static_cast<std::uint32_t>(r.front->inputs.size())),
-        dtype_(r.behind->output_dtype()) {}
-
-  T total(std::size_t row, std::size_t begin, std::size_t n) {
-    T all = identity_;
-    for (std::size_t k = 0; k < n; k += program_block) {
-      const std::size_t now = std::min(program_block, n - k);
-      const T* x = values(row * length_ + begin + k, now);
-      const std::size_t quarter = now / 4;
-      std::array<T, 4> parts{x[0], x[quarter], x[2 * quarter], x[3 * quarter]};
-      for (std::size_t i = 1; i < quarter; ++i) {
-        for (std::size_t q = 0; q < 4; ++q) parts[q] = joined<op>(parts[q], x[q * quarter + i]);
-      }
-      T part = quarter > 0
-                   ? joined<op>(joined<op>(parts[0], parts[1]), joined<op>(parts[2], parts[3]))
-                   : x[0];
-      for (std::size_t i = std::max<std::size_t>(4 * quarter, 1); i < now; ++i) {
-        part = joined<op>(part, x[i]);
-      }
-      all = k == 0 && begin == 0 ? part : joined<op>(all, part);
-    }
-    return all;
-  }
-  void scan_row(std::size_t row, std::size_t begin, std::size_t n, T carry) {
-    const bool exclusive = r_.exclusive;
-    for (std::size_t k = 0; k < n; k += program_block) {
-      const std::size_t now = std::min(program_block, n - k), at = row * length_ + begin + k;
-      const T* x = values(at, now);
-      // What is before the first element changes nothing, not even the sign of 0.
-      const bool first = begin + k == 0;
-      out_[0] = identity_;
-      T* const to = out_.data() + (exclusive ? 1 : 0);
-      scan_quarters(x, now, to);
-      const std::size_t quarter = now / 4;
-      T before = carry;
-      for (std::size_t begin = 0, q = 0; q < 4; ++q) {
-        const std::size_t end = q == 3 ? now : begin + quarter;
-        if (begin == end) continue;
-        if (!first || begin > 0) {
-          for (std::size_t i = begin; i < end; ++i) to[i] = joined<op>(before, to[i]);
-        }
-        before = to[end - 1];
-        begin = end;
-      }
-      if (exclusive && !first) out_[0] = carry;
-      carry = to[now - 1];
-      store(at, now);
-    }
-  }
-  /// Short rows, as many as a block holds.
-  void scan_rows(std::size_t row, std::size_t count) {
-    const std::size_t at = row * length_;
-    const T* x = values(at, count * length_);
-    T* to = out_.data();
-    for (std::size_t i = 0; i < count; ++i, x += length_, to += length_) {
-      T part = x[0];
-      to[0] = r_.exclusive ? identity_ : part;
-      for (std::size_t k = 1; k < length_; ++k) {
-        if (r_.exclusive) to[k] = part;
-        part = joined<op>(part, x[k]);
-        if (!r_.exclusive) to[k] = part;
-      }
-    }
-    store(at, count * length_);
-  }
-  /// Columns first to first + width of `inner` side by side.
-  void scan_columns(std::size_t outer, std::size_t inner, std::size_t first, std::size_t width) {
-    for (std::size_t k = 0; k < length_; ++k) {
-      const std::size_t at = (outer * length_ + k) * inner + first;
-      const T* x = values(at, width);
-      for (std::size_t j = 0; j < width; ++j) {
-        const T next = k == 0 ? x[j] : joined<op>(sums_[j], x[j]);
-        out_[j] = !r_.exclusive ? next : k == 0 ? identity_ : sums_[j];
-        sums_[j] = next;
-      }
-      store(at, width);
-    }
-  }
-  /// All of so few columns that a block has room for them: of several outer dimensions.
-  void scan_short_columns(std::size_t outer, std::size_t count, std::size_t inner) {
-    const std::size_t at = outer * length_ * inner;
-    const T* x = values(at, count * length_ * inner);
-    T* to = out_.data();
-    for (std::size_t i = 0; i < count; ++i, x += length_ * inner, to += length_ * inner) {
-      scan_few(x, length_, inner, to);
-    }
-    store(at, count * length_ * inner);
-  }
-  /// Those of one outer dimension, in blocks of rows.
-  void scan_narrow_columns(std::size_t outer, std::size_t inner) {
-    const std::size_t rows = program_block / inner;
-    for (std::size_t k = 0; k < length_; k += rows) {
-      const std::size_t now = std::min(rows, length_ - k), at = (outer * length_ + k) * inner;
-      T* const to = out_.data();
-      scan_few(values(at, now * inner), now, inner, to);
-      if (k == 0) {
-        std::copy_n(sums_.data(), inner, carry_.data());
-      } else {
-        if (r_.exclusive) std::copy_n(carry_.data(), inner, to);
-        for (std::size_t i = r_.exclusive ? 1 : 0; i < now; ++i) {
-          for (std::size_t j = 0; j < inner; ++j) {
-            to[i * inner + j] = joined<op>(carry_[j], to[i * inner + j]);
-          }
-        }
-        for (std::size_t j = 0; j < inner; ++j) carry_[j] = joined<op>(carry_[j], sums_[j]);
-      }
-      store(at, now * inner);
-    }
-  }
-
- private:
-  /// Rows of so few columns, whose totals are then in sums_: those of very few stay in registers.
-  void scan_few(const T* x, std::size_t rows, std::size_t inner, T* to) {
-    constexpr std::size_t most = 7;
-    const bool is_done = with_few<most>(inner, [&](auto count) {
-      std::array<T, count()> sums;
-      scan_rows_of(count, x, rows, to, sums.data());
-      std::copy_n(sums.begin(), count(), sums_.begin());
-    });
-    if (!is_done) scan_rows_of(inner, x, rows, to, sums_.data());
-  }
-  template <class Count>
-  void scan_rows_of(Count inner, const T* x, std::size_t rows, T* to, T* sums) const {
-    for (std::size_t j = 0; j < inner; ++j) {
-      sums[j] = x[j];
-      to[j] = r_.exclusive ? identity_ : x[j];
-    }
-    for (std::size_t i = 1; i < rows; ++i) {
-      x += inner;
-      to += inner;
-      for (std::size_t j = 0; j < inner; ++j) {
-        const T next = joined<op>(sums[j], x[j]);
-        to[j] = r_.exclusive ? sums[j] : next;
-        sums[j] = next;
-      }
-    }
-  }
-  /// Each quarter of a block by itself, side by side: none waits for the sum before it.
-  static void scan_quarters(const T* x, std::size_t n, T* to) {
-    const std::size_t quarter = n / 4;
-    std::array<T, 4> parts{};
-    for (std::size_t i = 0; i < quarter; ++i) {
-      for (std::size_t q = 0; q < 4; ++q) {
-        const T next = x[q * quarter + i];
-        to[q * quarter + i] = parts[q] = i == 0 ? next : joined<op>(parts[q], next);
-      }
-    }
-    for (std::size_t i = 4 * quarter; i < n; ++i) {
-      to[i] = parts[3] = i == 0 ? x[i] : joined<op>(parts[3], x[i]);
-    }
-  }
-  const T* values(std::size_t at, std::size_t n) {
-    return reinterpret_cast<const T*>(piece_.values(at, n));
-  }
-  void store(std::size_t at, std::size_t n) {
-    if (dtype_ == DType::boolean) {
-      for (std::size_t i = 0; i < n; ++i) bytes_[i] = out_[i] != 0 ? 1 : 0;
-      piece_.store(output_, dtype_, reinterpret_cast<const std::byte*>(bytes_.data()), at, n);
-    } else {
-      piece_.store(output_, dtype_, reinterpret_cast<const std::byte*>(out_.data()), at, n);
-    }
-  }
-
-  const FoldRequest& r_;
-  ProgramRun& piece_;
-  const T identity_;
-  const std::size_t length_;
-  const std::uint32_t output_;
-  const DType dtype_;
-  alignas(64) std::array<T, program_block + 1> out_;
-  alignas(64) std::array<T, program_block> sums_;
-  std::array<T, wide_columns> carry_;
-  std::array<std::uint8_t, program_block> bytes_;
-};
 
 /// Columns of float32 that lie as their results do: each row is joined to the one before where it
 /// is. False where they are others, or few and so long that errors of sums are kept down by blocks.
@@ -290,9 +72,7 @@ bool scan_dense_columns(const FoldRequest& r, const MapRequest& front) {
 }  // namespace
 
 void CpuBackend::do_scan(const FoldRequest& r) {
-  // Few and long ones are shared among threads as rows are.
-  const bool is_long = Chunks(static_cast<std::size_t>(r.length)).count > 1;
-  const bool columns = walks_columns(r, is_long ? wide_columns : least_columns);
+  const bool columns = walks_columns(r, least_columns);
   const MapRequest front = request_front(r, columns, r.operands.size());
   if (columns && scan_dense_columns(r, front)) return;
   const auto planned = plans_.of(front.program, front.same_as);
@@ -335,8 +115,37 @@ void CpuBackend::do_scan(const FoldRequest& r) {
           return;
         }
         if (inner < static_cast<std::size_t>(wide_columns)) {
-          for_units(outer, length * inner, [&](Scanner<op, T>& s, std::size_t unit) {
-            s.scan_narrow_columns(unit, inner);
+          // Few and long ones are shared among threads: totals of blocks are had first.
+          const bool is_shared =
+              thread_count() > 1 && outer < 2 * thread_count() && Chunks(length).count > 1;
+          if (!is_shared) {
+            for_units(outer, length * inner, [&](Scanner<op, T>& s, std::size_t unit) {
+              s.scan_narrow_columns(unit, inner);
+            });
+            return;
+          }
+          const std::size_t block = program_block / inner, blocks = (length + block - 1) / block;
+          std::vector<T> before(outer * blocks * inner);
+          const auto rows_of = [&](std::size_t k) { return std::min(block, length - k); };
+          for_units(outer * blocks, block * inner, [&](Scanner<op, T>& s, std::size_t unit) {
+            const std::size_t k = unit % blocks * block;
+            s.total_narrow_block(unit / blocks, inner, k, rows_of(k), &before[unit * inner]);
+          });
+          for (std::size_t i = 0; i < outer; ++i) {
+            typename Scanner<op, T>::Totals totals;
+            for (std::size_t b = 0; b < blocks; ++b) {
+              T* const here = &before[(i * blocks + b) * inner];
+              std::array<T, wide_columns> own;
+              std::copy_n(here, inner, own.data());
+              const T* const found = Scanner<op, T>::before_block(totals, inner);
+              if (found != nullptr) std::copy_n(found, inner, here);
+              Scanner<op, T>::add_block(totals, own.data(), inner);
+            }
+          }
+          for_units(outer * blocks, block * inner, [&](Scanner<op, T>& s, std::size_t unit) {
+            const std::size_t k = unit % blocks * block;
+            s.scan_narrow_block(unit / blocks, inner, k, rows_of(k),
+                                k == 0 ? nullptr : &before[unit * inner]);
           });
           return;
         }
