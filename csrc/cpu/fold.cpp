@@ -110,9 +110,8 @@ std::byte* plain_output(const MapRequest& behind, const ProgramSteps& steps, con
   return data<std::byte>(operand.allocation) + operand.offset * static_cast<Size>(sizeof(float));
 }
 
-/// Whether elements lie row by row without gaps along these dimensions.
-bool lies_densely(std::span<const Size> shape, std::span<const Size> strides) {
-  Size step = 1;
+/// Whether elements lie row by row without gaps along these dimensions, `step` words each.
+bool lies_densely(std::span<const Size> shape, std::span<const Size> strides, Size step = 1) {
   for (std::size_t d = shape.size(); d-- > 0; step *= shape[d]) {
     if (strides[d] != step) return false;
   }
@@ -140,6 +139,41 @@ bool fold_dense_rows(const FoldRequest& r, const Cut& cut, const Joiner& joiner)
     const std::size_t begin = cut.units * piece / pieces, end = cut.units * (piece + 1) / pieces;
     joiner.fold_rows(from + begin * cut.length, end - begin, cut.length, cut.length, to + begin);
   });
+  return true;
+}
+
+/// Of argmax and argmin along one element all places are 0: where they are written as integers of
+/// 32 or 64 bits that lie densely, these may be two words, the second of which is 0.
+bool place_of_ones(const FoldRequest& r) {
+  const ProgramData& behind = *r.behind;
+  const std::size_t words = behind.outputs.size();
+  if (!r.finds_place() || r.length != 1 || behind.inputs.size() != 1 ||
+      r.operands.size() != 1 + words || words > 2) {
+    return false;
+  }
+  const ProgramNode& first = behind.nodes[behind.outputs[0]];
+  const ProgramNode& last = behind.nodes[behind.outputs[words - 1]];
+  const bool is_place = behind.outputs[0] == behind.inputs[0] ||
+                        (first.kind == NodeKind::cast && first.operands[0] == behind.inputs[0]);
+  const std::size_t size = size_of(first.dtype);
+  const MapRequest::Operand &from = r.operands[1], &next = r.operands[words];
+  const bool is_zero =
+      words == 1 ||
+      (last.kind == NodeKind::constant && last.bits == 0 && next.allocation == from.allocation &&
+       next.offset == from.offset + 1 && size_of(last.dtype) == size);
+  for (std::size_t i = 0; i < words; ++i) {
+    const std::span<const Size> strides = r.strides(1 + i).first(r.kept);
+    if (!lies_densely(r.shape().first(r.kept), strides, static_cast<Size>(words))) return false;
+  }
+  if (!is_place || !is_zero || size % sizeof(std::uint32_t) != 0) return false;
+  auto* const to = reinterpret_cast<std::uint32_t*>(data<std::byte>(from.allocation) +
+                                                    from.offset * static_cast<Size>(size));
+  const std::size_t each = words * size / sizeof *to;
+  parallel_for(
+      static_cast<std::size_t>(r.results), element_grain, [&](std::size_t begin, std::size_t end) {
+        constexpr std::uint32_t zero = 0;
+        program_kernels().repeat_words(&zero, 0, to + begin * each, 1, (end - begin) * each);
+      });
   return true;
 }
 
@@ -200,6 +234,7 @@ MapRequest request_front(const FoldRequest& r, bool columns, std::size_t operand
 
 void CpuBackend::do_map_reduce(const FoldRequest& r) {
   if (r.op == Reduction::moments) return moments(r);
+  if (place_of_ones(r)) return;
   const Cut cut = cut_of(r);
   const Joiner joiner(r);
   if (fold_dense_rows(r, cut, joiner)) return;

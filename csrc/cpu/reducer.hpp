@@ -218,6 +218,7 @@ class Reducer {
       return joiner_.fold_rows(plain_ + row * length, count, length, length,
                                reinterpret_cast<float*>(values));
     }
+    if (reduce_rows_of_samples(row, count, values)) return;
     if (at_once < 2) {
       for (std::size_t i = 0; i < count; ++i) {
         reduce(row + i, 0, values + i * joiner_.size, places + i);
@@ -241,6 +242,31 @@ class Reducer {
   }
 
  private:
+  /// Rows of float32 that are reduced along another dimension, too, as channels of samples: of some
+  /// rows one sample after the other. False where they are others.
+  bool reduce_rows_of_samples(std::size_t row, std::size_t count, std::byte* values) {
+    if (plain_ == nullptr || r_.finds_place() || r_.kept != 1 || r_.rank != 3) return false;
+    const std::span<const Size> shape = piece_.shape(), strides = piece_.strides();
+    const auto samples = static_cast<std::size_t>(shape[1]), n = static_cast<std::size_t>(shape[2]);
+    if (strides[2] != 1 || strides[0] < shape[2] || n < 2 || n > rows_of_level * program_block) {
+      return false;
+    }
+    constexpr std::size_t rows_at_once = 32;
+    std::array<float, (rows_of_level + 1) * rows_at_once> parts;
+    for (std::size_t i = 0, now = 0; i < count; i += now) {
+      now = std::min(rows_at_once, count - i);
+      const float* x = plain_ + static_cast<Size>(row + i) * strides[0];
+      std::size_t held = 0;
+      for (std::size_t sample = 0; sample < samples; ++sample, x += strides[1]) {
+        joiner_.fold_rows(x, now, n, static_cast<std::size_t>(strides[0]), &parts[held++ * now]);
+        if (held <= rows_of_level && sample + 1 < samples) continue;
+        joiner_.fold_columns(parts.data(), &parts[now], held - 1, now, now, parts.data());
+        held = 1;
+      }
+      std::memcpy(values + i * joiner_.size, parts.data(), now * sizeof(float));
+    }
+    return true;
+  }
   /// Where the first of n values is that is `best`, which may be NaN; or n.
   template <class T>
   static std::size_t place_of(const T* x, std::size_t n, T best) {

@@ -130,6 +130,15 @@ def test_of_nothing(be: Backend) -> None:
             call(x, axis=0)
 
 
+def test_places_along_one_element(be: Backend) -> None:
+    x = np.random.default_rng(3).standard_normal((33, 1, 5)).astype(np.float32)
+    for part in (on(be, x), on(be, x)[::2, :, 1:], tw.permute_dims(on(be, x), (2, 1, 0))):
+        for call in (tw.argmax, tw.argmin):
+            found = call(part, axis=1)
+            same(found, np.zeros((part.shape[0], part.shape[2]), found.numpy().dtype))
+            same(call(part, axis=1, keepdims=True), np.zeros(part.shape, found.numpy().dtype))
+
+
 def test_nan_wins(be: Backend) -> None:
     for dtype in FLOATS:
         x = on(be, np.array([1, np.nan, 3, np.nan], dtype))

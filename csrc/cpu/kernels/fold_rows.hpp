@@ -184,6 +184,12 @@ static void fold_rows(const float* x, std::size_t rows, std::size_t n, std::size
     return;
   }
   std::size_t i = 0;
+  if (n == 2 && stride == 2) {
+    for (; i + lanes <= rows; i += lanes, x += 2 * lanes) {
+      const Floats first = load(x), second = load(x + lanes);
+      store(to + i, Join::of(evens(first, second), odds(first, second)));
+    }
+  }
   for (; i + 4 <= rows; i += 4, x += 4 * stride) {
     const Floats four[4] = {join_lanes<Join>(x, n), join_lanes<Join>(x + stride, n),
                             join_lanes<Join>(x + 2 * stride, n),
