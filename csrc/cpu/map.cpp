@@ -15,6 +15,7 @@
 #include "cpu/kernels/random_table.hpp"
 #include "cpu/program_run.hpp"
 #include "cpu/program_steps.hpp"
+#include "cpu/repeated_rows.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/straight_rows.hpp"
 #include "cpu/thread_pool.hpp"
@@ -485,6 +486,10 @@ void CpuBackend::do_map(const MapRequest& r) {
   if (const auto operands = complex_product(r)) return multiply(r, *operands);
   const auto planned = plans_.of(r.program, r.same_as);
   const ProgramSteps& steps = *planned;
+  if (const auto parts = unfold_repeated_rows(r, steps, *memory_); !parts.empty()) {
+    for (const MapRequest& part : parts) CpuBackend::do_map(part);
+    return;
+  }
   const bool streaming = streams(r, steps);
   if (map_straight_rows(r, steps, streaming)) return;
   if (!streaming && has_values_of_rows(r, steps)) return run_rows(r, steps, *memory_);

@@ -119,6 +119,30 @@ def test_tiles(be: Backend, dtype: str) -> None:
     check_copy(be, dtype, (30, 1, 65, 9), ((0, 0, 0, 1), 4), ((700, 0, 10, 1), 0))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32", "int64"])
+def test_short_rows_that_repeat(be: Backend, dtype: str) -> None:
+    """An operand of channels, whose rows are short, and of a short row, for many samples."""
+    if not has(be, dtype):
+        return
+    rng = np.random.default_rng(9)
+    program = Program()
+    a, b = program.input(dtype), program.input(dtype)
+    program.output(a - b)
+    for shape in ((1501, 2, 5), (37, 60, 7), (300, 3, 1), (2003, 3), (9, 2, 3, 11, 13)):
+        for of in range(1, len(shape)):
+            kept = [size if d == of else 1 for d, size in enumerate(shape)]
+            x, y = (rng.integers(0, 100, s).astype(dtype) for s in (shape, kept))
+            strides = tuple(int(d == of) for d in range(len(shape)))
+            with Workspace(be) as ws:
+                out = ws.room(shape, stored_dtype(dtype))
+                be.map(program, shape, [ws.input(x), (ws.input(y), strides)], [], [out])
+                assert (ws.read(out) == x - y).all(), (shape, of)
+                # In place, and turned.
+                held = ws.output(x)
+                be.map(program, shape, [(ws.input(y), strides), held], [], [held])
+                assert (ws.read(held) == y - x).all(), (shape, of)
+
+
 def test_operands_that_repeat(be: Backend) -> None:
     """The same elements again and again, in blocks of which the last ones are shorter."""
     rng = np.random.default_rng(7)
