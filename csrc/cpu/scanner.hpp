@@ -109,22 +109,26 @@ class Scanner {
   void scan_rows(std::size_t row, std::size_t count) {
     const std::size_t at = row * length_;
     const T* x = values(at, count * length_);
-    const auto walk = [length = length_, count, identity = identity_, x,
-                       to = out_.data()](auto exclusive) {
-      for (std::size_t i = 0; i < count * length; i += length) {
-        T part = x[i];
-        to[i] = exclusive() ? identity : part;
-        for (std::size_t k = i + 1; k < i + length; ++k) {
-          const T next = joined<op>(part, x[k]);
-          to[k] = exclusive() ? part : next;
-          part = next;
+    T* to = out_.data();
+    bool is_done = false;
+    if constexpr (std::is_same_v<T, float>) {
+      constexpr std::size_t most = 16;
+      is_done = !r_.exclusive && with_few<most>(length_, [&](auto length) {
+        const T* from = x;
+        for (std::size_t i = 0; i < count; ++i, from += length(), to += length()) {
+          T part = to[0] = from[0];
+          for (std::size_t k = 1; k < length(); ++k) to[k] = part = joined<op>(part, from[k]);
         }
+      });
+    }
+    for (std::size_t i = 0; i < count && !is_done; ++i, x += length_, to += length_) {
+      T part = x[0];
+      to[0] = r_.exclusive ? identity_ : part;
+      for (std::size_t k = 1; k < length_; ++k) {
+        if (r_.exclusive) to[k] = part;
+        part = joined<op>(part, x[k]);
+        if (!r_.exclusive) to[k] = part;
       }
-    };
-    if (r_.exclusive) {
-      walk(std::true_type{});
-    } else {
-      walk(std::false_type{});
     }
     store(at, count * length_);
   }
