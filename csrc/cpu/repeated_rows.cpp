@@ -17,8 +17,8 @@ namespace {
 /// Rows that are long enough as they are; elements that are worth writing something out first; and
 /// so many that what is written out stays in the nearest caches.
 constexpr Size long_row = 64, least_elements = 1 << 12, most_repeated = 1 << 13;
-/// Rows that are made.
-constexpr Size made_row = 1024;
+/// Rows that are made, how often what is written out is read at least, and floats of a vector.
+constexpr Size made_row = 1024, least_periods = 8, vector = 16;
 
 enum class Kind : std::uint8_t { dense, repeated, one };
 
@@ -52,7 +52,11 @@ void write_out(const MapRequest& r, std::size_t operand, std::size_t first, cons
   for (bool any = true; any;) {
     const Word* x = from;
     for (std::size_t d = 0; d < last; ++d) x += index[d] * strides[d];
-    for (Size i = 0; i < shape[last]; ++i) *to++ = x[i * strides[last]];
+    if (strides[last] == 0) {
+      to = std::fill_n(to, shape[last], *x);
+    } else {
+      for (Size i = 0; i < shape[last]; ++i) *to++ = x[i * strides[last]];
+    }
     any = false;
     for (std::size_t d = last; d-- > 0 && !any;) {
       any = ++index[d] < shape[d];
@@ -74,7 +78,9 @@ std::vector<MapRequest> unfold_repeated_rows(const MapRequest& r, const ProgramS
   if (first == r.rank) return {};
   const Size period = product(r.shape().subspan(first)), periods = r.n / period;
   const Size together = std::max<Size>(made_row / period, 1);
-  if (periods < 4 * together) return {};
+  // Rows of whole vectors are as fast as they are, unless a block has few of them.
+  const bool is_whole = r.shape()[r.rank - 1] % vector == 0;
+  if (periods < least_periods * together || (is_whole && period > made_row / 2)) return {};
   std::vector<Kind> kinds;
   for (std::size_t i = 0; i < r.operands.size(); ++i) {
     const std::optional<Kind> kind = kind_of(r, i, first);
