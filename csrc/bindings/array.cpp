@@ -278,6 +278,10 @@ PyMethodDef methods[] = {
     {"_paired", reinterpret_cast<PyCFunction>(paired_method), METH_NOARGS,
      "_paired(self) -> Array\n\nA complex view of pairs along the last axis, as _parts() gives "
      "them."},
+    {"_conj", reinterpret_cast<PyCFunction>(conj_method), METH_NOARGS,
+     "_conj(self) -> Array\n\nThe complex conjugates of complex elements."},
+    {"_angle", reinterpret_cast<PyCFunction>(angle_method), METH_NOARGS,
+     "_angle(self) -> Array\n\nThe angles of complex elements."},
     {}};
 
 PyType_Slot own_slots[] = {

@@ -22,10 +22,16 @@ void assign_complex(const ArrayObject& target, PyObject* value);
 /// A view of complex elements as real ones, with a last axis of two.
 pybind11::object parts_view(const ArrayObject& array);
 
-/// Methods of Arrays: parts_view(), one of the parts, and the way back.
+/// The way back: a complex view of pairs along the last axis.
+pybind11::object paired(const ArrayObject& array);
+
+/// Methods of Arrays: parts_view(), one of the parts, and the way back; and functions of complex
+/// ones alone.
 PyObject* parts_method(PyObject* self, PyObject*);
 PyObject* part_method(PyObject* self, PyObject* which);
 PyObject* paired_method(PyObject* self, PyObject*);
+PyObject* conj_method(PyObject* self, PyObject*);
+PyObject* angle_method(PyObject* self, PyObject*);
 
 /// Adds what sets Python's side of functions and assignments.
 void bind_array_complex(pybind11::module_& module);

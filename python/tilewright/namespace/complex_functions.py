@@ -259,15 +259,18 @@ def _same_walk(a: Array, b: Array) -> bool:
     return a.dtype == b.dtype and a.offset == b.offset and a.strides == b.strides
 
 
-def _alike_program(name: str, dtype: np.dtype[Any], count: int) -> tuple[Program, Any] | None:
-    """The program of a function of complex operands of one dtype, and the dtype of its result: the
-    common form, which C++ runs. None where there is another way."""
-    if name in BY_PARTS or name not in (UNARY if count == 1 else BINARY):
+def _parts_program(
+    name: str, kinds: tuple[tuple[bool, bool], ...], parts: str, exponent: int | None
+) -> tuple[Program, np.dtype[Any]] | None:
+    """The program of a function of operands, each (is it complex, is it a number), and the dtype
+    of its result: the common forms, which C++ runs. None where there is another way."""
+    if name not in (UNARY if len(kinds) == 1 and exponent is None else BINARY):
         return None
-    parts = PARTS[dtype.name]
-    program = _program(name, ((parts, True, False),) * count, parts, None)
+    program = _program(name, tuple((parts, *one) for one in kinds), parts, exponent)
     outputs = program.outputs
-    return program, dtype if len(outputs) == 2 else np.dtype(str(outputs[0]))
+    if len(outputs) == 1:
+        return program, np.dtype(str(outputs[0]))
+    return program, COMPLEX128 if parts == "float64" else COMPLEX64
 
 
 def evaluate(name: str, given: tuple[Any, ...], out: Any) -> Any:
@@ -501,6 +504,8 @@ def conj(x: Array, /, *, out: Array | None = None) -> Array:
     x = _array("conj", x)
     if x.dtype.kind != "c":
         return x if out is None else FUNCTIONS["positive"](x, out=out)
+    if out is None:
+        return x._conj()
     return evaluate("conj", (x,), out)  # type: ignore[no-any-return]
 
 
@@ -510,7 +515,9 @@ def angle(x: Array, /, *, out: Array | None = None) -> Array:
     if x.dtype.kind != "c":
         function = FUNCTIONS["atan2"]
         return function(0, x, out=out)  # type: ignore[no-any-return]
+    if out is None:
+        return x._angle()
     return evaluate("angle", (x,), out)  # type: ignore[no-any-return]
 
 
-_core._set_complex(evaluate, assign, _alike_program)
+_core._set_complex(evaluate, assign, _parts_program)
