@@ -16,6 +16,7 @@ from tilewright.operands import (
     Operands,
     check_stored,
     invalid,
+    name_of,
     shown,
     to_axis,
     to_dtype,
@@ -121,7 +122,7 @@ class ElementwiseOps(Operands):
         apart = (operand,) if operand.dtype != wanted else ()
         result = self._result("cast", out, operand.shape, wanted, *apart)
         if operand.is_contiguous and operand.dtype != wanted:
-            super().cast(operand, operand.stored_as, result, wanted.name, operand.size)
+            super().cast(operand, operand.stored_as, result, name_of(wanted), operand.size)
         else:
             result[...] = operand
         return result

@@ -18,6 +18,7 @@ from tilewright.namespace.manipulation import moveaxis, roll
 from tilewright.operands import FLOAT32, invalid, parts_dtype, shown, to_integer
 from tilewright.shapes import to_axes
 from tilewright.transforms import kept, plans
+from tilewright.transforms.kept import at_hand, keep_at_hand
 from tilewright.transforms.lengths import smooth_from
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tilewright.namespace.devices import Device
+    from tilewright.transforms.kept import Plan
 
 __all__ = [
     "fft",
@@ -124,9 +126,23 @@ def _as_complex(x: Array) -> Array:
 
 
 def _of_complex(call: str, x: Any, n: Any, axis: Any, norm: Any, sign: int) -> Array:
+    quick = at_hand(call, x, n, axis, norm)
+    if quick is not None:
+        return quick
     x, norm = _checked(call, x), _norm(call, norm)
     at = _axis(call, x, axis)
-    return _along(_as_complex(x), at, _length(call, n, x.shape[at]), norm, sign)
+    length = _length(call, n, x.shape[at])
+    if n is None and x.size and x.dtype.kind == "c":
+        plan = plans.plan(x.backend, parts_dtype(x.dtype), length, sign, _scale(norm, sign, length))
+        _keep(call, x, axis, norm, plan, at)
+    return _along(_as_complex(x), at, length, norm, sign)
+
+
+def _keep(call: str, x: Array, axis: Any, norm: str, plan: Plan, at: int) -> None:
+    """The next call of this form takes the short way, where the plan has one."""
+    ready = plan.ready(x, at)
+    if ready is not None:
+        keep_at_hand(call, x, None, axis, norm, ready)
 
 
 def _along(x: Array, axis: int, n: int, norm: str, sign: int) -> Array:
@@ -169,9 +185,16 @@ def ifft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backwar
 
 def rfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
     """fft() of real numbers: its first n // 2 + 1 elements, which the others mirror."""
+    quick = at_hand("rfft", x, n, axis, norm)
+    if quick is not None:
+        return quick
     x, norm = _checked("rfft", x, real=True), _norm("rfft", norm)
     at = _axis("rfft", x, axis)
-    return _real_along(x, at, _length("rfft", n, x.shape[at]), norm)
+    length = _length("rfft", n, x.shape[at])
+    if n is None and x.size:
+        plan = plans.from_real(x.backend, x.dtype, length, _scale(norm, -1, length))
+        _keep("rfft", x, axis, norm, plan, at)
+    return _real_along(x, at, length, norm)
 
 
 def irfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
@@ -180,9 +203,16 @@ def irfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backwa
 
 
 def _irfft(call: str, x: Any, n: Any, axis: Any, norm: Any) -> Array:
+    quick = at_hand(call, x, n, axis, norm)
+    if quick is not None:
+        return quick
     x, norm = _checked(call, x), _norm(call, norm)
     at = _axis(call, x, axis)
-    return _to_real_along(_as_complex(x), at, _length(call, n, 2 * (x.shape[at] - 1)), norm)
+    length = _length(call, n, 2 * (x.shape[at] - 1))
+    if n is None and x.size and x.dtype.kind == "c":
+        plan = plans.to_real(x.backend, parts_dtype(x.dtype), length, _scale(norm, 1, length))
+        _keep(call, x, axis, norm, plan, at)
+    return _to_real_along(_as_complex(x), at, length, norm)
 
 
 def hfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:

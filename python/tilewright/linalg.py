@@ -42,7 +42,7 @@ from tilewright.namespace.spectra import (
     svd,
     svdvals,
 )
-from tilewright.operands import invalid, shown, to_integer
+from tilewright.operands import invalid, name_of, shown, to_integer
 from tilewright.program import Program
 from tilewright.shapes import permuted, to_axes
 
@@ -171,7 +171,7 @@ def _norm(call: str, x: Array, axes: tuple[int, ...], keepdims: bool, ord: float
         op, front, power = "sum", _counted(x.stored_as, within), 1.0
     else:
         op, front, power = "sum", _magnitudes(x.stored_as, within, ord), ord
-    behind = _root(within, result.name, power)
+    behind = _root(within, name_of(result), power)
     return reductions._reduced(call, op, front, [x], axes, shape, result, behind)
 
 

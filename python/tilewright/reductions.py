@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
-from tilewright.operands import Operands, invalid, shown, to_axis
+from tilewright.operands import Operands, invalid, name_of, shown, to_axis
 from tilewright.program import Program
 from tilewright.reading import default_integer
 
@@ -115,6 +115,6 @@ class ReductionOps(Operands):
         along = 0 if axis is None else to_axis("cumsum", axis, operand.shape)
         result = self._new(operand.shape, self._summed(operand.dtype))
         if result.size:
-            front = _cast(operand.stored_as, result.dtype.name)
+            front = _cast(operand.stored_as, name_of(result.dtype))
             self.scan(front, "sum", operand.shape, along, [operand], [], result)
         return result

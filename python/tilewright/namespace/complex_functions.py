@@ -19,7 +19,7 @@ from tilewright.namespace.complex_math import Z
 from tilewright.namespace.dtypes import promote
 from tilewright.namespace.elementwise import _functions as FUNCTIONS
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
-from tilewright.operands import check_stored, invalid, parts_dtype, shown
+from tilewright.operands import check_stored, invalid, name_of, parts_dtype, shown
 from tilewright.program import Program, Value
 from tilewright.reading import read_operand
 from tilewright.small_floats import can_cast
@@ -451,7 +451,7 @@ def assign(target: Array, value: Any) -> None:
         invalid(call, f"value is {what}, which {target.dtype} does not hold; write value.real")
     if operand.array is None:
         numbers = (*_numbers(call, "value", operand), 0.0)[:2]
-        program = _fill_program(parts_dtype(target.dtype).name)
+        program = _fill_program(name_of(parts_dtype(target.dtype)))
         outputs = [target._part(0), target._part(1)]
         target.backend.map(program, target.shape, [], list(numbers), outputs)
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.array import Array
 from tilewright.namespace import elementwise
 from tilewright.namespace.manipulation import moveaxis
-from tilewright.operands import check_stored, invalid, parts_dtype, to_dtype
+from tilewright.operands import check_stored, invalid, name_of, parts_dtype, to_dtype
 from tilewright.program import Program
 from tilewright.shapes import permuted
 
@@ -143,10 +143,9 @@ def matmul(a: Array, b: Array, dtype: np.dtype[Any], out: Array | None) -> Array
     turned = a.backend._new((*right.shape[:-2], k, 2, n), dtype)
     turned[..., 0, :] = right
     second = turned[..., 1, :]
-    a.backend.map(
-        _turn_program(parts_dtype(dtype).name), right.shape, [right._part(0), right._part(1)], [],
-        [second._part(0), second._part(1)],
-    )  # fmt: skip
+    turn = _turn_program(name_of(parts_dtype(dtype)))
+    both, to = [right._part(0), right._part(1)], [second._part(0), second._part(1)]
+    a.backend.map(turn, right.shape, both, [], to)
     rows = left._parts().reshape((*left.shape[:-1], 2 * k))
     whole = real_matmul(rows, turned._parts().reshape((*right.shape[:-2], 2 * k, 2 * n)))
     result = whole.reshape((*whole.shape[:-1], n, 2))._paired()

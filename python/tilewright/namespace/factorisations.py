@@ -15,7 +15,16 @@ from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
 from tilewright.namespace.products import diagonal
 from tilewright.namespace.selection import take, take_along_axis
-from tilewright.operands import FLOAT32, HALVES, INT32, complex_dtype, invalid, parts_dtype, shown
+from tilewright.operands import (
+    FLOAT32,
+    HALVES,
+    INT32,
+    complex_dtype,
+    invalid,
+    name_of,
+    parts_dtype,
+    shown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +78,7 @@ class Matrices:
     def run(self, name: str, buffers: list[Any], *arguments: Any) -> None:
         """The trait's call, whose last arguments say what the elements are."""
         if self.x.size:
-            getattr(self.backend, name)(*buffers, *arguments, self.is_complex, self.parts.name)
+            getattr(self.backend, name)(*buffers, *arguments, self.is_complex, name_of(self.parts))
 
     def checked(self, status: Array, why: Callable[[int], str]) -> None:
         """Raises LinAlgError where a status is not 0."""

@@ -16,7 +16,7 @@ from tilewright.namespace.manipulation import broadcast_to, diff, stack
 from tilewright.namespace.reductions import cumulative_sum
 from tilewright.namespace.selection import take
 from tilewright.namespace.sorting import topk
-from tilewright.operands import HALVES, invalid, read_host, shown, stored, to_integer
+from tilewright.operands import HALVES, invalid, name_of, read_host, shown, stored, to_integer
 from tilewright.program import Program
 from tilewright.reading import _weak, default_integer
 from tilewright.small_floats import BFLOAT16
@@ -71,7 +71,7 @@ def _ends(ordered: Array, groups: int) -> Array:
     ends = backend._new((groups,), wanted)
     each = _each_group(ordered, groups)
     backend.search_sorted(
-        ordered, each, ends, ordered.size, groups, True, ordered.stored_as, wanted.name
+        ordered, each, ends, ordered.size, groups, True, ordered.stored_as, name_of(wanted)
     )
     return ends
 
@@ -123,7 +123,7 @@ def _sums(keys: Array, weights: Array, groups: int) -> Array:
         shape = (groups, keys.size)
         each = broadcast_to(_each_group(narrow, groups)[:, None], shape)
         inputs = [broadcast_to(narrow, shape), each, broadcast_to(weights, shape)]
-        program = _chosen(narrow.dtype.name, weights.dtype.name)
+        program = _chosen(name_of(narrow.dtype), name_of(weights.dtype))
         return reductions._reduced(
             "histogram", "sum", program, inputs, (1,), (groups,), weights.dtype
         )
@@ -132,7 +132,7 @@ def _sums(keys: Array, weights: Array, groups: int) -> Array:
     ends = _ends(ordered, groups)
     counts = _between(ends)
     longest = int(counts.max().item())
-    program = _joined(ordered.dtype.name, sums.dtype.name)
+    program = _joined(name_of(ordered.dtype), name_of(sums.dtype))
     step = 1
     while step < longest:
         # Each sum is of the elements of its group among the last 2 * step.
@@ -241,7 +241,7 @@ def _places(x: Array, edges: Host, past: bool = False, end: bool = False) -> Arr
     if x.size:
         backend.search_sorted(
             backend._upload(reached), x._contiguous(), result, reached.size, x.size, True,
-            x.stored_as, wanted.name,
+            x.stored_as, name_of(wanted),
         )  # fmt: skip
     return result
 

@@ -12,7 +12,7 @@ from tilewright.namespace import complex_reductions, reductions
 from tilewright.namespace.complex_functions import FLOAT64
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
-from tilewright.operands import FLOAT16, FLOAT32, has_own_dtype, invalid, read_host, shown
+from tilewright.operands import FLOAT16, FLOAT32, has_own_dtype, invalid, name_of, read_host, shown
 from tilewright.program import Program
 from tilewright.reading import _weak
 from tilewright.small_floats import BFLOAT16, converted, own_dtype, recognised
@@ -145,7 +145,7 @@ def _multiplied(a: Array, b: Array, out: Array | None, dtype: np.dtype[Any]) -> 
     if result.size:
         a.backend.batched_gemm(
             trans_a, trans_b, m, n, k, 1.0, left if k else 0, lda, strides[0], right if k else 0,
-            ldb, strides[1], 0.0, result, n, m * n, count, a.dtype.name,
+            ldb, strides[1], 0.0, result, n, m * n, count, name_of(a.dtype),
         )  # fmt: skip
     if out is None:
         return result
@@ -163,7 +163,7 @@ def _summed(a: Array, b: Array, dtype: np.dtype[Any], out: Array | None) -> Arra
     columns = broadcast_to(right.mT[..., None, :, :], (*batch, m, n, k))
     shape = (*batch, *((m,) if a.ndim > 1 else ()), *((n,) if b.ndim > 1 else ()))
     result = reductions._reduced(
-        "matmul", "any" if dtype.kind == "b" else "sum", _product(dtype.name),
+        "matmul", "any" if dtype.kind == "b" else "sum", _product(name_of(dtype)),
         [rows, columns], (len(batch) + 2,), (*batch, m, n), dtype,
     ).reshape(shape)  # fmt: skip
     if out is None:

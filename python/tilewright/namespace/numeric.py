@@ -13,7 +13,7 @@ from tilewright.namespace import elementwise, reductions
 from tilewright.namespace.dtypes import finfo, result_type
 from tilewright.namespace.manipulation import broadcast_arrays
 from tilewright.namespace.mixed import an_array, as_float, together, written
-from tilewright.operands import HALVES, invalid, to_integer
+from tilewright.operands import HALVES, invalid, name_of, to_integer
 from tilewright.program import Program
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _divisor(call: str, x1: Any, x2: Any) -> tuple[Array, Array, Array]:
     a, b = a.copy(), b.copy()
     left, right = a.copy(), b.copy()
     if a.size:
-        program = _divisor_steps(a.dtype.name)
+        program = _divisor_steps(name_of(a.dtype))
         for _ in range(STEPS[a.itemsize] // AT_ONCE):
             left, right = left._contiguous(), right._contiguous()
             made = [a.backend._new(a.shape, a.dtype) for _ in range(2)]

@@ -12,7 +12,7 @@ from tilewright.namespace import reductions
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.linear import _product, matmul
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to, stack
-from tilewright.operands import invalid, shown, to_integer
+from tilewright.operands import invalid, name_of, shown, to_integer
 from tilewright.program import Program
 from tilewright.shapes import permuted, to_axes
 
@@ -44,7 +44,7 @@ def _sum_of_products(call: str, x1: Array, x2: Array, axis: int, dtype: np.dtype
         return reductions.sum(x1 * x2, axis=axis)
     op = "any" if dtype.kind == "b" else "sum"
     shape = x1.shape[:axis] + x1.shape[axis + 1 :]
-    return reductions._reduced(call, op, _product(dtype.name), [x1, x2], (axis,), shape, dtype)
+    return reductions._reduced(call, op, _product(name_of(dtype)), [x1, x2], (axis,), shape, dtype)
 
 
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
@@ -134,7 +134,7 @@ def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     for i in range(3 if result.size else 0):
         row = _at(result, at, i)
         factors = [a[i - 2], b[i - 1], a[i - 1], b[i - 2]]
-        x1.backend.map(_difference(dtype.name), row.shape, factors, [], [row])
+        x1.backend.map(_difference(name_of(dtype)), row.shape, factors, [], [row])
     return result
 
 

@@ -129,7 +129,7 @@ def _floats(backend: Backend, call: str, result: Array, first: float, step: floa
         raise _core.Unsupported(
             f"{call}: {backend.device.name} has no float64, by which steps that are no integers "
             f"are counted in {result.dtype}; write dtype='float32' and "
-            f".astype({result.dtype.name!r})"
+            f".astype({name_of(result.dtype)!r})"
         )
 
 
@@ -137,7 +137,7 @@ def _wide(backend: Backend, result: Array, first: float, step: float) -> None:
     # Two launches, since one might round the product and the sum together.
     products = backend._new((min(result.size, SIDE * SIDE),), FLOAT64)
     inputs = _table(backend, result.size)
-    times, added = _times_step("float64"), _added("float64", result.dtype.name)
+    times, added = _times_step("float64"), _added("float64", name_of(result.dtype))
     for rows, columns, done in _parts(result.size):
         count = rows * columns
         target = (products, (columns, 1))
@@ -146,7 +146,7 @@ def _wide(backend: Backend, result: Array, first: float, step: float) -> None:
 
 
 def _narrow(backend: Backend, result: Array, first: float, step: float) -> None:
-    program = _of_pairs(result.dtype.name)
+    program = _of_pairs(name_of(result.dtype))
     for rows, columns, done in _parts(result.size):
         across = _pair(backend, first + (np.arange(rows) * SIDE + done) * step, (1, 0))
         along = _pair(backend, np.arange(columns) * step, (0, 1))

@@ -10,7 +10,7 @@ from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.indexing import BOOL, Walk, to_indices
-from tilewright.operands import check_stored, invalid, read_host, shown, to_axis, to_shape
+from tilewright.operands import check_stored, invalid, name_of, read_host, shown, to_axis, to_shape
 from tilewright.reading import default_integer
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def searchsorted(
     result = backend._new(x2.shape, wanted)
     if result.size:
         backend.search_sorted(
-            x1, x2, result, x1.size, x2.size, side == "right", x1.stored_as, wanted.name
+            x1, x2, result, x1.size, x2.size, side == "right", x1.stored_as, name_of(wanted)
         )
     return result
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.array import Array
-from tilewright.operands import invalid, shown, to_integer
+from tilewright.operands import invalid, name_of, shown, to_integer
 from tilewright.reading import default_integer
 from tilewright.shapes import permuted, to_one_axis
 
@@ -124,7 +124,7 @@ def argsort(
     result = rows.new(default_integer(x.backend))
     if x.size:
         x.backend.argsort(
-            rows.x, result, rows.count, rows.length, descending, x.stored_as, result.dtype.name
+            rows.x, result, rows.count, rows.length, descending, x.stored_as, name_of(result.dtype)
         )
     return rows.back(result)
 
@@ -142,7 +142,7 @@ def topk(x: Array, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
     if values.size:
         x.backend.topk(
             rows.x, values, indices, rows.count, rows.length, count, largest, x.stored_as,
-            indices.dtype.name,
+            name_of(indices.dtype),
         )  # fmt: skip
     return TopK(rows.back(values), rows.back(indices))
 

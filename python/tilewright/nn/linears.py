@@ -10,7 +10,7 @@ from tilewright.nn.convolving import ConvGradients, by_bias, to_wanted
 from tilewright.nn.norms import to_eps
 from tilewright.nn.row_norms import rms_norm
 from tilewright.nn.running import floats, to_activation, to_target, to_truth
-from tilewright.operands import invalid
+from tilewright.operands import invalid, name_of
 from tilewright.quant.tensor import FLOATS, QuantizedTensor
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _run(x: Array, layer: Layer, out: Array, adds: bool) -> None:
     if isinstance(weight, QuantizedTensor):
         x.backend.quantized_matmul(
             x._contiguous(), weight.packed, out, weight.format, x.size // features, out.shape[-1],
-            features, features, out.shape[-1], x.dtype.name, lines[0], layer.activation,
+            features, features, out.shape[-1], name_of(x.dtype), lines[0], layer.activation,
             layer.slope, layer.gated, layer.eps, lines[1], adds,
         )  # fmt: skip
         return
@@ -111,7 +111,7 @@ def _run(x: Array, layer: Layer, out: Array, adds: bool) -> None:
     x.backend.linear(
         "transpose" if is_turned else "none", x.size // features, out.shape[-1], features,
         x._contiguous(), features, weight._contiguous(), weight.shape[1], out, out.shape[-1],
-        lines[0], layer.activation, layer.slope, layer.gated, x.dtype.name, layer.eps, lines[1],
+        lines[0], layer.activation, layer.slope, layer.gated, name_of(x.dtype), layer.eps, lines[1],
         adds,
     )  # fmt: skip
 

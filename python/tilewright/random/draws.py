@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright import tracing
 from tilewright.array import Array
 from tilewright.namespace.devices import to_backend
-from tilewright.operands import check_stored, invalid
+from tilewright.operands import check_stored, invalid, name_of
 from tilewright.random import distributions
 from tilewright.random.arguments import float_dtype, put, size_of_result, to_parameter
 from tilewright.random.philox import Draw, Stream, run, run_at
@@ -87,7 +87,7 @@ class Draws:
         numbers = [] if apart else [float(arrays["loc"]), float(arrays["scale"])]
         if numbers == [0, 1]:
             numbers = []
-        draw = distributions.continuous(name, wanted.name, not numbers)
+        draw = distributions.continuous(name, name_of(wanted), not numbers)
         if shape is not None:
             numbers.append(float(arrays["shape"]))
         result = self._drawn(backend, draw, numbers, math.prod(sizes), wanted).reshape(sizes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.array import Array
 from tilewright.namespace import elementwise
-from tilewright.operands import check_stored, invalid
+from tilewright.operands import check_stored, invalid, name_of
 from tilewright.random import distributions
 from tilewright.random.arguments import float_dtype, put, size_of_result
 from tilewright.random.floats import Floats
@@ -139,7 +139,7 @@ class Gammas(Floats):
         backend, wanted = self._backend(call), float_dtype(call, dtype)
         check_stored(call, backend, wanted)
         if isinstance(given, Array):
-            draw = distributions.gamma_of_shapes(wanted.name)
+            draw = distributions.gamma_of_shapes(name_of(wanted))
             result = self._tried(backend, lambda _: draw, [given], sizes, wanted)
             return elementwise.where(result < 0, math.nan, result)
         if not 0 <= given < math.inf:
@@ -151,7 +151,7 @@ class Gammas(Floats):
         small = given < 1
         own = (given + 1 if small else given) - 1 / 3
         numbers = [own, 1 / math.sqrt(9 * own), *([min(1 / given, 1e38)] if small else [])]
-        draw = distributions.gamma(wanted.name, small)
+        draw = distributions.gamma(name_of(wanted), small)
         return self._tried(backend, lambda _: draw, numbers, sizes, wanted)
 
     def _log_gamma(

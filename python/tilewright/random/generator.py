@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.namespace.devices import to_backend
-from tilewright.operands import check_stored, invalid, shown, to_dtype, to_integer
+from tilewright.operands import check_stored, invalid, name_of, shown, to_dtype, to_integer
 from tilewright.random import distributions
 from tilewright.random.arguments import size_of_result
 from tilewright.random.permutations import Permutations
@@ -155,9 +155,9 @@ class Generator(Vectors, Permutations):
             invalid(call, f"{first} to {past - 1} is not what {wanted} holds")
         span, sizes = past - first, size_of_result(call, size, None, [])
         if span > 2**32:
-            draw = distributions.long_integers(wanted.name, span == 2**64)
+            draw = distributions.long_integers(name_of(wanted), span == 2**64)
         else:
-            draw = distributions.integers(wanted.name, span == 2**32)
+            draw = distributions.integers(name_of(wanted), span == 2**32)
         numbers = [first, 0 if span in (2**32, 2**64) else span]
         if wanted.kind == "b" and span == 1:
             result = backend._new((math.prod(sizes),), wanted)

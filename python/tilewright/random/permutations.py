@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
-from tilewright.operands import HALVES, invalid, shown, stored, to_integer, to_shape
+from tilewright.operands import HALVES, invalid, name_of, shown, stored, to_integer, to_shape
 from tilewright.random.arguments import put
 from tilewright.random.draws import Draws
 from tilewright.reading import default_integer
@@ -148,7 +148,7 @@ class Permutations(Draws):
             invalid(
                 call, f"p has the sum {whole}, expected probabilities of 0 or more that sum to 1"
             )
-        rng, dtype = self._on(backend), weights.dtype.name
+        rng, dtype = self._on(backend), name_of(weights.dtype)
         if replace:
             reached = reductions.cumulative_sum(weights)
             reached /= reached[-1].copy()

@@ -102,7 +102,7 @@ class Convolution(Plan):
         target = padded[..., : self.n]
         both = x, broadcast_to(self.before, target.shape)
         x.backend.map(
-            _product(self.parts.name), target.shape, _both_parts(*both), [], _both_parts(target)
+            _product(self.parts_name), target.shape, _both_parts(*both), [], _both_parts(target)
         )
         convolved = self.back(self.forward(padded) * self.answer)
         result: Array = convolved[..., : self.n] * self.behind
@@ -174,7 +174,7 @@ class FromReal(Plan):
         first, last = result[..., 0], result[..., half]
         ends = [first._part(0), first._part(1), last._part(0), last._part(1)]
         zero = z[..., 0]
-        name = self.parts.name
+        name = self.parts_name
         x.backend.map(_ends(name, 4), zero.shape, [zero._part(0), zero._part(1)], [], ends)
         inner = z[..., 1:], z[..., :0:-1], broadcast_to(self.turns, z[..., 1:].shape)
         target = result[..., 1:half]
@@ -217,7 +217,7 @@ class ToReal(Plan):
         assert self.half is not None
         z = x.backend._new((*x.shape[:-1], half), self.complex)
         ends = [x[..., 0]._part(0), x[..., half]._part(0)]
-        name = self.parts.name
+        name = self.parts_name
         x.backend.map(_ends(name, 2), ends[0].shape, ends, [], _both_parts(z[..., 0]))
         target = z[..., 1:]
         inner = x[..., 1:half], x[..., half - 1 : 0 : -1], broadcast_to(self.turns, target.shape)
@@ -245,18 +245,18 @@ def plan(backend: Backend, parts: np.dtype[Any], n: int, sign: int, scale: float
             return Split(backend, parts, n, sign, scale, n // rest)
         return Convolution(backend, parts, n, sign, scale, smooth_from(2 * n - 1))
 
-    return found(backend, (parts.name, n, sign, scale), make)
+    return found(backend, (parts, n, sign, scale), make)
 
 
 def from_real(backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> Plan:
-    key = (parts.name, n, "from real", scale)
+    key = (parts, n, "from real", scale)
     if takes_real_rows(backend, parts, n):
         return found(backend, key, lambda: RealRows(backend, parts, n, -1, scale))
     return found(backend, key, lambda: FromReal(backend, parts, n, scale))
 
 
 def to_real(backend: Backend, parts: np.dtype[Any], n: int, scale: float) -> Plan:
-    key = (parts.name, n, "to real", scale)
+    key = (parts, n, "to real", scale)
     if takes_real_rows(backend, parts, n):
         return found(backend, key, lambda: RealRows(backend, parts, n, 1, scale))
     return found(backend, key, lambda: ToReal(backend, parts, n, scale))

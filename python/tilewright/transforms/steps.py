@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright import tracing
 from tilewright.array import Array
 from tilewright.transforms import tables
 from tilewright.transforms.kept import Plan, found
 from tilewright.transforms.lengths import is_convolved, power_from, steps, takes_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilewright.backend import Backend
 
 #: of one step on the CPU
@@ -117,22 +120,32 @@ class InSteps(Plan):
         return self.along(x, x.ndim - 1)
 
     def along(self, x: Array, axis: int) -> Array:
+        ready = self.ready(x, axis)
+        return super().along(x, axis) if ready is None else ready(x)
+
+    def ready(self, x: Array, axis: int) -> Callable[[Array], Array] | None:
         if self.is_moved and axis < x.ndim - 1:
-            return super().along(x, axis)
-        now = x._contiguous()
+            return None
         outer, done = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
         taken = self.of_few if x.nbytes <= FEW_BYTES else self.across
         if done == 1 and self.of_rows is not None:
             taken = self.of_rows
+        launches = []
         for size, middle, roots, turns in taken.steps:
-            result = self.backend._new(x.shape, self.complex)
             scale = self.scale if middle == 1 else 1.0
-            self.backend.fft(
-                now, roots, result, outer, size, middle, done, self.inverse, scale, turns,
-                self.parts.name,
-            )  # fmt: skip
-            now, done = result, done * size
-        return now
+            launches.append((roots, (outer, size, middle, done, self.inverse, scale, turns)))
+            done *= size
+
+        def run(x: Array) -> Array:
+            tracing.keep(self)
+            now, backend = x._contiguous(), self.backend
+            for roots, how in launches:
+                result = backend._new(x.shape, self.complex)
+                backend.fft(now, roots, result, *how, self.parts_name)
+                now = result
+            return now
+
+        return run
 
 
 # Of real rows ------------------------------------------------------------------------------------
@@ -176,6 +189,16 @@ class RealRows(Plan):
         rows = math.prod(x.shape[:-1])
         self.backend.fft_real(
             x._contiguous(), self.roots, result, rows, self.n, self.inverse, self.scale,
-            self.parts.name,
+            self.parts_name,
         )  # fmt: skip
         return result
+
+    def ready(self, x: Array, axis: int) -> Callable[[Array], Array] | None:
+        if axis < x.ndim - 1:
+            return None
+
+        def run(x: Array) -> Array:
+            tracing.keep(self)
+            return self(x)
+
+        return run
