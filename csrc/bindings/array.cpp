@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bindings/array_arguments.hpp"
 #include "bindings/array_complex.hpp"
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_index.hpp"
@@ -245,6 +246,9 @@ PyGetSetDef properties[] = {
     {"is_contiguous", is_contiguous, nullptr, "Whether the elements lie row by row without gaps.",
      nullptr},
     {"stored_as", stored_as, nullptr, "The dtype as the trait's calls take it.", nullptr},
+    {"ndim", ndim_property, nullptr, "How many dimensions it has.", nullptr},
+    {"itemsize", itemsize_property, nullptr, "The bytes of an element.", nullptr},
+    {"nbytes", nbytes_property, nullptr, "The bytes of its elements.", nullptr},
     {"T", transposed_property, nullptr, "A view with the axes in reverse order.", nullptr},
     {"mT", matrix_transposed_property, nullptr, "A view with the last two axes swapped.", nullptr},
     {}};
@@ -261,11 +265,18 @@ PyMethodDef methods[] = {
     {"overlaps", overlaps, METH_O,
      "overlaps(self, other: Array) -> bool\n\nWhether the two may share elements, by the first "
      "and last byte of each."},
+    {"_same_floats", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(same_floats_method)),
+     METH_FASTCALL,
+     "_same_floats(self, *others: object) -> bool\n\nWhether all are Arrays of one class, of floats "
+     "of one dtype on one backend."},
     {"_view", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(view_method)), METH_FASTCALL,
      "_view(self, shape: tuple, strides: Sequence[int], offset: int) -> Array\n\nA view on its "
      "memory."},
     {"_permuted", permuted_method, METH_O,
      "_permuted(self, axes: tuple) -> Array\n\nA view with all axes in this order."},
+    {"_broadcast", broadcast_method, METH_O,
+     "_broadcast(self, shape: tuple) -> Array | None\n\nA view in which elements of axes of one "
+     "stand for many; None where the Array does not broadcast to the shape."},
     {"_reshaped", reshaped_method, METH_O,
      "_reshaped(self, shape: tuple) -> Array | None\n\nA view of another shape, one size of which "
      "may be -1; None where it takes a copy, or the shape is no tuple of int with as many "

@@ -1,5 +1,7 @@
 #include "bindings/array_arguments.hpp"
 
+#include <span>
+
 #include "bindings/array_elementwise.hpp"
 #include "bindings/python_call.hpp"
 
@@ -59,6 +61,19 @@ std::optional<std::size_t> axis_in(PyObject* given, std::size_t rank) {
   const auto axes = static_cast<Size>(rank);
   if (!at || *at < -axes || *at >= axes) return std::nullopt;
   return static_cast<std::size_t>(*at < 0 ? *at + axes : *at);
+}
+
+PyObject* same_floats_method(PyObject* self, PyObject* const* others, Py_ssize_t count) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    const ArrayObject& array = made(self);
+    bool same = !array.is_complex && is_float(array.stored_as);
+    for (PyObject* const one : std::span(others, static_cast<std::size_t>(count))) {
+      const ArrayObject* const other = array_in(one);
+      same = same && other != nullptr && Py_TYPE(one) == Py_TYPE(self) &&
+             other->stored_as == array.stored_as && other->backend == array.backend;
+    }
+    return PyBool_FromLong(same ? 1 : 0);
+  });
 }
 
 void add_function(py::module_& m, PyMethodDef& definition) {

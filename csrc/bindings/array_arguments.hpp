@@ -33,6 +33,10 @@ std::optional<std::size_t> axis_in(PyObject* given, std::size_t rank);
 /// An int of Python's that 64 bits hold.
 std::optional<Size> integer_in(PyObject* given);
 
+/// x._same_floats(*others): whether all are Arrays of one class, of floats of one dtype on one
+/// backend.
+PyObject* same_floats_method(PyObject* self, PyObject* const* others, Py_ssize_t count);
+
 /// A function of Python's own kind that takes `count` arguments by position.
 template <std::size_t count, pybind11::object (*function)(Arguments given)>
 PyMethodDef fast_function(const char* name, const char* doc) {

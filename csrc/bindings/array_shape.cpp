@@ -105,6 +105,21 @@ bool find_strides(const ArrayObject& array, std::span<const Size> sizes, Steps& 
 
 }  // namespace
 
+PyObject* ndim_property(PyObject* self, void*) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] { return PyLong_FromSsize_t(PyTuple_GET_SIZE(made(self).shape)); });
+}
+
+PyObject* itemsize_property(PyObject* self, void*) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] { return PyLong_FromLongLong(made(self).item_bytes()); });
+}
+
+PyObject* nbytes_property(PyObject* self, void*) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    const ArrayObject& array = made(self);
+    return PyLong_FromLongLong(array.size * array.item_bytes());
+  });
+}
+
 PyObject* transposed_property(PyObject* self, void*) {
   return guarded(static_cast<PyObject*>(nullptr), [&] {
     const ArrayObject& array = made(self);
@@ -149,6 +164,24 @@ PyObject* permuted_method(PyObject* self, PyObject* axes) {
       is_taken[order[i]] = true;
     }
     return in_order(array, order, rank).release().ptr();
+  });
+}
+
+PyObject* broadcast_method(PyObject* self, PyObject* given) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    const ArrayObject& array = made(self);
+    Steps sizes;
+    if (!read(given, sizes)) return Py_NewRef(Py_None);
+    const Sizes own(array.shape), shape(given);
+    bool fits = own.rank <= shape.rank;
+    for (std::size_t i = 0; i < shape.rank; ++i) fits = fits && shape[i] >= 0;
+    for (std::size_t i = 1; fits && i <= own.rank; ++i) {
+      const Size size = own[own.rank - i];
+      fits = size == 1 || size == shape[shape.rank - i];
+    }
+    if (!fits) return Py_NewRef(Py_None);
+    const Sizes strides = strides_as(array, shape);
+    return new_view(array, given, strides.span(), array.offset).release().ptr();
   });
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.array_methods import ArrayMethods, _of, _of_package
-from tilewright.shapes import permuted, rows, to_axes, to_new_shape, to_one_axis
+from tilewright.shapes import permuted, to_axes, to_new_shape, to_one_axis
 from tilewright.small_floats import BFLOAT16, HOST, ml_dtype, to_dlpack, widened
 
 if TYPE_CHECKING:
@@ -49,18 +49,6 @@ class Array(ArrayMethods):
         from tilewright.operands import to_dtype, to_shape
 
         super().__init__(backend, to_shape("Array", shape), to_dtype("Array", dtype), shared)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        return self.dtype.itemsize
 
     @property
     def device(self) -> Backend:
@@ -275,13 +263,11 @@ class Array(ArrayMethods):
                 new_shape = to_new_shape(self.shape, self.size, sizes)
                 return self.T.reshape(new_shape[::-1], copy=copy).T
             _check_order("reshape", order)
-        view = None if copy else self._reshaped(sizes)
+        view = (self.copy() if copy else self)._reshaped(sizes)
         if view is not None:
             return view
         new_shape = to_new_shape(self.shape, self.size, sizes)
-        if copy:
-            return self.copy()._view(new_shape, rows(new_shape), 0)
-        view = self._reshaped(new_shape)
+        view = (self.copy() if copy else self)._reshaped(new_shape)
         if view is not None:
             return view
         if copy is False:

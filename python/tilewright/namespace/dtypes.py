@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from functools import reduce
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -79,6 +79,11 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     which take the others' dtype where that is of their kind."""
     if not arrays_and_dtypes:
         invalid("result_type", "nothing is given, expected Arrays, dtypes or numbers")
+    first = arrays_and_dtypes[0]
+    if isinstance(first, Array) and all(
+        isinstance(one, Array) and one.dtype is first.dtype for one in arrays_and_dtypes
+    ):
+        return first.dtype
     dtypes: list[np.dtype[Any]] = []
     weak = 0
     for one in arrays_and_dtypes:
@@ -95,6 +100,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     return strong
 
 
+@cache
 def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     """promote_types(), less float64 for uint64 and a signed integer, which does not hold them."""
     both = promote_types(a, b)

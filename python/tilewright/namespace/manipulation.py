@@ -107,6 +107,8 @@ def flip(x: Array, /, *, axis: int | Sequence[int] | None = None) -> Array:
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that Arrays of these shapes broadcast to."""
     all_shapes = [to_shape("broadcast_shapes", shape) for shape in shapes]
+    if all_shapes and all(shape == all_shapes[0] for shape in all_shapes):
+        return all_shapes[0]
     rank = max((len(shape) for shape in all_shapes), default=0)
     result = [1] * rank
     for shape in all_shapes:
@@ -123,13 +125,11 @@ def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
     """A view in which elements of axes of one stand for many. Not to be written."""
     x = _one("broadcast_to", x)
     sizes = to_shape("broadcast_to", shape)
-    own, more = x.shape, len(sizes) - x.ndim
-    fits = more >= 0 and all(a in (1, b) for a, b in zip(own, sizes[more:], strict=True))
-    if not fits and broadcast_shapes(own, sizes) != sizes:
-        invalid("broadcast_to", f"x of shape {own} does not broadcast to {sizes}")
-    strides = [0] * more
-    strides += [0 if a == 1 else stride for a, stride in zip(own, x.strides, strict=True)]
-    return x._view(sizes, strides, x.offset)
+    view = x._broadcast(sizes)
+    if view is None:
+        broadcast_shapes(x.shape, sizes)
+        invalid("broadcast_to", f"x of shape {x.shape} does not broadcast to {sizes}")
+    return view
 
 
 def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.array import Array
@@ -29,6 +29,8 @@ def _pair(call: str, x1: Any, x2: Any) -> tuple[Array, Array, np.dtype[Any]]:
         if not isinstance(one, Array):
             invalid(call, f"{name} is {shown(one)}, expected an Array; write tw.asarray({name})")
     x1.backend._own(call, "x2", x2)
+    if x1.dtype is x2.dtype:
+        return x1, x2, x1.dtype
     dtype = result_type(x1.dtype, x2.dtype)
     return x1.astype(dtype, copy=False), x2.astype(dtype, copy=False), dtype
 
@@ -157,7 +159,9 @@ def dot(a: Array, b: Array, /) -> Array:
     a, b, _ = _pair("dot", a, b)
     if a.ndim == 0 or b.ndim == 0:
         return _times(a, b)
-    return tensordot(a, b, axes=((-1,), (-1 if b.ndim == 1 else -2,)))
+    if b.ndim <= 2:
+        return matmul(a, b)
+    return tensordot(a, b, axes=((-1,), (-2,)))
 
 
 def inner(a: Array, b: Array, /) -> Array:
@@ -212,7 +216,15 @@ def _namespace() -> Any:
 def einsum(subscripts: str, /, *operands: Array) -> Array:
     """Sums of products by NumPy's notation, such as "ij,jk->ik", two operands at a time, each time
     those that leave the least. Of one operand, it is a view where nothing is summed."""
-    given, result = _read(subscripts, operands)
+    if not isinstance(subscripts, str):
+        what = 'expected a string such as "ij,jk->ik"'
+        invalid("einsum", f"subscripts is {shown(subscripts)}: {what}")
+    if len(operands) == 2 and all(isinstance(one, Array) for one in operands):
+        found = _of_two(subscripts, *operands)
+        if found is not None:
+            return found
+    ranks = tuple(one.ndim if isinstance(one, Array) else 0 for one in operands)
+    given, result = _read(subscripts, ranks)
     terms = list(zip(given, operands, strict=True))
     for _, one in terms:
         if not isinstance(one, Array):
@@ -230,22 +242,80 @@ def einsum(subscripts: str, /, *operands: Array) -> Array:
     return permuted("einsum", x, [labels.index(one) for one in result])
 
 
-def _read(subscripts: Any, operands: Sequence[Any]) -> tuple[list[list[str]], list[str]]:
-    """The labels of each operand and of the result; "..." are labels of their own."""
+class Contraction(NamedTuple):
+    """Of two operands: the order of their axes, batches, rows and columns that these are, what
+    comes of it, and the order of its axes. No shapes where it is a plain product of elements."""
+
+    orders: tuple[tuple[int, ...] | None, tuple[int, ...] | None]
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    result: tuple[int, ...]
+    order: tuple[int, ...] | None
+
+
+def _of_two(subscripts: str, x: Array, y: Array) -> Array | None:
+    """The common form: none of the labels twice in one operand, or in neither another nor the
+    result."""
+    how = _contraction(subscripts, x.shape, y.shape)
+    if how is None:
+        return None
+    x, y, _ = _pair("einsum", x, y)
+    left, right = (
+        (one if order is None else one._permuted(order)).reshape(shape)
+        for one, order, shape in zip((x, y), how.orders, how.shapes, strict=True)
+    )
+    product = matmul(left, right).reshape(how.result)
+    return product if how.order is None else product._permuted(how.order)
+
+
+@lru_cache(512)
+def _contraction(
+    subscripts: str, of_x: tuple[int, ...], of_y: tuple[int, ...]
+) -> Contraction | None:
+    (a, b), result = _read(subscripts, (len(of_x), len(of_y)))
+    sizes = dict(zip(a, of_x, strict=True))
+    for label, size in zip(b, of_y, strict=True):
+        if sizes.setdefault(label, size) != size:
+            return None
+    both = set(a) & set(b)
+    inner = [one for one in a if one in both and one not in result]
+    alone = any(one not in both and one not in result for one in (*a, *b))
+    if len(set(a)) < len(a) or len(set(b)) < len(b) or alone or not inner:
+        return None
+    batch = [one for one in a if one in both and one in result]
+    left, right = ([one for one in of if one not in both] for of in (a, b))
+
+    def count(some: list[str]) -> int:
+        return math.prod(sizes[one] for one in some)
+
+    def order(labels: list[str], wanted: list[str]) -> tuple[int, ...] | None:
+        found = tuple(labels.index(one) for one in wanted)
+        return None if found == tuple(range(len(found))) else found
+
+    lead = tuple(sizes[one] for one in batch)
+    labels = [*batch, *left, *right]
+    return Contraction(
+        (order(a, [*batch, *left, *inner]), order(b, [*batch, *inner, *right])),
+        ((*lead, count(left), count(inner)), (*lead, count(inner), count(right))),
+        tuple(sizes[one] for one in labels),
+        order(labels, result),
+    )
+
+
+@lru_cache(512)
+def _read(subscripts: str, ranks: tuple[int, ...]) -> tuple[list[list[str]], list[str]]:
+    """The labels of each operand of these many dimensions, and of the result; "..." are labels of
+    their own."""
 
     def refuse(why: str) -> _core.InvalidArgument:
         return _core.InvalidArgument(f"einsum: subscripts is {shown(subscripts)}: {why}")
 
-    if not isinstance(subscripts, str):
-        raise refuse('expected a string such as "ij,jk->ik"')
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     parts = left.split(",")
-    if len(parts) != len(operands) or not operands:
-        raise refuse(f"{len(parts)} operands, but {len(operands)} are given")
+    if len(parts) != len(ranks) or not ranks:
+        raise refuse(f"{len(parts)} operands, but {len(ranks)} are given")
     if not all(sign.isalpha() for sign in (left + right).replace("...", "").replace(",", "")):
         raise refuse("other signs than letters, commas, ... and ->")
-    ranks = [one.ndim if isinstance(one, Array) else 0 for one in operands]
     around = [rank - len(part.replace("...", "")) for part, rank in zip(parts, ranks, strict=True)]
     widest = max((n for n, part in zip(around, parts, strict=True) if "..." in part), default=0)
 

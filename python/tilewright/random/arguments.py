@@ -37,6 +37,8 @@ def check_numbers(call: str, **given: Any) -> None:
 
 def to_parameter(call: str, name: str, given: Any, backend: Backend) -> Any:
     """A number, or an Array on the backend."""
+    if given.__class__ is float:
+        return given
     if isinstance(given, Array):
         backend._own(call, name, given)
         if given.dtype.kind not in "iuf":

@@ -57,12 +57,19 @@ class Draws:
         raise NotImplementedError
 
     def _drawn(
-        self, backend: Backend, draw: Draw, numbers: list[Any], count: int, dtype: np.dtype[Any]
+        self,
+        backend: Backend,
+        draw: Draw,
+        numbers: list[Any],
+        sizes: tuple[int, ...],
+        dtype: np.dtype[Any],
     ) -> Array:
+        count = math.prod(sizes)
         blocks = -(-count // draw.results)
-        whole = backend._new((blocks * draw.results,), dtype)
-        run(backend, self._next(blocks), draw, numbers, whole)
-        return whole[:count]
+        is_whole = blocks * draw.results == count
+        result = backend._new(sizes if is_whole else (blocks * draw.results,), dtype)
+        run(backend, self._next(blocks), draw, numbers, result)
+        return result if is_whole else result[:count].reshape(sizes)
 
     def _continuous(
         self,
@@ -90,7 +97,7 @@ class Draws:
         draw = distributions.continuous(name, name_of(wanted), not numbers)
         if shape is not None:
             numbers.append(float(arrays["shape"]))
-        result = self._drawn(backend, draw, numbers, math.prod(sizes), wanted).reshape(sizes)
+        result = self._drawn(backend, draw, numbers, sizes, wanted)
         if apart:
             result *= arrays["scale"]
             result += arrays["loc"]

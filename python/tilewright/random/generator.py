@@ -163,7 +163,7 @@ class Generator(Vectors, Permutations):
             result = backend._new((math.prod(sizes),), wanted)
             result[...] = bool(first)
             return result.reshape(sizes)
-        return self._drawn(backend, draw, numbers, math.prod(sizes), wanted).reshape(sizes)
+        return self._drawn(backend, draw, numbers, sizes, wanted)
 
     def bytes(self, length: int) -> builtins.bytes:
         """Of the stream's words, the least byte first, on the host."""
