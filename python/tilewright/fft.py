@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.namespace import ranges
 from tilewright.namespace.complex_functions import FLOAT64, conj
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.manipulation import moveaxis, roll
@@ -410,5 +411,7 @@ def ifftshift(x: Array, /, axes: int | Sequence[int] | None = None) -> Array:
 
 
 def forget_plans() -> None:
-    """Frees the tables that transforms keep; recordings that use them are not replayed any more."""
+    """Frees the tables that transforms keep, and the integers that ranges and random numbers are
+    counted by; recordings that use them are not replayed any more."""
     kept.forget()
+    ranges.forget()

@@ -54,8 +54,11 @@ def keep(made: Any) -> None:
 def apart(make: Callable[[], Made]) -> Made:
     """make(), also where this thread records: what it does to the device happens now and once, as
     tables are made, since another thread's calls are not recorded."""
-    if not is_under_way():
-        return make()
+    return aside(make) if is_under_way() else make()
+
+
+def aside(make: Callable[[], Made]) -> Made:
+    """make() in a thread of its own, whatever this one records."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as thread:

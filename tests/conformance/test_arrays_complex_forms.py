@@ -85,10 +85,9 @@ def test_in_place(be: Backend, rng: np.random.Generator, op: Callable[..., Any])
                 continue
             host, x = a.astype(np.complex128), tw.asarray(a, device=be)
             other = value if np.isscalar(value) else np.broadcast_to(value, a.shape)[place]
+            used = given
             if isinstance(given, tw.Array):
                 used = tw.broadcast_to(given, a.shape)[place]
-            else:
-                used = given
             host[place] = op(host[place].copy(), other)
             view = x[place]
             assert op(view, used) is view

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -250,6 +253,39 @@ def test_plans_are_kept_and_let_go_of(be: Backend) -> None:
     assert be.memory_stats().allocations == kept
     tw.fft.forget_plans()
     assert be.memory_stats().allocations == before
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft"])
+def test_calls_that_come_again(be: Backend, name: str) -> None:
+    """A form that came before is not checked again; what is like it but wrong is."""
+    call: Callable[..., tw.Array] = getattr(tw.fft, name)
+    numpy: Callable[..., Host] = getattr(np.fft, name)
+    host = np.arange(24, dtype=np.float32).reshape(4, 6)
+    if name != "rfft":
+        host = host + 1j * host[::-1]
+    x = on(be, host.astype(np.complex64 if host.dtype.kind == "c" else np.float32))
+    for _ in range(2):
+        for axis in (-1, 0, 1):
+            for norm in ("backward", "ortho", "forward"):
+                got = call(x, axis=axis, norm=norm).numpy()
+                np.testing.assert_allclose(got, numpy(host, axis=axis, norm=norm), atol=1e-3)
+        again = call(x[::2, ::-1]).numpy()
+        np.testing.assert_allclose(again, numpy(host[::2, ::-1]), atol=1e-3)
+    for wrong in ({"axis": True}, {"axis": 1.0}, {"axis": 2}, {"norm": "x"}, {"n": 6.0}, {"n": 0}):
+        with pytest.raises(tw.InvalidArgument):
+            call(x, **wrong)
+    np.testing.assert_allclose(call(x, axis=np.int64(1), norm=None).numpy(), numpy(host), atol=1e-3)
+
+
+def test_a_backend_goes_with_its_tables(be: Backend) -> None:
+    other = type(be)(adapter_index=be.config["adapter_index"])
+    other.init()
+    tw.fft.fft(tw.ones(8, dtype="complex64", device=other))
+    tw.arange(9, device=other)
+    there = weakref.ref(other)
+    del other
+    gc.collect()
+    assert there() is None
 
 
 def test_tables_are_kept_within_a_bound(be: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from tilewright.operands import (
     to_integer,
     to_shape,
 )
+from tilewright.program import Program
 from tilewright.reading import default_integer
 from tilewright.small_floats import BFLOAT16, converted, own_dtype
 from tilewright.small_floats import from_dlpack as host_from_dlpack
@@ -441,13 +443,41 @@ def eye(
     return made
 
 
-def _triangle(call: str, x: Any, k: Any, upper: bool) -> Array:
-    from tilewright.namespace.elementwise import greater_equal, less_equal, where
+@cache
+def _part(dtype: str, upper: bool) -> Program:
+    """Elements by row and column: 0 on the other side of a diagonal so far above the middle."""
+    program = Program()
+    x, row, column = program.input(dtype), program.input("uint32"), program.input("uint32")
+    edge = row.cast("int32") + program.number("int32")
+    is_kept = column.cast("int32") >= edge if upper else column.cast("int32") <= edge
+    zero = program.constant(False if dtype == "bool" else 0, dtype)
+    program.output(program.apply("where", is_kept, x, zero))
+    return program
 
+
+def _triangle(call: str, x: Any, k: Any, upper: bool) -> Array:
     if not isinstance(x, Array) or x.ndim < 2:
         invalid(call, f"x is {shown(x)}, expected an Array of 2 dimensions at least")
-    rows, cols = x.shape[-2:]
     above = to_integer(call, "k", k)
+    rows, cols = x.shape[-2:]
+    if max(rows, cols) > ranges.SIDE or x.dtype == BFLOAT16:
+        return _large_triangle(call, x, above, upper)
+    above = max(-rows - 1, min(above, cols + 1))
+    result = x.backend._new(x.shape, x.dtype)
+    is_complex = x.dtype.kind == "c"
+    parts, to = (x._parts(), result._parts()) if is_complex else (x, result)
+    table, lead = ranges.first_integers(x.backend), (0,) * (x.ndim - 2)
+    last = (0,) if is_complex else ()
+    inputs = [parts, (table, (*lead, 1, 0, *last)), (table, (*lead, 0, 1, *last))]
+    if result.size:
+        x.backend.map(_part(parts.stored_as, upper), parts.shape, inputs, [above], [to])
+    return result
+
+
+def _large_triangle(call: str, x: Array, above: int, upper: bool) -> Array:
+    from tilewright.namespace.elementwise import greater_equal, less_equal, where
+
+    rows, cols = x.shape[-2:]
     if max(rows, cols) + min(abs(above), rows + cols) >= 2**31:
         raise _core.Unsupported(f"{call}: x has shape {x.shape}; rows are counted to 2**31")
     above = max(-rows - 1, min(above, cols + 1))

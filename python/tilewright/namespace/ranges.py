@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright import _core
+from tilewright import _core, tracing
 from tilewright.operands import LIMITS, invalid, name_of, stored
 from tilewright.program import Program
 
@@ -22,6 +23,7 @@ FLOAT64 = np.dtype(np.float64)
 
 # Elements are counted by a row and a column, both from one table of so many.
 SIDE = 4096
+_with_integers: weakref.WeakSet[Backend] = weakref.WeakSet()
 # What integers are counted in, the first that holds them.
 COUNTERS = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64"))
 # Up to which float64 has every integer.
@@ -38,9 +40,33 @@ def _parts(count: int) -> Iterator[tuple[int, int, int]]:
         done += max(rows, 1) * columns
 
 
-def _table(backend: Backend, count: int) -> list[Any]:
+def first_integers(backend: Backend) -> Array:
+    """The first SIDE ones as uint32, kept while the backend is open."""
+    kept: Array | None = backend.__dict__.get("_first_integers")
+    if kept is not None:
+        try:
+            backend.buffer_bytes(kept)
+        except _core.Error:
+            pass  # a close() has freed them
+        else:
+            tracing.keep(kept)
+            return kept
+    # In a thread of its own, since this one may record.
+    made = tracing.aside(lambda: backend._upload(np.arange(SIDE, dtype=np.uint32)))
+    backend.__dict__["_first_integers"] = made
+    _with_integers.add(backend)
+    return made
+
+
+def forget() -> None:
+    """Frees what first_integers() keeps."""
+    for backend in list(_with_integers):
+        backend.__dict__.pop("_first_integers", None)
+
+
+def _table(backend: Backend) -> list[Any]:
     """The inputs that rows and columns are counted by."""
-    table = backend._upload(np.arange(min(count, SIDE), dtype=np.uint32))
+    table = first_integers(backend)
     return [(table, (1, 0)), (table, (0, 1))]
 
 
@@ -107,7 +133,7 @@ def _integers(backend: Backend, result: Array, first: int, step: int) -> bool:
     words = "uint32" if kept.itemsize == 4 else "uint64"
     past = 1 << (8 * kept.itemsize)
     program = _of_integers(words, name_of(kept), name_of(result.dtype))
-    inputs = _table(backend, result.size)
+    inputs = _table(backend)
     for rows, columns, done in _parts(result.size):
         numbers = [(first + done * step) % past, step % past]
         backend.map(program, (rows, columns), inputs, numbers, [(result, (columns, 1), done)])
@@ -136,7 +162,7 @@ def _floats(backend: Backend, call: str, result: Array, first: float, step: floa
 def _wide(backend: Backend, result: Array, first: float, step: float) -> None:
     # Two launches, since one might round the product and the sum together.
     products = backend._new((min(result.size, SIDE * SIDE),), FLOAT64)
-    inputs = _table(backend, result.size)
+    inputs = _table(backend)
     times, added = _times_step("float64"), _added("float64", name_of(result.dtype))
     for rows, columns, done in _parts(result.size):
         count = rows * columns

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright import _core
+from tilewright.array import Array
 from tilewright.attention import default_scale, walking_on
 from tilewright.nn.running import (
     FLOAT32,
@@ -25,7 +26,6 @@ from tilewright.operands import FLOAT16, invalid, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tilewright.array import Array
     from tilewright.attention import Window
     from tilewright.program import Value
 
@@ -252,6 +252,36 @@ class Attended:
         return found.reshape(self.batch, self.kv_heads, self.share, past - first, self.keys)
 
 
+def _plain(q: Any, k: Any, v: Any, causal: Any) -> Array | None:
+    """The common form: of whole Arrays of one number of heads, which the trait takes as they are.
+    None for any other."""
+    if type(q) is not Array or type(causal) is not bool or not q._same_floats(k, v):
+        return None
+    shape = q.shape
+    fits = (
+        len(shape) == 4
+        and len(k.shape) == 4
+        and k.shape == v.shape
+        and (shape[:2], shape[3]) == (k.shape[:2], k.shape[3])
+        and 0 not in shape
+        and k.shape[2] > 0
+        and q.dtype in (FLOAT32, FLOAT16)
+        and q.is_contiguous
+        and k.is_contiguous
+        and v.is_contiguous
+    )
+    if not fits:
+        return None
+    batch, heads, rows, dim = shape
+    be = q.backend
+    result: Array = be._new(shape, q.dtype)
+    _core.Backend.attention(
+        be, q, k, v, result, batch, heads, rows, k.shape[2], dim, default_scale(dim), causal, 0,
+        heads, q.stored_as,
+    )  # fmt: skip
+    return result
+
+
 def scaled_dot_product_attention(
     query: Array, key: Array, value: Array, attn_mask: Array | None = None,
     dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
@@ -262,6 +292,11 @@ def scaled_dot_product_attention(
     be seen, or added to the scores. With enable_gqa key and value may have fewer heads. Rows that
     see no key are 0. window and soft_cap are those of Backend.attention."""
     call = "scaled_dot_product_attention"
+    plain = attn_mask is scale is window is None and enable_gqa is False
+    if plain and type(dropout_p) is type(soft_cap) is float and dropout_p == soft_cap == 0:
+        found = _plain(query, key, value, is_causal)
+        if found is not None:
+            return found
     a = Attended(
         call, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, window,
         soft_cap,

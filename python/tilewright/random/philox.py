@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tilewright import _core, tracing
+from tilewright.namespace.ranges import SIDE, first_integers
 from tilewright.operands import stored
 from tilewright.program import Program, Value
 
@@ -28,9 +28,6 @@ STEPS = 0x9E3779B9, 0xBB67AE85
 ROUNDS = 10
 MASK = 0xFFFFFFFF
 UINT64 = np.dtype(np.uint64)
-
-# Places are counted by rows and columns of a grid, which read the first integers.
-SIDE = 1 << 12
 
 
 class Words(NamedTuple):
@@ -113,20 +110,6 @@ def _program(draw: Draw, wide: bool, listed: bool) -> Program:
     return program
 
 
-def _integers(backend: Backend) -> Array:
-    """The first SIDE ones, kept while the backend is open."""
-    kept: Array | None = backend.__dict__.get("_first_integers")
-    if kept is not None:
-        try:
-            backend.buffer_bytes(kept)
-            return kept
-        except _core.Error:
-            pass  # a close() has freed them
-    made = tracing.apart(lambda: backend._upload(np.arange(SIDE, dtype=np.uint32)))
-    backend.__dict__["_first_integers"] = made
-    return made
-
-
 def run(
     backend: Backend,
     stream: Stream,
@@ -144,7 +127,7 @@ def run(
         return
     program = _program(draw, is_wide(backend), False)
     side = min(blocks, SIDE)
-    count = _integers(backend)
+    count = first_integers(backend)
     done = 0
     while done < blocks:
         rows, columns = min((blocks - done) // side, side), side
