@@ -159,7 +159,7 @@ def vector_norm(
 
 def _norm(call: str, x: Array, axes: tuple[int, ...], keepdims: bool, ord: float) -> Array:
     shape = reductions._left(call, x.shape, axes, keepdims)
-    within, result = reductions._within(x).name, reductions._averaged(x)
+    within, result = name_of(reductions._within(x)), reductions._averaged(x)
     if abs(ord) == float("inf"):
         if ord > 0 and any(x.shape[i] == 0 for i in axes):
             nothing: Array = x.backend._new(shape, reductions._averaged(x))

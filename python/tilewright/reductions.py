@@ -69,7 +69,7 @@ class ReductionOps(Operands):
         output = self._new(left, result)
         if not math.prod(left):
             return output
-        front = _cast(operand.stored_as, joined.name)
+        front = _cast(operand.stored_as, name_of(joined))
         self.map_reduce(front, op, shape, axes, [operand], [], [output], behind)
         return output
 

@@ -139,7 +139,11 @@ class iinfo_object(NamedTuple):
 
 def finfo(type: Any, /) -> finfo_object:
     """The limits of a float dtype, or of an Array's; of a complex one, those of its parts."""
-    dtype = _of("finfo", type)
+    return _limits(_of("finfo", type))
+
+
+@cache
+def _limits(dtype: np.dtype[Any]) -> finfo_object:
     if dtype.kind not in "fc":
         invalid("finfo", f"type is {dtype}, expected a float dtype")
     if dtype == BFLOAT16:

@@ -50,6 +50,10 @@ def together(call: str, **given: Any) -> list[Array]:
     if like is None:
         name, one = next(iter(given.items()))
         invalid(call, f"{name} is {shown(one)}, expected an Array; write tw.asarray({name})")
+    backend = like.backend
+    found = list(given.values())
+    if all(type(one) is Array and one.backend is backend for one in found):
+        return found
     return [beside(call, name, one, like) for name, one in given.items()]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.nn.running import floats, wide_of
-from tilewright.operands import invalid, to_integer
+from tilewright.operands import invalid, name_of, to_integer
 
 if TYPE_CHECKING:
     from tilewright.array import Array
@@ -81,7 +81,7 @@ def embedding_backward(
     grad.backend.sparse_matmul(
         offsets, order.astype(np.int32, copy=False)._contiguous(),
         ones(places.size, dtype=wide, device=grad.backend), lines, sums, all_rows, places.size,
-        places.size, width, width, width, dtype=wide.name,
+        places.size, width, width, width, dtype=name_of(wide),
     )  # fmt: skip
     found: Array = sums[:rows].astype(grad.dtype, copy=False)
     return found
