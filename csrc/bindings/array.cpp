@@ -267,7 +267,8 @@ PyMethodDef methods[] = {
      "and last byte of each."},
     {"_same_floats", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(same_floats_method)),
      METH_FASTCALL,
-     "_same_floats(self, *others: object) -> bool\n\nWhether all are Arrays of one class, of floats "
+     "_same_floats(self, *others: object) -> bool\n\nWhether all are Arrays of one class, of "
+     "floats "
      "of one dtype on one backend."},
     {"_view", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(view_method)), METH_FASTCALL,
      "_view(self, shape: tuple, strides: Sequence[int], offset: int) -> Array\n\nA view on its "

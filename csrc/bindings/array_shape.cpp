@@ -106,11 +106,13 @@ bool find_strides(const ArrayObject& array, std::span<const Size> sizes, Steps& 
 }  // namespace
 
 PyObject* ndim_property(PyObject* self, void*) {
-  return guarded(static_cast<PyObject*>(nullptr), [&] { return PyLong_FromSsize_t(PyTuple_GET_SIZE(made(self).shape)); });
+  return guarded(static_cast<PyObject*>(nullptr),
+                 [&] { return PyLong_FromSsize_t(PyTuple_GET_SIZE(made(self).shape)); });
 }
 
 PyObject* itemsize_property(PyObject* self, void*) {
-  return guarded(static_cast<PyObject*>(nullptr), [&] { return PyLong_FromLongLong(made(self).item_bytes()); });
+  return guarded(static_cast<PyObject*>(nullptr),
+                 [&] { return PyLong_FromLongLong(made(self).item_bytes()); });
 }
 
 PyObject* nbytes_property(PyObject* self, void*) {

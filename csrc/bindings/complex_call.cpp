@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "bindings/array_arguments.hpp"
 #include "bindings/array_complex.hpp"
 #include "bindings/array_elementwise.hpp"
-#include "bindings/array_arguments.hpp"
 #include "bindings/array_map.hpp"
 #include "bindings/deferred.hpp"
 #include "bindings/python_call.hpp"
@@ -116,8 +116,12 @@ bool is_by_parts(const ElementFunction& function, std::span<const PartsOperand> 
       element_function("positive")};
   static const ElementFunction* const multiply = element_function("multiply");
   static const ElementFunction* const divide = element_function("divide");
-  const auto is_pairs = [](const PartsOperand& one) { return one.array != nullptr && one.is_complex; };
-  const auto is_real = [](const PartsOperand& one) { return one.array == nullptr && !one.is_complex; };
+  const auto is_pairs = [](const PartsOperand& one) {
+    return one.array != nullptr && one.is_complex;
+  };
+  const auto is_real = [](const PartsOperand& one) {
+    return one.array == nullptr && !one.is_complex;
+  };
   if (std::ranges::find(alike, &function) != std::end(alike)) {
     return std::ranges::all_of(operands, is_pairs);
   }
@@ -175,10 +179,10 @@ const PartsProgram& parts_program(const ElementFunction& function, const PartsOp
     given[i] = py::make_tuple(one.is_complex, one.array == nullptr);
   }
   PartsProgram made;
-  made.kept = call_python(
-      programmer, py::make_tuple(py::str(function.name.data(), function.name.size()), given,
-                                 parts == DType::float64 ? "float64" : "float32",
-                                 exponent ? py::object(py::int_(*exponent)) : py::none()));
+  made.kept = call_python(programmer,
+                          py::make_tuple(py::str(function.name.data(), function.name.size()), given,
+                                         parts == DType::float64 ? "float64" : "float32",
+                                         exponent ? py::object(py::int_(*exponent)) : py::none()));
   if (!made.kept.is_none()) {
     made.program = instance_of<Program>(PyTuple_GET_ITEM(made.kept.ptr(), 0));
     made.result = known_dtype(PyTuple_GET_ITEM(made.kept.ptr(), 1)).value();
@@ -233,11 +237,10 @@ py::object evaluate_parts(const ElementFunction& function, std::span<PyObject* c
   if (exponent) operands.count = 1;
   const PartsProgram& how = parts_program(function, operands, exponent);
   if (how.program == nullptr || (out != nullptr && !how.result.is_complex)) return {};
-  py::object result =
-      out != nullptr
-          ? py::reinterpret_borrow<py::object>(out)
-          : new_array(operands.like->backend, shape_of(*shape, operands.span()),
-                      how.result.stored_as, how.result.is_complex);
+  py::object result = out != nullptr
+                          ? py::reinterpret_borrow<py::object>(out)
+                          : new_array(operands.like->backend, shape_of(*shape, operands.span()),
+                                      how.result.stored_as, how.result.is_complex);
   const ArrayObject& to = *any_array_in(result);
   if (out != nullptr) make_writable(to, function.name.data());
   std::array<Memory, most_operands> memories;

@@ -163,8 +163,8 @@ bool by_parts(std::size_t rows, const FftLength<T>& length) {
   const double parts = fill(rows, std::min(rows * n / fft_grain + 1, thread_count())) *
                        (fill(first, width) + fill(second, width)) / 2;
   const double block = fill(rows, width * std::min(rows * n / fft_grain + 1, thread_count()));
-  // As measured: blocks are the quicker ones until they leave the caches, or where what they have of
-  // rows that are whole pages falls into few sets of a cache.
+  // As measured: blocks are the quicker ones until they leave the caches, or where what they have
+  // of rows that are whole pages falls into few sets of a cache.
   const bool falls_together = sizeof(T) == sizeof(float) && n * 2 * sizeof(T) % 4096 == 0;
   return n > 8192 || falls_together ? parts > 0.7 * block : parts > 1.5 * block;
 }

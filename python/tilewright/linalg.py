@@ -17,6 +17,7 @@ from tilewright.namespace.factorisations import (
     cholesky,
     det,
     inv,
+    inverses_that_are,
     qr,
     slogdet,
     solve,
@@ -268,8 +269,9 @@ def cond(x: Array, p: Any = None) -> Array:
         largest, least = values[..., 0], values[..., -1]
         ratio: Array = least / largest if p == -2 else largest / least
         return where(largest == 0, math.inf, ratio)
-    product: Array = matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
-    return product
+    inverses, is_singular = inverses_that_are(x)
+    product: Array = matrix_norm(x, ord=p) * matrix_norm(inverses, ord=p)
+    return where(is_singular, math.inf, product)
 
 
 def multi_dot(arrays: Sequence[Array], *, out: Array | None = None) -> Array:

@@ -284,6 +284,11 @@ def test_what_follows_from_singular_values(be: Backend, rng: np.random.Generator
         np.testing.assert_allclose(la.cond(on(be, square), p).item(), exact, rtol=1e-3)
     for p in (None, 2, -2):
         assert la.cond(tw.zeros((2, 2), device=be), p).item() == np.inf
+    # One of several that is singular leaves the others as they are.
+    several = np.array([[[1, 2], [2, 4]], [[1, 2], [3, 4]]], dtype=np.float32)
+    for p in (1, -1, np.inf, -np.inf, "fro"):
+        got = la.cond(on(be, several), p).numpy()
+        np.testing.assert_allclose(got, np.linalg.cond(several.astype(np.float64), p), rtol=1e-3)
 
 
 def test_norms(be: Backend, rng: np.random.Generator) -> None:

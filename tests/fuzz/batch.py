@@ -189,7 +189,8 @@ def run_case(bench: Bench, draw: Draw) -> None:
         raise Fault(f"{draw.about}\nraises {type(error).__name__}: {error}") from error
     left = buffers_since(bench.be, before)
     if left:
-        # What an exception holds goes in a later generation.
+        # Tables that are kept, and what an exception holds until a later generation goes.
+        tw.fft.forget_plans()
         gc.collect()
         left = buffers_since(bench.be, before)
     if left:
@@ -203,6 +204,7 @@ def buffers_since(be: tw.Backend, before: tw.MemoryStats) -> int:
 
 
 def check_nothing_left(be: tw.Backend) -> None:
+    tw.fft.forget_plans()
     gc.collect()
     be.trim()
     stats = be.memory_stats()

@@ -468,7 +468,7 @@ def _triangle(call: str, x: Any, k: Any, upper: bool) -> Array:
     parts, to = (x._parts(), result._parts()) if is_complex else (x, result)
     table, lead = ranges.first_integers(x.backend), (0,) * (x.ndim - 2)
     last = (0,) if is_complex else ()
-    inputs = [parts, (table, (*lead, 1, 0, *last)), (table, (*lead, 0, 1, *last))]
+    inputs: list[Any] = [parts, (table, (*lead, 1, 0, *last)), (table, (*lead, 0, 1, *last))]
     if result.size:
         x.backend.map(_part(parts.stored_as, upper), parts.shape, inputs, [above], [to])
     return result

@@ -187,6 +187,17 @@ def inv(x: Array, /) -> Array:
     m = Matrices("inv", "x", x, square=True)
     factors, permutation, status = factored(m)
     _refuse_singular(m, status)
+    return _inverses(m, factors, permutation)
+
+
+def inverses_that_are(x: Array) -> tuple[Array, Array]:
+    """inv() of matrices some of which may be singular, and which ones are."""
+    m = Matrices("cond", "x", x, square=True)
+    factors, permutation, status = factored(m)
+    return _inverses(m, factors, permutation), status[..., 0] != 0
+
+
+def _inverses(m: Matrices, factors: Array, permutation: Array) -> Array:
     places = arange(m.rows, dtype=INT32, device=m.backend)
     result = (permutation[..., None] == places).astype(m.dtype)
     solved("inv", factors, result, upper=False, unit=True)

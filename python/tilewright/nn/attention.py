@@ -292,8 +292,12 @@ def scaled_dot_product_attention(
     be seen, or added to the scores. With enable_gqa key and value may have fewer heads. Rows that
     see no key are 0. window and soft_cap are those of Backend.attention."""
     call = "scaled_dot_product_attention"
-    plain = attn_mask is scale is window is None and enable_gqa is False
-    if plain and type(dropout_p) is type(soft_cap) is float and dropout_p == soft_cap == 0:
+    has_options = any(one is not None for one in (attn_mask, scale, window))
+    if (
+        not has_options
+        and type(dropout_p) is type(soft_cap) is float
+        and dropout_p == soft_cap == 0
+    ):
         found = _plain(query, key, value, is_causal)
         if found is not None:
             return found

@@ -37,7 +37,7 @@ def linear(
     unless given. A `residual` of the result's shape is added last. `out` takes the result and may
     be the residual, which is then added to where it lies."""
     call = "linear"
-    if norm is eps is residual is out is None and gated is False:
+    if all(one is None for one in (norm, eps, residual, out)) and gated is False:
         made = _short(x, weight, bias, to_activation(call, activation, negative_slope))
         if made is not None:
             return made
