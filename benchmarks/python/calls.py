@@ -37,6 +37,10 @@ tw.exp(x)
 tw.where(b, x, y)
 x.astype('int32')
 z * z
+z + z
+z + 1
+-z
+tw.conj(z)
 x.T
 x.reshape(8, -1)
 x[2:5]
@@ -76,6 +80,15 @@ n @ n
 tw.matmul(m, m)
 tw.nn.softmax(m)
 tw.nn.log_softmax(m)
+tw.nn.linear(m, m)
+tw.nn.scaled_dot_product_attention(q, q, q)
+tw.vecdot(m, m)
+tw.tensordot(m, m, axes=1)
+tw.einsum('ij,jk->ik', m, m)
+tw.linalg.norm(x)
+tw.fft.fft(z)
+tw.fft.rfft(x)
+tw.tril(m)
 tw.empty(64)
 tw.zeros(64)
 tw.ones((8, 8), dtype='int32')
@@ -125,6 +138,7 @@ def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], 
         "i": tw.asarray(np.arange(0, elements, 2, dtype=place)),
         "n": tw.asarray(np.arange(side * side).reshape(side, side).astype(np.int32)),
         "m": tw.asarray(np.ones((side, side), np.float32)),
+        "q": tw.asarray(np.ones((1, 2, side, side), np.float32)),
         "r": tw.asarray(np.arange(side) % 2 == 0),
         "j": tw.asarray(np.arange(side, dtype=place)[::-1].copy()),
         "v": tw.asarray(host[: (elements + 1) // 2].copy()),
@@ -179,7 +193,7 @@ def show_times(forms: list[str], options: argparse.Namespace) -> None:
     if options.against is not None:
         sides.append(Side(options, options.against))
     against = f"{'against':>11}{'least':>9}" if len(sides) > 1 else ""
-    print(f"{'µs a call':28}{'median':>9}{'least':>9}{against}")
+    print(f"{'µs a call':46}{'median':>9}{'least':>9}{against}")
     for form in forms:
         times: list[list[float]] = [[] for _ in sides]
         for turn in range(options.turns + 1):
@@ -188,7 +202,7 @@ def show_times(forms: list[str], options: argparse.Namespace) -> None:
                 if turn:  # the first one warms up
                     all_times.append(one)
         cells = "  ".join(f"{median(one):9.2f}{min(one):9.2f}" for one in times)
-        print(f"{form:28}{cells}", flush=True)
+        print(f"{form:46}{cells}", flush=True)
 
 
 def count(forms: list[str], options: argparse.Namespace) -> None:
@@ -248,12 +262,12 @@ def show_instructions(forms: list[str], options: argparse.Namespace) -> None:
             f"--only={options.only}",
         ]  # fmt: skip
         subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
-        print(f"{'instructions of a call':28}{'all':>9}{'ours':>9}{'wgpu':>9}")
+        print(f"{'instructions of a call':46}{'all':>9}{'ours':>9}{'wgpu':>9}")
         for at, form in enumerate(forms):
             # Two dumps for each pair of START and END, the first pair of which is no form's. The
             # first thread is the one that calls.
             found = instructions(Path(folder, f"out.{2 * at + 4}-01"))
-            print(f"{form:28}" + "".join(f"{one // COUNTED:9d}" for one in found), flush=True)
+            print(f"{form:46}" + "".join(f"{one // COUNTED:9d}" for one in found), flush=True)
 
 
 def main() -> None:
