@@ -47,6 +47,7 @@ DTYPES = (
     )),
     BFLOAT16,
 )  # fmt: skip
+PYTHON_NUMBERS = {bool, int, float, complex}
 # Those that are computed in float32, and rounded where they are stored.
 HALVES = (FLOAT16, BFLOAT16)
 
@@ -180,7 +181,8 @@ def has_own_dtype(given: Any) -> bool:
     if isinstance(given, range):
         return False
     if isinstance(given, (list, tuple)):
-        return any(has_own_dtype(item) for item in given)
+        is_plain = set(map(type, given)) <= PYTHON_NUMBERS
+        return not is_plain and any(has_own_dtype(item) for item in given)
     return isinstance(given, np.generic) or not isinstance(given, (int, float, complex))
 
 

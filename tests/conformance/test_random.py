@@ -251,6 +251,9 @@ def test_choices(be: Backend) -> None:
     assert set(rng.choice(5, 200).tolist()) == set(range(5)) and rng.choice(5).shape == ()
     assert sorted(rng.choice(9, 9, replace=False).tolist()) == list(range(9))
     assert rng.choice(x, (2, 4)).shape == (2, 4, 3)
+    assert set(rng.choice([2.5, 7, 9], 60).tolist()) == {2.5, 7, 9}
+    assert set(rng.choice(np.array([[1, 2], [3, 4]]), 40)[:, 1].tolist()) == {2, 4}
+    assert sorted(rng.permutation([4, 1, 8]).tolist()) == [1, 4, 8]
     got = rng.choice(x, 3, replace=False, axis=1).numpy()
     np.testing.assert_array_equal(np.sort(got, axis=1), x.numpy())
     weights = np.float32([0.1, 0, 0.6, 0.3])

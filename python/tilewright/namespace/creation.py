@@ -16,6 +16,7 @@ from tilewright.operands import (
     DTYPES,
     INT32,
     LIMITS,
+    PYTHON_NUMBERS,
     check_stored,
     has_own_dtype,
     invalid,
@@ -116,7 +117,8 @@ def _to_array(
     backend = to_backend(call, device)
     if type(obj) is np.ndarray and dtype is None and obj.dtype in stored(backend):
         return backend._upload(obj)
-    if isinstance(obj, (list, tuple)):
+    are_numbers = type(obj) in (list, tuple) and _are_numbers(obj)
+    if isinstance(obj, (list, tuple)) and not are_numbers:
         if dtype is None and _are_bfloat16(obj):
             dtype = BFLOAT16
         obj = _host_items(obj)
@@ -128,7 +130,7 @@ def _to_array(
         invalid(call, f"obj is of dtype {values.dtype}, expected bool or numbers")
     if dtype is not None:
         wanted = _dtype_for(call, dtype, FLOAT32, backend)
-    elif has_own_dtype(obj):
+    elif not are_numbers and has_own_dtype(obj):
         wanted = own.newbyteorder("=")
         if wanted not in DTYPES:
             invalid(call, f"obj is of dtype {values.dtype}, expected 64 bits or less a part")
@@ -149,6 +151,14 @@ def _refuse_too_large(call: str, values: np.ndarray[Any, Any]) -> None:
     for one in values.flat:
         if isinstance(one, int) and not -(2**63) <= one < 2**64:
             invalid(call, f"obj has {shown(one)}, which no dtype of integers holds; write a float")
+
+
+def _are_numbers(items: Any) -> bool:
+    """Whether a list, or lists in it, have Python's own numbers alone."""
+    kinds = set(map(type, items))
+    if kinds <= {list, tuple}:
+        return all(map(_are_numbers, items))
+    return kinds <= PYTHON_NUMBERS
 
 
 def _are_bfloat16(items: Any) -> bool:

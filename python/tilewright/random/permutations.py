@@ -29,9 +29,19 @@ UINT64 = np.dtype(np.uint64)
 class Permutations(Draws):
     """Permutations, by sorting random keys, and choices."""
 
-    def permutation(self, x: int | Array, axis: int = 0) -> Array:
-        """The first x integers in random order, or a copy of an Array with its parts along an axis
-        in random order."""
+    def _on_device(self, call: str, given: Any) -> Any:
+        """What the host has of elements, as an Array; an integer as it is."""
+        from tilewright.namespace.creation import asarray
+
+        is_list = isinstance(given, (list, tuple))
+        if is_list or (isinstance(given, np.ndarray) and given.ndim > 0):
+            return asarray(given, device=self._backend(call))
+        return given
+
+    def permutation(self, x: int | npt.ArrayLike | Array, axis: int = 0) -> Array:
+        """The first x integers in random order, or a copy of an Array, or of what reads as one,
+        with its parts along an axis in random order."""
+        x = self._on_device("permutation", x)
         if not isinstance(x, Array):
             count = to_integer("permutation", "x", x)
             if count < 0:
@@ -70,19 +80,20 @@ class Permutations(Draws):
 
     def choice(
         self,
-        a: int | Array,
+        a: int | npt.ArrayLike | Array,
         size: Size = None,
         replace: bool = True,
         p: npt.ArrayLike | Array | None = None,
         axis: int = 0,
         shuffle: bool = True,
     ) -> Array:
-        """Of the first a integers, or of the parts of an Array along an axis: each as likely, or by
-        the probabilities `p`; with `replace` the same more than once. They come in random order,
-        whatever `shuffle` says."""
+        """Of the first a integers, or of the parts of an Array, or of what reads as one, along an
+        axis: each as likely, or by the probabilities `p`; with `replace` the same more than once.
+        They come in random order, whatever `shuffle` says."""
         call = "choice"
         if not isinstance(replace, (bool, np.bool_)):
             invalid(call, f"replace is {shown(replace)}, expected True or False")
+        a = self._on_device(call, a)
         if isinstance(a, Array):
             backend = a.backend
             at = to_one_axis(call, axis, a.ndim)
