@@ -16,7 +16,7 @@ from tilewright.namespace.mixed import an_array, as_float, beside, together
 from tilewright.namespace.products import _sum_of_products
 from tilewright.namespace.selection import searchsorted, take
 from tilewright.namespace.sorting import argsort
-from tilewright.operands import invalid, shown
+from tilewright.operands import FLOAT32, invalid, shown
 from tilewright.shapes import to_axes, to_one_axis
 from tilewright.small_floats import can_cast
 
@@ -161,6 +161,10 @@ def _edge(near: Any, far: Any) -> tuple[Any, Any, Any]:
     return -(2.0 * near + far) / (near * both), both / (near * far), -near / (far * both)
 
 
+# Products that are summed one after the other.
+MOST_IN_A_ROW = 256
+
+
 def _slid(call: str, a: Array, v: Array, mode: Any) -> Array:
     """The sums of the products of v with what lies beside it, at all places of v along a."""
     for name, one in (("a", a), ("v", v)):
@@ -180,8 +184,24 @@ def _slid(call: str, a: Array, v: Array, mode: Any) -> Array:
     padded[...] = 0
     padded[front : front + a.size] = a
     count = padded.size - v.size + 1
+    if dtype == FLOAT32 and a.backend.name == "cpu":
+        return _convolved(padded, v, count)
     windows = padded._view((count, v.size), (1, 1), padded.offset)
     return _sum_of_products(call, windows, broadcast_to(v, windows.shape), 1, dtype)
+
+
+def _convolved(padded: Array, v: Array, count: int) -> Array:
+    """By the kernels of convolutions, which keep more sums at a time than those of reductions: so
+    many products one after the other, that roundings stay few."""
+    from tilewright.nn.convolutions import conv1d
+
+    total: Array | None = None
+    for first in range(0, v.size, MOST_IN_A_ROW):
+        taps = v[first : first + MOST_IN_A_ROW]
+        part = conv1d(padded[None, None, first : first + count + taps.size - 1], taps[None, None])
+        total = part if total is None else total + part
+    assert total is not None
+    return total.reshape(-1)
 
 
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Array:
