@@ -223,7 +223,8 @@ class TapGradient {
 template <class T>
 bool filter_gradient_by_taps(const Conv2dRequest& r, double other_cost, MemoryPool& pool) {
   const Size input = r.height * r.width, output = r.out_height * r.out_width;
-  if (input > most_positions || output > most_positions || r.batch == 0 ||
+  const bool is_plain = r.filter_height * r.filter_width == 1;  // no tap sees padding
+  if (is_plain || input > most_positions || output > most_positions || r.batch == 0 ||
       r.channels / r.groups * input > most_planes || r.filters / r.groups * output > most_planes) {
     return false;
   }
