@@ -168,6 +168,7 @@ def test_what_is_wrong_is_named(be: Backend) -> None:
         (lambda: sdpa(x, x, x, be.zeros((3, 3), "int32")), "attn_mask is int32"),
         (lambda: sdpa(x, x, x, be.zeros((3, 3)), is_causal=True), "attn_mask goes without"),
         (lambda: sdpa(x, x, x, is_causal=1), "is_causal is 1"),
+        (lambda: sdpa(x, x, x, enable_gqa="yes"), "enable_gqa is 'yes'"),
         (lambda: sdpa(x, x, x, soft_cap=-1), "soft_cap is -1"),
         (lambda: sdpa(x, x, x, window=(-1, 0)), r"window\[0\] is -1"),
         (lambda: sdpa(x, x, x, scale="a"), "scale is 'a'"),

@@ -293,11 +293,8 @@ def scaled_dot_product_attention(
     see no key are 0. window and soft_cap are those of Backend.attention."""
     call = "scaled_dot_product_attention"
     has_options = any(one is not None for one in (attn_mask, scale, window))
-    if (
-        not has_options
-        and type(dropout_p) is type(soft_cap) is float
-        and dropout_p == soft_cap == 0
-    ):
+    are_default = type(dropout_p) is type(soft_cap) is float and dropout_p == soft_cap == 0
+    if enable_gqa is False and are_default and not has_options:
         found = _plain(query, key, value, is_causal)
         if found is not None:
             return found
