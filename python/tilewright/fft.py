@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tilewright.namespace.devices import Device
-    from tilewright.transforms.kept import Plan
 
 __all__ = [
     "fft",
@@ -135,15 +134,8 @@ def _of_complex(call: str, x: Any, n: Any, axis: Any, norm: Any, sign: int) -> A
     length = _length(call, n, x.shape[at])
     if n is None and x.size and x.dtype.kind == "c":
         plan = plans.plan(x.backend, parts_dtype(x.dtype), length, sign, _scale(norm, sign, length))
-        _keep(call, x, axis, norm, plan, at)
+        keep_at_hand(call, x, axis, norm, plan, at)
     return _along(_as_complex(x), at, length, norm, sign)
-
-
-def _keep(call: str, x: Array, axis: Any, norm: str, plan: Plan, at: int) -> None:
-    """The next call of this form takes the short way, where the plan has one."""
-    ready = plan.ready(x, at)
-    if ready is not None:
-        keep_at_hand(call, x, None, axis, norm, ready)
 
 
 def _along(x: Array, axis: int, n: int, norm: str, sign: int) -> Array:
@@ -194,7 +186,7 @@ def rfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backwar
     length = _length("rfft", n, x.shape[at])
     if n is None and x.size:
         plan = plans.from_real(x.backend, x.dtype, length, _scale(norm, -1, length))
-        _keep("rfft", x, axis, norm, plan, at)
+        keep_at_hand("rfft", x, axis, norm, plan, at)
     return _real_along(x, at, length, norm)
 
 
@@ -212,7 +204,7 @@ def _irfft(call: str, x: Any, n: Any, axis: Any, norm: Any) -> Array:
     length = _length(call, n, 2 * (x.shape[at] - 1))
     if n is None and x.size and x.dtype.kind == "c":
         plan = plans.to_real(x.backend, parts_dtype(x.dtype), length, _scale(norm, 1, length))
-        _keep(call, x, axis, norm, plan, at)
+        keep_at_hand(call, x, axis, norm, plan, at)
     return _to_real_along(_as_complex(x), at, length, norm)
 
 

@@ -277,6 +277,23 @@ def test_calls_that_come_again(be: Backend, name: str) -> None:
     np.testing.assert_allclose(call(x, axis=np.int64(1), norm=None).numpy(), numpy(host), atol=1e-3)
 
 
+def test_what_a_form_at_hand_raises_is_said(be: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only tables that are gone are made again in silence."""
+    x = tw.ones(12, dtype="complex64", device=be)
+    for _ in range(2):
+        tw.fft.fft(x)
+
+    def full(*arguments: Any) -> None:
+        raise tw.OutOfMemory("fft: no room")
+
+    monkeypatch.setattr(type(be), "fft", full)
+    tried: list[str] = []
+    monkeypatch.setattr(kept, "found", lambda *arguments: tried.append("made"))
+    with pytest.raises(tw.OutOfMemory, match="no room"):
+        tw.fft.fft(x)
+    assert not tried
+
+
 def test_a_backend_goes_with_its_tables(be: Backend) -> None:
     other = type(be)(adapter_index=be.config["adapter_index"])
     other.init()

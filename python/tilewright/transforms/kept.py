@@ -90,7 +90,7 @@ class Kept:
     def __init__(self) -> None:
         self.plans: OrderedDict[Any, Plan] = OrderedDict()
         #: by a call's name, axis and norm, and its argument's dtype and shape
-        self.calls: dict[Any, Callable[[Array], Array]] = {}
+        self.calls: dict[Any, tuple[Plan, Callable[[Array], Array]]] = {}
 
     def clear(self) -> None:
         self.plans.clear()
@@ -141,25 +141,29 @@ def at_hand(call: str, x: Any, n: Any, axis: Any, norm: Any) -> Array | None:
         return None
     try:
         calls = x.backend._transforms.calls
-        ready = calls[call, axis, norm, x.dtype, x.shape]
+        plan, ready = calls[call, axis, norm, x.dtype, x.shape]
     except (AttributeError, KeyError):
         return None
     try:
         return ready(x)  # type: ignore[no-any-return]
     except _core.Error:
-        # Of tables that a close() has freed: the long way makes others, or says what is wrong.
+        if plan.is_alive:
+            raise
+        # A close() has freed the tables: the long way makes others, or says what is wrong.
         calls.clear()
         return None
 
 
-def keep_at_hand(
-    call: str, x: Array, n: Any, axis: Any, norm: str, ready: Callable[[Array], Array]
-) -> None:
-    if n is None and axis.__class__ is int:
-        calls = _kept_of(x.backend).calls
-        if len(calls) >= MOST_CALLS:
-            calls.clear()
-        calls[call, axis, norm, x.dtype, x.shape] = ready
+def keep_at_hand(call: str, x: Array, axis: Any, norm: str, plan: Plan, at: int) -> None:
+    """The next call of this form, along axis `at` of its whole length, takes the short way, where
+    the plan has one."""
+    ready = plan.ready(x, at)
+    if ready is None or axis.__class__ is not int:
+        return
+    calls = _kept_of(x.backend).calls
+    if len(calls) >= MOST_CALLS:
+        calls.clear()
+    calls[call, axis, norm, x.dtype, x.shape] = plan, ready
 
 
 def forget() -> None:
