@@ -16,8 +16,8 @@ from tilewright.namespace.factorisations import (
     LinAlgError,
     cholesky,
     det,
+    existing_inverses,
     inv,
-    inverses_that_are,
     qr,
     slogdet,
     solve,
@@ -269,7 +269,7 @@ def cond(x: Array, p: Any = None) -> Array:
         largest, least = values[..., 0], values[..., -1]
         ratio: Array = least / largest if p == -2 else largest / least
         return where(largest == 0, math.inf, ratio)
-    inverses, is_singular = inverses_that_are(x)
+    inverses, is_singular = existing_inverses(x)
     product: Array = matrix_norm(x, ord=p) * matrix_norm(inverses, ord=p)
     return where(is_singular, math.inf, product)
 

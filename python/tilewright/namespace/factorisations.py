@@ -190,8 +190,8 @@ def inv(x: Array, /) -> Array:
     return _inverses(m, factors, permutation)
 
 
-def inverses_that_are(x: Array) -> tuple[Array, Array]:
-    """inv() of matrices some of which may be singular, and which ones are."""
+def existing_inverses(x: Array) -> tuple[Array, Array]:
+    """inv() of matrices, and which of them are singular and have none."""
     m = Matrices("cond", "x", x, square=True)
     factors, permutation, status = factored(m)
     return _inverses(m, factors, permutation), status[..., 0] != 0
