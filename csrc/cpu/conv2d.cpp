@@ -25,8 +25,6 @@ constexpr double strided_cost = 20;
 /// Positions of a grid that is not worth a cut where there are filters to share.
 constexpr Size few_positions = 256;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-
 /// A row of results to its targets: `count` grid columns from `column` on. `end` is given those
 /// that have one side by side, and the first one's.
 template <class T, class End>

@@ -10,6 +10,7 @@
 #include "core/requests.hpp"
 #include "cpu/kernels/table.hpp"
 #include "cpu/memory.hpp"
+#include "cpu/sizes.hpp"
 #include "tilewright/types.hpp"
 
 // What the convolution ops share. Each walks a grid of positions over a source tensor, and along

@@ -15,8 +15,6 @@ constexpr Size cache_floats = Size{1} << 17;
 /// What a task packs at most, except where the taps of a few positions take more.
 constexpr Size most_floats = Size{1} << 22;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-
 Size phases_of(const ConvAxis& axis) { return static_cast<Size>(axis.source_phases.size()); }
 
 /// Of packed blocks.

@@ -25,8 +25,6 @@ constexpr double turn_cost = 12;
 /// Filters that would leave most of a vector unused.
 constexpr Size few_filters = 4;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-
 /// For each tap the product of two matrices: the inputs, channel by channel as they lie in their
 /// planes, from where the tap shifts them; and the output gradient with its filters side by side.
 template <class T>

@@ -14,10 +14,6 @@ namespace tilewright::cpu {
 
 namespace {
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
-Size lanes() { return static_cast<Size>(kernels().simd_width); }
-
 /// The meetings of an axis as the kernel takes them.
 class AxisLanes {
  public:

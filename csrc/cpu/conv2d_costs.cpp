@@ -6,7 +6,6 @@ namespace tilewright::cpu {
 
 namespace {
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 bool is_wide() { return kernels().simd_width >= 16; }
 
 }  // namespace

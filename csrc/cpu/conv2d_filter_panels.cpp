@@ -29,13 +29,11 @@ constexpr Size most_planes = 1 << 17;
 /// What a vector that is turned takes, in products of a vector and a weight.
 constexpr double turn_cost = 12;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 /// To whole vectors.
 Size rounded(Size n) {
   const Size lanes = static_cast<Size>(kernels().simd_width);
   return ceil_div(n, lanes) * lanes;
 }
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
 
 /// What each position sees through all taps of all channels, as one factor; the output gradient as
 /// the other one. The factor with more rows, or which fills vectors better, is turned to have them

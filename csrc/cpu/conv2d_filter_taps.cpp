@@ -29,10 +29,6 @@ constexpr double turn_cost = 12, sum_cost = 3, call_cost = 90;
 /// Filters whose sums are turned at a time.
 constexpr Size filters_at_once = 16;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
-Size lanes() { return static_cast<Size>(kernels().simd_width); }
-
 /// For each tap the product of two matrices: what it sees of the input, and the output gradient
 /// where it sees it; none of the padding. Planes of one of them lie side by side, in vectors.
 template <class T>

@@ -15,10 +15,6 @@ namespace {
 /// Floats of planes that are turned at a time.
 constexpr Size packed_floats = Size{1} << 13;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
-Size lanes() { return static_cast<Size>(kernels().simd_width); }
-
 /// Images lie side by side, element by element: a run of positions of all images in a row of the
 /// grid is one of the source's floats through any tap, and takes no tap that sees padding alone.
 template <class T>

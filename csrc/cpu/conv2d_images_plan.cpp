@@ -26,9 +26,6 @@ constexpr Size near_weights = Size{1} << 17;
 constexpr Size nearest_planes = Size{1} << 12;
 constexpr double near_float = 0.1, far_float = 0.25, of_tile = 60;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-Size lanes() { return static_cast<Size>(kernels().simd_width); }
-
 std::vector<AxisTap> seen_taps(const ConvAxis& axis, const TargetPhase& phase, Size first,
                                Size last) {
   std::vector<AxisTap> taps;

@@ -13,9 +13,6 @@ namespace {
 /// Channels whose rows are filled before the next row.
 constexpr Size channels_at_once = 16;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
-
 /// Every `step`th element.
 template <class T>
 void pack_steps(const T* from, Size step, float* to, Size count) {

@@ -34,10 +34,6 @@ constexpr double result_cost = 3;
 /// The same where it is stored in steps.
 constexpr double strided_cost = 20;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
-Size lanes() { return static_cast<Size>(kernels().simd_width); }
-
 /// The targets of a pair of phases.
 struct Phase {
   GridRange rows, columns;

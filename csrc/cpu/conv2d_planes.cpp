@@ -20,8 +20,6 @@ Size reach(const SlidingAxis& axis) {
   return (axis.output - 1) * axis.stride + (axis.filter - 1) * axis.dilation + 1;
 }
 
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
-
 /// Planes of 3x3 windows, where they lie.
 class Planes {
  public:

@@ -16,9 +16,6 @@ namespace {
 /// Rows of sums that are made before they are stored.
 constexpr Size band_rows = 16;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
-
 /// The targets of a pair of phases.
 struct Phase {
   Size row_offset, column_offset;

@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::string_view op = "conv2d_backward_filter";
 
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
-
 /// The gradient of filters of few planes: its elements are products of what a tap sees of a plane
 /// and the gradient of the output.
 template <class T>

@@ -30,9 +30,7 @@ constexpr Size channels_at_once = 32;
 /// Columns and rows that fit the kernels' indices.
 constexpr Size most_places = 1 << 24;
 
-Size ceil_div(Size a, Size b) { return (a + b - 1) / b; }
 Size rounded(Size n) { return ceil_div(n, 16) * 16; }
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
 /// From one factor's floats to the next one's, which must not meet in a cache.
 Size apart(Size floats) { return ceil_div(floats, 32) * 32 + 16; }
 

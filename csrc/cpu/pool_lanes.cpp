@@ -7,6 +7,7 @@
 #include "cpu/kernels/conv_table.hpp"
 #include "cpu/memory.hpp"
 #include "cpu/pool.hpp"
+#include "cpu/sizes.hpp"
 
 namespace tilewright::cpu {
 
@@ -17,8 +18,6 @@ constexpr Size most_elements = 256;
 constexpr std::size_t most_lanes = 16;
 /// Rows of more outputs fill vectors as well where they lie.
 constexpr Size most_outputs = 4;
-
-std::size_t size(Size n) { return static_cast<std::size_t>(n); }
 
 /// Means of windows of small planes, as many side by side as a vector has lanes.
 template <class T>
