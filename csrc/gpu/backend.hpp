@@ -477,6 +477,8 @@ class GpuBackend final : public Backend {
   void reduce(std::string_view name, ReduceOp op, const BufferRange& input, DType input_dtype,
               const BufferRange& output, DType output_dtype, const Extents& extents);
   void softmax_rows(const SoftmaxRequest& request, const RowPlan& plan);
+  /// An axis in front of others, a work-item each.
+  void softmax_short(const SoftmaxRequest& request);
   void norm(std::string_view op, const NormRequest& request, bool centred);
   /// Rows whose pieces are workgroups of their own; false where their scratch finds no room.
   bool softmax_pieces(const SoftmaxRequest& request, const PiecePlan& plan);

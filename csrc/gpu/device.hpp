@@ -140,6 +140,8 @@ struct DeviceLimits {
   bool compiles_templates = false;
   /// Kernels can ask how many elements a binding holds, where others get no more than a pointer.
   bool counts_bindings = false;
+  /// Dot products of four bytes are instructions, not written out by compilers.
+  bool packed_dots = false;
   /// A kernel that the driver's compiler does not take can cost the device, its buffers and all
   /// that is queued: code from outside is tried on another one first.
   bool tries_kernels = false;

@@ -101,11 +101,14 @@ inline RowPlan plan_long_rows(Size length, std::size_t largest) {
 struct PiecePlan {
   Size pieces = 1, piece = 0;
 };
-inline PiecePlan plan_pieces(Size rows, Size length, Size units) {
+inline PiecePlan plan_pieces(Size rows, Size length, const DeviceLimits& limits) {
   constexpr Size groups_of_unit = 4, one_read = 16 * group_size;
-  if (rows <= 0 || rows > units) return {};
+  const Size groups = groups_of_unit * limits.planned_units;
+  // What no registers hold is read twice in any case.
+  const bool is_held = plan_long_rows(length, limits.max_group_size).fits();
+  if (rows <= 0 || rows > (is_held ? limits.planned_units : groups)) return {};
   const Size wanted =
-      std::clamp<Size>((length + one_read - 1) / one_read, 1, groups_of_unit * units / rows);
+      std::clamp<Size>((length + one_read - 1) / one_read, 1, std::max<Size>(groups / rows, 2));
   const Size piece = ((length + wanted - 1) / wanted + 3) / 4 * 4;
   return {(length + piece - 1) / piece, piece};
 }

@@ -135,7 +135,8 @@ std::vector<Adapter> with_matrix_units(std::vector<Adapter> wgpu, std::vector<Ad
 
 Adapter describe(const Api& api, WGPUInstance instance, WGPUAdapter handle,
                  const WGPUAdapterInfo& info, std::size_t index) {
-  Adapter adapter{&api, instance, handle, 0, {}, {}, info.vendorID, info.deviceID, {}, 0, 0};
+  Adapter adapter{&api, instance, handle, 0, {}, {}, info.vendorID, info.deviceID};
+  adapter.packed_dots = info.backendType != WGPUBackendType_Metal;
   api.AdapterGetLimits(handle, &adapter.limits);
   DeviceInfo& d = adapter.info;
   d.id = text("webgpu:", index);

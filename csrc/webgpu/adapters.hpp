@@ -22,6 +22,7 @@ struct Adapter {
   DeviceInfo info;
   WGPULimits limits;
   std::uint32_t vendor, device;  ///< PCI numbers
+  bool packed_dots = false;      ///< its API has dot products of four bytes, which Metal lacks
   std::vector<gpu::MatrixShape> matrix_shapes;
   std::uint32_t matrix_lanes = 0;  ///< subgroups of that size hold them; 0 where sizes differ
   std::uint32_t least_subgroup = 0, most_subgroup = 0;  ///< 0 where the library does not say

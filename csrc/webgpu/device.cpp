@@ -203,6 +203,7 @@ void Device::open(const Adapter& adapter, gpu::DeviceUse use) {
   info_.limits["max_immediate_bytes"] = immediate_bytes_;
   if (immediate_bytes_ == 0) std::erase(info_.features, "immediates");
   limits_.float16 = has(WGPUFeatureName_ShaderF16);
+  limits_.packed_dots = adapter.packed_dots;
   if (api_.is_dawn()) {
     open_dawn(adapter);
   } else {

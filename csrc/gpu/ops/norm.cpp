@@ -51,7 +51,7 @@ void GpuBackend::norm(std::string_view op, const NormRequest& r, bool centred) {
   const DeviceLimits& limits = device_->limits();
   const bool has_gaps = r.rows > 1 && r.ldx != r.cols;
   if (limits.compiles_templates && !r.residual && !has_gaps && !plan_rows(r.cols).fits()) {
-    const PiecePlan pieces = plan_pieces(r.rows, r.cols, limits.planned_units);
+    const PiecePlan pieces = plan_pieces(r.rows, r.cols, limits);
     if (pieces.pieces > 1 && norm_pieces(op, r, centred, pieces)) return;
   }
   // Elsewhere a buffer may be bound twice.

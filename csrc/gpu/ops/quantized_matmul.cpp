@@ -31,6 +31,24 @@ FewPlan few_plan(Size m, bool is_compiled) {
   return m <= 4 ? FewPlan{4, 8, 2, 32} : FewPlan{8, 8, 2, 16};
 }
 
+/// A vector that is multiplied by packed dot products: work-items that share rows, and the fewest
+/// groups that keep them busy.
+constexpr Size digit_lanes = 32, least_digit_groups = 16;
+
+std::uint32_t digit_group(const DeviceLimits& limits) {
+  constexpr std::uint32_t most = 512;
+  return limits.max_group_size >= most ? most : most / 2;
+}
+
+/// Rows of weights that a work-item takes: few where the GPU would not be full, but enough of long
+/// ones to pay for the digits of x, which each workgroup makes.
+Size digit_rows(const QuantizedMatmulRequest& r, Size units) {
+  constexpr Size few_rows = 48, many_rows = 128, long_row = 8192;  // rows for each unit
+  const Size products = r.products();
+  if (products > many_rows * units) return 4;
+  return products > few_rows * units || r.k > long_row || r.is_gated ? 2 : 1;
+}
+
 struct Tile {
   Size bm, bn, tm, tn;
   Size resident;  ///< workgroups that a processor of the GPU runs at a time
@@ -157,6 +175,23 @@ void GpuBackend::multiply_quantized_few(const QuantizedMatmulRequest& r,
     v["WEIGHTED"] = std::int64_t{normed == 2};
     v["ACTIVATION"] = std::string(to_string(r.activation));
   };
+  const Size units = device_->limits().planned_units;
+  if (r.m == 1 && device_->limits().packed_dots && groups >= least_digit_groups) {
+    const std::uint32_t group = digit_group(device_->limits());
+    const Size own = digit_rows(r, units);
+    const Size results = (r.is_gated ? own / 2 : own) * group / digit_lanes;
+    const struct {
+      std::uint32_t n, groups;
+      End end;
+    } params{u32(r.n), u32(groups), end};
+    return run(KernelId::quantized_digits, variant * 8 + static_cast<std::uint32_t>(own), params,
+               bindings, cover(static_cast<std::uint64_t>(count(r.n, results)), 1),
+               [&](TemplateVariables& v) {
+                 fill(v);
+                 v["GROUP"] = std::int64_t{group};
+                 v["OWN"] = std::int64_t{own};
+               });
+  }
   if (r.m == 1) {
     constexpr Size row_lanes = 4;
     const Size own = is_compiled ? 1 : 4;

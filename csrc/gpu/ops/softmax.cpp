@@ -13,6 +13,8 @@ namespace {
 /// Columns side by side for whole reads of memory, work-items enough for the length.
 constexpr std::size_t columns_side_by_side = 32;
 constexpr std::size_t least_share = 4;
+/// An axis in front of others that the registers of a work-item hold.
+constexpr Size longest_short = 16;
 
 /// Rows longer than registers hold are fewer at once in larger workgroups, so that caches hold them
 /// for the second walk.
@@ -59,6 +61,25 @@ void GpuBackend::softmax_rows(const SoftmaxRequest& r, const RowPlan& plan) {
       });
 }
 
+void GpuBackend::softmax_short(const SoftmaxRequest& r) {
+  const bool in_place = r.input == r.output;
+  const Size held = (r.length + 3) / 4 * 4, columns = r.outer * r.inner;
+  const std::uint64_t bytes = bytes_of(columns * r.length, r.dtype);
+  const std::array<Binding, 2> both{bind("softmax", r.input, bytes),
+                                    bind("softmax", r.output, bytes)};
+  const struct {
+    std::uint32_t columns, length, inner, zero;
+  } params{u32(columns), u32(r.length), u32(r.inner), 0};
+  run(KernelId::softmax_short, static_cast<std::uint32_t>(held) * 16 + variant_of(r, false), params,
+      std::span(both).subspan(in_place ? 1 : 0),
+      cover(static_cast<std::uint64_t>(columns), group_size), [&](TemplateVariables& v) {
+        set_common(v, r.dtype);
+        v["HELD"] = std::int64_t{held};
+        v["IN_PLACE"] = std::int64_t{in_place};
+        v["LOG"] = std::int64_t{r.log};
+      });
+}
+
 bool GpuBackend::softmax_pieces(const SoftmaxRequest& r, const PiecePlan& plan) {
   const std::uint64_t pieces_bytes =
       static_cast<std::uint64_t>(r.outer * plan.pieces) * 2 * sizeof(float);
@@ -99,11 +120,12 @@ void GpuBackend::launch_softmax(const SoftmaxRequest& r) {
   }
   const DeviceLimits& limits = device_->limits();
   if (rows && limits.compiles_templates) {
-    const PiecePlan pieces = plan_pieces(r.outer, r.length, limits.planned_units);
+    const PiecePlan pieces = plan_pieces(r.outer, r.length, limits);
     if (pieces.pieces > 1 && softmax_pieces(r, pieces)) return;
     const RowPlan plan = plan_long_rows(r.length, limits.max_group_size);
     if (plan.fits()) return softmax_rows(r, plan);
   }
+  if (!rows && limits.compiles_templates && r.length <= longest_short) return softmax_short(r);
   const std::size_t group = group_of(r, limits);
   const std::size_t columns = columns_of_group(r, group);
   const std::uint32_t variant =
