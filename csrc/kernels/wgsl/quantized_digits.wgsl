@@ -2,11 +2,11 @@
 // numbers of a power of two that its largest element chooses, of 24 bits: three signed bytes. Their
 // products with the bytes of weights are summed exactly, so that an element of x is off by at most
 // 2^-23 of the largest of its group. A group with infinity or NaN is multiplied as floats.
-// A workgroup makes the bytes of SPAN groups at a time, a work-item those of a group; then 32
-// neighbours take groups side by side of OWN rows of weights.
+// A workgroup makes the bytes of SPAN groups at a time; then 32 neighbours take groups side by side
+// of OWN rows of weights.
 // What becomes of the sums, with GATED those of rows n apart: quantized_end.wgsl.
 // Bindings: the planes of quantized_planes.wgsl, then x, of whole vec4, y, bias and the norm's weight.
-// Variables: GROUP (SPAN or more), T, FORMAT, OWN; those of quantized_end.wgsl.
+// Variables: GROUP (SPAN by 1, 2 or 4), T, FORMAT, OWN; those of quantized_end.wgsl.
 #include "floats.wgsl"
 #let WHOLE = 1
 #include "quantized_planes.wgsl"
@@ -26,6 +26,13 @@
 #if !SIGNED && BIAS > 0
 #let INIT = 1
 #end
+#let SUMMED = 0
+#if INIT || MINIMA
+#let SUMMED = 1
+#end
+// Work-items that make the bytes of a group, vectors far apart by as many.
+#let MAKERS = GROUP / SPAN
+#let MADE = 8 / MAKERS
 
 struct Params {
   n: u32, groups: u32,
@@ -38,11 +45,22 @@ var<immediate> params: Params;
 @group(0) @binding(${NEXT + 3}) var<storage, read> norm: array<${VEC}>;
 /// Bytes d of vector j of group g are at [(2 d + j / 4) SPAN + g][j % 4]; afterwards sums of rows.
 var<workgroup> bytes: array<vec4<u32>, ${6 * SPAN}>;
-/// Of each part of a group what its bytes come to, with INIT times the bias that weights lack, and
-/// the power of two.
-var<workgroup> wholes: array<vec4<i32>, ${PARTS * SPAN}>;
+/// The largest elements that work-items find, as bits.
+var<workgroup> tops: array<u32, ${GROUP}>;
+/// Of each group the power of two, 0 where it has infinity or NaN.
+var<workgroup> units: array<f32, ${SPAN}>;
+#if SUMMED
+/// What bytes d of part p of group g come to, at (3 p + d) SPAN + g, with INIT times the bias that
+/// weights lack.
+var<workgroup> sums: array<atomic<i32>, ${3 * PARTS * SPAN}>;
+#end
+/// Whether a group has infinity or NaN.
+var<workgroup> specials: atomic<u32>;
 #include "quantized_end.wgsl"
 
+fn float_of(wholes: vec3<i32>) -> f32 {
+  return fma(f32(wholes.z), 65536.0, f32(wholes.y * 256 + wholes.x));
+}
 /// Vector j of x as it is multiplied.
 fn vector_at(j: u32) -> vec4<f32> {
 #if WEIGHTED
@@ -51,8 +69,51 @@ fn vector_at(j: u32) -> vec4<f32> {
   return vec4<f32>(x[j]);
 #end
 }
-fn float_of(wholes: vec3<i32>) -> f32 {
-  return fma(f32(wholes.z), 65536.0, f32(wholes.y * 256 + wholes.x));
+/// Whether group g of x has infinity or NaN.
+fn is_special(g: u32) -> bool {
+  var largest = 0u;
+  for (var j = 0u; j < 8u; j += 1u) {
+    let bits = bitcast<vec4<u32>>(vector_at(g * 8u + j)) & vec4<u32>(0x7fffffffu);
+    largest = max(largest, max(max(bits.x, bits.y), max(bits.z, bits.w)));
+  }
+  return largest >= 0x7f800000u;
+}
+/// Group g of x by the group `at` of weights.
+fn by_floats(at: u32, g: u32) -> f32 {
+  var total = 0.0;
+  for (var half = 0u; half < 2u; half += 1u) {
+    let scale = scale_of(at, half);
+    var part = 0.0;
+    var sum = 0.0;
+    for (var j = half * 4u; j < half * 4u + 4u; j += 1u) {
+#if LOW == 8
+      let low = low_plane[2u * at + half][j % 4u];
+#elif LOW == 4
+      let low = low_plane[at][j % 4u];
+#else
+      let low = low_plane[at][half];
+#end
+#if HIGH == 2
+      let high = high_plane[at][half];
+#elif HIGH == 1
+      let high = high_plane[at];
+#else
+      let high = 0u;
+#end
+      let a = vector_at(g * 8u + j);
+      part += dot(a, numbers_of(bytes_of(low, high, j)));
+      sum += (a.x + a.y) + (a.z + a.w);
+    }
+#if FORMAT == "mxfp4"
+    total = fma(part * scale.x, scale.y, total);
+#else
+    total = fma(part, scale.x, total);
+#if MINIMA
+    total = fma(sum, scale.y, total);
+#end
+#end
+  }
+  return total;
 }
 fn partial_at(i: u32) -> f32 { return bitcast<f32>(bytes[i / 4u][i % 4u]); }
 
@@ -80,54 +141,65 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var total${r} = 0.0;
 #end
   var squares = 0.0;
+  if (local == 0u) { atomicStore(&specials, 0u); }
+  let made = local / ${MAKERS}u;
+  let maker = local % ${MAKERS}u;
   for (var start = 0u; start < params.groups; start += ${SPAN}u) {
     let count = min(params.groups - start, ${SPAN}u);
     if (start > 0u) { workgroupBarrier(); }
-    if (local < count) {
-      var largest = vec4<u32>();
-#for j in 0..8
+    var largest = vec4<u32>();
+#for i in 0..MADE
+    var x${i} = vec4<f32>();
+    if (made < count) {
+      let at = (start + made) * 8u + maker + ${i * MAKERS}u;
+      x${i} = vec4<f32>(x[at]);
+#if NORM
+      squares += dot(x${i}, x${i});
 #if WEIGHTED
-      let own${j} = vec4<f32>(x[(start + local) * 8u + ${j}u]);
-      let x${j} = own${j} * vec4<f32>(norm[(start + local) * 8u + ${j}u]);
-#else
-      let x${j} = vec4<f32>(x[(start + local) * 8u + ${j}u]);
-#if NORM
-      let own${j} = x${j};
+      x${i} *= vec4<f32>(norm[at]);
 #end
 #end
-#if NORM
-      squares += dot(own${j}, own${j});
+    }
+    largest = max(largest, bitcast<vec4<u32>>(x${i}) & vec4<u32>(0x7fffffffu));
 #end
-      largest = max(largest, bitcast<vec4<u32>>(x${j}) & vec4<u32>(0x7fffffffu));
+    tops[local] = max(max(largest.x, largest.y), max(largest.z, largest.w));
+#if SUMMED
+    if (maker == 0u) {
+#for i in 0..3 * PARTS
+      atomicStore(&sums[${i * SPAN}u + made], 0);
 #end
-      let bits = max(max(largest.x, largest.y), max(largest.z, largest.w));
-      // Of numbers that are nearly the next power of two, which no three bytes hold, that one.
-      let exponent = clamp((bits + 0x10000u) >> 23u, 23u, 255u);
-      let up = bitcast<f32>((276u - exponent) << 23u);
-#for p in 0..PARTS
-      var sums${p} = vec3<i32>();
+    }
 #end
-#for j in 0..8
-#let H = j / 4 * HALVES
-      {
-        let whole = bitcast<vec4<u32>>(vec4<i32>(round(x${j} * up))) + vec4<u32>(0x808080u);
+    workgroupBarrier();
+    var bits = tops[made * ${MAKERS}u];
+#for i in 1..MAKERS
+    bits = max(bits, tops[made * ${MAKERS}u + ${i}u]);
+#end
+    // Of numbers that are nearly the next power of two, which no three bytes hold, that one.
+    let exponent = clamp((bits + 0x10000u) >> 23u, 23u, 255u);
+    let up = bitcast<f32>((276u - exponent) << 23u);
+#for i in 0..MADE
+#let H = i * MAKERS / 4
+    {
+      let whole = bitcast<vec4<u32>>(vec4<i32>(round(x${i} * up))) + vec4<u32>(0x808080u);
 #for d in 0..3
-        let part${d} = (whole >> vec4<u32>(${8 * d}u)) & vec4<u32>(255u);
-        let word${d} = (part${d}.x | (part${d}.y << 8u) | (part${d}.z << 16u) | (part${d}.w << 24u)) ^
-                       0x80808080u;
-        bytes[${(2 * d + j / 4) * SPAN}u + local][${j % 4}] = word${d};
-        sums${H}[${d}] += dot4I8Packed(word${d}, 0x01010101u);
-#end
-      }
-#end
-      let unit = select(bitcast<i32>((exponent - 22u) << 23u), 0x7fc00000, bits >= 0x7f800000u);
-#for p in 0..PARTS
+      let part${d} = (whole >> vec4<u32>(${8 * d}u)) & vec4<u32>(255u);
+      let word${d} = (part${d}.x | (part${d}.y << 8u) | (part${d}.z << 16u) | (part${d}.w << 24u)) ^
+                     0x80808080u;
+      bytes[${(2 * d + H) * SPAN}u + made][maker + ${i * MAKERS % 4}u] = word${d};
 #if INIT
-      wholes[${p * SPAN}u + local] = vec4<i32>(sums${p} * ${0 - BIAS}, unit);
-#else
-      wholes[${p * SPAN}u + local] = vec4<i32>(sums${p}, unit);
+      atomicAdd(&sums[${(3 * H * HALVES + d) * SPAN}u + made],
+                dot4I8Packed(word${d}, 0x01010101u) * ${0 - BIAS});
+#elif SUMMED
+      atomicAdd(&sums[${(3 * H * HALVES + d) * SPAN}u + made], dot4I8Packed(word${d}, 0x01010101u));
 #end
 #end
+    }
+#end
+    if (maker == 0u) {
+      let special = bits >= 0x7f800000u;
+      units[made] = select(bitcast<f32>((exponent - 22u) << 23u), 0.0, special);
+      if (special) { atomicStore(&specials, 1u); }
     }
     workgroupBarrier();
     for (var g = lane; g < count; g += 32u) {
@@ -147,117 +219,76 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
       let scale1_${r} = scale_of(at${r}, 1u);
 #end
 #end
+      let unit = units[g];
+#if SUMMED
 #for p in 0..PARTS
-      let whole${p} = wholes[${p * SPAN}u + g];
-#end
-      let unit = bitcast<f32>(whole0.w);
-#for p in 0..PARTS
+      let sums${p} = vec3<i32>(atomicLoad(&sums[${3 * p * SPAN}u + g]),
+                               atomicLoad(&sums[${(3 * p + 1) * SPAN}u + g]),
+                               atomicLoad(&sums[${(3 * p + 2) * SPAN}u + g]));
 #if MINIMA
-      var sum${p} = float_of(whole${p}.xyz) * unit;
-#end
-#for r in 0..OWN
-      var part${p}_${r} = 0.0;
+      let sum${p} = float_of(sums${p}) * unit;
 #end
 #end
-      if (whole0.w == 0x7fc00000) {
-        // With infinity or NaN.
-#if MINIMA
-#for p in 0..PARTS
-        sum${p} = 0.0;
 #end
-#end
-        for (var j = 0u; j < 8u; j += 1u) {
-          let a = vector_at((start + g) * 8u + j);
-#if MINIMA
-          let all = (a.x + a.y) + (a.z + a.w);
-#if HALVES
-          if (j < 4u) { sum0 += all; } else { sum1 += all; }
-#else
-          sum0 += all;
-#end
-#end
-#for r in 0..OWN
-          {
-#if LOW == 8
-            let low = select(low0_${r}, low1_${r}, j > 3u)[j % 4u];
-#elif LOW == 4
-            let low = low0_${r}[j % 4u];
-#else
-            let low = low0_${r}[j / 4u];
-#end
-#if HIGH == 2
-            let high = high_${r}[j / 4u];
-#elif HIGH == 1
-            let high = high_${r};
-#else
-            let high = 0u;
-#end
-            let product = dot(a, numbers_of(bytes_of(low, high, j)));
-#if HALVES
-            if (j < 4u) { part0_${r} += product; } else { part1_${r} += product; }
-#else
-            part0_${r} += product;
-#end
-          }
-#end
-        }
-      } else {
 #for i in 0..6
-        let near${i} = bytes[${i * SPAN}u + g];
+      let near${i} = bytes[${i * SPAN}u + g];
 #end
 #for r in 0..OWN
-        {
+      {
 #for p in 0..PARTS
 #if INIT
-          var products${p} = whole${p}.xyz;
+        var products${p} = sums${p};
 #else
-          var products${p} = vec3<i32>();
+        var products${p} = vec3<i32>();
 #end
 #end
 #for j in 0..8
 #let H = j / 4 * HALVES
 #if LOW == 8
-          let low${j} = low${j / 4}_${r}[${j % 4}];
+        let low${j} = low${j / 4}_${r}[${j % 4}];
 #elif LOW == 4
-          let low${j} = low0_${r}[${j % 4}];
+        let low${j} = low0_${r}[${j % 4}];
 #else
-          let low${j} = low0_${r}[${j / 4}];
+        let low${j} = low0_${r}[${j / 4}];
 #end
 #if HIGH == 2
-          let high${j} = high_${r}[${j / 4}];
+        let high${j} = high_${r}[${j / 4}];
 #elif HIGH == 1
-          let high${j} = high_${r};
+        let high${j} = high_${r};
 #else
-          let high${j} = 0u;
+        let high${j} = 0u;
 #end
 #if FORMAT == "mxfp4"
-          let q${j} = values_of_places(bytes_of(low${j}, high${j}, ${j}u)) ^ 0x80808080u;
+        let q${j} = values_of_places(bytes_of(low${j}, high${j}, ${j}u)) ^ 0x80808080u;
 #elif SIGNED
-          let q${j} = low${j} ^ 0x80808080u;
+        let q${j} = low${j} ^ 0x80808080u;
 #else
-          let q${j} = bytes_of(low${j}, high${j}, ${j}u);
+        let q${j} = bytes_of(low${j}, high${j}, ${j}u);
 #end
 #for d in 0..3
-          products${H}[${d}] += dot4I8Packed(q${j}, near${2 * d + j / 4}[${j % 4}]);
+        products${H}[${d}] += dot4I8Packed(q${j}, near${2 * d + j / 4}[${j % 4}]);
 #end
 #end
 #for p in 0..PARTS
-          part${p}_${r} = float_of(products${p}) * unit;
+        let part${p} = float_of(products${p}) * unit;
+#if FORMAT == "mxfp4"
+        total${r} = fma(part${p} * scale${p}_${r}.x, scale${p}_${r}.y, total${r});
+#else
+        total${r} = fma(part${p}, scale${p}_${r}.x, total${r});
 #end
-        }
+#if MINIMA
+        total${r} = fma(sum${p}, scale${p}_${r}.y, total${r});
+#end
 #end
       }
+#end
+    }
+  }
+  if (atomicLoad(&specials) != 0u) {
+    for (var g = lane; g < params.groups; g += 32u) {
+      if (!is_special(g)) { continue; }
 #for r in 0..OWN
-#if FORMAT == "mxfp4"
-      total${r} = fma(part0_${r} * scale0_${r}.x, scale0_${r}.y, total${r});
-#else
-#for p in 0..PARTS
-      total${r} = fma(part${p}_${r}, scale${p}_${r}.x, total${r});
-#if MINIMA
-      total${r} = fma(sum${p}, scale${p}_${r}.y, total${r});
-#end
-#end
-#end
+      total${r} += by_floats(row${r} + g, g);
 #end
     }
   }
@@ -270,8 +301,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #end
   var rows = ${LAST}u;
 #if NORM
-  rows += ${SPAN / 32}u;
-  if (local < ${SPAN}u) {
+  rows += ${SETS}u;
+  {
     let into = ${LAST * 32}u + local;
     bytes[into / 4u][into % 4u] = bitcast<u32>(squares);
   }
@@ -290,9 +321,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     var scale = 1.0;
 #if NORM
     var squares_of_all = 0.0;
-#for l in 0..SPAN / 32
-    squares_of_all += sum_of(${LAST + l}u);
-#end
+    for (var l = 0u; l < ${SETS}u; l += 1u) { squares_of_all += sum_of(${LAST}u + l); }
     scale = scale_of_norm(squares_of_all, params.groups * 32u);
 #end
     var other = 0.0;
