@@ -35,6 +35,12 @@ FewPlan few_plan(Size m, bool is_compiled) {
 /// groups that keep them busy.
 constexpr Size digit_lanes = 32, least_digit_groups = 16;
 
+bool takes_digits(const QuantizedMatmulRequest& r, const DeviceLimits& limits) {
+  constexpr std::uint32_t memory = 18 << 10;
+  return r.m == 1 && limits.packed_dots && limits.local_memory_bytes >= memory &&
+         r.k >= least_digit_groups * quant_group;
+}
+
 std::uint32_t digit_group(const DeviceLimits& limits) {
   constexpr std::uint32_t most = 512;
   return limits.max_group_size >= most ? most : most / 2;
@@ -43,7 +49,7 @@ std::uint32_t digit_group(const DeviceLimits& limits) {
 /// Rows of weights that a work-item takes: few where the GPU would not be full, but enough of long
 /// ones to pay for the digits of x, which each workgroup makes.
 Size digit_rows(const QuantizedMatmulRequest& r, Size units) {
-  constexpr Size few_rows = 48, many_rows = 128, long_row = 8192;  // rows for each unit
+  constexpr Size few_rows = 40, many_rows = 128, long_row = 8192;  // rows for each unit
   const Size products = r.products();
   if (products > many_rows * units) return 4;
   return products > few_rows * units || r.k > long_row || r.is_gated ? 2 : 1;
@@ -175,10 +181,9 @@ void GpuBackend::multiply_quantized_few(const QuantizedMatmulRequest& r,
     v["WEIGHTED"] = std::int64_t{normed == 2};
     v["ACTIVATION"] = std::string(to_string(r.activation));
   };
-  const Size units = device_->limits().planned_units;
-  if (r.m == 1 && device_->limits().packed_dots && groups >= least_digit_groups) {
+  if (takes_digits(r, device_->limits())) {
     const std::uint32_t group = digit_group(device_->limits());
-    const Size own = digit_rows(r, units);
+    const Size own = digit_rows(r, device_->limits().planned_units);
     const Size results = (r.is_gated ? own / 2 : own) * group / digit_lanes;
     const struct {
       std::uint32_t n, groups;
