@@ -207,6 +207,12 @@ double cost_of_filter_panels(const Conv2dRequest& request, const MemoryPool& poo
 template <class T>
 void filter_gradient_by_panels(const Conv2dRequest& request, MemoryPool& pool);
 
+/// By windows: what each position sees, as one run of turned rows, times the gradients of outputs.
+template <class T>
+double cost_of_filter_windows(const Conv2dRequest& request, const MemoryPool& pool);
+template <class T>
+void filter_gradient_by_windows(const Conv2dRequest& request, MemoryPool& pool);
+
 /// Tap by tap over small planes, without what sees padding alone, where that takes less than
 /// another way does; whether it was done.
 template <class T>
@@ -234,6 +240,10 @@ extern template double cost_of_filter_panels<float>(const Conv2dRequest&, const 
 extern template double cost_of_filter_panels<Half>(const Conv2dRequest&, const MemoryPool&);
 extern template void filter_gradient_by_panels<float>(const Conv2dRequest&, MemoryPool&);
 extern template void filter_gradient_by_panels<Half>(const Conv2dRequest&, MemoryPool&);
+extern template double cost_of_filter_windows<float>(const Conv2dRequest&, const MemoryPool&);
+extern template double cost_of_filter_windows<Half>(const Conv2dRequest&, const MemoryPool&);
+extern template void filter_gradient_by_windows<float>(const Conv2dRequest&, MemoryPool&);
+extern template void filter_gradient_by_windows<Half>(const Conv2dRequest&, MemoryPool&);
 extern template bool filter_gradient_by_taps<float>(const Conv2dRequest&, double, MemoryPool&);
 extern template bool filter_gradient_by_taps<Half>(const Conv2dRequest&, double, MemoryPool&);
 

@@ -54,7 +54,7 @@ class FilterGradient {
     const auto threads = static_cast<Size>(thread_count());
     const Size wanted = ceil_div(threads, r.groups);
     part_ = std::min(part_filters, std::max(fewest_filters, ceil_div(filters_, wanted)));
-    part_ = std::min(part_, filters_);
+    part_ = even_part(part_);
     const Size parts = ceil_div(filters_, part_);
     const auto taps = static_cast<Size>(taps_.size());
     tap_part_ = ceil_div(taps, std::min(taps, ceil_div(wanted, parts)));
@@ -64,14 +64,18 @@ class FilterGradient {
 
   /// In products of a vector and a weight.
   double cost() const {
-    const Size lanes = static_cast<Size>(kernels().simd_width);
+    const auto of_product = [&](Size filters) {
+      return product_cost(channels_, ceil_div(filters, lanes()) * lanes());
+    };
+    const Size part = even_part(part_filters);
+    double products = static_cast<double>(filters_ / part) * of_product(part);
+    if (filters_ % part != 0) products += of_product(filters_ % part);
     const double rows = static_cast<double>(ceil_div(r_.out_height, size_.rows));
     const double positions = rows * static_cast<double>(ceil_div(r_.out_width, size_.columns)) *
                              static_cast<double>(planes_.positions(size_));
     return static_cast<double>(r_.batch * r_.groups) * positions *
-           (static_cast<double>(taps_.size()) *
-                product_cost(channels_, ceil_div(filters_, lanes) * lanes) +
-            static_cast<double>(ceil_div(filters_, lanes)) * turn_cost);
+           (static_cast<double>(taps_.size()) * products +
+            static_cast<double>(ceil_div(filters_, lanes())) * turn_cost);
   }
 
   void run(MemoryPool& pool) const {
@@ -105,6 +109,12 @@ class FilterGradient {
   static bool reads_directly(const ConvAxis& rows, const ConvAxis& columns, const ConvBlock& size) {
     return sizeof(T) == sizeof(float) && rows.is_plain() && columns.is_plain() &&
            size.columns == columns.size();
+  }
+
+  /// Of parts of so many filters at most, in whole vectors where there are several.
+  Size even_part(Size most) const {
+    const Size parts = ceil_div(filters_, most);
+    return std::min(ceil_div(ceil_div(filters_, parts), lanes()) * lanes(), filters_);
   }
 
   /// What one task computes.
@@ -283,7 +293,9 @@ void backward(const Conv2dRequest& r, MemoryPool& pool) {
   if (thin_filter_gradient<T>(r, pool)) return;
   const FilterGradient<T> by_blocks(r);
   const double cost = by_blocks.cost(), of_panels = cost_of_filter_panels<T>(r, pool);
-  if (filter_gradient_by_taps<T>(r, std::min(cost, of_panels), pool)) return;
+  const double of_windows = cost_of_filter_windows<T>(r, pool);
+  if (filter_gradient_by_taps<T>(r, std::min({cost, of_panels, of_windows}), pool)) return;
+  if (of_windows < std::min(cost, of_panels)) return filter_gradient_by_windows<T>(r, pool);
   of_panels <= cost ? filter_gradient_by_panels<T>(r, pool) : by_blocks.run(pool);
 }
 

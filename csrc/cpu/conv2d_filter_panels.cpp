@@ -92,7 +92,8 @@ class FilterPanels {
   }
 
   bool is_possible() const {
-    return filters_ >= fewest_filters && block_.columns == r_.out_width &&
+    // One tap sees what lies side by side already.
+    return taps_count_ > 1 && filters_ >= fewest_filters && block_.columns == r_.out_width &&
            image_floats() <= most_planes;
   }
   double cost() const { return cost_; }

@@ -92,6 +92,12 @@ CONVS = [
     # Gradients of filters as products of what is laid out: odd sizes, strides, and many positions.
     Conv((3, 17, 39, 37), (33, 17, 3, 2), stride=(2, 1), pad=(1, 2), dilation=(1, 2)),
     Conv((2, 3, 67, 65), (40, 3, 7, 7), stride=(2, 2), pad=(3, 3)),
+    # the same as runs of turned rows: in pieces of long rows, apart where taps are, and flat
+    Conv((1, 3, 20, 301), (9, 3, 7, 7), stride=(2, 2), pad=(3, 3)),
+    Conv((2, 3, 11, 270), (5, 3, 3, 3), stride=(1, 2), pad=(1, 0)),
+    Conv((3, 31, 19, 36), (10, 31, 3, 3), pad=(4, 4), dilation=(4, 4)),
+    Conv((2, 12, 40, 41), (14, 6, 5, 3), stride=(2, 1), pad=(1, 7), dilation=(3, 1), groups=2),
+    Conv((2, 150, 30, 31), (21, 150, 1, 1)),
     # Gradients of inputs whose lines are folded, of few channels and of strides; of filters that
     # are fewer than the channels.
     Conv((3, 8, 40, 41), (73, 8, 3, 3), pad=(1, 1)),
