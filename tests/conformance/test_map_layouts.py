@@ -238,6 +238,37 @@ def test_one_buffer_for_several_inputs(be: Backend) -> None:
         assert (ws.read(out) == square * square.T + 7).all()
 
 
+def test_operands_that_lie_across(be: Backend) -> None:
+    """One op of rows and of columns, or of columns alone, with a number or a cut input beside."""
+    programs = [Program() for _ in range(3)]
+    a, b = programs[0].input("float32"), programs[0].input("float32")
+    programs[0].output(a - b)
+    programs[1].output(3 - programs[1].input("float32"))
+    programs[2].output(-programs[2].input("float32"))
+    rng = np.random.default_rng(6)
+    for rows, cols in ((33, 17), (70, 131), (5, 1100), (1100, 5), (31, 1030), (16, 16), (2, 40)):
+        x = rng.standard_normal((rows, cols + 3), dtype="f4")
+        y = rng.standard_normal((cols, rows), dtype="f4")
+        plain, turned = ((cols + 3, 1), 2), ((1, rows), 0)
+        with Workspace(be) as ws:
+            wide, across, out = ws.input(x), ws.input(y), ws.output(np.zeros_like(x))
+            cases = (
+                (0, [(wide, *plain), (across, *turned)], x[:, 2:-1] - y.T),
+                (0, [(across, *turned), (wide, *plain)], y.T - x[:, 2:-1]),
+                (0, [(across, *turned)] * 2, np.zeros_like(y.T)),
+                (1, [(across, *turned)], 3 - y.T),
+                (2, [(across, *turned)], -y.T),
+            )
+            for program, inputs, expected in cases:
+                be.map(programs[program], (rows, cols), inputs, [], [(out, (cols + 3, 1), 1)])
+                found = ws.read(out)
+                assert (found[:, 1:-2] == expected).all()
+                assert (found[:, [0, -1]] == 0).all()
+                tight = ws.room((rows, cols))
+                be.map(programs[program], (rows, cols), inputs, [], [tight])
+                assert (ws.read(tight) == found[:, 1:-2]).all()
+
+
 def test_nothing_to_do(be: Backend) -> None:
     with Workspace(be) as ws:
         out = ws.output(np.arange(4, dtype="f4"))

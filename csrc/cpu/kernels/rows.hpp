@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "cpu/kernels/linear_table.hpp"
 #include "cpu/kernels/simd.hpp"
 
@@ -226,6 +228,70 @@ static void add_placed_rows(const T* rows, const std::uint32_t* places, std::siz
   }
 }
 
+#if defined(__AVX2__)
+/// In each four elements the first halves of both, one by one in turn or two by two; and the second
+/// halves.
+#if defined(__AVX512F__)
+#define TILEWRIGHT_IN_FOURS(a, b, i, j, k, l)                                                \
+  __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, \
+                          l + 8, i + 12, j + 12, k + 12, l + 12)
+#else
+#define TILEWRIGHT_IN_FOURS(a, b, i, j, k, l) \
+  __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4)
+#endif
+
+/// Rows become columns. Within four elements first, since moves between these take longer.
+static inline void transpose_square(Floats (&square)[lanes]) {
+  constexpr int n = lanes;
+  Floats pairs[lanes], fours[lanes];
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < lanes; i += 2) {
+    const Floats a = square[i], b = square[i + 1];
+    pairs[i] = TILEWRIGHT_IN_FOURS(a, b, 0, n, 1, n + 1);
+    pairs[i + 1] = TILEWRIGHT_IN_FOURS(a, b, 2, n + 2, 3, n + 3);
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < lanes; i += 4) {
+#pragma GCC unroll 2
+    for (std::size_t half = 0; half < 2; ++half) {
+      const Floats a = pairs[i + half], b = pairs[i + half + 2];
+      fours[i + 2 * half] = TILEWRIGHT_IN_FOURS(a, b, 0, 1, n, n + 1);
+      fours[i + 2 * half + 1] = TILEWRIGHT_IN_FOURS(a, b, 2, 3, n + 2, n + 3);
+    }
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < 4; ++i) {
+#if defined(__AVX512F__)
+    const Floats a = fours[i], b = fours[i + 4], c = fours[i + 8], d = fours[i + 12];
+    const auto halves = [](Floats x, Floats y, auto second) {
+      constexpr int o = second.value ? 8 : 0;
+      return __builtin_shufflevector(x, y, o, o + 1, o + 2, o + 3, o + 4, o + 5, o + 6, o + 7,
+                                     o + 16, o + 17, o + 18, o + 19, o + 20, o + 21, o + 22,
+                                     o + 23);
+    };
+    const auto quarters = [](Floats x, Floats y, auto second) {
+      constexpr int o = second.value ? 4 : 0;
+      return __builtin_shufflevector(x, y, o, o + 1, o + 2, o + 3, o + 8, o + 9, o + 10, o + 11,
+                                     o + 16, o + 17, o + 18, o + 19, o + 24, o + 25, o + 26,
+                                     o + 27);
+    };
+    const std::false_type first{};
+    const std::true_type second{};
+    const Floats ab = halves(a, b, first), cd = halves(c, d, first);
+    const Floats ab_behind = halves(a, b, second), cd_behind = halves(c, d, second);
+    square[i] = quarters(ab, cd, first);
+    square[i + 4] = quarters(ab, cd, second);
+    square[i + 8] = quarters(ab_behind, cd_behind, first);
+    square[i + 12] = quarters(ab_behind, cd_behind, second);
+#else
+    const Floats a = fours[i], b = fours[i + 4];
+    square[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+    square[i + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+#endif
+  }
+}
+#undef TILEWRIGHT_IN_FOURS
+#else
 /// Rows become columns.
 static inline void transpose_square(Floats (&square)[lanes]) {
   // Each round halves the distance, in the order of elements, between the rows of one column.
@@ -241,28 +307,42 @@ static inline void transpose_square(Floats (&square)[lanes]) {
     for (std::size_t i = 0; i < lanes; ++i) square[i] = next[i];
   }
 }
+#endif
 
 template <class T>
 static void transpose(const T* rows, std::size_t count, std::size_t stride, std::size_t n,
                       float scale, float* output, std::size_t output_stride) {
-  for (std::size_t i = 0; i < count; i += lanes) {
+  const auto turn = [&](std::size_t i, std::size_t j) {
     const std::size_t height = count - i < lanes ? count - i : lanes;
-    for (std::size_t j = 0; j < n; j += lanes) {
-      const std::size_t width = n - j < lanes ? n - j : lanes;
-      const T* const from = rows + i * stride + j;
-      float* const to = output + j * output_stride + i;
-      Floats square[lanes];
+    const std::size_t width = n - j < lanes ? n - j : lanes;
+    const T* const from = rows + i * stride + j;
+    float* const to = output + j * output_stride + i;
+    Floats square[lanes];
+    if (height == lanes && width == lanes) {
 #pragma GCC unroll 16
       for (std::size_t y = 0; y < lanes; ++y) {
         __builtin_prefetch(from + (y + lanes) * stride);  // short rows are many streams
+        square[y] = load(from + y * stride) * scale;
+      }
+    } else {
+#pragma GCC unroll 16
+      for (std::size_t y = 0; y < lanes; ++y) {
         square[y] = y >= height ? Floats{} : load_up_to(from + y * stride, width) * scale;
       }
-      transpose_square(square);
-#pragma GCC unroll 16
-      for (std::size_t x = 0; x < lanes; ++x) {
-        if (x < width) store_up_to(to + x * output_stride, square[x], height);
-      }
     }
+    transpose_square(square);
+    if (height == lanes && width == lanes) {
+#pragma GCC unroll 16
+      for (std::size_t x = 0; x < lanes; ++x) store(to + x * output_stride, square[x]);
+      return;
+    }
+#pragma GCC unroll 16
+    for (std::size_t x = 0; x < lanes; ++x) {
+      if (x < width) store_up_to(to + x * output_stride, square[x], height);
+    }
+  };
+  for (std::size_t i = 0; i < count; i += lanes) {
+    for (std::size_t j = 0; j < n; j += lanes) turn(i, j);
   }
 }
 

@@ -97,19 +97,39 @@ static void transpose_words(const void* from, std::ptrdiff_t step, std::ptrdiff_
     for (std::size_t i = 0; i < rows; i += lanes) {
       const std::size_t height = rows - i < lanes ? rows - i : lanes;
       const float* const column = x + static_cast<std::ptrdiff_t>(j) * step + i;
+      float* const to_rows = y + static_cast<std::ptrdiff_t>(i) * to_step + j;
+      const bool is_whole = width == lanes && height == lanes;
       Floats square[lanes];
 #pragma GCC unroll 16
       for (std::size_t k = 0; k < lanes; ++k) {
         // No prefetcher sees the next block coming.
         __builtin_prefetch(column + static_cast<std::ptrdiff_t>(k) * step + next);
-        square[k] = k >= width ? Floats{}
-                               : load_up_to(column + static_cast<std::ptrdiff_t>(k) * step, height);
+      }
+      if (is_whole) {
+#pragma GCC unroll 16
+        for (std::size_t k = 0; k < lanes; ++k) {
+          square[k] = load(column + static_cast<std::ptrdiff_t>(k) * step);
+        }
+      } else {
+#pragma GCC unroll 16
+        for (std::size_t k = 0; k < lanes; ++k) {
+          square[k] = k >= width
+                          ? Floats{}
+                          : load_up_to(column + static_cast<std::ptrdiff_t>(k) * step, height);
+        }
       }
       transpose_square(square);
+      if (is_whole) {
+#pragma GCC unroll 16
+        for (std::size_t k = 0; k < lanes; ++k) {
+          store(to_rows + static_cast<std::ptrdiff_t>(k) * to_step, square[k]);
+        }
+        continue;
+      }
 #pragma GCC unroll 16
       for (std::size_t k = 0; k < lanes; ++k) {
         if (k < height) {
-          store_up_to(y + static_cast<std::ptrdiff_t>(i + k) * to_step + j, square[k], width);
+          store_up_to(to_rows + static_cast<std::ptrdiff_t>(k) * to_step, square[k], width);
         }
       }
     }
