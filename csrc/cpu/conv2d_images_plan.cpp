@@ -51,9 +51,29 @@ double seen_share(const ConvAxis& axis) {
   return all > 0 ? static_cast<double>(seen) / static_cast<double>(all) : 1;
 }
 
+/// Segments of as many columns that see the source through as many taps.
+struct AlikeSegments {
+  Size columns, taps, count;
+};
+
+std::vector<AlikeSegments> alike(const std::vector<AxisPart>& parts) {
+  std::vector<AlikeSegments> all;
+  for (const AxisPart& part : parts) {
+    for (const Segment& segment : part.segments) {
+      const Size columns = segment.end - segment.begin;
+      const Size taps = static_cast<Size>(segment.taps.size());
+      const auto found = std::ranges::find_if(all, [&](const AlikeSegments& one) {
+        return one.columns == columns && one.taps == taps;
+      });
+      found == all.end() ? all.push_back({columns, taps, 1}) : void(++found->count);
+    }
+  }
+  return all;
+}
+
 class Planner {
  public:
-  explicit Planner(const ImagesWork& work) : w_(work), rows_(parts_of(work.rows, 1)) {}
+  explicit Planner(const ImagesWork& work) : w_(work), rows_(alike(parts_of(work.rows, 1))) {}
 
   ImagesPlan plan() {
     const Size results = std::min(w_.filters, 3 * lanes()) * w_.targets();
@@ -81,7 +101,7 @@ class Planner {
                            static_cast<double>(lanes()) * turn_cost;
     for (const Size columns : {1, 2, 3, 4, 6, 8, 12, 16, 32}) {
       if (columns > 1 && columns * 3 / 4 >= w_.columns.size()) break;
-      const std::vector<AxisPart> parts = parts_of(w_.columns, columns);
+      const std::vector<AlikeSegments> parts = alike(parts_of(w_.columns, columns));
       for (const Size images : counts) {
         if (columns > 1 && columns * images > longest_images_run) continue;
         const Size left = w_.batch % images;
@@ -97,7 +117,8 @@ class Planner {
   }
 
   /// In products of a vector and a weight.
-  double cost_of(Size images, const std::vector<AxisPart>& columns, bool is_filters_wide) const {
+  double cost_of(Size images, const std::vector<AlikeSegments>& columns,
+                 bool is_filters_wide) const {
     double row_taps = 0, rows = 0;
     double all = 0;
     const double channels = static_cast<double>(w_.channels);
@@ -106,38 +127,33 @@ class Planner {
     const Size vectors = ceil_div(w_.filters, lanes());
     const Size weights = w_.channels * w_.taps * lanes() * ceil_div(vectors, ceil_div(vectors, 3));
     const double of_weights = weights <= near_weights ? of_weights_near : of_weights_far;
-    for (const AxisPart& part : rows_) {
-      for (const Segment& row : part.segments) {
-        row_taps += static_cast<double>(row.taps.size());
-        rows += 1;
-      }
+    for (const AlikeSegments& row : rows_) {
+      row_taps += static_cast<double>(row.count * row.taps);
+      rows += static_cast<double>(row.count);
     }
-    for (const AxisPart& part : columns) {
-      for (const Segment& segment : part.segments) {
-        const Size positions = (segment.end - segment.begin) * images;
-        const double taps = row_taps * static_cast<double>(segment.taps.size());
-        const double product =
-            is_filters_wide ? tiles_cost(positions, ceil_div(w_.filters, lanes()), of_weights)
-                            : tiles_cost(w_.filters, ceil_div(positions, lanes()), of_near_vector);
-        all += taps * (channels * product + tap_cost * runs) + rows * call_cost * runs;
-        const double tiles =
-            is_filters_wide
-                ? static_cast<double>(ceil_div(positions, product_rows()) * ceil_div(vectors, 3))
-                : static_cast<double>(ceil_div(w_.filters, product_rows()) *
-                                      ceil_div(ceil_div(positions, lanes()), 3));
-        all += rows * tiles * product_cycle() * of_tile;
-        if (is_filters_wide) continue;
-        // Those that no other tap sees are read from afar for each tile of filters.
-        const Size columns_seen =
-            std::min((segment.end - segment.begin) * static_cast<Size>(segment.taps.size()),
-                     segment.end - segment.begin + w_.columns.span());
-        const double seen = channels * row_taps * static_cast<double>(columns_seen * images);
-        if (seen > static_cast<double>(nearest_planes) * rows) {
-          const bool is_near = w_.channels * w_.channel_floats * images <= near_weights;
-          all += seen * static_cast<double>(ceil_div(w_.filters, product_rows())) *
-                 product_cycle() * (is_near ? near_float : far_float);
-        }
+    for (const AlikeSegments& segment : columns) {
+      const Size positions = segment.columns * images;
+      const double taps = row_taps * static_cast<double>(segment.taps);
+      const double product =
+          is_filters_wide ? tiles_cost(positions, vectors, of_weights)
+                          : tiles_cost(w_.filters, ceil_div(positions, lanes()), of_near_vector);
+      double own = taps * (channels * product + tap_cost * runs) + rows * call_cost * runs;
+      const double tiles =
+          is_filters_wide
+              ? static_cast<double>(ceil_div(positions, product_rows()) * ceil_div(vectors, 3))
+              : static_cast<double>(ceil_div(w_.filters, product_rows()) *
+                                    ceil_div(ceil_div(positions, lanes()), 3));
+      own += rows * tiles * product_cycle() * of_tile;
+      // Those that no other tap sees are read from afar for each tile of filters.
+      const Size columns_seen =
+          std::min(segment.columns * segment.taps, segment.columns + w_.columns.span());
+      const double seen = channels * row_taps * static_cast<double>(columns_seen * images);
+      if (!is_filters_wide && seen > static_cast<double>(nearest_planes) * rows) {
+        const bool is_near = w_.channels * w_.channel_floats * images <= near_weights;
+        own += seen * static_cast<double>(ceil_div(w_.filters, product_rows())) * product_cycle() *
+               (is_near ? near_float : far_float);
       }
+      all += static_cast<double>(segment.count) * own;
     }
     const auto floats = [](Size n) {
       return static_cast<double>(n) / static_cast<double>(lanes());
@@ -152,7 +168,7 @@ class Planner {
   }
 
   const ImagesWork& w_;
-  std::vector<AxisPart> rows_;
+  std::vector<AlikeSegments> rows_;
   ImagesPlan plan_;
 };
 
