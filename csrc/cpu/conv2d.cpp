@@ -19,7 +19,7 @@ constexpr Size run_filters = 8;
 /// The same where they go to the target at once and all meet the same inputs.
 constexpr Size direct_run_filters = 32;
 /// What a row of results that is copied takes, in products of a vector.
-constexpr double row_cost = 12;
+constexpr double row_cost = 20, vector_cost = 3;
 /// The same of a vector of them that is stored in steps.
 constexpr double strided_cost = 20;
 /// Positions of a grid that is not worth a cut where there are filters to share.
@@ -128,7 +128,7 @@ class Runner {
     double taps = 0;
     for (const PhaseTaps& phase : phases_) taps += static_cast<double>(phase.taps.size());
     if (!stores_directly_) {
-      copied = (vectors * (c_.columns.target_step > 1 ? strided_cost : 0) +
+      copied = (vectors * (c_.columns.target_step > 1 ? strided_cost : vector_cost) +
                 static_cast<double>(c_.rows.size()) * row_cost) *
                static_cast<double>(phases_.size());
     }

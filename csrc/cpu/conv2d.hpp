@@ -103,7 +103,7 @@ inline Size copy_length(Size longest) {
   return longest <= 4 ? 4 : longest <= 8 || kernels().simd_width <= 8 ? 8 : 16;
 }
 /// What one such copy takes, in products of a vector and a weight.
-inline double copy_cost() { return 40.0 / static_cast<double>(kernels().simd_width); }
+inline double copy_cost() { return kernels().simd_width > 8 ? 4 : 6.5; }
 
 /// What a tap product takes for each tap and channel, in products of a vector and a weight.
 double product_cost(Size filters, Size positions);

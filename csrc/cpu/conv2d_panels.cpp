@@ -30,9 +30,11 @@ constexpr double worth_joining = 0.98;
 /// What a weight that is laid out takes, in products of a float and a weight.
 constexpr double weight_cost = 40;
 /// What a vector of results that is copied takes, in products of a vector and a weight.
-constexpr double result_cost = 3;
+constexpr double result_cost = 6;
 /// The same where it is stored in steps.
 constexpr double strided_cost = 20;
+/// What a panel takes beside, in cycles.
+constexpr double panel_cost = 1000;
 
 /// The targets of a pair of phases.
 struct Phase {
@@ -105,6 +107,7 @@ class Panels {
                           static_cast<double>(ceil_div(positions, panel_positions));
       all += units * static_cast<double>(deep) *
              (product_cost(c_.filters, std::max(positions, lanes())) + runs * copy_cost());
+      all += units * static_cast<double>(panels_of(positions)) * panel_cost * product_cycle();
       if (c_.columns.target_step > 1) {
         all += units * filters * vectors * strided_cost;
       } else if (!stores_directly()) {
