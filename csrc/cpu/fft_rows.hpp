@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "core/fft_tables.hpp"
 #include "cpu/kernels/table.hpp"
@@ -164,8 +165,10 @@ bool by_parts(std::size_t rows, const FftLength<T>& length) {
                        (fill(first, width) + fill(second, width)) / 2;
   const double block = fill(rows, width * std::min(rows * n / fft_grain + 1, thread_count()));
   // As measured: blocks are the quicker ones until they leave the caches, or where what they have
-  // of rows that are whole pages falls into few sets of a cache.
-  const bool falls_together = sizeof(T) == sizeof(float) && n * 2 * sizeof(T) % 4096 == 0;
+  // of its rows falls into so few sets of a cache that it fills them.
+  constexpr std::size_t page = 4096, ways = 8, least = 512;
+  const bool falls_together = sizeof(T) == sizeof(float) && n >= least &&
+                              std::gcd(n * 2 * sizeof(T), page) * width >= page * ways;
   return n > 8192 || falls_together ? parts > 0.7 * block : parts > 1.5 * block;
 }
 

@@ -176,10 +176,9 @@ static void finish_block(const FftLines<T>& l, const FftBlock<V, T>& block, std:
   }
 }
 
-template <class T>
-static void transform_block(const FftLines<T>& l, std::size_t number, T* scratch) {
-  using V = typename FftVector<T>::Type;
-  const FftBlock<V, T> block(l, number);
+template <class V, class T>
+static void transform_block(const FftLines<T>& l, const FftBlock<V, T>& block, std::size_t number,
+                            T* scratch) {
   auto* from = reinterpret_cast<Complex<V>*>(scratch);
   auto* to = from + l.n;
   auto* const room = to + l.n;
@@ -228,9 +227,37 @@ static void transform_block(const FftLines<T>& l, std::size_t number, T* scratch
   }
 }
 
+/// Asks for what a block reads and writes: short runs, a step apart, that no prefetcher sees
+/// coming.
+template <class V, class T>
+static void prefetch_block(const FftLines<T>& l, const FftBlock<V, T>& block) {
+  constexpr std::size_t line = 64 / sizeof(T), run = 2 * fft_width<V>;
+  if (block.from_neighbours) {
+    for (std::size_t k = 0; k < l.n; ++k) {
+      const T* const from = block.from[0] + 2 * k * l.input_step;
+      for (std::size_t i = 0; i < run; i += line) __builtin_prefetch(from + i);
+    }
+  }
+  if (block.to_neighbours) {
+    for (std::size_t k = 0; k < l.n; ++k) {
+      const T* const to = block.to[0] + 2 * k * l.output_step;
+      for (std::size_t i = 0; i < run; i += line) __builtin_prefetch(to + i, 1);
+    }
+  }
+}
+
 template <class T>
 static void transform_lines(const FftLines<T>& l, std::size_t begin, std::size_t end, T* scratch) {
-  for (std::size_t number = begin; number < end; ++number) transform_block(l, number, scratch);
+  using V = typename FftVector<T>::Type;
+  // Small planes that follow each other are seen coming.
+  constexpr std::size_t near_bytes = std::size_t{1} << 19, plane_bytes = 1 << 13, most_lines = 256;
+  constexpr std::size_t bytes = 2 * sizeof(T);
+  const bool is_far = l.n <= most_lines && l.n * l.lines * bytes > near_bytes &&
+                      l.n * l.input_step * bytes > plane_bytes;
+  for (std::size_t number = begin; number < end; ++number) {
+    if (is_far && number + 1 < end) prefetch_block(l, FftBlock<V, T>(l, number + 1));
+    transform_block(l, FftBlock<V, T>(l, number), number, scratch);
+  }
 }
 
 }  // namespace tilewright::cpu::TILEWRIGHT_ISA
