@@ -103,8 +103,8 @@ def bindings(ops: list[Op]) -> str:
             for one in op.parameters
         ]
         lines.append(
-            f'def_call(cls, "{op.name}", &Backend::{op.name}, R"({op.doc})",\n'
-            f"         {', '.join(arguments)});"
+            f'def_op(cls, "{op.name}", &Backend::{op.name}, R"({op.doc})",\n'
+            f"       {', '.join(arguments)});"
         )
     return "\n".join([*lines, ""])
 

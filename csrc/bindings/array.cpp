@@ -15,6 +15,7 @@
 #include "bindings/array_map.hpp"
 #include "bindings/array_shape.hpp"
 #include "bindings/call.hpp"
+#include "bindings/call_notes.hpp"
 #include "bindings/deferred.hpp"
 #include "bindings/method.hpp"
 #include "bindings/self.hpp"
@@ -330,6 +331,8 @@ bool is_array(py::handle object) noexcept {
   return PyObject_TypeCheck(object.ptr(), base_class) != 0;
 }
 
+bool is_plain_array(py::handle object) noexcept { return Py_TYPE(object.ptr()) == array_class; }
+
 ArrayObject* any_array_in(py::handle object) noexcept {
   if (Py_TYPE(object.ptr()) != array_class && !is_array(object)) return nullptr;
   ArrayObject* array = as_array(object.ptr());
@@ -344,8 +347,10 @@ ArrayObject* array_in(py::handle object) noexcept {
 ArrayMemory::ArrayMemory(const std::shared_ptr<Backend>& backend, Size bytes, AtHand)
     : OwnedBuffer(backend, alloc_at_hand(*backend, bytes), bytes) {}
 
-Memory new_memory(PyObject* backend, Size elements, DType dtype, bool is_complex) {
-  const std::shared_ptr<Backend>& owner = *holder_of<Backend>(backend);
+namespace {
+
+Memory memory_of(const std::shared_ptr<Backend>& owner, Size elements, DType dtype,
+                 bool is_complex) {
   // A buffer cannot be empty, an array can.
   const Size bytes =
       std::max<Size>(1, elements * static_cast<Size>(size_of(dtype)) * (is_complex ? 2 : 1));
@@ -364,11 +369,26 @@ Memory new_memory(PyObject* backend, Size elements, DType dtype, bool is_complex
   return take();
 }
 
+}  // namespace
+
+Memory new_memory(PyObject* backend, Size elements, DType dtype, bool is_complex) {
+  Memory memory = memory_of(*holder_of<Backend>(backend), elements, dtype, is_complex);
+  if (CallNotes* const notes = CallNotes::here()) {
+    notes->made(*memory, elements, dtype, is_complex);
+  }
+  return memory;
+}
+
 py::object new_array(PyObject* backend, py::handle shape, DType dtype, bool is_complex) {
-  const Size size = elements_of("empty", shape);
-  Memory memory = new_memory(backend, size, dtype, is_complex);
+  return new_array_in(new_memory(backend, elements_of("empty", shape), dtype, is_complex), backend,
+                      shape, dtype, is_complex);
+}
+
+py::object new_array_in(Memory memory, PyObject* backend, py::handle shape, DType dtype,
+                        bool is_complex) {
   py::object array = unfilled();
-  fill(as_array(array.ptr()), backend, shape.ptr(), size, dtype, is_complex, std::move(memory));
+  fill(as_array(array.ptr()), backend, shape.ptr(), elements_of("empty", shape), dtype, is_complex,
+       std::move(memory));
   return array;
 }
 
@@ -420,6 +440,7 @@ Buffer ArrayObject::part_buffer() const {
     const Size start = offset * item_bytes();
     const Buffer made =
         without_gil([&] { return owner->view(whole->buffer(), start, whole->bytes() - start); });
+    if (CallNotes* const notes = CallNotes::here()) notes->made_part(made, whole->buffer(), start);
     auto fresh = std::make_unique<const PartHandle>(owner, made);
     // Another thread may have been here meanwhile.
     if (part == nullptr) part = std::move(fresh);

@@ -82,6 +82,8 @@ inline PyObject* object_of(const ArrayObject& array) noexcept {
   return reinterpret_cast<PyObject*>(const_cast<ArrayObject*>(&array));
 }
 bool is_array(pybind11::handle object) noexcept;
+/// Whether it is of the class itself, and not of one that derives from it.
+bool is_plain_array(pybind11::handle object) noexcept;
 /// The Array whose method was called; AttributeError where its class never called Array's __init__.
 const ArrayObject& made(PyObject* self);
 /// Null for what is no Array, for one whose class never called Array's __init__, and for a complex
@@ -94,6 +96,10 @@ ArrayObject* any_array_in(pybind11::handle object) noexcept;
 /// int that are not negative.
 pybind11::object new_array(PyObject* backend, pybind11::handle shape, DType dtype,
                            bool is_complex = false);
+
+/// The same in memory that is there.
+pybind11::object new_array_in(Memory memory, PyObject* backend, pybind11::handle shape, DType dtype,
+                              bool is_complex);
 
 /// Memory of Arrays, contents undefined: of no elements too.
 Memory new_memory(PyObject* backend, Size elements, DType dtype, bool is_complex = false);

@@ -12,6 +12,7 @@
 #include "bindings/array_map.hpp"
 #include "bindings/array_rules.hpp"
 #include "bindings/deferred.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/self.hpp"
 
 namespace py = pybind11;

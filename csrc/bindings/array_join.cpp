@@ -8,6 +8,7 @@
 #include "bindings/array_complex.hpp"
 #include "bindings/array_map.hpp"
 #include "bindings/array_rules.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/operands.hpp"
 
 namespace py = pybind11;
@@ -108,7 +109,7 @@ void join_apart(const Parts& parts, const ArrayObject& whole) {
     for (const Copy& one : copies) {
       if (one.memory == nullptr) continue;
       const MapOperand output{buffer, one.to.span(), one.offset};
-      backend.map(copy, one.shape.span(), {&one.source, 1}, {}, {&output, 1});
+      call_op(backend, &Backend::map, copy, one.shape.span(), {&one.source, 1}, {}, {&output, 1});
     }
   });
 }
@@ -132,8 +133,8 @@ void join_together(const Parts& parts, const ArrayObject& whole) {
   if (whole.is_complex) shape.values[shape.rank++] = parts_of;
   Backend& backend = *whole.filled->backend();
   without_gil([&, buffer = whole.filled->buffer()] {
-    backend.concat(inputs, sizes, buffer, shape.span(), static_cast<Size>(parts.axis),
-                   whole.stored_as);
+    call_op(backend, &Backend::concat, inputs, sizes, buffer, shape.span(),
+            static_cast<Size>(parts.axis), whole.stored_as);
   });
 }
 

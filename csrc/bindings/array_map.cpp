@@ -5,6 +5,7 @@
 
 #include "bindings/array_complex.hpp"
 #include "bindings/array_rules.hpp"
+#include "bindings/noted_call.hpp"
 
 namespace py = pybind11;
 
@@ -101,7 +102,8 @@ void map_arrays(const Program& program, std::span<const ArrayObject* const> inpu
       operands[i] = {from[i]->filled->buffer(), {}, from[i]->offset};
     }
     without_gil([&] {
-      backend.map(program, count, std::span(operands).first(inputs.size()), numbers, {&plain, 1});
+      call_op(backend, &Backend::map, program, count, std::span(operands).first(inputs.size()),
+              numbers, {&plain, 1});
     });
     return;
   }
@@ -113,7 +115,8 @@ void map_arrays(const Program& program, std::span<const ArrayObject* const> inpu
   const Sizes out_strides = strides_of(out);
   const MapOperand to{to_memory->buffer(), out_strides.span(), out.offset};
   without_gil([&] {
-    backend.map(program, shape.span(), std::span(operands).first(inputs.size()), numbers, {&to, 1});
+    call_op(backend, &Backend::map, program, shape.span(), std::span(operands).first(inputs.size()),
+            numbers, {&to, 1});
   });
 }
 
@@ -125,7 +128,8 @@ py::object copied(const ArrayObject& array) {
     const Size item = array.item_bytes();
     const Memory from = array.memory();
     without_gil([&, dst = to.filled->buffer(), src = from->buffer()] {
-      from->backend()->copy_dtod(dst, src, array.size * item, 0, array.offset * item);
+      call_op(*from->backend(), &Backend::copy_dtod, dst, src, array.size * item, 0,
+              array.offset * item);
     });
     return fresh;
   }

@@ -2,6 +2,7 @@
 
 #include "bindings/matmul.hpp"
 #include "bindings/method.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/operands.hpp"
 #include "bindings/python_call.hpp"
 
@@ -19,7 +20,7 @@ py::object unary(PyObject* self, Arguments given) {
   const Operands<1> x(self, call, {"x"}, {given[1]});
   Result out(self, call, given[2], x[0].shape, x[0].stored_as);
   without_gil([&, from = x[0].buffer(), to = out->buffer(), n = x[0].size, dtype = x[0].stored_as] {
-    backend.unary(op, from, to, n, dtype);
+    call_op(backend, &Backend::unary, op, from, to, n, dtype);
   });
   return out.release();
 }
@@ -39,8 +40,8 @@ py::object broadcast_binary(PyObject* self, const char* call, BinaryOp op, const
   Result out(self, call, given_out, result_shape, a.stored_as, apart);
   without_gil(
       [&, from_a = a.buffer(), from_b = b.buffer(), to = out->buffer(), dtype = a.stored_as] {
-        backend.binary_broadcast(op, from_a, strides_a.span(), from_b, strides_b.span(), to,
-                                 shape.span(), dtype);
+        call_op(backend, &Backend::binary_broadcast, op, from_a, strides_a.span(), from_b,
+                strides_b.span(), to, shape.span(), dtype);
       });
   return out.release();
 }
@@ -66,7 +67,7 @@ py::object scalar_binary(PyObject* self, const char* call, BinaryOp op, PyObject
   const ArrayObject& x = *contiguous(array_in(array), kept);
   Result out(self, call, given_out, x.shape, x.stored_as);
   without_gil([&, from = x.buffer(), to = out->buffer(), n = x.size, dtype = x.stored_as] {
-    backend.binary_scalar(op, from, value, to, n, first, dtype);
+    call_op(backend, &Backend::binary_scalar, op, from, value, to, n, first, dtype);
   });
   return out.release();
 }
@@ -82,8 +83,9 @@ py::object binary(PyObject* self, Arguments given) {
     return broadcast_binary(self, call, op, x[0], x[1], given[4]);
   }
   Result out(self, call, given[4], x[0].shape, x[0].stored_as);
-  without_gil([&, a = x[0].buffer(), b = x[1].buffer(), to = out->buffer(), n = x[0].size,
-               dtype = x[0].stored_as] { backend.binary(op, a, b, to, n, dtype); });
+  without_gil(
+      [&, a = x[0].buffer(), b = x[1].buffer(), to = out->buffer(), n = x[0].size,
+       dtype = x[0].stored_as] { call_op(backend, &Backend::binary, op, a, b, to, n, dtype); });
   return out.release();
 }
 
@@ -97,7 +99,7 @@ py::object softmax(PyObject* self, Arguments given) {
   const Sizes shape(x[0].shape);
   Result out(self, call, given[2], x[0].shape, x[0].stored_as);
   without_gil([&, from = x[0].buffer(), to = out->buffer(), dtype = x[0].stored_as] {
-    backend.softmax(from, to, shape.span(), axis, dtype, log);
+    call_op(backend, &Backend::softmax, from, to, shape.span(), axis, dtype, log);
   });
   return out.release();
 }

@@ -10,6 +10,7 @@
 #include "bindings/array_map.hpp"
 #include "bindings/array_rules.hpp"
 #include "bindings/matmul.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/operands.hpp"
 
 namespace py = pybind11;
@@ -103,7 +104,8 @@ py::object integer_product(const ArrayObject* x, const ArrayObject* y) {
   const std::array<Size, 1> axis{static_cast<Size>(shape.rank) - 1};
   Backend& backend = *of_x->backend();
   without_gil([&] {
-    backend.map_reduce(product, Reduction::sum, shape.span(), axis, inputs, {}, {&output, 1});
+    call_op(backend, &Backend::map_reduce, product, Reduction::sum, shape.span(), axis, inputs, {},
+            {&output, 1}, nullptr, {}, {});
   });
   return result;
 }

@@ -12,6 +12,7 @@
 #include "bindings/array_map.hpp"
 #include "bindings/array_rules.hpp"
 #include "bindings/deferred.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/operands.hpp"
 #include "tilewright/error.hpp"
 
@@ -177,8 +178,8 @@ void reduce(const ArrayObject& x, Reduction op, const Programs& programs,
   const MapOperand output(to.filled->buffer());
   Backend& backend = *from->backend();
   without_gil([&] {
-    backend.map_reduce(*programs.front, op, shape.span(), axes, {&input, 1}, {}, {&output, 1},
-                       programs.behind, {}, numbers);
+    call_op(backend, &Backend::map_reduce, *programs.front, op, shape.span(), axes, {&input, 1}, {},
+            {&output, 1}, programs.behind, {}, numbers);
   });
 }
 
@@ -244,8 +245,8 @@ py::object spread(Arguments given) {
                 &behind = variance(within, to, given[4] == Py_True);
   Backend& backend = *from->backend();
   without_gil([&] {
-    backend.map_reduce(front, Reduction::moments, shape.span(), walk.axes.span(), {&elements, 1},
-                       {}, {&output, 1}, &behind, {}, left);
+    call_op(backend, &Backend::map_reduce, front, Reduction::moments, shape.span(),
+            walk.axes.span(), {&elements, 1}, {}, {&output, 1}, &behind, {}, left);
   });
   return result;
 }
@@ -267,7 +268,8 @@ py::object cumulated(Arguments given) {
   const Program& program = cast_program(x->stored_as, *wanted);
   Backend& backend = *from->backend();
   without_gil([&, op = given[3] == Py_True ? ScanOp::prod : ScanOp::sum] {
-    backend.scan(program, op, shape.span(), static_cast<Size>(*axis), {&input, 1}, {}, output);
+    call_op(backend, &Backend::scan, program, op, shape.span(), static_cast<Size>(*axis),
+            {&input, 1}, {}, output, false, false);
   });
   return result;
 }

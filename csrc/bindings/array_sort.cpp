@@ -1,6 +1,7 @@
 #include "bindings/array_sort.hpp"
 
 #include "bindings/array_arguments.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/operands.hpp"
 
 namespace py = pybind11;
@@ -28,9 +29,9 @@ py::object sorted(Arguments given) {
   Backend& backend = backend_of(x->backend);
   without_gil([&, from = source.buffer(), to = array_in(result)->buffer(), dtype = x->stored_as] {
     if (are_places) {
-      backend.argsort(from, to, rows, length, descending, dtype, places);
+      call_op(backend, &Backend::argsort, from, to, rows, length, descending, dtype, places);
     } else {
-      backend.sort(from, to, rows, length, descending, dtype);
+      call_op(backend, &Backend::sort, from, to, rows, length, descending, dtype);
     }
   });
   return result;

@@ -11,6 +11,7 @@
 #include "bindings/array_rules.hpp"
 #include "bindings/basic_index.hpp"
 #include "bindings/deferred.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/operands.hpp"
 #include "core/state.hpp"
 
@@ -245,7 +246,8 @@ py::object take_by(const ArrayObject& x, Walk& walk, std::string_view call) {
   const MapOperand output(any_array_in(result)->filled->buffer());
   Backend& backend = *from->backend();
   without_gil([&] {
-    backend.gather_elements(source, walk.indices(), output, walk.shape.span(), x.stored_as, call);
+    call_op(backend, &Backend::gather_elements, source, walk.indices(), output, walk.shape.span(),
+            x.stored_as, call);
   });
   return result;
 }

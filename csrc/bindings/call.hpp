@@ -13,6 +13,7 @@
 #include "bindings/convert.hpp"
 #include "bindings/log.hpp"
 #include "bindings/native_call.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/python_call.hpp"
 #include "bindings/self.hpp"
 #include "tilewright/backend.hpp"
@@ -53,8 +54,9 @@ auto without_gil(F&& f) {
   if constexpr (!returns_nothing) return std::move(*result);
 }
 
-/// A call of the trait as Python sees it: converts each argument under its name and runs it.
-template <class Method, class R, class... P>
+/// A call of the trait as Python sees it: converts each argument under its name and runs it. An op
+/// of Arrays is noted where its thread notes calls.
+template <bool is_op, class Method, class R, class... P>
 struct BoundCall {
   Method method;
   const char* call;
@@ -70,7 +72,13 @@ struct BoundCall {
     // Braces convert from left to right, so that the first wrong argument is the one named.
     const std::tuple<decltype(Convert<std::remove_cvref_t<P>>::from({}, {}))...> values{
         Convert<std::remove_cvref_t<P>>::from(given.object, {call, names[I], &self})...};
-    return without_gil([&]() -> R { return (self.*method)(std::get<I>(values)...); });
+    return without_gil([&]() -> R {
+      if constexpr (is_op) {
+        call_op(self, method, std::get<I>(values)...);
+      } else {
+        return (self.*method)(std::get<I>(values)...);
+      }
+    });
   }
 };
 
@@ -79,7 +87,7 @@ template <class R, class... P, class... Parameters>
 void def_call(BackendClass& cls, const char* name, R (Backend::*method)(P...), const char* doc,
               const Parameters&... parameters) {
   static_assert(sizeof...(P) == sizeof...(Parameters));
-  cls.def(name, BoundCall<decltype(method), R, P...>{method, name, {parameters.name...}},
+  cls.def(name, BoundCall<false, decltype(method), R, P...>{method, name, {parameters.name...}},
           parameters..., doc);
 }
 
@@ -87,7 +95,16 @@ template <class R, class... P, class... Parameters>
 void def_call(BackendClass& cls, const char* name, R (Backend::*method)(P...) const,
               const char* doc, const Parameters&... parameters) {
   static_assert(sizeof...(P) == sizeof...(Parameters));
-  cls.def(name, BoundCall<decltype(method), R, P...>{method, name, {parameters.name...}},
+  cls.def(name, BoundCall<false, decltype(method), R, P...>{method, name, {parameters.name...}},
+          parameters..., doc);
+}
+
+/// The same of an op.
+template <class... P, class... Parameters>
+void def_op(BackendClass& cls, const char* name, void (Backend::*method)(P...), const char* doc,
+            const Parameters&... parameters) {
+  static_assert(sizeof...(P) == sizeof...(Parameters));
+  cls.def(name, BoundCall<true, decltype(method), void, P...>{method, name, {parameters.name...}},
           parameters..., doc);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "bindings/call_notes.hpp"
 #include "core/program/program_data.hpp"
 
 namespace py = pybind11;
@@ -100,6 +101,8 @@ bool Chain::takes_in(const ArrayObject& array, Py_ssize_t held) {
   if (is_shared && (deferred.was_used || (deferred.is_costly && !rules_.may_repeat_costly))) {
     return false;
   }
+  CallNotes* const notes = CallNotes::here();
+  if (notes != nullptr && notes->is_older(deferred.number)) notes->lose();
   deferred_.push_back(array.deferred);
   return true;
 }

@@ -13,6 +13,7 @@
 #include "bindings/array_elementwise.hpp"
 #include "bindings/array_map.hpp"
 #include "bindings/deferred.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/python_call.hpp"
 #include "bindings/self.hpp"
 
@@ -273,9 +274,9 @@ py::object evaluate_parts(const ElementFunction& function, std::span<PyObject* c
   const std::array<MapOperand, 2> outputs{MapOperand{to_memory->buffer(), own.span(), start},
                                           MapOperand{to_memory->buffer(), own.span(), start + 1}};
   without_gil([&, backend = to_memory->backend()] {
-    backend->map(*how.program, shape->span(), std::span(inputs).first(input_count),
-                 std::span(numbers).first(number_count),
-                 std::span(outputs).first(how.result.is_complex ? 2 : 1));
+    call_op(*backend, &Backend::map, *how.program, shape->span(),
+            std::span(inputs).first(input_count), std::span(numbers).first(number_count),
+            std::span(outputs).first(how.result.is_complex ? 2 : 1));
   });
   return result;
 }

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "bindings/array_map.hpp"
+#include "bindings/call_notes.hpp"
 #include "bindings/chain.hpp"
 #include "bindings/method.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/operands.hpp"
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -38,6 +40,7 @@ constexpr Size little_memory = Size{16} << 20;
 Deferred* oldest = nullptr;
 Deferred* newest = nullptr;
 std::size_t waiting = 0;
+std::uint64_t so_far = 0;
 std::size_t undeferred = 0;  ///< how many Undeferred are alive
 
 bool is_on = true;
@@ -150,6 +153,10 @@ void compute_one(const ArrayObject& array, bool apart) {
                                ": its result was called for in a recording, or by another thread "
                                "while this one records; ask for it where it was called for"));
   }
+  std::optional<NotesPaused> paused;
+  if (CallNotes::here() != nullptr && CallNotes::here()->is_older(deferred->number)) {
+    paused.emplace();
+  }
   const Computing computing(deferred);
   const py::object made = new_array(array.backend, array.shape, array.stored_as);
   const ArrayObject& target = *array_in(made);
@@ -233,7 +240,7 @@ void compute_if(F&& wanted) {
 
 }  // namespace
 
-Deferred::Deferred(ElementCall given) : call(std::move(given)) {
+Deferred::Deferred(ElementCall given) : call(std::move(given)), number(so_far++) {
   is_costly = bindings::is_costly(*call.function);
   for (const CallOperand& operand : call.operands) {
     if (operand.array == nullptr) continue;
@@ -342,6 +349,7 @@ void compute_readers(const ArrayObject& array) {
 
 void make_writable(const ArrayObject& array, const char* call) {
   compute_readers(array);
+  if (CallNotes* const notes = CallNotes::here()) notes->written(*array.filled);
   if (std::ranges::find(read_only, array.filled.get()) == read_only.end()) return;
   throw InvalidArgument(text(call,
                              ": it would write an argument of a function that is recorded by "
@@ -350,6 +358,7 @@ void make_writable(const ArrayObject& array, const char* call) {
 
 void expose(const ArrayObject& array) {
   compute_readers(array);
+  if (CallNotes* const notes = CallNotes::here()) notes->lose();
   array.filled->is_exposed = true;
 }
 
@@ -408,8 +417,8 @@ bool reduce_waiting(const ArrayObject& array, const Program& front, Reduction op
     const MapOperand target(to.buffer());
     Backend& backend = *to.filled->backend();
     without_gil([&] {
-      backend.map_reduce(*program, op, shape.span(), axes, operands, chain.numbers(), {&target, 1},
-                         behind, {}, numbers);
+      call_op(backend, &Backend::map_reduce, *program, op, shape.span(), axes, operands,
+              chain.numbers(), {&target, 1}, behind, {}, numbers);
     });
     return true;
   }
@@ -482,6 +491,13 @@ void bind_deferred(py::module_& m) {
   m.def("_reduce_deferred", &reduce_deferred, py::arg("x"), py::arg("front"), py::arg("op"),
         py::arg("axes"), py::arg("out"), py::arg("behind"), py::arg("numbers"),
         "Reduces what waits without computing it first; False where that is not to be done.");
+}
+
+std::uint64_t deferred_so_far() noexcept { return so_far; }
+
+std::uint64_t deferral_here() noexcept {
+  const unsigned own = in_thread ? 1 + (*in_thread ? 1U : 0U) : 0;
+  return own << 2 | (is_on ? 2U : 0U) | (undeferred > 0 ? 1U : 0U);
 }
 
 bool is_recording_here() { return in_recording != nullptr && in_recording->is_active; }

@@ -31,6 +31,7 @@ struct Deferred {
   Deferred& operator=(const Deferred&) = delete;
 
   ElementCall call;
+  std::uint64_t number;                ///< how many were called for before it
   const ArrayObject* owner = nullptr;  ///< whose elements it gives
   Deferred *older = nullptr, *newer = nullptr;
   std::size_t readers = 0;                  ///< how many others have its result as an operand
@@ -90,6 +91,11 @@ void expose(const ArrayObject& array);
 void compute_all(const Backend& backend);
 /// What waits on a backend that was closed has no elements: Arrays of it hold a dead handle.
 void abandon_all(const Backend& backend);
+
+/// How many calls were deferred so far.
+std::uint64_t deferred_so_far() noexcept;
+/// What says in this thread whether calls wait.
+std::uint64_t deferral_here() noexcept;
 
 /// Whether this thread records work on some backend.
 bool is_recording_here();

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bindings/array_map.hpp"
+#include "bindings/noted_call.hpp"
 
 namespace tilewright::bindings {
 
@@ -35,20 +36,21 @@ bool run_simple(const ElementCall& call, const ArrayObject& out) {
   if (operands.size() == 1) {
     const auto op = from_string<UnaryOp>(how.op);
     if (!op) return false;
-    without_gil(
-        [&, from = first->buffer(), to = out.buffer()] { backend.unary(*op, from, to, n, dtype); });
+    without_gil([&, from = first->buffer(), to = out.buffer()] {
+      call_op(backend, &Backend::unary, *op, from, to, n, dtype);
+    });
     return true;
   }
   const auto op = from_string<BinaryOp>(how.op);
   if (!op) return false;
   if (number_at < 2) {
     without_gil([&, from = first->buffer(), to = out.buffer(), value = operands[number_at].real] {
-      backend.binary_scalar(*op, from, value, to, n, number_at == 0, dtype);
+      call_op(backend, &Backend::binary_scalar, *op, from, value, to, n, number_at == 0, dtype);
     });
     return true;
   }
   without_gil([&, a = operands[0].array->buffer(), b = operands[1].array->buffer(),
-               to = out.buffer()] { backend.binary(*op, a, b, to, n, dtype); });
+               to = out.buffer()] { call_op(backend, &Backend::binary, *op, a, b, to, n, dtype); });
   return true;
 }
 

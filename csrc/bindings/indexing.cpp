@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/noted_call.hpp"
 #include "bindings/operand_list.hpp"
 
 namespace py = pybind11;
@@ -74,7 +75,7 @@ void def_move(BackendClass& cls, const char* call, MoveCall method, const char* 
         const DType moved = Convert<DType>::from(dtype.object, {call, "dtype"});
         const std::string called = to_string(name.object, {call, "name"});
         without_gil([&] {
-          ((*self).*method)(from.span()[0], by.span(), to.span()[0], sizes, moved, called);
+          call_op(*self, method, from.span()[0], by.span(), to.span()[0], sizes, moved, called);
         });
       },
       arg("source"), arg("indices"), arg("output"), arg("shape"), arg("dtype") = "float32",
@@ -97,7 +98,9 @@ void concat(Self<Backend> self, Given<MapOperands> inputs, Given<std::span<const
   const std::vector<Size> whole = to_sizes(shape.object, {call, "shape"});
   const Size along = to_size(axis.object, {call, "axis"});
   const DType moved = Convert<DType>::from(dtype.object, {call, "dtype"});
-  without_gil([&] { self->concat(from.span(), of_each, to.span()[0], whole, along, moved); });
+  without_gil([&] {
+    call_op(*self, &Backend::concat, from.span(), of_each, to.span()[0], whole, along, moved);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bindings/array_map.hpp"
+#include "bindings/noted_call.hpp"
 #include "bindings/operands.hpp"
 #include "bindings/python_call.hpp"
 #include "core/text.hpp"
@@ -175,17 +176,18 @@ void multiply(const Product& p, const Target& to) {
   const Size ldc = std::max<Size>(1, p.n);
   if (is_matrix_by_vector(p, to)) {
     if (p.b.is_vector()) {
-      to.backend.matmul_vec(p.a.buffer, p.m * p.count, p.k, p.b.buffer, to.c, to.dtype);
+      call_op(to.backend, &Backend::matmul_vec, p.a.buffer, p.m * p.count, p.k, p.b.buffer, to.c,
+              to.dtype);
     } else {
-      to.backend.matmul_vec(p.b.buffer, p.n, p.k, p.a.buffer, to.c, to.dtype);
+      call_op(to.backend, &Backend::matmul_vec, p.b.buffer, p.n, p.k, p.a.buffer, to.c, to.dtype);
     }
   } else if (p.is_one_matrix()) {
-    to.backend.gemm(p.a.trans(), p.b.trans(), p.m * p.count, p.n, p.k, p.alpha, p.a.buffer, p.a.ld,
-                    p.b.buffer, p.b.ld, p.beta, to.c, ldc, to.dtype, to.output_dtype);
+    call_op(to.backend, &Backend::gemm, p.a.trans(), p.b.trans(), p.m * p.count, p.n, p.k, p.alpha,
+            p.a.buffer, p.a.ld, p.b.buffer, p.b.ld, p.beta, to.c, ldc, to.dtype, to.output_dtype);
   } else {
-    to.backend.batched_gemm(p.a.trans(), p.b.trans(), p.m, p.n, p.k, p.alpha, p.a.buffer, p.a.ld,
-                            p.a.stride, p.b.buffer, p.b.ld, p.b.stride, p.beta, to.c, ldc,
-                            p.m * p.n, p.count, to.dtype, to.output_dtype);
+    call_op(to.backend, &Backend::batched_gemm, p.a.trans(), p.b.trans(), p.m, p.n, p.k, p.alpha,
+            p.a.buffer, p.a.ld, p.a.stride, p.b.buffer, p.b.ld, p.b.stride, p.beta, to.c, ldc,
+            p.m * p.n, p.count, to.dtype, to.output_dtype);
   }
 }
 

@@ -21,6 +21,7 @@
 #include "bindings/event.hpp"
 #include "bindings/fft_plan.hpp"
 #include "bindings/indexing.hpp"
+#include "bindings/kept_function.hpp"
 #include "bindings/kernel.hpp"
 #include "bindings/log.hpp"
 #include "bindings/native_call.hpp"
@@ -59,6 +60,7 @@ PYBIND11_MODULE(_core, m) {
   bind_array_reduce(m);
   bind_array_sort(m);
   bind_array_take(m);
+  bind_kept_function(m);
   bind_kernel(m, backend);
   bind_program(m, backend);
   bind_indexing(backend);

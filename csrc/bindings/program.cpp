@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/noted_call.hpp"
 #include "bindings/operand_list.hpp"
 #include "bindings/self.hpp"
 #include "tilewright/program.hpp"
@@ -86,7 +87,7 @@ void map(Self<Backend> self, Given<Program> program, Given<std::span<const Size>
     values.push_back(to_number(item, named));
   }
   const OperandList to(outputs.object, {call, "outputs", self.object});
-  without_gil([&] { self->map(one, sizes, from.span(), values, to.span()); });
+  without_gil([&] { call_op(*self, &Backend::map, one, sizes, from.span(), values, to.span()); });
 }
 
 const Program& to_program(py::handle given, const char* call, const char* name) {
@@ -167,8 +168,8 @@ void map_reduce(Self<Backend> self, Given<Program> program, Given<Reduction> op,
   const OperandList others(behind_inputs.object, {call, "behind_inputs", self.object});
   const std::vector<Number> more = to_numbers(behind_numbers.object, {call, "behind_numbers"});
   without_gil([&] {
-    self->map_reduce(front, reduction, sizes, gone, from.span(), values, to.span(),
-                     last ? &*last : nullptr, others.span(), more);
+    call_op(*self, &Backend::map_reduce, front, reduction, sizes, gone, from.span(), values,
+            to.span(), last ? &*last : nullptr, others.span(), more);
   });
 }
 
@@ -219,8 +220,9 @@ void map_rows(Self<Backend> self, Given<RowFolds> folds, Given<std::span<const S
   std::vector<RowFold> all;
   for (const RowFoldGiven& one : given) all.push_back({one.op, &one.program, one.numbers});
   without_gil([&] {
-    self->map_rows(all, sizes, gone, from.span(), {last ? &*last : nullptr, values}, to.span(),
-                   {behind ? &*behind : nullptr, more}, ends_to.span());
+    call_op(*self, &Backend::map_rows, all, sizes, gone, from.span(),
+            {last ? &*last : nullptr, values}, to.span(), {behind ? &*behind : nullptr, more},
+            ends_to.span());
   });
 }
 
@@ -239,7 +241,8 @@ void scan(Self<Backend> self, Given<Program> program, Given<ScanOp> op,
   const bool without = to_bool(exclusive.object, {call, "exclusive"});
   const bool back = to_bool(reverse.object, {call, "reverse"});
   without_gil([&] {
-    self->scan(front, kind, sizes, along, from.span(), values, to.span()[0], without, back);
+    call_op(*self, &Backend::scan, front, kind, sizes, along, from.span(), values, to.span()[0],
+            without, back);
   });
 }
 

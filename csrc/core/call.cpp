@@ -8,6 +8,10 @@
 
 namespace tilewright {
 
+TILEWRIGHT_MADE_WITH_THREAD constinit thread_local std::uint64_t Call::made_ = 0;
+
+std::uint64_t calls_made() noexcept { return Call::made_; }
+
 Call::Call(BackendState& state, std::string_view op, RunAtOnce)
     : state_(state), op_(op), lock_(state.mutex) {
   if (!state.enter(lock_)) [[unlikely]] {
@@ -17,6 +21,7 @@ Call::Call(BackendState& state, std::string_view op, RunAtOnce)
 }
 
 Call::Call(BackendState& state, std::string_view op) : Call(state, op, RunAtOnce()) {
+  ++made_;
   if (state.recordings.under_way() == nullptr) [[likely]]
     return;
   recorded_ = state.recordings.here();
@@ -25,6 +30,7 @@ Call::Call(BackendState& state, std::string_view op) : Call(state, op, RunAtOnce
 
 Call::Call(BackendState& state, std::string_view op, NotRecorded not_recorded)
     : Call(state, op, RunAtOnce()) {
+  ++made_;
   if (state.recordings.here() == nullptr) [[likely]]
     return;
   invalid(

@@ -10,6 +10,8 @@
 #include "core/fork.hpp"
 #include "core/requests.hpp"
 #include "core/state.hpp"
+#include "core/thread_memory.hpp"
+#include "tilewright/export.hpp"
 #include "tilewright/types.hpp"
 
 namespace tilewright {
@@ -20,6 +22,9 @@ struct NotRecorded {
 };
 /// A call that is run at once where its thread records.
 struct RunAtOnce {};
+
+/// How many calls this thread made, but for those that are run at once where their thread records.
+TILEWRIGHT_API std::uint64_t calls_made() noexcept;
 
 /// One call of the trait while it is checked and run: the place where all arguments are checked.
 ///
@@ -152,6 +157,9 @@ class Call {
   std::string_view op_;
   std::unique_lock<std::mutex> lock_;
   RecordingData* recorded_ = nullptr;  // that the call is kept in
+
+  friend std::uint64_t calls_made() noexcept;
+  TILEWRIGHT_MADE_WITH_THREAD static constinit thread_local std::uint64_t made_;
 };
 
 }  // namespace tilewright

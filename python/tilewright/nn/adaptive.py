@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call_forms import kept_by_form
 from tilewright.nn.running import floats, to_truth
 from tilewright.nn.windows import Parts, check_grad, max_gradient, pooled, pooled_backward
 
@@ -38,53 +39,63 @@ def _max_gradient(call: str, axes: int, grad: Any, x: Any, output_size: Any, ind
     return max_gradient(call, grad, x, Parts(call, x, axes, output_size), indices)
 
 
+@kept_by_form
 def adaptive_avg_pool1d(x: Array, /, output_size: Sizes) -> Array:
     """As many means of equal parts of the last axis as output_size says; parts share an element
     where they do not come out even."""
     return _means("adaptive_avg_pool1d", 1, x, output_size)
 
 
+@kept_by_form
 def adaptive_avg_pool2d(x: Array, /, output_size: Any) -> Array:
     """adaptive_avg_pool1d() along the last two axes; None leaves an axis as it is."""
     return _means("adaptive_avg_pool2d", 2, x, output_size)
 
 
+@kept_by_form
 def adaptive_avg_pool3d(x: Array, /, output_size: Any) -> Array:
     """adaptive_avg_pool1d() along the last three axes; None leaves an axis as it is."""
     return _means("adaptive_avg_pool3d", 3, x, output_size)
 
 
+@kept_by_form
 def adaptive_avg_pool1d_backward(grad: Array, x: Array, /, output_size: Sizes) -> Array:
     """The gradient of adaptive_avg_pool1d() by x, of which only the shape counts."""
     return _means_gradient("adaptive_avg_pool1d_backward", 1, grad, x, output_size)
 
 
+@kept_by_form
 def adaptive_avg_pool2d_backward(grad: Array, x: Array, /, output_size: Any) -> Array:
     """The gradient of adaptive_avg_pool2d() by x, of which only the shape counts."""
     return _means_gradient("adaptive_avg_pool2d_backward", 2, grad, x, output_size)
 
 
+@kept_by_form
 def adaptive_avg_pool3d_backward(grad: Array, x: Array, /, output_size: Any) -> Array:
     """The gradient of adaptive_avg_pool3d() by x, of which only the shape counts."""
     return _means_gradient("adaptive_avg_pool3d_backward", 3, grad, x, output_size)
 
 
+@kept_by_form
 def adaptive_max_pool1d(x: Array, /, output_size: Any, return_indices: bool = False) -> Any:
     """The largest of as many equal parts of the last axis as output_size says; with return_indices
     also where each is in its plane, as int32."""
     return _max("adaptive_max_pool1d", 1, x, output_size, return_indices)
 
 
+@kept_by_form
 def adaptive_max_pool2d(x: Array, /, output_size: Any, return_indices: bool = False) -> Any:
     """adaptive_max_pool1d() along the last two axes; None leaves an axis as it is."""
     return _max("adaptive_max_pool2d", 2, x, output_size, return_indices)
 
 
+@kept_by_form
 def adaptive_max_pool3d(x: Array, /, output_size: Any, return_indices: bool = False) -> Any:
     """adaptive_max_pool1d() along the last three axes; None leaves an axis as it is."""
     return _max("adaptive_max_pool3d", 3, x, output_size, return_indices)
 
 
+@kept_by_form
 def adaptive_max_pool1d_backward(
     grad: Array, x: Array, /, output_size: Any, *, indices: Array | None = None
 ) -> Array:
@@ -92,6 +103,7 @@ def adaptive_max_pool1d_backward(
     return _max_gradient("adaptive_max_pool1d_backward", 1, grad, x, output_size, indices)
 
 
+@kept_by_form
 def adaptive_max_pool2d_backward(
     grad: Array, x: Array, /, output_size: Any, *, indices: Array | None = None
 ) -> Array:
@@ -99,6 +111,7 @@ def adaptive_max_pool2d_backward(
     return _max_gradient("adaptive_max_pool2d_backward", 2, grad, x, output_size, indices)
 
 
+@kept_by_form
 def adaptive_max_pool3d_backward(
     grad: Array, x: Array, /, output_size: Any, *, indices: Array | None = None
 ) -> Array:

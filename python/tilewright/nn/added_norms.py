@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tilewright.call_forms import kept_by_form
 from tilewright.nn.norms import to_eps
 from tilewright.nn.row_norms import in_lines, in_one_launch, is_one_launch, layer_norm, rms_norm
 from tilewright.nn.running import alike, to_truth
@@ -39,6 +40,7 @@ def _added(
     return AddedNorm(result, whole) if with_sum else result
 
 
+@kept_by_form
 def add_rms_norm(
     x: Array, residual: Array, normalized_shape: int | tuple[int, ...], /,
     weight: Array | None = None, eps: float = 1e-5, *, return_sum: bool = True,
@@ -50,6 +52,7 @@ def add_rms_norm(
     )
 
 
+@kept_by_form
 def add_layer_norm(
     x: Array, residual: Array, normalized_shape: int | tuple[int, ...], /,
     weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5, *,

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.attention import default_scale, walking_on
+from tilewright.call_forms import kept_by_form
 from tilewright.nn.running import (
     FLOAT32,
     floats,
@@ -282,6 +283,7 @@ def _plain(q: Any, k: Any, v: Any, causal: Any) -> Array | None:
     return result
 
 
+@kept_by_form
 def scaled_dot_product_attention(
     query: Array, key: Array, value: Array, attn_mask: Array | None = None,
     dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.losses import to_grad, to_reduction
 from tilewright.nn.rows import in_rows
@@ -89,6 +90,7 @@ def _places_and_kept(target: Array, ignored: int, classes: int) -> tuple[Array, 
     return places, kept
 
 
+@kept_by_form
 def one_hot(x: Any, /, num_classes: int = -1, *, dtype: npt.DTypeLike | None = None) -> Array:
     """A new last axis with 1 at the place of each index, and 0 elsewhere: of the default dtype of
     integers unless one is given. Without num_classes it is one more than the largest index, for
@@ -246,6 +248,7 @@ def _reduced_loss(
     )
 
 
+@kept_by_form
 def nll_loss(
     input: Array, target: Any, *, weight: Array | None = None, ignore_index: int = -100,
     reduction: str = "mean",
@@ -269,6 +272,7 @@ def _nll_gradient(
     return choose(kept & (own == place), -(grad * weight / scale), 0.0)
 
 
+@kept_by_form
 def nll_loss_backward(
     grad: Grad, input: Array, target: Any, *, weight: Array | None = None,
     ignore_index: int = -100, reduction: str = "mean",
@@ -350,6 +354,7 @@ class Parts:
         return float(math.prod(self.shape))
 
 
+@kept_by_form
 def cross_entropy(
     input: Array, target: Any, *, weight: Array | None = None, ignore_index: int = -100,
     reduction: str = "mean", label_smoothing: float = 0.0,
@@ -405,6 +410,7 @@ def _part_gradient(
     return ((x - most).exp() * (1 / total) * sum_ - share) * (grad / scale)
 
 
+@kept_by_form
 def cross_entropy_backward(
     grad: Grad, input: Array, target: Any, *, weight: Array | None = None,
     ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilewright.call_forms import kept_by_form
 from tilewright.nn.convolving import (
     ConvGradients,
     conv,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 ALL = (True, True, True)
 
 
+@kept_by_form
 def conv1d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
@@ -41,6 +43,7 @@ def conv1d(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv1d_backward(
     grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
@@ -53,6 +56,7 @@ def conv1d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv2d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
@@ -66,6 +70,7 @@ def conv2d(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv2d_backward(
     grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
@@ -78,6 +83,7 @@ def conv2d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv3d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
@@ -91,6 +97,7 @@ def conv3d(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv3d_backward(
     grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Paddings = 0,
     dilation: Sizes = 1, groups: int = 1, padding_mode: str = "zeros", *,
@@ -103,6 +110,7 @@ def conv3d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv_transpose1d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
@@ -114,6 +122,7 @@ def conv_transpose1d(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv_transpose1d_backward(
     grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1, *,
@@ -126,6 +135,7 @@ def conv_transpose1d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv_transpose2d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
@@ -137,6 +147,7 @@ def conv_transpose2d(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv_transpose2d_backward(
     grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1, *,
@@ -149,6 +160,7 @@ def conv_transpose2d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv_transpose3d(
     x: Array, weight: Array, bias: Array | None = None, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
@@ -160,6 +172,7 @@ def conv_transpose3d(
     )  # fmt: skip
 
 
+@kept_by_form
 def conv_transpose3d_backward(
     grad: Array, x: Array, weight: Array, stride: Sizes = 1, padding: Sizes = 0,
     output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1, *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.mixed import an_array
 from tilewright.nn.running import floats, to_number, wide_of
 from tilewright.operands import invalid, shown, to_integer
@@ -119,6 +120,7 @@ def _mode(call: str, mode: Any) -> str:
     return str(mode)
 
 
+@kept_by_form
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float = 0.0) -> Array:
     """input with elements in front and behind along its last axes: pad has a pair for each, the
     last axis first. mode is "constant" (of `value`), "reflect", "replicate" or "circular"."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright.call_forms import kept_by_form
 from tilewright.nn.running import floats, wide_of
 from tilewright.operands import invalid, name_of, to_integer
 
@@ -22,6 +23,7 @@ def _padding(call: str, padding_idx: Any, rows: int) -> int | None:
     return at % rows
 
 
+@kept_by_form
 def embedding(input: Any, weight: Array, /, padding_idx: int | None = None) -> Array:
     """The rows of weight that input has the numbers of, in a new last axis; padding_idx says which
     row gets no gradient. An index out of range raises; negative ones count from the end."""
@@ -35,6 +37,7 @@ def embedding(input: Any, weight: Array, /, padding_idx: int | None = None) -> A
     return take(weight, input, axis=0)
 
 
+@kept_by_form
 def embedding_backward(
     grad: Array, input: Any, num_embeddings: int, /, padding_idx: int | None = None
 ) -> Array:

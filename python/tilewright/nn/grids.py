@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.running import floats, read, to_truth, wide_of
 from tilewright.operands import INT32, invalid, shown, to_integer
@@ -96,6 +97,7 @@ def _sampling(
     return _Sampling(batch, channels, tuple(lengths), grid.shape[1:-1], mode, padding_mode, aligned)
 
 
+@kept_by_form
 def grid_sample(
     input: Array, grid: Array, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,
@@ -238,6 +240,7 @@ def _by_input(to: _Sampling, grad: Array, grid: Array) -> Array:
     return found
 
 
+@kept_by_form
 def grid_sample_backward(
     grad: Array, input: Array, grid: Array, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None, *, wanted: Sequence[bool] = (True, True),
@@ -306,6 +309,7 @@ def _base(like: Array, lengths: tuple[int, ...], aligned: bool) -> Array:
     return found
 
 
+@kept_by_form
 def affine_grid(theta: Array, size: Sequence[int], align_corners: bool | None = None) -> Array:
     """The grid of grid_sample() that maps what it makes, of shape `size`, to the input by theta
     [batch, 2, 3], or for 5 sizes [batch, 3, 4]."""

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.nn import activations
 from tilewright.nn.convolving import ConvGradients, by_bias, to_wanted
 from tilewright.nn.norms import to_eps
@@ -21,6 +22,7 @@ ALL = (True, True, True)
 NEEDED = ("x", "weight")
 
 
+@kept_by_form
 def linear(
     x: Array, weight: Array | QuantizedTensor, bias: Array | None = None, *,
     activation: str | None = None, gated: bool = False, negative_slope: float = 0.01,
@@ -175,6 +177,7 @@ def _check_linear(call: str, x: Array, weight: Array | QuantizedTensor) -> None:
         )
 
 
+@kept_by_form
 def linear_backward(
     grad: Array, x: Array, weight: Array, *, wanted: Sequence[bool] = ALL
 ) -> ConvGradients:

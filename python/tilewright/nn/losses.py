@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.formulas import constant, one_minus_sigmoid, softplus
 from tilewright.nn.running import alike, floats, mapped, reduced, spread, to_number, to_truth
@@ -156,6 +157,7 @@ def _huber_slope(x: Value, y: Value, delta: Value) -> Value:
     return (x - y).clip(-delta, delta)
 
 
+@kept_by_form
 def mse_loss(
     input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
 ) -> Array:
@@ -164,6 +166,7 @@ def mse_loss(
     return _loss("mse_loss", _square, input, target, reduction, weight=weight)
 
 
+@kept_by_form
 def mse_loss_backward(
     grad: Grad, input: Array, target: Array, *, reduction: str = "mean",
     weight: Array | None = None,
@@ -173,6 +176,7 @@ def mse_loss_backward(
     return _loss_gradient(call, _square_slope, grad, input, target, reduction, weight=weight)
 
 
+@kept_by_form
 def l1_loss(
     input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
 ) -> Array:
@@ -180,6 +184,7 @@ def l1_loss(
     return _loss("l1_loss", _absolute, input, target, reduction, weight=weight)
 
 
+@kept_by_form
 def l1_loss_backward(
     grad: Grad, input: Array, target: Array, *, reduction: str = "mean",
     weight: Array | None = None,
@@ -196,6 +201,7 @@ def _at_least(call: str, name: str, value: Any, *, above: bool = False) -> float
     return number
 
 
+@kept_by_form
 def smooth_l1_loss(
     input: Array, target: Array, *, reduction: str = "mean", beta: float = 1.0,
     weight: Array | None = None,
@@ -206,6 +212,7 @@ def smooth_l1_loss(
     return _loss(call, _smooth, input, target, reduction, numbers, weight=weight)
 
 
+@kept_by_form
 def smooth_l1_loss_backward(
     grad: Grad, input: Array, target: Array, *, reduction: str = "mean", beta: float = 1.0,
     weight: Array | None = None,
@@ -218,6 +225,7 @@ def smooth_l1_loss_backward(
     )
 
 
+@kept_by_form
 def huber_loss(
     input: Array, target: Array, *, reduction: str = "mean", delta: float = 1.0,
     weight: Array | None = None,
@@ -228,6 +236,7 @@ def huber_loss(
     return _loss(call, _huber, input, target, reduction, numbers, weight=weight)
 
 
+@kept_by_form
 def huber_loss_backward(
     grad: Grad, input: Array, target: Array, *, reduction: str = "mean", delta: float = 1.0,
     weight: Array | None = None,
@@ -267,6 +276,7 @@ def _logit_entropy_slope(x: Value, t: Value, pos_weight: Value | None = None) ->
     return (1 - t) * x.sigmoid() - right * one_minus_sigmoid(x)
 
 
+@kept_by_form
 def binary_cross_entropy(
     input: Array, target: Array, *, weight: Array | None = None, reduction: str = "mean"
 ) -> Array:
@@ -276,6 +286,7 @@ def binary_cross_entropy(
     return _loss(call, _entropy, input, target, reduction, weight=weight)
 
 
+@kept_by_form
 def binary_cross_entropy_backward(
     grad: Grad, input: Array, target: Array, *, weight: Array | None = None,
     reduction: str = "mean",
@@ -285,6 +296,7 @@ def binary_cross_entropy_backward(
     return _loss_gradient(call, _entropy_slope, grad, input, target, reduction, weight=weight)
 
 
+@kept_by_form
 def binary_cross_entropy_with_logits(
     input: Array, target: Array, *, weight: Array | None = None, reduction: str = "mean",
     pos_weight: Array | None = None,
@@ -297,6 +309,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
+@kept_by_form
 def binary_cross_entropy_with_logits_backward(
     grad: Grad, input: Array, target: Array, *, weight: Array | None = None,
     reduction: str = "mean", pos_weight: Array | None = None,
@@ -326,6 +339,7 @@ def _log_divergence_slope(x: Value, t: Value) -> Value:
     return choose(x.isnan(), x, -t.exp())
 
 
+@kept_by_form
 def kl_div(
     input: Array, target: Array, *, reduction: str = "mean", log_target: bool = False
 ) -> Array:
@@ -337,6 +351,7 @@ def kl_div(
     return _loss("kl_div", formula, input, target, reduction, (), ("batchmean",))
 
 
+@kept_by_form
 def kl_div_backward(
     grad: Grad, input: Array, target: Array, *, reduction: str = "mean", log_target: bool = False
 ) -> Array:
@@ -383,11 +398,13 @@ def _poisson_of_rates_slope(x: Value, t: Value, eps: Value) -> Value:
     return 1 - t / (x + eps)
 
 
+@kept_by_form
 def soft_margin_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
     """log(1 + exp(-target * input)), of targets of 1 and -1."""
     return _loss("soft_margin_loss", _soft_margin, input, target, reduction)
 
 
+@kept_by_form
 def soft_margin_loss_backward(
     grad: Grad, input: Array, target: Array, *, reduction: str = "mean"
 ) -> Array:
@@ -396,6 +413,7 @@ def soft_margin_loss_backward(
     return _loss_gradient(call, _soft_margin_slope, grad, input, target, reduction)
 
 
+@kept_by_form
 def hinge_embedding_loss(
     input: Array, target: Array, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Array:
@@ -404,6 +422,7 @@ def hinge_embedding_loss(
     return _loss(call, _hinge, input, target, reduction, [to_number(call, "margin", margin)])
 
 
+@kept_by_form
 def hinge_embedding_loss_backward(
     grad: Grad, input: Array, target: Array, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Array:
@@ -413,6 +432,7 @@ def hinge_embedding_loss_backward(
     return _loss_gradient(call, _hinge_slope, grad, input, target, reduction, numbers)
 
 
+@kept_by_form
 def poisson_nll_loss(
     input: Array, target: Array, *, log_input: bool = True, eps: float = 1e-8,
     reduction: str = "mean",
@@ -426,6 +446,7 @@ def poisson_nll_loss(
     return _loss(call, _poisson_of_rates, input, target, reduction, numbers)
 
 
+@kept_by_form
 def poisson_nll_loss_backward(
     grad: Grad, input: Array, target: Array, *, log_input: bool = True, eps: float = 1e-8,
     reduction: str = "mean",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.mixed import an_array
 from tilewright.nn.running import (
     FLOAT32,
@@ -211,6 +212,7 @@ def _at_once(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: Any) -> A
     return result
 
 
+@kept_by_form
 def batch_norm(
     x: Array, /, running_mean: Array | None = None, running_var: Array | None = None,
     weight: Array | None = None, bias: Array | None = None, training: bool = False,
@@ -273,6 +275,7 @@ def _statistics(call: str, given: Any, x: Array) -> tuple[Array, Array]:
     return found[0], found[1]
 
 
+@kept_by_form
 def batch_norm_backward(
     grad: Array, x: Array, /, running_mean: Array | None = None,
     running_var: Array | None = None, weight: Array | None = None, training: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call_forms import kept_by_form
 from tilewright.nn.running import floats, to_truth
 from tilewright.nn.windows import check_grad, max_gradient, pooled, pooled_backward, windows_of
 from tilewright.operands import invalid, to_integer
@@ -65,6 +66,7 @@ def _avg_pool_backward(
     return pooled_backward(op, grad, x, windows, divisor)
 
 
+@kept_by_form
 def max_pool1d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -76,6 +78,7 @@ def max_pool1d(
     )
 
 
+@kept_by_form
 def max_pool2d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -86,6 +89,7 @@ def max_pool2d(
     )
 
 
+@kept_by_form
 def max_pool3d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -96,6 +100,7 @@ def max_pool3d(
     )
 
 
+@kept_by_form
 def max_pool1d_backward(
     grad: Array, x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, *, indices: Array | None = None,
@@ -108,6 +113,7 @@ def max_pool1d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def max_pool2d_backward(
     grad: Array, x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, *, indices: Array | None = None,
@@ -119,6 +125,7 @@ def max_pool2d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def max_pool3d_backward(
     grad: Array, x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, *, indices: Array | None = None,
@@ -130,6 +137,7 @@ def max_pool3d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def avg_pool1d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -143,6 +151,7 @@ def avg_pool1d(
     )  # fmt: skip
 
 
+@kept_by_form
 def avg_pool2d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -154,6 +163,7 @@ def avg_pool2d(
     )  # fmt: skip
 
 
+@kept_by_form
 def avg_pool3d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -165,6 +175,7 @@ def avg_pool3d(
     )  # fmt: skip
 
 
+@kept_by_form
 def avg_pool1d_backward(
     grad: Array, x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -176,6 +187,7 @@ def avg_pool1d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def avg_pool2d_backward(
     grad: Array, x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -187,6 +199,7 @@ def avg_pool2d_backward(
     )  # fmt: skip
 
 
+@kept_by_form
 def avg_pool3d_backward(
     grad: Array, x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,

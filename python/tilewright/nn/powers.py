@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.running import alike, floats, mapped, to_number, wide_of
 from tilewright.nn.windows import check_grad, pooled, pooled_backward, windows_of
@@ -131,6 +132,7 @@ def _lp_pool_backward(
     return mapped(call, _by_power, x, [x, back, p])
 
 
+@kept_by_form
 def lp_pool1d(
     x: Array, /, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
     ceil_mode: bool = False,
@@ -141,6 +143,7 @@ def lp_pool1d(
     return _lp_pool("lp_pool1d", 1, x, norm_type, kernel_size, stride, ceil_mode)
 
 
+@kept_by_form
 def lp_pool2d(
     x: Array, /, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
     ceil_mode: bool = False,
@@ -149,6 +152,7 @@ def lp_pool2d(
     return _lp_pool("lp_pool2d", 2, x, norm_type, kernel_size, stride, ceil_mode)
 
 
+@kept_by_form
 def lp_pool3d(
     x: Array, /, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
     ceil_mode: bool = False,
@@ -157,6 +161,7 @@ def lp_pool3d(
     return _lp_pool("lp_pool3d", 3, x, norm_type, kernel_size, stride, ceil_mode)
 
 
+@kept_by_form
 def lp_pool1d_backward(
     grad: Array, x: Array, /, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
     ceil_mode: bool = False,
@@ -167,6 +172,7 @@ def lp_pool1d_backward(
     )
 
 
+@kept_by_form
 def lp_pool2d_backward(
     grad: Array, x: Array, /, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
     ceil_mode: bool = False,
@@ -177,6 +183,7 @@ def lp_pool2d_backward(
     )
 
 
+@kept_by_form
 def lp_pool3d_backward(
     grad: Array, x: Array, /, norm_type: float, kernel_size: Sizes, stride: Sizes | None = None,
     ceil_mode: bool = False,
@@ -230,6 +237,7 @@ def _response_options(
     return count, [to_number(call, name, value) for name, value in numbers]
 
 
+@kept_by_form
 def local_response_norm(
     x: Array, /, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Array:
@@ -243,6 +251,7 @@ def local_response_norm(
     return mapped(call, _normalised, x, [x, means, *numbers])
 
 
+@kept_by_form
 def local_response_norm_backward(
     grad: Array, x: Array, /, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Array:

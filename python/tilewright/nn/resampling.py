@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tilewright.call_forms import kept_by_form
 from tilewright.nn.running import floats, to_truth, wide_of
 from tilewright.nn.taps import Taps, taps_of, turned_taps_of
 from tilewright.nn.windows import Parts, are_plain, pooled, pooled_backward
@@ -203,6 +204,7 @@ def _resize(x: Array, to: _Resizing, back: bool) -> Array:
     return result
 
 
+@kept_by_form
 def interpolate(
     x: Array, /, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: bool | None = None, antialias: bool = False,
@@ -217,6 +219,7 @@ def interpolate(
     return _resize(x, to, False)
 
 
+@kept_by_form
 def interpolate_backward(
     grad: Array, x: Any, /, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: bool | None = None, antialias: bool = False,

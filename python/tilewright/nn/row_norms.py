@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.nn.line_norms import LONG_LINE, by_lines
 from tilewright.nn.norms import (
     Groups,
@@ -312,6 +313,7 @@ def in_one_launch(
     return result, total
 
 
+@kept_by_form
 def group_norm(
     x: Array, num_groups: int, /, weight: Array | None = None, bias: Array | None = None,
     eps: float = 1e-5,
@@ -327,6 +329,7 @@ def group_norm(
     return _normalise_groups(call, x, _in_groups(call, x, count, weight, bias), eps)
 
 
+@kept_by_form
 def group_norm_backward(
     grad: Array, x: Array, num_groups: int, /, weight: Array | None = None, eps: float = 1e-5
 ) -> NormGradients:
@@ -337,6 +340,7 @@ def group_norm_backward(
     return _groups_gradient(call, grad, x, _in_groups(call, x, count, weight, None), eps)
 
 
+@kept_by_form
 def instance_norm(
     x: Array, /, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Array:
@@ -351,6 +355,7 @@ def instance_norm(
     return _normalise_groups(call, x, _in_groups(call, x, count, weight, bias), eps)
 
 
+@kept_by_form
 def instance_norm_backward(
     grad: Array, x: Array, /, weight: Array | None = None, eps: float = 1e-5
 ) -> NormGradients:
@@ -361,6 +366,7 @@ def instance_norm_backward(
     return _groups_gradient(call, grad, x, _in_groups(call, x, count, weight, None), eps)
 
 
+@kept_by_form
 def layer_norm(
     x: Array, normalized_shape: int | tuple[int, ...], /, weight: Array | None = None,
     bias: Array | None = None, eps: float = 1e-5,
@@ -379,6 +385,7 @@ def layer_norm(
     return _normalise_groups(call, x, split, eps)
 
 
+@kept_by_form
 def layer_norm_backward(
     grad: Array, x: Array, normalized_shape: int | tuple[int, ...], /,
     weight: Array | None = None, eps: float = 1e-5,
@@ -443,6 +450,7 @@ class RmsGradients(NamedTuple):
     weight: Array | None
 
 
+@kept_by_form
 def rms_norm(
     x: Array, normalized_shape: int | tuple[int, ...], /, weight: Array | None = None,
     eps: float = 1e-5,
@@ -468,6 +476,7 @@ def rms_norm(
     return made
 
 
+@kept_by_form
 def rms_norm_backward(
     grad: Array, x: Array, normalized_shape: int | tuple[int, ...], /,
     weight: Array | None = None, eps: float = 1e-5,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.mixed import an_array
 from tilewright.operands import invalid, to_integer
 
@@ -57,6 +58,7 @@ def _unshuffled(call: str, name: str, x: Any, r: int) -> Array:
     return result
 
 
+@kept_by_form
 def pixel_shuffle(x: Array, /, upscale_factor: int) -> Array:
     """[..., channels * r * r, height, width] as [..., channels, height * r, width * r], of any
     dtype."""
@@ -64,18 +66,21 @@ def pixel_shuffle(x: Array, /, upscale_factor: int) -> Array:
     return _shuffled(call, "x", x, _factor(call, "upscale_factor", upscale_factor))
 
 
+@kept_by_form
 def pixel_unshuffle(x: Array, /, downscale_factor: int) -> Array:
     """What pixel_shuffle() made, as it was."""
     call = "pixel_unshuffle"
     return _unshuffled(call, "x", x, _factor(call, "downscale_factor", downscale_factor))
 
 
+@kept_by_form
 def pixel_shuffle_backward(grad: Array, /, upscale_factor: int) -> Array:
     """The gradient of pixel_shuffle() by x."""
     call = "pixel_shuffle_backward"
     return _unshuffled(call, "grad", grad, _factor(call, "upscale_factor", upscale_factor))
 
 
+@kept_by_form
 def pixel_unshuffle_backward(grad: Array, /, downscale_factor: int) -> Array:
     """The gradient of pixel_unshuffle() by x."""
     call = "pixel_unshuffle_backward"
@@ -101,6 +106,7 @@ def _swapped(x: Array, first: int) -> Array:
     return result
 
 
+@kept_by_form
 def channel_shuffle(x: Array, /, groups: int) -> Array:
     """[batch, channels, ...] with its channels, in so many groups, one of each group after the
     other, of any dtype."""
@@ -109,6 +115,7 @@ def channel_shuffle(x: Array, /, groups: int) -> Array:
     return _swapped(_channels_of(call, "x", x, count), count)
 
 
+@kept_by_form
 def channel_shuffle_backward(grad: Array, /, groups: int) -> Array:
     """The gradient of channel_shuffle() by x."""
     call = "channel_shuffle_backward"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.rows import in_rows
 from tilewright.nn.running import alike, mapped, reduced, to_number
@@ -95,12 +96,14 @@ def softmax(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
     return _line_by_line("softmax", x, dim, _part, out)
 
 
+@kept_by_form
 def softmin(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
     """softmax(-x)."""
     (x,) = alike("softmin", x=x)
     return _line_by_line("softmin", -x, dim, _part, out)
 
 
+@kept_by_form
 def log_softmax(x: Array, /, dim: int = -1, *, out: Array | None = None) -> Array:
     """The logarithm of softmax(), whose digits hold where that is 0: one launch."""
     if type(x) is Array and type(dim) is int and x.dtype in OWN_KERNEL and x.size:
@@ -194,6 +197,7 @@ def _gradient(
     return made
 
 
+@kept_by_form
 def softmax_backward(
     grad: Array, x: Array, /, dim: int = -1, *, result: Array | None = None
 ) -> Array:
@@ -208,6 +212,7 @@ def softmin_backward(
     return _gradient("softmin_backward", _OF_SOFTMIN, grad, x, dim, result, negated=True)
 
 
+@kept_by_form
 def log_softmax_backward(
     grad: Array, x: Array, /, dim: int = -1, *, result: Array | None = None
 ) -> Array:
@@ -290,6 +295,7 @@ def _lengths(x: Array, axis: int, p: float) -> tuple[Array, Array]:
     return most, along(x, axis, length)
 
 
+@kept_by_form
 def normalize(
     x: Array, /, p: float = 2.0, dim: int = 1, eps: float = 1e-12, *, out: Array | None = None
 ) -> Array:
@@ -340,6 +346,7 @@ def _normalize_gradient(power: Callable[..., Value]) -> Callable[..., Value]:
     return gradient
 
 
+@kept_by_form
 def normalize_backward(
     grad: Array, x: Array, /, p: float = 2.0, dim: int = 1, eps: float = 1e-12
 ) -> Array:

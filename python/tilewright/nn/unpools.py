@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.mixed import an_array
 from tilewright.nn.running import floats
 from tilewright.nn.windows import to_sizes
@@ -104,6 +105,7 @@ def _unpool_backward(
     return found
 
 
+@kept_by_form
 def max_unpool1d(
     x: Array, indices: Array, kernel_size: Sizes, stride: Sizes | None = None,
     padding: Sizes = 0, output_size: Sequence[int] | None = None,
@@ -114,6 +116,7 @@ def max_unpool1d(
     return _unpool("max_unpool1d", 1, x, indices, kernel_size, stride, padding, output_size)
 
 
+@kept_by_form
 def max_unpool2d(
     x: Array, indices: Array, kernel_size: Sizes, stride: Sizes | None = None,
     padding: Sizes = 0, output_size: Sequence[int] | None = None,
@@ -122,6 +125,7 @@ def max_unpool2d(
     return _unpool("max_unpool2d", 2, x, indices, kernel_size, stride, padding, output_size)
 
 
+@kept_by_form
 def max_unpool3d(
     x: Array, indices: Array, kernel_size: Sizes, stride: Sizes | None = None,
     padding: Sizes = 0, output_size: Sequence[int] | None = None,
@@ -130,6 +134,7 @@ def max_unpool3d(
     return _unpool("max_unpool3d", 3, x, indices, kernel_size, stride, padding, output_size)
 
 
+@kept_by_form
 def max_unpool1d_backward(
     grad: Array, x: Array, indices: Array, kernel_size: Sizes, stride: Sizes | None = None,
     padding: Sizes = 0, output_size: Sequence[int] | None = None,
@@ -140,6 +145,7 @@ def max_unpool1d_backward(
     )
 
 
+@kept_by_form
 def max_unpool2d_backward(
     grad: Array, x: Array, indices: Array, kernel_size: Sizes, stride: Sizes | None = None,
     padding: Sizes = 0, output_size: Sequence[int] | None = None,
@@ -150,6 +156,7 @@ def max_unpool2d_backward(
     )
 
 
+@kept_by_form
 def max_unpool3d_backward(
     grad: Array, x: Array, indices: Array, kernel_size: Sizes, stride: Sizes | None = None,
     padding: Sizes = 0, output_size: Sequence[int] | None = None,
