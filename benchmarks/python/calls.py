@@ -81,11 +81,30 @@ tw.matmul(m, m)
 tw.nn.softmax(m)
 tw.nn.log_softmax(m)
 tw.nn.linear(m, m)
+tw.nn.conv2d(p, w)
+tw.nn.conv1d(p[0], w[0])
+tw.nn.max_pool2d(p, 2)
+tw.nn.avg_pool2d(p, 2)
+tw.nn.layer_norm(m, 8, s, s)
+tw.nn.rms_norm(m, 8, s)
+tw.nn.batch_norm(p, c, c)
+tw.nn.group_norm(p, 2)
+tw.nn.embedding(j, m)
+tw.nn.cross_entropy(m, j)
+tw.nn.mse_loss(m, m)
+tw.nn.interpolate(p, scale_factor=2)
 tw.nn.scaled_dot_product_attention(q, q, q)
 tw.vecdot(m, m)
 tw.tensordot(m, m, axes=1)
 tw.einsum('ij,jk->ik', m, m)
 tw.linalg.norm(x)
+tw.outer(s, s)
+tw.trace(m)
+u @ u
+tw.median(m)
+tw.isclose(x, y)
+tw.allclose(x, y)
+tw.meshgrid(s, s)
 tw.fft.fft(z)
 tw.fft.rfft(x)
 tw.tril(m)
@@ -96,6 +115,7 @@ tw.full(64, 2.5)
 tw.zeros_like(x)
 tw.arange(64)
 tw.asarray(h)
+tw.asarray([1, 2, 3])
 tw.concat([x, y])
 tw.stack([x, y])
 np.exp(x)
@@ -138,6 +158,11 @@ def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], 
         "i": tw.asarray(np.arange(0, elements, 2, dtype=place)),
         "n": tw.asarray(np.arange(side * side).reshape(side, side).astype(np.int32)),
         "m": tw.asarray(np.ones((side, side), np.float32)),
+        "u": tw.asarray(np.ones((side, side), np.complex64)),
+        "p": tw.asarray(np.ones((1, 4, side, side), np.float32)),
+        "w": tw.asarray(np.ones((4, 4, 3, 3), np.float32)),
+        "s": tw.asarray(np.ones(side, np.float32)),
+        "c": tw.asarray(np.ones(4, np.float32)),
         "q": tw.asarray(np.ones((1, 2, side, side), np.float32)),
         "r": tw.asarray(np.arange(side) % 2 == 0),
         "j": tw.asarray(np.arange(side, dtype=place)[::-1].copy()),

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <span>
 
 #include "bindings/array_arguments.hpp"
 #include "bindings/array_elementwise.hpp"
@@ -173,8 +174,65 @@ py::object counted(Arguments given) {
   const Memory to = array_in(array)->filled;
   without_gil([&] {
     const auto bytes = static_cast<std::size_t>(steps.count) * size_of(*dtype);
-    to->backend()->copy_htod(to->buffer(), std::span(numbers).first(bytes));
+    call_op(*to->backend(), &Backend::copy_htod, to->buffer(), std::span(numbers).first(bytes), 0);
   });
+  return array;
+}
+
+/// Numbers of Python's, few enough to be read here.
+struct Listed {
+  static constexpr std::size_t most = 512;
+
+  std::array<Size, most> whole;
+  std::array<float, most> real;
+  std::size_t count = 0;
+  bool are_whole = true;  ///< `real` has them all, `whole` integers
+
+  /// False for what is neither an int nor a float, or is too large.
+  bool add(PyObject* given) {
+    constexpr Size most_exact = Size{1} << 53;
+    if (const auto integer = integer_in(given)) {
+      whole[count] = *integer;
+      real[count++] = static_cast<float>(static_cast<double>(*integer));
+      return -most_exact < *integer && *integer < most_exact;
+    }
+    if (!PyFloat_CheckExact(given)) return false;
+    const double number = PyFloat_AS_DOUBLE(given);
+    if (std::isfinite(number) && std::abs(number) > std::numeric_limits<float>::max()) return false;
+    are_whole = false;
+    real[count++] = static_cast<float>(number);
+    return true;
+  }
+};
+
+/// _listed(backend, values)
+py::object listed(Arguments given) {
+  PyObject *const backend = given[0], *const values = given[1];
+  if (holder_of<Backend>(backend) == nullptr || is_recording_here()) return py::none();
+  const bool is_list = PyList_CheckExact(values) || PyTuple_CheckExact(values);
+  const std::span<PyObject* const> items =
+      is_list
+          ? std::span<PyObject* const>(PySequence_Fast_ITEMS(values),
+                                       static_cast<std::size_t>(PySequence_Fast_GET_SIZE(values)))
+          : std::span(&values, 1);
+  Listed all;
+  if (items.empty() || items.size() > Listed::most) return py::none();
+  if (!std::ranges::all_of(items, [&](PyObject* one) { return all.add(one); })) return py::none();
+  const DType dtype = all.are_whole ? default_integer(backend) : default_float;
+  std::span<const std::byte> bytes = std::as_bytes(std::span(all.real).first(all.count));
+  std::array<std::int32_t, Listed::most> narrow;
+  if (dtype == DType::int64) bytes = std::as_bytes(std::span(all.whole).first(all.count));
+  if (dtype == DType::int32) {
+    for (std::size_t i = 0; i < all.count; ++i) {
+      narrow[i] = static_cast<std::int32_t>(all.whole[i]);
+      if (narrow[i] != all.whole[i]) return py::none();
+    }
+    bytes = std::as_bytes(std::span(narrow).first(all.count));
+  }
+  const py::tuple shape = is_list ? py::make_tuple(all.count) : py::tuple(0);
+  py::object array = new_array(backend, shape, dtype);
+  const Memory to = array_in(array)->filled;
+  without_gil([&] { call_op(*to->backend(), &Backend::copy_htod, to->buffer(), bytes, 0); });
   return array;
 }
 
@@ -201,6 +259,10 @@ PyMethodDef functions[] = {
         "_counted(backend: object, start: object, stop: object, step: object, dtype: object) -> "
         "Array | None\n\nWhat arange() gives, where that is little. None for more, or where an "
         "argument is not of the common kind, or wrong."),
+    fast_function<2, listed>("_listed",
+                             "_listed(backend: object, values: object) -> Array | None\n\nWhat "
+                             "asarray() gives of an int "
+                             "or float, or of a short list of them. None for all else."),
     fast_function<2, cast>(
         "_cast",
         "_cast(x: object, dtype: object) -> Array | None\n\nA real Array in another real dtype. "

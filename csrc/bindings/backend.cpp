@@ -241,7 +241,7 @@ void bind_memory(BackendClass& cls) {
         HostBuffer from(src, {"copy_htod", "src"}, HostBuffer::Access::read);
         const Size at = to_size(offset.object, {"copy_htod", "offset"});
         const auto bytes = from.bytes_within([&] { return self->buffer_bytes(to); });
-        without_gil([&] { self->copy_htod(to, bytes, at); });
+        without_gil([&] { call_op(*self, &Backend::copy_htod, to, bytes, at); });
       },
       py::arg("dst"), py::arg("src"), py::arg("offset") = 0,
       "Copies all of src, anything with the buffer protocol, to dst at offset bytes.");

@@ -1,6 +1,9 @@
 #include "bindings/call_form.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
+#include <string_view>
 
 #include "bindings/array_arguments.hpp"
 #include "bindings/deferred.hpp"
@@ -9,7 +12,20 @@ namespace tilewright::bindings {
 
 namespace {
 
-enum class Kind : std::uint64_t { none, truth, integer, real, object, tuple, list, array, names };
+enum class Kind : std::uint64_t {
+  none,
+  truth,
+  integer,
+  real,
+  text,
+  object,
+  tuple,
+  list,
+  array,
+  names
+};
+
+constexpr std::size_t most_characters = 64;
 
 constexpr int most_depth = 4;
 
@@ -35,7 +51,7 @@ bool CallForm::add(PyObject* const* given, Py_ssize_t positional, PyObject* name
   const Py_ssize_t named = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
   if (!word(tagged(Kind::names, static_cast<std::uint64_t>(named)))) return false;
   for (Py_ssize_t i = 0; i < named; ++i) {
-    if (!add_object(PyTuple_GET_ITEM(names, i))) return false;
+    if (!add_text(PyTuple_GET_ITEM(names, i))) return false;
   }
   return add_items(given, positional + named, 0);
 }
@@ -47,9 +63,23 @@ bool CallForm::add_items(PyObject* const* items, Py_ssize_t count, int depth) {
   return true;
 }
 
+/// By address where there is one str of its characters, else by these.
+bool CallForm::add_text(PyObject* given) {
+  if (PyUnicode_CHECK_INTERNED(given) != 0) return add_object(given);
+  if (!PyUnicode_IS_COMPACT_ASCII(given)) return false;
+  const std::string_view text(static_cast<const char*>(PyUnicode_DATA(given)),
+                              static_cast<std::size_t>(PyUnicode_GET_LENGTH(given)));
+  if (text.size() > most_characters || !word(tagged(Kind::text, text.size()))) return false;
+  for (std::size_t at = 0; at < text.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data() + at, std::min(sizeof(eight), text.size() - at));
+    if (!word(eight)) return false;
+  }
+  return true;
+}
+
 /// A word of its own object, which lives as long as its form.
 bool CallForm::add_object(PyObject* object) {
-  if (PyUnicode_CheckExact(object) && PyUnicode_CHECK_INTERNED(object) == 0) return false;
   if (object_count_ == most_objects) return false;
   objects_[object_count_++] = object;
   return word(tagged(Kind::object)) && word(address(object));
@@ -74,8 +104,8 @@ bool CallForm::add_one(PyObject* given, int depth) {
   if (const ArrayObject* const array = any_array_in(given)) {
     return is_plain_array(given) && add_array(*array);
   }
-  if (PyUnicode_CheckExact(given) || known_dtype(given)) return add_object(given);
-  return false;
+  if (PyUnicode_CheckExact(given)) return add_text(given);
+  return known_dtype(given) && add_object(given);
 }
 
 bool CallForm::add_array(const ArrayObject& array) {

@@ -39,6 +39,7 @@ class CallForm {
   bool add_one(PyObject* given, int depth);
   bool add_array(const ArrayObject& array);
   bool add_items(PyObject* const* items, Py_ssize_t count, int depth);
+  bool add_text(PyObject* given);
   bool add_object(PyObject* object);
   bool word(std::uint64_t value) noexcept {
     if (count_ == most_words) return false;

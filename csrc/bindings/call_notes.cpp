@@ -49,18 +49,19 @@ std::size_t CallNotes::slot_of(Buffer buffer) {
   const auto known = std::ranges::find(slots_, buffer, &BufferSlot::buffer);
   if (known != slots_.end()) {
     known->last = calls_.size();
+    if (known->from == BufferSlot::From::part) slots_[known->index].last = calls_.size();
     return static_cast<std::size_t>(known - slots_.begin());
   }
   const auto add_slot = [&](BufferSlot::From from, std::size_t index) {
     slots_.push_back({from, index, buffer, calls_.size(), calls_.size()});
     return slots_.size() - 1;
   };
+  const auto part = std::ranges::find(parts_, buffer, &Part::part);
   const auto fresh = std::ranges::find(fresh_buffers_, buffer);
   if (fresh != fresh_buffers_.end()) {
     return add_slot(BufferSlot::From::fresh,
                     static_cast<std::size_t>(fresh - fresh_buffers_.begin()));
   }
-  const auto part = std::ranges::find(parts_, buffer, &Part::part);
   for (std::size_t i = 0; i < given_.size(); ++i) {
     const ArrayObject& one = *given_[i];
     if (one.filled == nullptr) continue;
@@ -71,6 +72,16 @@ std::size_t CallNotes::slot_of(Buffer buffer) {
         part->start == one.offset * one.item_bytes()) {
       return add_slot(BufferSlot::From::given_part, i);
     }
+  }
+  if (part != parts_.end()) {
+    const std::size_t whole = slot_of(part->whole);
+    if (whole == no_slot) return no_slot;
+    const std::size_t made = add_slot(BufferSlot::From::part, whole);
+    slots_[made].start = part->start;
+    return made;
+  }
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    if (kept_[i]->buffer() == buffer) return add_slot(BufferSlot::From::kept, i);
   }
   lose();
   return no_slot;

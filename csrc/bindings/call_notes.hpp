@@ -31,11 +31,14 @@ struct BufferSlot {
     given,       ///< the memory of an Array that is given
     given_part,  ///< the same from its first element on
     fresh,       ///< memory of its own
+    part,        ///< the memory of another slot from some byte on
+    kept,        ///< a table of the package's own, while that is there
   };
   From from;
-  std::size_t index;        ///< among the Arrays that are given, or the fresh ones
-  Buffer buffer;            ///< while it is noted
+  std::size_t index;  ///< among the Arrays that are given, the fresh or the kept ones, or a slot
+  Buffer buffer;      ///< while it is noted
   std::size_t first, last;  ///< of the calls that use it; how many there are, of the result alone
+  Size start = 0;           ///< of a part
 };
 
 /// Memory that was made while calls were noted.
@@ -66,6 +69,8 @@ class CallNotes {
   void made(const ArrayMemory& memory, Size elements, DType dtype, bool is_complex);
   /// Elements of memory are about to be written.
   void written(const ArrayMemory& memory);
+  /// A table whose elements are the same whenever it is asked for.
+  void keep(const Memory& table) { kept_.push_back(table); }
   /// A handle on a part of memory, from `start` bytes on.
   void made_part(Buffer part, Buffer whole, Size start);
   /// A call was made, which counted as `calls`.
@@ -81,6 +86,7 @@ class CallNotes {
 
   std::span<const ArrayObject* const> given() const noexcept { return given_; }
   std::span<const FreshMemory> fresh() const noexcept { return fresh_; }
+  std::span<const Memory> kept() const noexcept { return kept_; }
   std::span<const BufferSlot> slots() const noexcept { return slots_; }
   std::size_t calls() const noexcept { return calls_.size(); }
   std::vector<std::unique_ptr<const NotedCall>> take_calls() noexcept { return std::move(calls_); }
@@ -98,6 +104,7 @@ class CallNotes {
   std::vector<const ArrayObject*> given_;
   std::vector<FreshMemory> fresh_;
   std::vector<Buffer> fresh_buffers_;
+  std::vector<Memory> kept_;
   std::vector<Part> parts_;
   std::vector<BufferSlot> slots_;
   std::vector<std::unique_ptr<const NotedCall>> calls_;

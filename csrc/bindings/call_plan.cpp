@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "bindings/array_map.hpp"
@@ -18,22 +19,39 @@ class CallPlan::Run {
   Run(const CallPlan& plan, PyObject* backend, std::span<const ArrayObject* const> given)
       : plan_(plan), backend_(backend), given_(given) {
     for (std::size_t i = 0; i < plan.slots_.size(); ++i) {
-      const BufferSlot& slot = plan.slots_[i].buffer;
-      if (slot.from == BufferSlot::From::fresh) continue;
-      const ArrayObject& array = *given[slot.index];
-      buffers_[i] =
-          slot.from == BufferSlot::From::given ? array.memory()->buffer() : array.buffer();
+      const Slot& slot = plan.slots_[i];
+      switch (slot.buffer.from) {
+        case BufferSlot::From::given:
+          memory_[i] = given[slot.buffer.index]->memory();
+          buffers_[i] = memory_[i]->buffer();
+          break;
+        case BufferSlot::From::given_part:
+          buffers_[i] = given[slot.buffer.index]->buffer();
+          break;
+        case BufferSlot::From::kept:
+          memory_[i] = slot.kept.lock();
+          is_whole_ = is_whole_ && memory_[i] != nullptr;
+          if (is_whole_) buffers_[i] = memory_[i]->buffer();
+          break;
+        case BufferSlot::From::fresh:
+        case BufferSlot::From::part:
+          break;  // once they are used
+      }
     }
   }
 
   py::object result() {
+    if (!is_whole_) return {};
     Backend& backend = backend_of(backend_);
     for (std::size_t i = 0; i < plan_.calls_.size(); ++i) {
       make_fresh(i);
       without_gil([&] { plan_.calls_[i]->run(backend, {buffers_.data(), plan_.slots_.size()}); });
-      for (std::size_t k = 0; k < plan_.slots_.size(); ++k) {
+      // Parts end before what they are parts of, which stands in front of them.
+      for (std::size_t k = plan_.slots_.size(); k-- > 0;) {
         const Slot& slot = plan_.slots_[k];
-        if (slot.buffer.last == i && !slot.is_given) memory_[k].reset();
+        if (slot.buffer.last != i || slot.is_given) continue;
+        parts_[k].reset();
+        memory_[k].reset();
       }
     }
     make_fresh(plan_.calls_.size());
@@ -45,10 +63,18 @@ class CallPlan::Run {
   void make_fresh(std::size_t call) {
     for (std::size_t i = 0; i < plan_.slots_.size(); ++i) {
       const Slot& slot = plan_.slots_[i];
-      if (slot.buffer.from != BufferSlot::From::fresh || slot.buffer.first != call) continue;
-      const FreshMemory& fresh = slot.fresh;
-      memory_[i] = new_memory(backend_, fresh.elements, fresh.dtype, fresh.is_complex);
-      buffers_[i] = memory_[i]->buffer();
+      if (slot.buffer.first != call) continue;
+      if (slot.buffer.from == BufferSlot::From::fresh) {
+        const FreshMemory& fresh = slot.fresh;
+        memory_[i] = new_memory(backend_, fresh.elements, fresh.dtype, fresh.is_complex);
+        buffers_[i] = memory_[i]->buffer();
+      } else if (slot.buffer.from == BufferSlot::From::part) {
+        const Memory& whole = memory_[slot.buffer.index];
+        const Size start = slot.buffer.start;
+        buffers_[i] = without_gil(
+            [&] { return whole->backend()->view(whole->buffer(), start, whole->bytes() - start); });
+        parts_[i] = std::make_unique<const PartHandle>(whole->backend(), buffers_[i]);
+      }
     }
   }
 
@@ -96,6 +122,8 @@ class CallPlan::Run {
   std::span<const ArrayObject* const> given_;
   std::array<Buffer, most_slots> buffers_;
   std::array<Memory, most_slots> memory_;
+  std::array<std::unique_ptr<const PartHandle>, most_slots> parts_;
+  bool is_whole_ = true;
 };
 
 std::shared_ptr<const CallPlan> CallPlan::of(CallNotes& notes, py::handle result) {
@@ -107,6 +135,7 @@ std::shared_ptr<const CallPlan> CallPlan::of(CallNotes& notes, py::handle result
     const BufferSlot& slot = notes.slots()[i];
     Slot& to = plan->slots_.emplace_back(slot);
     if (slot.from == BufferSlot::From::fresh) to.fresh = notes.fresh()[slot.index];
+    if (slot.from == BufferSlot::From::kept) to.kept = notes.kept()[slot.index];
     to.is_given = slot.last == notes.calls();
   }
   plan->calls_ = notes.take_calls();
@@ -161,7 +190,7 @@ bool CallPlan::describe_array(CallNotes& notes, const ArrayObject& array, Part& 
   }
   part.kind = array.is_contiguous() && array.offset == 0 ? Part::Kind::fresh : Part::Kind::of_fresh;
   part.index = found;
-  return slot.from == BufferSlot::From::fresh;
+  return slot.from == BufferSlot::From::fresh;  // and no table
 }
 
 py::object CallPlan::run(PyObject* backend, std::span<const ArrayObject* const> given) const {

@@ -22,13 +22,14 @@ class CallPlan {
   /// where the result waits, or is in memory that is neither given nor fresh.
   static std::shared_ptr<const CallPlan> of(CallNotes& notes, pybind11::handle result);
 
-  /// Makes the calls with these Arrays, and gives their result.
+  /// Makes the calls with these Arrays, and gives their result; none where a table is gone.
   pybind11::object run(PyObject* backend, std::span<const ArrayObject* const> given) const;
 
  private:
   struct Slot {
     BufferSlot buffer;
     FreshMemory fresh;
+    std::weak_ptr<const ArrayMemory> kept;
     bool is_given = false;  ///< a part of the result
   };
   /// A result, or a part of one.

@@ -83,7 +83,8 @@ PyObject* call_function(const KeptFunction& kept, const CallArguments& arguments
   });
 }
 
-/// The result of a plan; none where the trait refuses what it asks, which Python words.
+/// The result of a plan; none where the trait refuses what it asks, which Python words, or a table
+/// is gone.
 py::object replayed(const CallPlan& plan, const CallForm& form) {
   try {
     return plan.run(form.backend(), form.arrays());
@@ -220,6 +221,14 @@ void bind_kept_function(py::module_& m) {
   kept_class = reinterpret_cast<PyTypeObject*>(made);
   m.def("_kept_function", &make, py::arg("function"),
         "A function of Arrays whose calls go without Python once one of their form was noted.");
+  m.def(
+      "_note_kept",
+      [](py::handle table) {
+        CallNotes* const notes = CallNotes::here();
+        const ArrayObject* const array = notes != nullptr ? any_array_in(table) : nullptr;
+        if (array != nullptr) notes->keep(array->memory());
+      },
+      py::arg("table"), "Calls that are noted may use it: its elements stay as they are.");
 }
 
 }  // namespace tilewright::bindings

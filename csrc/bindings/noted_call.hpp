@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -114,6 +115,21 @@ struct Noted<std::span<const T>> {
   Noted(std::span<const T> given, CallNotes&) : all(given.begin(), given.end()) {}
   std::span<const T> with(std::span<const Buffer>) const { return all; }
   std::vector<T> all;
+};
+
+/// What is copied from the host; no more than tables and numbers take.
+template <>
+struct Noted<std::span<const std::byte>> {
+  static constexpr std::size_t most = 1 << 14;
+  Noted(std::span<const std::byte> given, CallNotes& notes) {
+    if (given.size() > most) {
+      notes.lose();
+    } else {
+      all.assign(given.begin(), given.end());
+    }
+  }
+  std::span<const std::byte> with(std::span<const Buffer>) const { return all; }
+  std::vector<std::byte> all;
 };
 
 template <>

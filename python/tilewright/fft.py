@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import ranges
 from tilewright.namespace.complex_functions import FLOAT64, conj
 from tilewright.namespace.creation import asarray
@@ -392,11 +393,13 @@ def _shift(call: str, x: Any, axes: Any, sign: int) -> Array:
     return roll(x, halves, axis=at)
 
 
+@kept_by_form
 def fftshift(x: Array, /, axes: int | Sequence[int] | None = None) -> Array:
     """With the frequency 0 in the middle of the axes, all of them where `axes` is None."""
     return _shift("fftshift", x, axes, 1)
 
 
+@kept_by_form
 def ifftshift(x: Array, /, axes: int | Sequence[int] | None = None) -> Array:
     """What fftshift() makes x of."""
     return _shift("ifftshift", x, axes, -1)

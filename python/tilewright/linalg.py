@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import reductions
 from tilewright.namespace.creation import eye
 from tilewright.namespace.elementwise import where
@@ -141,6 +142,7 @@ def _root(source: str, to: str, power: float) -> Program:
     return program
 
 
+@kept_by_form
 def vector_norm(
     x: Array,
     /,
@@ -176,6 +178,7 @@ def _norm(call: str, x: Array, axes: tuple[int, ...], keepdims: bool, ord: float
     return reductions._reduced(call, op, front, [x], axes, shape, result, behind)
 
 
+@kept_by_form
 def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | str | None = "fro") -> Array:
     """Of the matrices in the last two axes: "fro", the root of the sum of squares; 1 and inf, the
     largest sum of magnitudes of a column and of a row; -1 and -inf, the least; 2, -2 and "nuc", the
@@ -207,6 +210,7 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | str | None 
     return extreme(sums, axis=last, keepdims=keepdims)
 
 
+@kept_by_form
 def matrix_power(x: Array, n: int, /) -> Array:
     """The product of n of the same square matrices, or of -n of their inverses, by squaring."""
     if not isinstance(x, Array):
@@ -231,6 +235,7 @@ def matrix_power(x: Array, n: int, /) -> Array:
     return result.copy() if result is x else result
 
 
+@kept_by_form
 def norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """NumPy's: a vector's norm along one axis, a matrix's along two. Without ord the root of the
     sum of squares, without axis too of all elements; ord alone takes x for a vector or matrix."""
@@ -274,6 +279,7 @@ def cond(x: Array, p: Any = None) -> Array:
     return where(is_singular, math.inf, product)
 
 
+@kept_by_form
 def multi_dot(arrays: Sequence[Array], *, out: Array | None = None) -> Array:
     """The product of two or more matrices in the order that takes the fewest multiplications; the
     first and the last may be vectors."""

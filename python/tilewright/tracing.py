@@ -47,6 +47,9 @@ def traced(kept: list[Any]) -> Iterator[None]:
 
 
 def keep(made: Any) -> None:
+    """What stays as it is, and is used by what this thread is about to ask for."""
+    for table in getattr(made, "tables", (made,)):
+        _core._note_kept(table)
     if _here.kept is not None:
         _here.kept.append(made)
 

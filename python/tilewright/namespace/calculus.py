@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import elementwise, reductions
 from tilewright.namespace.complex_functions import conj
 from tilewright.namespace.dtypes import result_type
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 
+@kept_by_form
 def trapezoid(y: ArrayLike, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral along an axis of samples by straight lines between them, at the places x or dx
     apart."""
@@ -55,6 +57,7 @@ def trapezoid(y: ArrayLike, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Arr
     return reductions.sum(elementwise.multiply(pairs, step) / 2.0, axis=at)
 
 
+@kept_by_form
 def ediff1d(ary: Array, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences of neighbours of the array as one dimension, between what is given for the
     begin and the end."""
@@ -96,6 +99,7 @@ def _spacings(f: Array, given: tuple[Any, ...], axes: Sequence[int]) -> list[Any
     return found
 
 
+@kept_by_form
 def gradient(
     f: Array, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int = 1
 ) -> Any:
@@ -204,6 +208,7 @@ def _convolved(padded: Array, v: Array, count: int) -> Array:
     return total.reshape(-1)
 
 
+@kept_by_form
 def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Array:
     """The sums of products of two vectors, one of them backwards, at every shift of one by the
     other. By the definition, not by transforms."""
@@ -213,6 +218,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> Array:
     return _slid("convolve", x, flip(y.reshape(-1)), mode)
 
 
+@kept_by_form
 def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> Array:
     """The sums of products of two vectors, v conjugated, at every shift of one by the other."""
     x, y = together("correlate", a=a, v=v)
@@ -222,6 +228,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> Array:
     return flip(_slid("correlate", y, x, mode))
 
 
+@kept_by_form
 def interp(
     x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Any = None, right: Any = None,
     period: Any = None,
@@ -264,6 +271,7 @@ def interp(
     return elementwise.where(elementwise.isnan(at), math.nan, found)
 
 
+@kept_by_form
 def unwrap(
     p: Array, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi
 ) -> Array:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import elementwise
 from tilewright.namespace.manipulation import moveaxis
 from tilewright.operands import check_stored, invalid, name_of, parts_dtype, to_dtype
@@ -121,11 +122,9 @@ def _turn_program(parts: str) -> Program:
     return program
 
 
-def matmul(a: Array, b: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
-    """One real product of twice the columns: each element of b becomes [[re, im], [-im, re]],
-    which turns rows of parts into rows of parts."""
+@kept_by_form
+def _product(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
     from tilewright.namespace.linear import matmul as real_matmul
-    from tilewright.namespace.reductions import _out
 
     a, b = _as(a, dtype), _as(b, dtype)
     for name, one in (("x1", a), ("x2", b)):
@@ -153,6 +152,15 @@ def matmul(a: Array, b: Array, dtype: np.dtype[Any], out: Array | None) -> Array
         result = result[..., 0]
     if a.ndim == 1:
         result = result[..., 0, :] if b.ndim > 1 else result[..., 0]
+    return result
+
+
+def matmul(a: Array, b: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
+    """One real product of twice the columns: each element of b becomes [[re, im], [-im, re]],
+    which turns rows of parts into rows of parts."""
+    from tilewright.namespace.reductions import _out
+
+    result = _product(a, b, dtype)
     if out is None:
         return result
     target = _out("matmul", a, out, result.shape, result.dtype)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import ranges
 from tilewright.namespace.devices import to_backend
 from tilewright.operands import (
@@ -115,8 +116,12 @@ def _to_array(
     if copy is False:
         invalid(call, f"copy is False, but obj is {shown(obj)}, which is not on the device")
     backend = to_backend(call, device)
-    if type(obj) is np.ndarray and dtype is None and obj.dtype in stored(backend):
-        return backend._upload(obj)
+    if dtype is None:
+        if type(obj) is np.ndarray and obj.dtype in stored(backend):
+            return backend._upload(obj)
+        found = _core._listed(backend, obj)
+        if found is not None:
+            return found
     are_numbers = type(obj) in (list, tuple) and _are_numbers(obj)
     if isinstance(obj, (list, tuple)) and not are_numbers:
         if dtype is None and _are_bfloat16(obj):
@@ -501,16 +506,19 @@ def _large_triangle(call: str, x: Array, above: int, upper: bool) -> Array:
     return where(kept, x, False if x.dtype.kind == "b" else 0)
 
 
+@kept_by_form
 def tril(x: Array, /, *, k: int = 0) -> Array:
     """The elements on and below a diagonal, 0 above it."""
     return _triangle("tril", x, k, False)
 
 
+@kept_by_form
 def triu(x: Array, /, *, k: int = 0) -> Array:
     """The elements on and above a diagonal, 0 below it."""
     return _triangle("triu", x, k, True)
 
 
+@kept_by_form
 def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
     """Each of several vectors along an axis of its own, broadcast to all of them."""
     from tilewright.namespace.manipulation import broadcast_to

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.manipulation import concat, flip, moveaxis
 from tilewright.namespace.mixed import an_array
 from tilewright.operands import invalid, shown, to_integer, to_shape
@@ -91,16 +92,19 @@ def _split(call: str, x: Any, given: Any, axis: int, even: bool) -> list[Array]:
     return [x[(*before, slice(a, b))] for a, b in pairwise(cuts)]
 
 
+@kept_by_form
 def split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Views of parts along an axis: so many equal ones, or those between places."""
     return _split("split", ary, indices_or_sections, axis, True)
 
 
+@kept_by_form
 def array_split(ary: Array, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """split() whose first parts are one longer where the parts cannot be equal."""
     return _split("array_split", ary, indices_or_sections, axis, False)
 
 
+@kept_by_form
 def hsplit(ary: Array, indices_or_sections: Any) -> list[Array]:
     """split() along the second axis; of vectors along their only one."""
     rank = an_array("hsplit", ary, "ary").ndim
@@ -109,6 +113,7 @@ def hsplit(ary: Array, indices_or_sections: Any) -> list[Array]:
     return _split("hsplit", ary, indices_or_sections, min(1, rank - 1), True)
 
 
+@kept_by_form
 def vsplit(ary: Array, indices_or_sections: Any) -> list[Array]:
     """split() along the first axis of two at least."""
     if an_array("vsplit", ary, "ary").ndim < 2:
@@ -116,6 +121,7 @@ def vsplit(ary: Array, indices_or_sections: Any) -> list[Array]:
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
 
+@kept_by_form
 def dsplit(ary: Array, indices_or_sections: Any) -> list[Array]:
     """split() along the third axis."""
     if an_array("dsplit", ary, "ary").ndim < 3:
@@ -137,6 +143,7 @@ def fliplr(m: Array) -> Array:
     return flip(m, axis=1)
 
 
+@kept_by_form
 def rot90(m: Array, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """A view turned k times by 90 degrees in the plane of two axes, from the first to the
     second."""
@@ -154,6 +161,7 @@ def rot90(m: Array, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     return flip(m.swapaxes(*two), axis=two[1])
 
 
+@kept_by_form
 def resize(a: Array, new_shape: int | Sequence[int]) -> Array:
     """A copy in another shape of any size: elements are repeated where there are too few."""
     a = an_array("resize", a, "a")

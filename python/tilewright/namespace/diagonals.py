@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import products, reductions
 from tilewright.namespace.creation import tril, zeros
 from tilewright.namespace.dtypes import promote
@@ -49,6 +50,7 @@ def diagonal(a: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array
     return products.diagonal_of(a, first, second, to_integer("diagonal", "offset", offset))
 
 
+@kept_by_form
 def trace(
     a: Array,
     offset: int = 0,
@@ -69,6 +71,7 @@ def _matrix(v: Array, k: int) -> Array:
     return made
 
 
+@kept_by_form
 def diag(v: Array, k: int = 0) -> Array:
     """A matrix with a vector on a diagonal; of a matrix a view of its diagonal."""
     v = an_array("diag", v, "v")
@@ -80,6 +83,7 @@ def diag(v: Array, k: int = 0) -> Array:
     return diagonal(v, above)
 
 
+@kept_by_form
 def diagflat(v: Array, k: int = 0) -> Array:
     """A matrix with all elements on a diagonal."""
     return _matrix(an_array("diagflat", v, "v").reshape(-1), to_integer("diagflat", "k", k))

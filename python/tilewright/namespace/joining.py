@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.cutting import atleast_1d, atleast_2d, atleast_3d
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to, concat
 from tilewright.namespace.mixed import an_array, beside, first_array
@@ -30,6 +31,7 @@ def _read(call: str, arrays: Any) -> list[Array]:
     return [beside(call, f"tup[{i}]", one, like) for i, one in enumerate(arrays)]
 
 
+@kept_by_form
 def vstack(
     tup: Sequence[ArrayLike], *, dtype: npt.DTypeLike | None = None, casting: str = "same_kind"
 ) -> Array:
@@ -38,6 +40,7 @@ def vstack(
     return concat(rows, axis=0, dtype=dtype, casting=casting)
 
 
+@kept_by_form
 def hstack(
     tup: Sequence[ArrayLike], *, dtype: npt.DTypeLike | None = None, casting: str = "same_kind"
 ) -> Array:
@@ -46,17 +49,20 @@ def hstack(
     return concat(parts, axis=0 if parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
+@kept_by_form
 def dstack(tup: Sequence[ArrayLike]) -> Array:
     """Along the third axis."""
     return concat([atleast_3d(one) for one in _read("dstack", tup)], axis=2)
 
 
+@kept_by_form
 def column_stack(tup: Sequence[ArrayLike]) -> Array:
     """Vectors as the columns of a matrix; matrices as they are."""
     parts = _read("column_stack", tup)
     return concat([one if one.ndim > 1 else one.reshape(-1, 1) for one in parts], axis=1)
 
 
+@kept_by_form
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """A copy with the values behind it along an axis, or behind all of it as one dimension."""
     parts = _read("append", [arr, values])
@@ -65,6 +71,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concat(parts, axis=axis)
 
 
+@kept_by_form
 def block(arrays: Any) -> Array:
     """One array of blocks in lists of lists: those of the innermost lists lie along the last axis,
     those of the lists around them along the one before."""

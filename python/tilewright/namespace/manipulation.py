@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.mixed import beside
 from tilewright.operands import check_stored, invalid, shown, to_dtype, to_integer, to_shape
@@ -70,6 +71,7 @@ def matrix_transpose(x: Array, /) -> Array:
     return _one("matrix_transpose", x).mT
 
 
+@kept_by_form
 def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[int], /) -> Array:
     """A view with some axes at other places."""
     x = _one("moveaxis", x)
@@ -83,6 +85,7 @@ def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[
     return permuted("moveaxis", x, order)
 
 
+@kept_by_form
 def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
     """A view with new axes of one element."""
     x = _one("expand_dims", x)
@@ -91,6 +94,7 @@ def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
     return x[tuple(None if i in axes else slice(None) for i in range(x.ndim + count))]
 
 
+@kept_by_form
 def squeeze(x: Array, /, axis: int | Sequence[int] | None = None) -> Array:
     """A view without axes of one element, all of them unless some are given."""
     return _one("squeeze", x).squeeze(axis)
@@ -132,6 +136,7 @@ def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
     return view
 
 
+@kept_by_form
 def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
     """Views of one shape."""
     if not arrays:
@@ -235,6 +240,7 @@ def stack(
     return concat(apart, axis=at, out=out, dtype=dtype, casting=casting)
 
 
+@kept_by_form
 def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Views of the pieces along an axis."""
     x = _one("unstack", x)
@@ -245,6 +251,7 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(x[(*before, i)] for i in range(x.shape[at]))
 
 
+@kept_by_form
 def roll(
     x: Array, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None
 ) -> Array:
@@ -275,6 +282,7 @@ def roll(
     return x if moved else x.copy()
 
 
+@kept_by_form
 def repeat(x: Array, repeats: Any, /, axis: int | None = None) -> Array:
     """Each element several times, along an axis, or of the array flattened: as often as an integer
     says, or an array of them with one for each place along the axis."""
@@ -315,6 +323,7 @@ def _repeated_each(x: Array, repeats: Any, axis: int) -> Array:
     return selection.take(x, selection.searchsorted(ends, every, side="right"), axis)
 
 
+@kept_by_form
 def tile(x: Array, repetitions: Sequence[int], /) -> Array:
     """The array several times along each axis."""
     x = _one("tile", x)
@@ -332,6 +341,7 @@ def tile(x: Array, repetitions: Sequence[int], /) -> Array:
     return broadcast_to(x.reshape(apart), pairs).copy().reshape(result)
 
 
+@kept_by_form
 def diff(
     x: Array,
     /,

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import reductions
 from tilewright.namespace.elementwise import isnan, where
 from tilewright.operands import invalid, shown
@@ -25,6 +26,7 @@ def _without(call: str, x: Any, value: float) -> Array:
     return where(isnan(x), value, x) if x.dtype.kind in "fc" else x
 
 
+@kept_by_form
 def nansum(
     x: Array, /, axis: Axis = None, dtype: npt.DTypeLike | None = None, *, keepdims: bool = False
 ) -> Array:
@@ -32,6 +34,7 @@ def nansum(
     return reductions.sum(_without("nansum", x, 0), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
+@kept_by_form
 def nanprod(
     x: Array, /, axis: Axis = None, dtype: npt.DTypeLike | None = None, *, keepdims: bool = False
 ) -> Array:
@@ -39,6 +42,7 @@ def nanprod(
     return reductions.prod(_without("nanprod", x, 1), axis=axis, dtype=dtype, keepdims=keepdims)
 
 
+@kept_by_form
 def nanmean(
     x: Array, /, axis: Axis = None, dtype: npt.DTypeLike | None = None, *, keepdims: bool = False
 ) -> Array:
@@ -63,11 +67,13 @@ def _extreme(call: str, name: str, x: Any, axis: Axis, keepdims: bool) -> Array:
     return where(reductions.all(isnan(x), axis=axis, keepdims=keepdims), math.nan, found)
 
 
+@kept_by_form
 def nanmax(x: Array, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """The largest of what is not NaN; NaN where there is nothing else."""
     return _extreme("nanmax", "max", x, axis, keepdims)
 
 
+@kept_by_form
 def nanmin(x: Array, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """The least of what is not NaN; NaN where there is nothing else."""
     return _extreme("nanmin", "min", x, axis, keepdims)

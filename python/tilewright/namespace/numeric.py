@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
-from tilewright.namespace import elementwise, reductions
+from tilewright.call_forms import kept_by_form
+from tilewright.namespace import at_once, elementwise, reductions
 from tilewright.namespace.dtypes import finfo, result_type
 from tilewright.namespace.manipulation import broadcast_arrays
 from tilewright.namespace.mixed import an_array, as_float, together, written
@@ -66,6 +67,7 @@ def _real(call: str, x: Array) -> Array:
     return x
 
 
+@kept_by_form
 def rounded(x: Array, decimals: Any = 0, out: Array | None = None) -> Array:
     """To so many places behind the point, or before it where that is negative."""
     x = an_array("round", x, "a")
@@ -131,6 +133,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     return _number_of("fmin", x1, x2, elementwise.minimum, out)
 
 
+@kept_by_form
 def fmod(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     """What is left of x1 divided by x2, with the sign of x1, as C has it."""
     a, b = _pair("fmod", x1, x2)
@@ -180,6 +183,7 @@ def rad2deg(x: Array, /, *, out: Array | None = None) -> Array:
 radians, degrees = deg2rad, rad2deg
 
 
+@kept_by_form
 def sinc(x: Array) -> Array:
     """sin(pi x) / (pi x), 1 at 0."""
     y = as_float("sinc", an_array("sinc", x)) * math.pi
@@ -188,6 +192,7 @@ def sinc(x: Array) -> Array:
     return elementwise.where(zero, 1.0, elementwise.sin(y) / y)
 
 
+@kept_by_form
 def heaviside(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     """0 where x1 is negative, 1 where it is positive, and x2 where it is 0."""
     a, b = _pair("heaviside", x1, x2)
@@ -293,10 +298,14 @@ def isneginf(x: Array, out: Array | None = None) -> Array:
     return _infinite("isneginf", x, True, out)
 
 
+@kept_by_form
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> Array:
     """Where |a - b| <= atol + rtol |b|, or both are equal."""
+    found = at_once.close(a, b, rtol, atol, equal_nan)
+    if found is not None:
+        return found
     first, second = together("isclose", a=a, b=b)
     common = result_type(first, second)
     if common.kind == "b":
@@ -314,22 +323,30 @@ def isclose(
     return near  # type: ignore[no-any-return]
 
 
+@kept_by_form
+def _all_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: Any) -> Array:
+    return reductions.all(isclose(a, b, rtol, atol, equal_nan))
+
+
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
 ) -> bool:
     """Whether isclose() holds everywhere. Waits for the device."""
-    return bool(reductions.all(isclose(a, b, rtol, atol, equal_nan)))
+    return bool(_all_close(a, b, rtol, atol, equal_nan))
+
+
+@kept_by_form
+def _all_equal(first: Array, second: Array, equal_nan: Any) -> Array:
+    same = first == second
+    if equal_nan and first.dtype.kind in "fc" and second.dtype.kind in "fc":
+        same = same | (elementwise.isnan(first) & elementwise.isnan(second))
+    return reductions.all(same)
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     """Whether both have one shape and equal elements. Waits for the device."""
     first, second = together("array_equal", a1=a1, a2=a2)
-    if first.shape != second.shape:
-        return False
-    same = first == second
-    if equal_nan and first.dtype.kind in "fc" and second.dtype.kind in "fc":
-        same = same | (elementwise.isnan(first) & elementwise.isnan(second))
-    return bool(reductions.all(same))
+    return first.shape == second.shape and bool(_all_equal(first, second, equal_nan))
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
@@ -342,6 +359,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
     return bool(reductions.all(first == second))
 
 
+@kept_by_form
 def nan_to_num(
     x: Array,
     copy: bool = True,
@@ -362,6 +380,9 @@ def nan_to_num(
     limits = finfo(x.dtype)
     most = limits.max if posinf is None else posinf
     least = limits.min if neginf is None else neginf
+    made = at_once.numbers(x, nan, most, least) if copy else None
+    if made is not None:
+        return made
     found = elementwise.where(x == math.inf, most, x)
     found = elementwise.where(x == -math.inf, least, found)
     found = elementwise.where(elementwise.isnan(x), nan, found)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.creation import full
 from tilewright.namespace.manipulation import broadcast_to, concat
 from tilewright.operands import invalid, shown, to_integer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
 
 
+@kept_by_form
 def pad(
     x: Array,
     pad_width: int | Sequence[Any],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import reductions
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.linear import _product, matmul
@@ -49,6 +50,7 @@ def _sum_of_products(call: str, x1: Array, x2: Array, axis: int, dtype: np.dtype
     return reductions._reduced(call, op, _product(name_of(dtype)), [x1, x2], (axis,), shape, dtype)
 
 
+@kept_by_form
 def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """The sums of products along one axis, which other axes are broadcast around."""
     x1, x2, dtype = _pair("vecdot", x1, x2)
@@ -67,6 +69,7 @@ def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     return _sum_of_products("vecdot", x1, x2, len(shape) + at[0], dtype)
 
 
+@kept_by_form
 def tensordot(
     x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Array:
@@ -100,6 +103,7 @@ def tensordot(
     return matmul(left.reshape(rows, inner), right.reshape(inner, columns)).reshape(shape)
 
 
+@kept_by_form
 def outer(x1: Array, x2: Array, /) -> Array:
     """Every element of a vector times every one of another."""
     x1, x2, _ = _pair("outer", x1, x2)
@@ -117,6 +121,7 @@ def _difference(dtype: str) -> Program:
     return program
 
 
+@kept_by_form
 def cross(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
     """The vector at right angles to two of 3 elements, which lie along one axis."""
     x1, x2, dtype = _pair("cross", x1, x2)
@@ -144,6 +149,7 @@ def _at(x: Array, axis: int, index: int) -> Array:
     return x[(slice(None),) * axis + (index,)]
 
 
+@kept_by_form
 def kron(a: Array, b: Array, /) -> Array:
     """b once for each element of a, times that element."""
     a, b, _ = _pair("kron", a, b)
@@ -164,6 +170,7 @@ def dot(a: Array, b: Array, /) -> Array:
     return tensordot(a, b, axes=((-1,), (-2,)))
 
 
+@kept_by_form
 def inner(a: Array, b: Array, /) -> Array:
     """NumPy's inner: over the last axis of both."""
     a, b, _ = _pair("inner", a, b)
@@ -172,6 +179,7 @@ def inner(a: Array, b: Array, /) -> Array:
     return tensordot(a, b, axes=((-1,), (-1,)))
 
 
+@kept_by_form
 def diagonal(x: Array, /, *, offset: int = 0) -> Array:
     """A view of the diagonals of the matrices in the last two axes, `offset` above the middle."""
     if not isinstance(x, Array):
@@ -197,6 +205,7 @@ def diagonal_of(x: Array, row_axis: int, column_axis: int, offset: int = 0) -> A
     )
 
 
+@kept_by_form
 def trace(x: Array, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Array:
     """The sums of diagonal()."""
     return reductions.sum(
@@ -213,6 +222,7 @@ def _namespace() -> Any:
 # einsum ------------------------------------------------------------------------------------------
 
 
+@kept_by_form
 def einsum(subscripts: str, /, *operands: Array) -> Array:
     """Sums of products by NumPy's notation, such as "ij,jk->ik", two operands at a time, each time
     those that leave the least. Of one operand, it is a view where nothing is summed."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.elementwise import isnan, where
 from tilewright.namespace.manipulation import stack
 from tilewright.namespace.sorting import sort
@@ -72,12 +73,14 @@ def _quantiles(
     return stack(found) if q.ndim else found[0]
 
 
+@kept_by_form
 def median(x: Array, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """The element in the middle of those along the axes, or the mean of both; NaN where there is
     one. Of integers and bool in float32."""
     return _quantiles("median", x, 0.5, 1, axis, keepdims, "linear")
 
 
+@kept_by_form
 def quantile(
     x: Array,
     q: Any,
@@ -92,6 +95,7 @@ def quantile(
     return _quantiles("quantile", x, q, 1, axis, keepdims, method)
 
 
+@kept_by_form
 def percentile(
     x: Array,
     q: Any,

@@ -8,6 +8,7 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.indexing import BOOL, Walk, to_indices
 from tilewright.operands import check_stored, invalid, name_of, read_host, shown, to_axis, to_shape
@@ -176,6 +177,7 @@ def flatnonzero(x: Array, /) -> Array:
     return _core._places(mask, (mask.size,), default_integer(mask.backend))[0]
 
 
+@kept_by_form
 def searchsorted(
     x1: Array,
     x2: Any,
@@ -221,6 +223,7 @@ def searchsorted(
     return result
 
 
+@kept_by_form
 def unravel_index(indices: Array, shape: Sequence[int], /) -> tuple[Array, ...]:
     """The index along each axis of places in an array of this shape, counted row by row. Places
     are taken by their remainder: nothing is read by them."""
@@ -234,6 +237,7 @@ def unravel_index(indices: Array, shape: Sequence[int], /) -> tuple[Array, ...]:
     return tuple(reversed(axes))
 
 
+@kept_by_form
 def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], /) -> Array:
     """The places, counted row by row, of indices along each axis of an array of these sizes."""
     sizes = to_shape("ravel_multi_index", dims)

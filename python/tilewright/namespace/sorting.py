@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.operands import invalid, name_of, shown, to_integer
 from tilewright.reading import default_integer
 from tilewright.shapes import permuted, to_one_axis
@@ -129,6 +130,7 @@ def argsort(
     return rows.back(result)
 
 
+@kept_by_form
 def topk(x: Array, k: int, /, *, axis: int = -1, largest: bool = True) -> TopK:
     """The k largest elements along an axis, in descending order, or the k least, and where they
     are: the first elements of sort(), of equal ones the first, without sorting the others."""
@@ -156,6 +158,7 @@ def _check_places(call: str, kth: Any, rows: _Rows) -> None:
             invalid(call, f"kth is {at}, expected {places}, a place on the axis")
 
 
+@kept_by_form
 def partition(x: Array, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
     """What is at the places `kth` of sort(), with nothing larger before and nothing less behind."""
     rows = _Rows("partition", x, axis)
@@ -163,6 +166,7 @@ def partition(x: Array, kth: int | Sequence[int], /, axis: int | None = -1) -> A
     return sort(x, axis)
 
 
+@kept_by_form
 def argpartition(x: Array, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
     """Where the elements of partition() are along the axis."""
     rows = _Rows("argpartition", x, axis)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import elementwise, reductions
 from tilewright.namespace.diagonals import diag
 from tilewright.namespace.dtypes import result_type
@@ -52,6 +53,7 @@ __all__ = [
 amax, amin = reductions.max, reductions.min
 
 
+@kept_by_form
 def ptp(a: Array, axis: Axis = None, out: Array | None = None, keepdims: bool = False) -> Array:
     """The largest less the least over axes."""
     most = reductions.max(a, axis=axis, keepdims=keepdims)
@@ -59,6 +61,7 @@ def ptp(a: Array, axis: Axis = None, out: Array | None = None, keepdims: bool = 
     return written("ptp", out, elementwise.subtract(most, least))
 
 
+@kept_by_form
 def average(
     a: ArrayLike, axis: Axis = None, weights: Any = None, returned: bool = False, *,
     keepdims: bool = False,
@@ -103,6 +106,7 @@ def _observed(call: str, m: Any, name: str, rowvar: bool, dtype: Any) -> Array:
     return x if rowvar else x.T
 
 
+@kept_by_form
 def cov(
     m: Array,
     y: Array | None = None,
@@ -157,6 +161,7 @@ def cov(
     return found[0, 0] if found.shape == (1, 1) else found  # type: ignore[no-any-return]
 
 
+@kept_by_form
 def corrcoef(
     x: Array, y: Array | None = None, rowvar: bool = True, *, dtype: npt.DTypeLike | None = None
 ) -> Array:
@@ -182,6 +187,7 @@ def _cumulated(
     return written(call, out, scan(x, axis=axis, dtype=dtype))
 
 
+@kept_by_form
 def cumsum(
     a: Array, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: Array | None = None
 ) -> Array:
@@ -189,6 +195,7 @@ def cumsum(
     return _cumulated("cumsum", a, axis, dtype, out, reductions.cumulative_sum)
 
 
+@kept_by_form
 def cumprod(
     a: Array, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: Array | None = None
 ) -> Array:
@@ -199,6 +206,7 @@ def cumprod(
 # Without NaN --------------------------------------------------------------------------------------
 
 
+@kept_by_form
 def nancumsum(
     a: Array, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: Array | None = None
 ) -> Array:
@@ -206,6 +214,7 @@ def nancumsum(
     return cumsum(_without("nancumsum", a, 0), axis, dtype, out)
 
 
+@kept_by_form
 def nancumprod(
     a: Array, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: Array | None = None
 ) -> Array:
@@ -225,6 +234,7 @@ def _nan_place(name: str, a: Any, axis: Any, out: Any, keepdims: bool) -> Array:
     return written(call, out, place(_without(call, x, worst), axis=axis, keepdims=keepdims))
 
 
+@kept_by_form
 def nanargmax(
     a: Array, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
 ) -> Array:
@@ -232,6 +242,7 @@ def nanargmax(
     return _nan_place("argmax", a, axis, out, keepdims)
 
 
+@kept_by_form
 def nanargmin(
     a: Array, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
 ) -> Array:
@@ -239,6 +250,7 @@ def nanargmin(
     return _nan_place("argmin", a, axis, out, keepdims)
 
 
+@kept_by_form
 def nanvar(
     a: Array,
     axis: Axis = None,
@@ -262,6 +274,7 @@ def nanvar(
     return written("nanvar", out, found.astype(wanted, copy=False))
 
 
+@kept_by_form
 def nanstd(
     a: Array,
     axis: Axis = None,
@@ -326,6 +339,7 @@ def _at_part(ordered: Array, last: Array, part: float) -> Array:
     return (first + step * (at - below))[..., 0].astype(ordered.dtype, copy=False)  # type: ignore[no-any-return]
 
 
+@kept_by_form
 def nanmedian(
     a: Array, axis: Axis = None, out: Array | None = None, *, keepdims: bool = False
 ) -> Array:
@@ -333,6 +347,7 @@ def nanmedian(
     return _nan_quantiles("nanmedian", a, 0.5, 1, axis, out, keepdims, "linear")
 
 
+@kept_by_form
 def nanquantile(
     a: Array, q: Any, axis: Axis = None, out: Array | None = None, *, method: str = "linear",
     keepdims: bool = False,
@@ -341,6 +356,7 @@ def nanquantile(
     return _nan_quantiles("nanquantile", a, q, 1, axis, out, keepdims, method)
 
 
+@kept_by_form
 def nanpercentile(
     a: Array, q: Any, axis: Axis = None, out: Array | None = None, *, method: str = "linear",
     keepdims: bool = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilewright.array import Array
+from tilewright.call_forms import kept_by_form
 from tilewright.namespace import products
 from tilewright.namespace.complex_functions import conj
 from tilewright.namespace.linear import matmul
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["cross", "matvec", "outer", "vdot", "vecmat"]
 
 
+@kept_by_form
 def outer(a: ArrayLike, b: ArrayLike, out: Array | None = None) -> Array:
     """Every element of a times every one of b, both as one dimension."""
     x, y = (one.reshape(-1) for one in together("outer", a=a, b=b))
     return written("outer", out, products.outer(x, y))
 
 
+@kept_by_form
 def cross(
     a: ArrayLike,
     b: ArrayLike,
@@ -43,6 +46,7 @@ def cross(
     return moveaxis(found, -1, axisc)
 
 
+@kept_by_form
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
     """The sum of the products of all elements, those of a conjugated."""
     x, y = together("vdot", a=a, b=b)
@@ -57,6 +61,7 @@ def _check_last(call: str, x1: Array, x2: Array, ranks: tuple[int, int]) -> None
             invalid(call, f"{name} has shape {one.shape}, expected {rank} dimensions at least")
 
 
+@kept_by_form
 def matvec(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     """Matrices in the last two axes of x1 times vectors in the last one of x2."""
     x, y = together("matvec", x1=x1, x2=x2)
@@ -64,6 +69,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
     return written("matvec", out, matmul(x, y[..., None])[..., 0])
 
 
+@kept_by_form
 def vecmat(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     """Vectors in the last axis of x1, conjugated, times matrices in the last two of x2."""
     x, y = together("vecmat", x1=x1, x2=x2)
