@@ -82,7 +82,7 @@ tw.nn.softmax(m)
 tw.nn.log_softmax(m)
 tw.nn.linear(m, m)
 tw.nn.conv2d(p, w)
-tw.nn.conv1d(p[0], w[0])
+tw.nn.conv1d(o, e)
 tw.nn.max_pool2d(p, 2)
 tw.nn.avg_pool2d(p, 2)
 tw.nn.layer_norm(m, 8, s, s)
@@ -161,6 +161,8 @@ def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], 
         "u": tw.asarray(np.ones((side, side), np.complex64)),
         "p": tw.asarray(np.ones((1, 4, side, side), np.float32)),
         "w": tw.asarray(np.ones((4, 4, 3, 3), np.float32)),
+        "o": tw.asarray(np.ones((4, side, side), np.float32)),
+        "e": tw.asarray(np.ones((4, side, 3), np.float32)),
         "s": tw.asarray(np.ones(side, np.float32)),
         "c": tw.asarray(np.ones(4, np.float32)),
         "q": tw.asarray(np.ones((1, 2, side, side), np.float32)),
