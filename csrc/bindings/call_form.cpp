@@ -102,14 +102,15 @@ bool CallForm::add_one(PyObject* given, int depth) {
            add_items(PySequence_Fast_ITEMS(given), size, depth + 1);
   }
   if (const ArrayObject* const array = any_array_in(given)) {
-    return is_plain_array(given) && add_array(*array);
+    return is_plain_array(given) && add_array(*array, depth > 0);
   }
   if (PyUnicode_CheckExact(given)) return add_text(given);
   return known_dtype(given) && add_object(given);
 }
 
-bool CallForm::add_array(const ArrayObject& array) {
+bool CallForm::add_array(const ArrayObject& array, bool is_item) {
   if (array_count_ == most_arrays) return false;
+  if (is_item) items_ |= 1U << array_count_;
   if (backend_ == nullptr) backend_ = array.backend;
   if (array.backend != backend_) return false;
   std::uint64_t same = array_count_;

@@ -30,6 +30,8 @@ class CallForm {
   std::span<const ArrayObject* const> arrays() const noexcept {
     return {arrays_.data(), array_count_};
   }
+  /// Whether an Array is in a tuple or list.
+  bool is_item(std::size_t array) const noexcept { return (items_ >> array & 1) != 0; }
   /// Objects whose addresses are words.
   std::span<PyObject* const> objects() const noexcept { return {objects_.data(), object_count_}; }
   /// That of all Arrays; null where there is none.
@@ -37,7 +39,7 @@ class CallForm {
 
  private:
   bool add_one(PyObject* given, int depth);
-  bool add_array(const ArrayObject& array);
+  bool add_array(const ArrayObject& array, bool is_item);
   bool add_items(PyObject* const* items, Py_ssize_t count, int depth);
   bool add_text(PyObject* given);
   bool add_object(PyObject* object);
@@ -51,6 +53,7 @@ class CallForm {
   std::array<const ArrayObject*, most_arrays> arrays_;
   std::array<PyObject*, most_objects> objects_;
   std::size_t count_ = 0, array_count_ = 0, object_count_ = 0;
+  std::uint32_t items_ = 0;
   PyObject* backend_ = nullptr;
 };
 

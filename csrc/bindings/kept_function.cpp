@@ -77,6 +77,29 @@ struct CallArguments {
   PyObject* names;
 };
 
+/// Keeps Arrays that are in a list, which may change while others run. Of others there are no more
+/// references than the caller has, by which deferred work tells whether it is anybody else's.
+class HeldItems {
+ public:
+  explicit HeldItems(const CallForm& form) : form_(form) {
+    each([](PyObject* one) { Py_INCREF(one); });
+  }
+  ~HeldItems() {
+    each([](PyObject* one) { Py_DECREF(one); });
+  }
+  HeldItems(const HeldItems&) = delete;
+  HeldItems& operator=(const HeldItems&) = delete;
+
+ private:
+  void each(const auto& visit) const {
+    for (std::size_t i = 0; i < form_.arrays().size(); ++i) {
+      if (form_.is_item(i)) visit(object_of(*form_.arrays()[i]));
+    }
+  }
+
+  const CallForm& form_;
+};
+
 PyObject* call_function(const KeptFunction& kept, const CallArguments& arguments) {
   return call_python([&] {
     return PyObject_Vectorcall(kept.function, arguments.given, arguments.count, arguments.names);
@@ -120,6 +143,7 @@ PyObject* call(PyObject* self, PyObject* const* given, std::size_t count, PyObje
     if (!form.add(given, PyVectorcall_NARGS(count), names) || form.backend() == nullptr) {
       return call_function(kept, arguments);
     }
+    const HeldItems items(form);
     const std::shared_ptr<Backend>* const held = holder_of<Backend>(form.backend());
     if (held == nullptr) return call_function(kept, arguments);
     const std::shared_ptr<Backend> owner = *held;

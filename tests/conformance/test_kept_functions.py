@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -343,3 +344,30 @@ def test_they_pass_for_functions() -> None:
 
     assert Layer.pool is nn.max_pool2d
     assert inspect.ismethod(Layer().pool)
+
+
+def test_a_list_may_change_meanwhile(be: Backend) -> None:
+    """Other threads run while a call waits for the backend."""
+    parts = [drawn(be, i, 64, 64) for i in range(6)]
+    expected = tw.hstack(parts).numpy()
+    given: list[Any] = list(parts)
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            for i, one in enumerate(parts):
+                given[i] = None
+                given[i] = one.reshape((64, 64))
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(300):
+            try:
+                found = tw.hstack(given)
+            except tw.InvalidArgument:  # one was None
+                continue
+            np.testing.assert_array_equal(found.numpy(), expected)
+    finally:
+        stop.set()
+        thread.join()

@@ -44,9 +44,7 @@ def test_any_number_of_groups(
 
 @pytest.mark.parametrize("n", [6401, 17001])
 @pytest.mark.parametrize("gated", [False, True])
-def test_many_rows_of_weights(
-    ws: Workspace, rng: np.random.Generator, n: int, gated: bool
-) -> None:
+def test_many_rows_of_weights(ws: Workspace, rng: np.random.Generator, n: int, gated: bool) -> None:
     """A work-item takes several."""
     raw = blocks.draw(rng, "q4_0", 2 * n if gated else n, 512)
     check(ws, "q4_0", normal(rng, (1, 512), "float32"), raw, n, gated=gated)
