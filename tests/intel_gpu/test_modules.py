@@ -19,7 +19,7 @@ OF_TEMPLATES_ALONE = {
     "conv2d_matrix", "conv2d_matrix_filter",
     "conv2d_matrix_input", "conv2d_spots", "conv2d_spots_few", "conv2d_spots_pack",
     "gemm_bytes_pack", "gemm_largest", "gemm_split", "matrix_units", "norm_pieces", "norm_scaled",
-    "quantized_matrix", "softmax_pieces", "softmax_scaled",
+    "quantized_digits", "quantized_matrix", "softmax_pieces", "softmax_scaled", "softmax_short",
 }  # fmt: skip
 
 
