@@ -18,15 +18,29 @@
 // Calls of the trait as values: what their spans look at is theirs, and buffers are slots.
 namespace tilewright::bindings {
 
+/// Whether a copy of T is all that a later call needs: it neither looks at others' memory nor is a
+/// buffer.
+template <class T>
+inline constexpr bool is_value = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+template <class T>
+inline constexpr bool is_value<std::optional<T>> = is_value<T>;
+template <>
+inline constexpr bool is_value<Program> = true;
+template <>
+inline constexpr bool is_value<Number> = true;
+template <class T, std::size_t n>
+inline constexpr bool is_value<std::array<T, n>> = is_value<T>;
+
 /// An argument of type T; with() gives it back.
 template <class T>
 struct Noted {
+  static_assert(is_value<T>, "say how arguments of this type are noted");
   Noted(const T& given, CallNotes&) : value(given) {}
   const T& with(std::span<const Buffer>) const { return value; }
   T value;
 };
 
-/// Lists of what is not known here.
+/// Lists of what is not known here are not noted.
 template <class T>
 struct Noted<std::span<const T>> {
   Noted(std::span<const T>, CallNotes& notes) { notes.lose(); }
