@@ -207,6 +207,14 @@ double cost_of_filter_panels(const Conv2dRequest& request, const MemoryPool& poo
 template <class T>
 void filter_gradient_by_panels(const Conv2dRequest& request, MemoryPool& pool);
 
+/// What a way of `is_possible()` costs; infinite where it is not, or finds no room for its bytes.
+double cost_in(const MemoryPool& pool, const auto& way) {
+  constexpr double aside = 1 << 16;
+  const bool fits =
+      way.is_possible() && way.bytes() + aside <= static_cast<double>(pool.scratch_room());
+  return fits ? way.cost() : std::numeric_limits<double>::infinity();
+}
+
 /// By windows: what each position sees, as one run of turned rows, times the gradients of outputs.
 template <class T>
 double cost_of_filter_windows(const Conv2dRequest& request, const MemoryPool& pool);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -331,10 +330,7 @@ class FilterPanels {
 
 template <class T>
 double cost_of_filter_panels(const Conv2dRequest& r, const MemoryPool& pool) {
-  const FilterPanels<T> panels(r);
-  const bool is_possible = panels.is_possible() &&
-                           panels.bytes() + (1 << 16) <= static_cast<double>(pool.scratch_room());
-  return is_possible ? panels.cost() : std::numeric_limits<double>::infinity();
+  return cost_in(pool, FilterPanels<T>(r));
 }
 
 template <class T>

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -257,10 +256,7 @@ class FilterWindows {
 
 template <class T>
 double cost_of_filter_windows(const Conv2dRequest& r, const MemoryPool& pool) {
-  const FilterWindows<T> windows(r);
-  const bool is_possible = windows.is_possible() &&
-                           windows.bytes() + (1 << 16) <= static_cast<double>(pool.scratch_room());
-  return is_possible ? windows.cost() : std::numeric_limits<double>::infinity();
+  return cost_in(pool, FilterWindows<T>(r));
 }
 
 template <class T>

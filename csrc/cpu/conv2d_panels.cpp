@@ -483,10 +483,7 @@ class Panels {
 
 template <class T>
 double cost_by_panels(const Correlation<T>& c) {
-  const Panels<T> panels(c);
-  const bool is_possible = panels.is_possible() &&
-                           panels.bytes() + (1 << 16) <= static_cast<double>(c.pool.scratch_room());
-  return is_possible ? panels.cost() : std::numeric_limits<double>::infinity();
+  return cost_in(c.pool, Panels<T>(c));
 }
 
 template <class T>
