@@ -134,6 +134,12 @@ CALLS: dict[str, tuple[Any, Arguments]] = {
         nn.scaled_dot_product_attention,
         lambda be, i: given(*(drawn(be, i + k, 1, 2, 8, 4) for k in range(3)), is_causal=True),
     ),
+    "attention, masked": (
+        nn.scaled_dot_product_attention,
+        lambda be, i: given(
+            *(drawn(be, i + k, 1, 2, 8, 4) for k in range(3)), drawn(be, i + 5, 8, 8) > 0
+        ),
+    ),
     "interpolate": (
         nn.interpolate, lambda be, i: given(drawn(be, i, 1, 2, 4, 4), scale_factor=2)
     ),
@@ -214,6 +220,17 @@ def test_forms_are_told_apart(be: Backend) -> None:
             same(nn.max_pool2d(with_default, *args[1:], **named), expected)
 
 
+def refuses_each_time(function: Any, wrong: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
+    """With the words of the function itself."""
+    args, named = wrong
+    with pytest.raises(Exception) as expected:
+        function.__wrapped__(*args, **named)
+    for _ in range(TURNS):
+        with pytest.raises(type(expected.value)) as refused:
+            function(*args, **named)
+        assert str(refused.value) == str(expected.value)
+
+
 WRONG: list[tuple[Any, Callable[[Backend], tuple[tuple[Any, ...], dict[str, Any]]]]] = [
     (nn.max_pool2d, lambda be: given(drawn(be, 0, 1, 1, 4, 4), 0)),
     (nn.max_pool2d, lambda be: given(drawn(be, 0, 1, 1, 4, 4), 2.0)),
@@ -236,13 +253,7 @@ WRONG: list[tuple[Any, Callable[[Backend], tuple[tuple[Any, ...], dict[str, Any]
 @pytest.mark.parametrize("i", range(len(WRONG)))
 def test_what_is_wrong_stays_wrong(i: int, be: Backend) -> None:
     function, arguments = WRONG[i]
-    args, named = arguments(be)
-    with pytest.raises(Exception) as expected:
-        function.__wrapped__(*args, **named)
-    for _ in range(TURNS):
-        with pytest.raises(type(expected.value)) as refused:
-            function(*args, **named)
-        assert str(refused.value) == str(expected.value)
+    refuses_each_time(function, arguments(be))
 
 
 def test_equal_numbers_of_other_types(be: Backend) -> None:

@@ -11,7 +11,7 @@ import pytest
 import tilewright as tw
 from tilewright import Backend, _core
 
-from .test_kept_functions import TURNS, Arguments, drawn, given, same, whole
+from .test_kept_functions import TURNS, Arguments, drawn, given, refuses_each_time, same, whole
 
 
 def pairs(be: Backend, turn: int, *shape: int) -> tw.Array:
@@ -71,6 +71,16 @@ CALLS: dict[str, tuple[Any, Arguments]] = {
     "moveaxis": (tw.moveaxis, lambda be, i: given(drawn(be, i, 2, 3, 4), 0, -1)),
     "split": (tw.split, lambda be, i: given(drawn(be, i, 6, 2), 3)),
     "nanmean": (tw.nanmean, lambda be, i: given(with_nan(be, i), 0)),
+    "quantiles of an Array": (
+        tw.quantile, lambda be, i: given(drawn(be, i, 4, 6), tw.asarray([i / 7, 0.5], device=be))
+    ),
+    "roll by an Array": (tw.roll, lambda be, i: given(drawn(be, i, 9), whole(be, i, 9, 1)[0])),
+    "split at an Array": (
+        tw.split, lambda be, i: given(drawn(be, i, 9), tw.asarray([i + 1], device=be))
+    ),
+    "repeat by an Array": (
+        tw.repeat, lambda be, i: given(drawn(be, i, 3), tw.asarray([i, 1, 2], device=be))
+    ),
     "cov": (tw.cov, lambda be, i: given(drawn(be, i, 3, 8))),
     "no elements": (tw.linalg.norm, lambda be, i: given(drawn(be, i, 0, 6), axis=0)),
 }  # fmt: skip
@@ -119,13 +129,7 @@ WRONG: list[tuple[Any, Arguments]] = [
 @pytest.mark.parametrize("i", range(len(WRONG)))
 def test_what_is_wrong_stays_wrong(i: int, be: Backend) -> None:
     function, arguments = WRONG[i]
-    args, named = arguments(be, 0)
-    with pytest.raises(Exception) as expected:
-        function.__wrapped__(*args, **named)
-    for _ in range(TURNS):
-        with pytest.raises(type(expected.value)) as refused:
-            function(*args, **named)
-        assert str(refused.value) == str(expected.value)
+    refuses_each_time(function, arguments(be, 0))
 
 
 LISTS: list[Any] = [

@@ -30,6 +30,18 @@ def test_with_all_around_it(
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("k", [480, 512])
+def test_the_kernel(ws: Workspace, rng: np.random.Generator, k: int) -> None:
+    """Packed dot products from 16 groups on, where the API has them; shorter rows by floats."""
+    x, raw = normal(rng, (1, k), "float32"), blocks.draw(rng, "q4_0", 24, k)
+    with ws.be.profile() as profile:
+        run(ws, "q4_0", x, raw, 24)
+    has_dots = ws.be.name == "webgpu" and "Metal" not in ws.be.device.driver
+    digits = has_dots and k >= 512 and ws.be.device.limits["max_workgroup_memory_bytes"] >= 18432
+    found = [one.kernel for one in profile.records]
+    assert found == ["quantized_digits" if digits else "quantized_matmul"]
+
+
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("groups", [16, 31, 127, 128, 129, 255, 300])
 @pytest.mark.parametrize("eps", [None, EPS])
