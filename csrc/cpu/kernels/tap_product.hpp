@@ -226,6 +226,10 @@ static void tap_product_rest(const TapProduct& p, std::size_t filter, std::size_
     tap_product_filters<4, one_tap>(p, filter, position, end, finish);
     filter += 4;
   }
+  if (filter + 3 == p.filters) {
+    tap_product_filters<3, one_tap>(p, filter, position, end, finish);
+    return;
+  }
   if (filter + 2 <= p.filters) {
     tap_product_filters<2, one_tap>(p, filter, position, end, finish);
     filter += 2;
