@@ -133,7 +133,9 @@ class Runner {
                static_cast<double>(phases_.size());
     }
     return static_cast<double>(c_.batch * c_.groups) *
-           (products * taps * static_cast<double>(c_.channels) + filters * copied);
+           (products * taps * static_cast<double>(c_.channels) + filters * copied +
+            static_cast<double>(packed_) / static_cast<double>(lanes()) * pack_cost *
+                static_cast<double>(row_blocks_ * column_blocks_));
   }
 
   static bool is_small(const Correlation<T>& c) {

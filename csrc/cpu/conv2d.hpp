@@ -105,6 +105,9 @@ inline Size copy_length(Size longest) {
 /// What one such copy takes, in products of a vector and a weight.
 inline double copy_cost() { return kernels().simd_width > 8 ? 4 : 6.5; }
 
+/// What a vector of planes that are laid out takes, in the same.
+constexpr double pack_cost = 8;
+
 /// What a tap product takes for each tap and channel, in products of a vector and a weight.
 double product_cost(Size filters, Size positions);
 /// The same with what must be read, where a vector takes `of_vector`.

@@ -22,6 +22,8 @@ constexpr Size cached_floats = Size{1} << 13;
 constexpr Size filters_at_once = 16;
 /// What a vector that is turned takes, in products of a vector and a weight.
 constexpr double turn_cost = 12;
+/// The same of one of sums that is added to.
+constexpr double sum_cost = 3;
 /// Filters that would leave most of a vector unused.
 constexpr Size few_filters = 4;
 
@@ -70,12 +72,17 @@ class FilterGradient {
     const Size part = even_part(part_filters);
     double products = static_cast<double>(filters_ / part) * of_product(part);
     if (filters_ % part != 0) products += of_product(filters_ % part);
-    const double rows = static_cast<double>(ceil_div(r_.out_height, size_.rows));
-    const double positions = rows * static_cast<double>(ceil_div(r_.out_width, size_.columns)) *
-                             static_cast<double>(planes_.positions(size_));
-    return static_cast<double>(r_.batch * r_.groups) * positions *
-           (static_cast<double>(taps_.size()) * products +
-            static_cast<double>(ceil_div(filters_, lanes())) * turn_cost);
+    const Size blocks = r_.batch * r_.groups * ceil_div(r_.out_height, size_.rows) *
+                        ceil_div(r_.out_width, size_.columns);
+    const Size length = planes_.positions(size_);
+    const auto taps = static_cast<double>(taps_.size());
+    const auto vectors = static_cast<double>(ceil_div(filters_, lanes()));
+    // Sums are added to for as much of the gradient as goes into one product.
+    const double sums = static_cast<double>(ceil_div(length * width_, cached_floats)) * vectors *
+                        static_cast<double>(channels_) * sum_cost;
+    return static_cast<double>(blocks) *
+           (static_cast<double>(length) * (taps * products + vectors * turn_cost) + taps * sums +
+            static_cast<double>(packed_) / static_cast<double>(lanes()) * pack_cost);
   }
 
   void run(MemoryPool& pool) const {

@@ -88,6 +88,9 @@ class FilterPanels {
     cost_ = (of_product + static_cast<double>(rows) * copies * copy_cost()) *
             static_cast<double>(channel_parts_ * filter_parts_ * r.groups) *
             static_cast<double>(r.batch * r.out_height * r.out_width);
+    const double blocks = static_cast<double>(ceil_div(r.out_height, block_.rows) * r.batch);
+    cost_ += static_cast<double>(channel_parts_ * filter_parts_ * r.groups) * blocks *
+             static_cast<double>(image_floats()) / static_cast<double>(lanes) * pack_cost;
   }
 
   bool is_possible() const {

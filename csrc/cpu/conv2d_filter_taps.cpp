@@ -226,7 +226,7 @@ bool filter_gradient_by_taps(const Conv2dRequest& r, double other_cost, MemoryPo
   }
   const TapGradient<T> by_taps(r);
   // Others take more than their costs say where panels are short.
-  constexpr double of_others = 1.25;
+  constexpr double of_others = 1.5;
   if (by_taps.cost() >= of_others * other_cost ||
       by_taps.bytes() + (1 << 16) > static_cast<double>(pool.scratch_room())) {
     return false;

@@ -19,6 +19,8 @@ constexpr std::string_view op = "conv2d_backward_filter";
 constexpr Size near_floats = Size{1} << 13;
 /// The most floats of one row that is turned, and the columns of outputs that go together.
 constexpr Size most_floats = Size{1} << 15, most_columns = 128;
+/// Columns of outputs that are walked along a row at least.
+constexpr Size least_along = 32;
 /// What a vector that is turned takes, one that is copied, one of sums that is added to, and a
 /// call, in products of a vector and a weight.
 constexpr double turn_cost = 8, copy_cost = 2, sum_cost = 3, call_cost = 60;
@@ -105,6 +107,9 @@ class FilterWindows {
   Size all_rows() const { return r_.batch * rows_.output; }
   Size row_floats() const { return width_ * run_; }
   Size out_plane() const { return r_.out_height * r_.out_width; }
+  /// Whether long rows of one image are walked one behind the other, else all of them column by
+  /// column: gradients come from far away, and few rows are read ahead at a time.
+  bool is_along_rows() const { return rows_.output > 1 && columns_.output >= least_along; }
   /// Whether rows are turned from where they lie.
   bool is_plain() const {
     return rows_.filter == 1 && rows_.pad == 0 && columns_.pad == 0 && width_ <= columns_.input;
@@ -138,8 +143,10 @@ class FilterWindows {
     for (Size column = 0; column < columns_.output; column += piece_) {
       const Size count = std::min(piece_, columns_.output - column);
       std::fill_n(memory.copied, copied_size(), 0.0f);
-      for (Size row = 0; row < all_rows(); row += together_) {
-        add_rows(part, row, std::min(together_, all_rows() - row), column, count, memory);
+      for (Size row = 0, rows = 0; row < all_rows(); row += rows) {
+        rows = std::min(together_, all_rows() - row);
+        if (is_along_rows()) rows = std::min(rows, rows_.output - row % rows_.output);
+        add_rows(part, row, rows, column, count, memory);
       }
     }
     write(part, memory);
@@ -161,14 +168,17 @@ class FilterWindows {
           to_float32(own + f * out_plane(), memory.gradient + at + f * piece_, size(columns));
         }
       }
-      taps.push_back({i * floats, at});
+      if (!is_along_rows()) taps.push_back({i * floats, at});
     }
+    const Size step = columns_.stride * run;
+    for (Size i = 0; is_along_rows() && i < columns; ++i) taps.push_back({i * step, i});
     std::fill_n(memory.turned + rows * floats, length_, 0.0f);
     TapProduct product{};
     product.taps = taps.data();
     product.tap_count = taps.size();
-    product.input_stride = size(columns_.stride * run);
-    product.channels = size(columns);
+    product.input_stride = size(is_along_rows() ? floats : step);
+    product.channels = size(is_along_rows() ? rows : columns);
+    const Size next_row = sizeof(T) == sizeof(float) ? columns_.output : part_filters_ * piece_;
     if constexpr (sizeof(T) == sizeof(float)) {
       product.weights = first;
       product.filter_stride = size(out_plane());
@@ -176,7 +186,7 @@ class FilterWindows {
       product.weights = memory.gradient;
       product.filter_stride = size(piece_);
     }
-    product.weight_stride = 1;
+    product.weight_stride = size(is_along_rows() ? next_row : 1);
     product.output_stride = size(runs_ * length_);
     product.filters = size(part.filters);
     product.positions = size(length_);

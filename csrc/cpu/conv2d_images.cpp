@@ -318,7 +318,6 @@ class ImageRuns {
   void put(const AxisPart& rows, const AxisPart& columns, float* sums, T* plane) const {
     const Size count = columns.range.size(), step = c_.columns.target_step;
     const Size column = step * columns.range.begin + columns.offset - c_.columns.target_origin;
-    std::vector<T> converted(size(step == 1 ? 0 : count));
     for (Size y = 0; y < rows.range.size(); ++y, sums += count) {
       const Size row =
           c_.rows.target_step * (rows.range.begin + y) + rows.offset - c_.rows.target_origin;
@@ -329,8 +328,13 @@ class ImageRuns {
         from_float32(sums, to, size(count));
         continue;
       }
-      from_float32(sums, converted.data(), size(count));
-      for (Size i = 0; i < count; ++i) to[i * step] = converted[size(i)];
+      constexpr Size chunk = 64;
+      for (Size x = 0; x < count; x += chunk) {
+        T converted[chunk];
+        const Size part = std::min(chunk, count - x);
+        from_float32(sums + x, converted, size(part));
+        for (Size i = 0; i < part; ++i) to[(x + i) * step] = converted[i];
+      }
     }
   }
 

@@ -193,9 +193,6 @@ std::vector<AxisPart> parts_of(const ConvAxis& axis, Size length) {
 ImagesPlan plan_images(const ImagesWork& work) {
   // Else a plan takes longer than it saves.
   constexpr double least_products = 1 << 20, most_share = 0.93;
-  // From this share on the other ways have little to lose, and what is saved has to be more than
-  // the costs of short vectors are off by.
-  constexpr double large_share = 0.78, margin = 1.3;
   const Size grid = work.rows.size() * work.columns.size();
   const double products = static_cast<double>(grid * work.batch) *
                           static_cast<double>(work.groups * work.channels) *
@@ -206,9 +203,7 @@ ImagesPlan plan_images(const ImagesWork& work) {
   }
   const double share = seen_share(work.rows) * seen_share(work.columns);
   if (share > most_share) return {};
-  ImagesPlan plan = Planner(work).plan();
-  if (share > large_share && lanes() <= 8) plan.cost *= margin;
-  return plan;
+  return Planner(work).plan();
 }
 
 }  // namespace tilewright::cpu

@@ -18,6 +18,9 @@ constexpr Size panel_positions = 48;
 /// Floats of planes and rows of a panel, which stay in the second-level cache.
 constexpr double most_planes = 1 << 17;
 constexpr Size most_panel = 1 << 12;
+/// Rows of panels that stay in the first-level cache, for short vectors, of which a tile has few
+/// filters to read them for; from how many on panels are parted into such.
+constexpr Size near_panel = 128, least_parted = 256;
 /// With fewer, what is laid out serves too little.
 constexpr Size least_filters = 5;
 /// Filters whose results lie in a panel's own memory at a time.
@@ -70,8 +73,12 @@ class Panels {
       }
     }
     join_images();
-    const Size channels = most_panel / std::max<Size>(most_taps_, 1);
-    part_channels_ = std::clamp<Size>(channels, 1, std::max<Size>(c.channels, 1));
+    part_channels_ = std::max<Size>(c.channels, 1);
+    const Size deep = c.channels * most_taps_;
+    if (deep > (lanes() <= 8 ? least_parted : most_panel)) {
+      const Size parts = ceil_div(deep, lanes() <= 8 ? near_panel : most_panel);
+      part_channels_ = ceil_div(part_channels_, std::min(part_channels_, parts));
+    }
     if (part_channels_ < c.channels) ones_.assign(size(c.filters), 1.0f);
   }
 
@@ -114,6 +121,8 @@ class Panels {
         all += units * filters * (vectors + rows) * result_cost;
       }
     }
+    all += static_cast<double>(c_.batch * ceil_div(c_.rows.size(), block_.rows) * plane_floats_) /
+           static_cast<double>(lanes()) * pack_cost;
     return all * static_cast<double>(c_.groups) +
            static_cast<double>(packed_weights_) * weight_cost / static_cast<double>(lanes());
   }

@@ -63,12 +63,13 @@ std::optional<TapsOfThree> taps_of_three(const ConvAxis& axis) {
 
 /// Multiply-adds of the sum over windows and of the products of factors, with what it takes to make
 /// factors and outputs of these.
-bool pays(double channels, double filters, double batch, const TapsOfThree& rows,
+bool pays(double channels, Size own_filters, double batch, const TapsOfThree& rows,
           const TapsOfThree& columns, double images_cost) {
   constexpr double of_patch = 100, of_filter = 250, least_of_patch = 60;
   const double tiles = batch * static_cast<double>(rows.tiles * columns.tiles);
-  const double direct =
-      9 * channels * filters * batch * static_cast<double>(rows.targets * columns.targets);
+  const auto filters = static_cast<double>(ceil_div(own_filters, together) * together);
+  const double direct = 9 * channels * static_cast<double>(own_filters) * batch *
+                        static_cast<double>(rows.targets * columns.targets);
   const double products = channels * filters * (static_cast<double>(factors) * tiles + of_filter);
   if (direct <= least_products || products + of_patch * tiles * (channels + filters) >= direct) {
     return false;
@@ -457,9 +458,8 @@ bool correlate_by_winograd(const Correlation<T>& c, double images_cost) {
   if (c.channels < least_channels || c.row_stride != 3) return false;
   const auto rows = taps_of_three(c.rows), columns = taps_of_three(c.columns);
   if (!rows || !columns) return false;
-  if (!pays(static_cast<double>(c.channels),
-            static_cast<double>(ceil_div(c.filters, together) * together),
-            static_cast<double>(c.batch), *rows, *columns, images_cost)) {
+  if (!pays(static_cast<double>(c.channels), c.filters, static_cast<double>(c.batch), *rows,
+            *columns, images_cost)) {
     return false;
   }
   const Products<T> products(c, *rows, *columns);
