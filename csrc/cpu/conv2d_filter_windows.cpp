@@ -20,7 +20,9 @@ constexpr Size near_floats = Size{1} << 13;
 /// The most floats of one row that is turned, and the columns of outputs that go together.
 constexpr Size most_floats = Size{1} << 15, most_columns = 128;
 /// Columns of outputs that are walked along a row at least.
-constexpr Size least_along = 32;
+constexpr Size least_along = 16;
+/// Rows of a plane are not joined into one where they are so long, and so many turned stay near.
+constexpr Size least_unjoined = 32, unjoined_rows = 8;
 /// What a vector that is turned takes, one that is copied, one of sums that is added to, and a
 /// call, in products of a vector and a weight.
 constexpr double turn_cost = 8, copy_cost = 2, sum_cost = 3, call_cost = 60;
@@ -39,7 +41,9 @@ class FilterWindows {
         filters_(r.filters / r.groups) {
     const bool is_flat = rows_.filter == 1 && columns_.filter == 1 && rows_.stride == 1 &&
                          columns_.stride == 1 && rows_.pad == 0 && columns_.pad == 0;
-    if (is_flat) {
+    const bool is_unjoined = columns_.output >= least_unjoined &&
+                             channels_ * columns_.output * unjoined_rows <= near_floats;
+    if (is_flat && !is_unjoined) {
       // Rows that follow each other are one.
       columns_.input = columns_.output = r.out_height * r.out_width;
       rows_.input = rows_.output = 1;
