@@ -12,13 +12,16 @@ std::size_t pieces(std::size_t of, std::size_t piece) { return (of + piece - 1) 
 
 }  // namespace
 
-BlockGrid::BlockGrid(const MapRequest& r, std::size_t most) : row_dim(no_rows), rows(1) {
+BlockGrid::BlockGrid(const MapRequest& r, std::size_t most)
+    : BlockGrid(r, most, dimension_of_lines(r)) {}
+
+BlockGrid::BlockGrid(const MapRequest& r, std::size_t most, std::optional<std::size_t> lines)
+    : row_dim(no_rows), rows(1) {
   // Rows of two lines of floats, and for each as many columns as a block has.
   constexpr std::size_t line = 16, rows_of_lines = 2 * line, short_lines = 8, small = 256;
   const auto size = [&](std::size_t d) { return static_cast<std::size_t>(r.shape()[d]); };
   cols = std::min(size(r.rank - 1), most);
   if (r.rank > 1) {
-    const auto lines = dimension_of_lines(r);
     if (lines) {
       // Of a short one there are lines along the dimension before the last as well, and small
       // blocks take longer than lines that are read again.

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace tilewright::cpu {
 struct BlockGrid {
   /// Of at most so many elements.
   BlockGrid(const MapRequest& request, std::size_t most);
+  /// With rows along `lines`, of which lines of a cache are read once, or nothing.
+  BlockGrid(const MapRequest& request, std::size_t most, std::optional<std::size_t> lines);
 
   std::size_t elements() const { return rows * cols; }
 

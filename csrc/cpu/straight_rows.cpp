@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include "core/map_lines.hpp"
 #include "core/program/program_data.hpp"
@@ -55,6 +56,20 @@ std::optional<RowOperand> operand_of(const MapRequest& r, const ProgramSteps& st
   return {};
 }
 
+/// The dimension of rows, where all that lie apart are few columns, narrower than a line of a
+/// cache, turned: squares of vectors then read them once.
+std::optional<std::size_t> dimension_of_few(const MapRequest& r,
+                                            const std::array<RowOperand, 3>& operands) {
+  constexpr Size fewest = 8, least_row = 128;
+  if (r.rank < 2 || r.shape()[r.rank - 1] < least_row) return {};
+  for (const RowOperand& one : operands) {
+    if (!one.is_gathered) continue;
+    const std::span<const Size> strides = r.strides(one.operand);
+    if (strides[r.rank - 2] != 1 || strides[r.rank - 1] < fewest) return {};
+  }
+  return r.shape()[r.rank - 2] >= fewest ? std::optional(r.rank - 2) : std::nullopt;
+}
+
 }  // namespace
 
 bool map_straight_rows(const MapRequest& r, const ProgramSteps& steps, bool streaming) {
@@ -77,7 +92,9 @@ bool map_straight_rows(const MapRequest& r, const ProgramSteps& steps, bool stre
     if (one->is_one) ones |= 1U << o;
     gathers = gathers || one->is_gathered;
   }
-  if (gathers != dimension_of_lines(r).has_value()) return false;
+  std::optional<std::size_t> lines = dimension_of_lines(r);
+  if (gathers && !lines) lines = dimension_of_few(r, operands);
+  if (gathers != lines.has_value()) return false;
   const RowsLoop loop = step.rows != nullptr ? (*step.rows)[ones] : nullptr;
   if (gathers) {
     if (loop == nullptr || streaming) return false;
@@ -88,7 +105,7 @@ bool map_straight_rows(const MapRequest& r, const ProgramSteps& steps, bool stre
 
   const bool past_caches = streaming && length >= streamed_row;
   const ProgramLoop row_loop = past_caches && step.streamed != nullptr ? step.streamed : step.loop;
-  const BlockGrid grid(r, gathers ? gathered_elements : block_elements);
+  const BlockGrid grid(r, gathers ? gathered_elements : block_elements, lines);
   const std::size_t pieces =
       std::min(grid.count, piece_count(grid.count * grid.elements(), grain_of(steps)));
   parallel_tasks(pieces, [&](std::size_t piece) {
