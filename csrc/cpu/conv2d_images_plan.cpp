@@ -161,7 +161,8 @@ class Planner {
     const Size sources = w_.sources();
     const Size targets = w_.targets();
     all += floats(w_.channels * images) *
-           (static_cast<double>(w_.channel_floats) * copy_cost_of_vector +
+           (static_cast<double>(w_.channel_floats) *
+                (images > 1 && w_.columns.source_step == 1 ? copy_cost_of_vector : pack_cost) +
             static_cast<double>(images > 1 ? sources : 0) * turn_cost);
     all += floats(w_.filters * images * targets) * result_cost;
     return all * static_cast<double>(w_.groups);
