@@ -246,7 +246,10 @@ def test_operands_that_lie_across(be: Backend) -> None:
     programs[1].output(3 - programs[1].input("float32"))
     programs[2].output(-programs[2].input("float32"))
     rng = np.random.default_rng(6)
-    shapes = ((33, 17), (70, 131), (5, 1100), (8, 300), (13, 1031), (1100, 5), (31, 1030), (2, 40))
+    shapes = (
+        (33, 17), (70, 131), (5, 1100), (8, 300), (13, 1031), (1100, 5), (31, 1030), (16, 16),
+        (2, 40),
+    )  # fmt: skip
     for rows, cols in shapes:
         x = rng.standard_normal((rows, cols + 3), dtype="f4")
         y = rng.standard_normal((cols, rows), dtype="f4")
