@@ -70,6 +70,31 @@ def test_greedy_tokens(be: Backend, rng: np.random.Generator, tmp_path: Path, na
         assert tokens == expected
 
 
+@pytest.mark.parametrize("weights", ["float16", "int4"])
+def test_launches_of_a_layer(
+    be: Backend, rng: np.random.Generator, tmp_path: Path, weights: str
+) -> None:
+    """Of a step of one text: attention, what writes to the cache, and the products, whose norms are
+    apart for quantised weights on level-zero. What the layers share is not copied in each; on
+    webgpu small copies are launches as well."""
+
+    def launches(layers: int) -> int:
+        made(tmp_path / str(layers), "llama2", num_hidden_layers=layers)
+        model = tilewright.models.load(tmp_path / str(layers), be, weights, context=200)
+        model.engine.ends = frozenset()
+        prompt = prompt_of(rng)
+        model.generate(prompt, 4)
+        counts = []
+        for count in (2, 3):
+            with be.profile() as profile:
+                model.generate(prompt, count)
+            counts.append(len(profile.records))
+        return counts[1] - counts[0]
+
+    apart = 2 if be.name == "level-zero" and weights == "int4" else 0
+    assert launches(3) - launches(2) <= 6 + apart
+
+
 def test_a_prompt_in_chunks(
     be: Backend, rng: np.random.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

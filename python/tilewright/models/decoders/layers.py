@@ -91,7 +91,9 @@ class Step:
         cuts = np.cumsum([0, *sizes]).tolist()
         views = [numbers[first:past] for first, past in pairwise(cuts)]
         self.rows = rows
-        self.tokens, self.places, self.slots, self.last = views[:4]
+        # What each layer takes as a buffer is copied out of the others here, once for all layers.
+        self.tokens, self.last = views[0], views[3]
+        self.places, self.slots = views[1].copy(), views[2].copy()
         self.page_table = views[4].reshape((sequences, pages)).copy()
         self.lengths, self.starts = views[5].copy(), views[6].copy()
 
