@@ -36,7 +36,7 @@ FewPlan few_plan(Size m, bool is_compiled) {
 constexpr Size digit_lanes = 32, least_digit_groups = 16;
 
 bool takes_digits(const QuantizedMatmulRequest& r, const DeviceLimits& limits) {
-  constexpr std::uint32_t memory = 18 << 10;
+  constexpr std::uint32_t memory = 26 << 10;
   return r.m == 1 && limits.packed_dots && limits.local_memory_bytes >= memory &&
          r.k >= least_digit_groups * quant_group;
 }
@@ -46,13 +46,18 @@ std::uint32_t digit_group(const DeviceLimits& limits) {
   return limits.max_group_size >= most ? most : most / 2;
 }
 
-/// Rows of weights that a work-item takes: few where the GPU would not be full, but enough of long
-/// ones to pay for the digits of x, which each workgroup makes.
+/// Rows of weights that a work-item takes at a time: few where the GPU would not be full.
 Size digit_rows(const QuantizedMatmulRequest& r, Size units) {
-  constexpr Size few_rows = 40, many_rows = 128, long_row = 8192;  // rows for each unit
-  const Size products = r.products();
-  if (products > many_rows * units) return 4;
-  return products > few_rows * units || r.k > long_row || r.is_gated ? 2 : 1;
+  constexpr Size few_rows = 40;  // for each unit
+  return r.products() > few_rows * units || r.is_gated ? 2 : 1;
+}
+
+/// Workgroups of `results` rows. Of a vector that they hold at once there are no more than run at a
+/// time, each with as many sets of rows, since each makes the digits.
+Size digit_groups(const QuantizedMatmulRequest& r, Size results, Size group, Size units) {
+  constexpr Size held = 128 * quant_group, resident = 1024;  // work-items of a unit
+  const Size sets = count(r.n, results), at_once = std::max<Size>(units * resident / group, 1);
+  return r.k > held ? sets : count(sets, count(sets, at_once));
 }
 
 struct Tile {
@@ -183,14 +188,15 @@ void GpuBackend::multiply_quantized_few(const QuantizedMatmulRequest& r,
   };
   if (takes_digits(r, device_->limits())) {
     const std::uint32_t group = digit_group(device_->limits());
-    const Size own = digit_rows(r, device_->limits().planned_units);
+    const Size units = device_->limits().planned_units, own = digit_rows(r, units);
     const Size results = (r.is_gated ? own / 2 : own) * group / digit_lanes;
     const struct {
       std::uint32_t n, groups;
       End end;
     } params{u32(r.n), u32(groups), end};
     return run(KernelId::quantized_digits, variant * 8 + static_cast<std::uint32_t>(own), params,
-               bindings, cover(static_cast<std::uint64_t>(count(r.n, results)), 1),
+               bindings,
+               cover(static_cast<std::uint64_t>(digit_groups(r, results, group, units)), 1),
                [&](TemplateVariables& v) {
                  fill(v);
                  v["GROUP"] = std::int64_t{group};
