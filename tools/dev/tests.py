@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
@@ -218,13 +219,20 @@ def pytest(
         for i in range(CONFORMANCE_PARTS)
     }
     exhaustively["pytest.xml"] = [*others, *every]
+    programs = BUILD / "ze-cpu-programs"
+    shutil.rmtree(programs, ignore_errors=True)
+    programs.mkdir(parents=True)
     once = {"pytest.xml": rest or [*every, "-m", "not exhaustive"]}
     variables = env | WATCHED | ONE_THREAD | intel_gpu.variables() | browser.variables()
     total = Count()
     for name, chosen in (exhaustively if exhaustive else once).items():
         results = results_file(name)
         arguments = ["-m", "pytest", f"--junitxml={results}", *chosen]
-        total += counted(results, environment.run("python", *arguments, env=variables, check=False))
+        # What the parts compile alike. Others have tests of the compiler that is at work.
+        shared = {"ZE_CPU_PROGRAMS": str(programs)} if "conformance" in name else {}
+        code = environment.run("python", *arguments, env=variables | shared, check=False)
+        total += counted(results, code)
+    shutil.rmtree(programs)
     return total
 
 

@@ -9,6 +9,7 @@
 
 #include "api.hpp"
 #include "give.hpp"
+#include "kept_programs.hpp"
 #include "matrix_mad.hpp"
 #include "native_binary.hpp"
 #include "settings.hpp"
@@ -91,41 +92,42 @@ Program create(const ze_module_desc_t& desc, SpirvModule& spirv) {
   const NativeBinary binary = read_native_binary(desc.pInputModule, desc.inputSize);
   spirv = read_spirv(reinterpret_cast<const uint8_t*>(binary.spirv.data()),
                      binary.spirv.size() * sizeof(uint32_t));
-  const unsigned char* bytes = binary.program.data();
-  const size_t size = binary.program.size();
-  return owned(
-      cl.clCreateProgramWithBinary(cl.context, 1, &cl.device, &size, &bytes, nullptr, &error),
-      error);
+  return with_binary(binary.program);
+}
+
+void build(cl_program program, const std::string& options, std::string& log) {
+  const OpenCL& cl = opencl();
+  const cl_int error = cl.clBuildProgram(program, 1, &cl.device, options.c_str(), nullptr, nullptr);
+  log = build_log(program);
+  if (error != CL_SUCCESS) fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, log);
 }
 
 /// Builds, and puts what the compiler says into log.
 std::shared_ptr<Module> build(const std::shared_ptr<Context>& context, const ze_module_desc_t& desc,
                               std::string& log) {
-  const OpenCL& cl = opencl();
   SpirvModule spirv;
   const std::string options = opencl_options(desc.pBuildFlags);
   Program program = create(desc, spirv);
-  if (desc.format == ZE_MODULE_FORMAT_IL_SPIRV && imports_matrix_mad(spirv)) {
-    program = with_matrix_mad(std::move(program), options, log);
+  if (desc.format != ZE_MODULE_FORMAT_IL_SPIRV) {
+    build(program.get(), options, log);
     return std::make_shared<Module>(context, std::move(spirv), program.release());
   }
-  const cl_int error =
-      cl.clBuildProgram(program.get(), 1, &cl.device, options.c_str(), nullptr, nullptr);
-  log = build_log(program.get());
-  if (error != CL_SUCCESS) fail(ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, log);
+  const KeptProgram kept(spirv, desc.pConstants, options);
+  if (Program found = kept.take()) {
+    log = "kept";
+    return std::make_shared<Module>(context, std::move(spirv), found.release());
+  }
+  if (imports_matrix_mad(spirv)) {
+    program = with_matrix_mad(std::move(program), options, log);
+  } else {
+    build(program.get(), options, log);
+  }
+  kept.keep(program.get());
   return std::make_shared<Module>(context, std::move(spirv), program.release());
 }
 
 std::vector<uint8_t> native_binary(const Module& module) {
-  const OpenCL& cl = opencl();
-  NativeBinary binary;
-  binary.spirv = module.spirv.words;
-  size_t size = 0;
-  cl.clGetProgramInfo(module.program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
-  binary.program.resize(size);
-  unsigned char* bytes = binary.program.data();
-  cl.clGetProgramInfo(module.program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr);
-  return write_native_binary(binary);
+  return write_native_binary({module.spirv.words, binary_of(module.program)});
 }
 
 template <typename Size>

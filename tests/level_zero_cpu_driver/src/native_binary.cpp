@@ -19,13 +19,6 @@ struct Header {
   uint64_t checksum;
 };
 
-uint64_t fnv(const void* data, size_t size, uint64_t hash = 0xcbf29ce484222325) {
-  for (size_t i = 0; i < size; ++i) {
-    hash = (hash ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3;
-  }
-  return hash;
-}
-
 /// Differs between runtimes, between processors, and between those that the runtime is told to
 /// compile for.
 uint64_t key() {
@@ -36,6 +29,13 @@ uint64_t key() {
 }
 
 }  // namespace
+
+uint64_t fnv(const void* data, size_t size, uint64_t hash) {
+  for (size_t i = 0; i < size; ++i) {
+    hash = (hash ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3;
+  }
+  return hash;
+}
 
 std::vector<uint8_t> write_native_binary(const NativeBinary& binary) {
   Header header{};

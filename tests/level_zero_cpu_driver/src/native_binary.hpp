@@ -15,6 +15,8 @@ struct NativeBinary {
   std::vector<uint8_t> program;
 };
 
+uint64_t fnv(const void* data, size_t size, uint64_t hash = 0xcbf29ce484222325);
+
 std::vector<uint8_t> write_native_binary(const NativeBinary& binary);
 
 /// Throws INVALID_NATIVE_BINARY when it is not one, is damaged, or is of another version or

@@ -86,6 +86,7 @@ Settings from_environment() {
   settings.fail_result = result_named(string_of("ZE_CPU_FAIL_RESULT", "OUT_OF_HOST_MEMORY"));
   settings.report_file = string_of("ZE_CPU_REPORT");
   settings.modules_folder = string_of("ZE_CPU_MODULES");
+  settings.programs_folder = string_of("ZE_CPU_PROGRAMS");
   settings.log = flag_of("ZE_CPU_LOG", false);
   return settings;
 }

@@ -30,6 +30,7 @@ struct Settings {
   ze_result_t fail_result;
   std::string report_file;
   std::string modules_folder;
+  std::string programs_folder;
   bool log;
 };
 
