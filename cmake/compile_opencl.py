@@ -185,12 +185,19 @@ def words_of(module):
 
 
 def variable(name, role, values=()):
+    """The line of a variable's values, and its own."""
+    if not values:
+        return "", f'    {{"{name}", VariableRole::{role}, {{}}}},'
     listed = ", ".join(f'"{v}"' for v in values)
-    return f'    {{"{name}", VariableRole::{role}, {{{listed}}}}},'
+    return (
+        f"constexpr std::string_view {name}[] = {{{listed}}};\n",
+        f'    {{"{name}", VariableRole::{role}, {name}}},',
+    )
 
 
 def source_of(kernel, modules):
-    """Modules that came out the same are kept once."""
+    """Two in one: the modules, which include nothing, and the kernel's entry, for the table of all.
+    Modules that came out the same are kept once."""
     begin = {}
     words = 0
     for module in modules:
@@ -209,25 +216,34 @@ def source_of(kernel, modules):
     )
     newline = "\n"
     digest = hashlib.sha256(b"".join(begin)).hexdigest()
-    return f"""#include "gpu/spirv_kernels.hpp"
+    return f"""#ifdef TILEWRIGHT_SPIRV_TABLE
+
+extern const unsigned packed_{kernel.name}[];
+namespace of_{kernel.name} {{
+{"".join(values for values, _ in roles)}constexpr KernelVariable variables[] = {{
+{newline.join(line for _, line in roles)}
+    {{"", VariableRole::ignored, {{}}}}}};
+constexpr SpirvPlace modules[] = {{
+{newline.join(entries)}
+}};
+inline SpirvKernel kernel() {{
+  return {{"{kernel.name}", "{digest}", std::span(variables).first({len(roles)}), modules,
+          std::as_bytes(std::span(packed_{kernel.name}, {-(-len(data) // 4)})).first({len(data)})}};
+}}
+}}
+
+#else
 
 namespace tilewright::gpu {{
 
-SpirvKernel spirv_kernel_{kernel.name}() {{
-  static const KernelVariable variables[] = {{
-{newline.join(roles)}
-    {{"", VariableRole::ignored, {{}}}}}};
-  static constexpr SpirvPlace modules[] = {{
-{newline.join(entries)}
-  }};
-  static constexpr std::uint32_t packed[] = {{
+extern const unsigned packed_{kernel.name}[];
+const unsigned packed_{kernel.name}[] = {{
 {words_of(data)}
-  }};
-  return {{"{kernel.name}", "{digest}", std::span(variables).first({len(roles)}), modules,
-          std::as_bytes(std::span(packed)).first({len(data)})}};
-}}
+}};
 
 }}
+
+#endif
 """
 
 

@@ -1,9 +1,10 @@
-# The kernels as SPIR-V, each a C++ source of its own beside a table of all; an empty table where the
-# Level Zero backend is left out. Those of csrc/kernels/wgsl are translated where lines with //! say how, but for those that have
+# The kernels as SPIR-V, each a C++ source of its own, whose entries are in a table of all; an empty
+# table where the Level Zero backend is left out. Those of csrc/kernels/wgsl are translated where lines with //! say how, but for those that have
 # a twin of the same name in csrc/kernels/opencl. Adds to `sources`.
 set(folder ${CMAKE_CURRENT_SOURCE_DIR}/kernels/opencl)
-set(declarations "")
-set(calls "")
+set(entries "")
+set(all "")
+set(compiled_kernels "")
 if(TILEWRIGHT_LEVEL_ZERO)
   file(GLOB opencl_kernels CONFIGURE_DEPENDS ${folder}/*.cl)
   file(GLOB opencl_headers CONFIGURE_DEPENDS ${folder}/*.h)
@@ -28,9 +29,9 @@ if(TILEWRIGHT_LEVEL_ZERO)
       COMMAND ${Python_EXECUTABLE} ${compile} --zig ${TILEWRIGHT_ZIG} --source ${kernel}
         --headers ${folder} --output ${compiled} --depfile ${compiled}.d --modules ${PROJECT_BINARY_DIR}/spirv
       DEPENDS ${needs} DEPFILE ${compiled}.d VERBATIM)
-    list(APPEND sources ${compiled})
-    string(APPEND declarations "SpirvKernel spirv_kernel_${name}();\n")
-    string(APPEND calls "      spirv_kernel_${name}(),\n")
+    list(APPEND compiled_kernels ${compiled})
+    string(APPEND entries "#include \"${name}.cpp\"\n")
+    string(APPEND all "      of_${name}::kernel(),\n")
   endforeach()
 endif()
 set(table ${CMAKE_CURRENT_BINARY_DIR}/spirv/table.cpp)
@@ -39,15 +40,18 @@ file(CONFIGURE OUTPUT ${table} @ONLY CONTENT [[
 
 #include "gpu/spirv_kernels.hpp"
 
+#define TILEWRIGHT_SPIRV_TABLE
+
 namespace tilewright::gpu {
 
-@declarations@
+@entries@
 std::span<const SpirvKernel> embedded_spirv_kernels() {
   static const std::vector<SpirvKernel> all{
-@calls@  };
+@all@  };
   return all;
 }
 
 }  // namespace tilewright::gpu
 ]])
-list(APPEND sources ${table})
+set_source_files_properties(${compiled_kernels} ${table} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+list(APPEND sources ${compiled_kernels} ${table})

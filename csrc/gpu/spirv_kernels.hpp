@@ -18,7 +18,7 @@ enum class VariableRole : std::uint8_t { choice, constant, ignored };
 struct KernelVariable {
   std::string_view name;
   VariableRole role;
-  std::vector<std::string_view> values;  ///< of a choice, or of a constant that is a word
+  std::span<const std::string_view> values;  ///< of a choice, or of a constant that is a word
 };
 
 /// Where a module lies among those of its kernel, in words.
