@@ -202,7 +202,7 @@ void softmax_columns(const T* x, T* output, std::size_t length, std::size_t inne
 }
 
 /// Samples of so few elements are turned, so that those of several lie side by side.
-constexpr std::size_t small_sample = 64, turned_elements = 1024, least_at_once = 16;
+constexpr std::size_t small_sample = 256, turned_elements = 4096, least_at_once = 16;
 
 template <bool is_log, class T>
 void softmax_samples(const T* x, T* output, std::size_t count, std::size_t at_once,
@@ -227,7 +227,7 @@ void softmax_of(const SoftmaxRows& r) {
   const T* x = static_cast<const T*>(r.x);
   T* output = static_cast<T*>(r.output);
   const std::size_t sample = length * inner;
-  if (sample <= small_sample && inner < least_at_once && length < least_at_once && outer > 1) {
+  if (sample <= small_sample && inner > 1 && inner < least_at_once && outer > 1) {
     const std::size_t fitting = std::min(widest_tile / inner, turned_elements / sample);
     const std::size_t at_once = fitting / least_at_once * least_at_once;
     for_rows((outer + at_once - 1) / at_once, at_once * sample, [&](std::size_t i) {
