@@ -222,8 +222,11 @@ float to_float(Half x) {
 /// Rows that are multiplied by each few columns while these are in the nearest cache.
 constexpr Size most_few = 64, near_elements = Size{1} << 18;
 
-/// Whether rows are few and columns lie side by side, which OpenBLAS would pack first.
+/// Whether rows are few and columns lie side by side, which OpenBLAS would pack first. Of float32
+/// that pays where columns are so long that to add up the sums of lanes takes less.
 bool is_by_columns(const GemmRequest& r) {
+  constexpr Size least_of_row = 4;
+  if (r.dtype == DType::float32 && r.k < least_of_row * r.m) return false;
   const bool is_few = r.m <= most_few / 2 || (r.m <= most_few && r.m * r.k <= near_elements);
   return is_few && r.batch_count == 1 && !r.trans_a && r.trans_b;
 }

@@ -87,6 +87,18 @@ def test_few_rows_of_a_large_matrix(
             Product(m, n, k, *trans, 0.3, -0.7, *types, 3, 2, 1).check(ws, rng, gemm(be))
 
 
+@pytest.mark.parametrize("types", TYPES)
+@pytest.mark.parametrize("k", [29, 67])
+def test_few_by_few(be: Backend, rng: np.random.Generator, k: int, types: tuple[str, str]) -> None:
+    """Rows and columns that no tile divides, along columns and, of so many rows, not."""
+    for m in (1, 2, 3, 5, 6, 7, 8):
+        for n in (1, 2, 3, 5, 6, 7):
+            with Workspace(be) as ws:
+                Product(m, n, k, "none", "transpose", 0.3, -0.7, *types, 3, 2, 1).check(
+                    ws, rng, gemm(be)
+                )
+
+
 @pytest.mark.parametrize("types", [*TYPES, DOUBLE])
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, 0.3, 2.0])
 @pytest.mark.parametrize("beta", [0.0, 1.0, -0.7])

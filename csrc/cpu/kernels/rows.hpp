@@ -89,11 +89,15 @@ static void dot_rows(const T* rows, std::size_t count, std::size_t stride, const
   for (; i + 4 <= count; i += 4) {
     dot_group<4>(rows + i * stride, stride, x, n, scale, output + i);
   }
-  for (; i < count; ++i) dot_group<1>(rows + i * stride, stride, x, n, scale, output + i);
+  const T* const left = rows + i * stride;
+  if (count - i == 1) dot_group<1>(left, stride, x, n, scale, output + i);
+  if (count - i == 2) dot_group<2>(left, stride, x, n, scale, output + i);
+  if (count - i == 3) dot_group<3>(left, stride, x, n, scale, output + i);
 }
 
-/// The dot products of four rows with `several` of x, each element loaded once for all of them.
-template <std::size_t several, class T>
+/// The dot products of `count` rows, at most four, with `several` of x, each element loaded once
+/// for all of them.
+template <std::size_t count, std::size_t several, class T>
 static inline void dot_tile(const T* rows, std::size_t stride, const float* x, std::size_t x_stride,
                             std::size_t n, float scale, float* output, std::size_t output_stride) {
   Floats sums[several][4];
@@ -103,14 +107,14 @@ static inline void dot_tile(const T* rows, std::size_t stride, const float* x, s
     for (std::size_t i = 0; i < 4; ++i) sums[v][i] = Floats{};
   }
   const auto add = [&](std::size_t j, auto read) {
-    Floats row[4];
+    Floats row[count];
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < 4; ++i) row[i] = read(rows + i * stride + j);
+    for (std::size_t i = 0; i < count; ++i) row[i] = read(rows + i * stride + j);
 #pragma GCC unroll 4
     for (std::size_t v = 0; v < several; ++v) {
       const Floats own = read(x + v * x_stride + j);
 #pragma GCC unroll 4
-      for (std::size_t i = 0; i < 4; ++i) sums[v][i] += row[i] * own;
+      for (std::size_t i = 0; i < count; ++i) sums[v][i] += row[i] * own;
     }
   };
   std::size_t j = 0;
@@ -118,7 +122,35 @@ static inline void dot_tile(const T* rows, std::size_t stride, const float* x, s
   if (j < n) add(j, [=](const auto* from) { return load(from, n - j); });
 #pragma GCC unroll 4
   for (std::size_t v = 0; v < several; ++v) {
-    sums_of_four(sums[v], scale, output + v * output_stride);
+    float four[4];
+    sums_of_four(sums[v], scale, four);
+    __builtin_memcpy(output + v * output_stride, four, count * sizeof(float));
+  }
+}
+
+template <std::size_t count, class T>
+static void dot_some_of_several(const T* rows, std::size_t stride, const float* x,
+                                std::size_t x_count, std::size_t x_stride, std::size_t n,
+                                float scale, float* output, std::size_t output_stride) {
+#if defined(__AVX512F__)
+  constexpr std::size_t several = 4;
+#else
+  constexpr std::size_t several = 2;
+#endif
+  std::size_t v = 0;
+  const auto take = [&]<std::size_t taken>() {
+    for (; v + taken <= x_count; v += taken) {
+      dot_tile<count, taken>(rows, stride, x + v * x_stride, x_stride, n, scale,
+                             output + v * output_stride, output_stride);
+    }
+  };
+  take.template operator()<several>();
+  if constexpr (several > 2) {
+    take.template operator()<3>();
+    take.template operator()<2>();
+  }
+  for (; v < x_count; ++v) {
+    dot_group<count>(rows, stride, x + v * x_stride, n, scale, output + v * output_stride);
   }
 }
 
@@ -127,27 +159,15 @@ static void dot_rows_of_several(const T* rows, std::size_t count, std::size_t st
                                 const float* x, std::size_t x_count, std::size_t x_stride,
                                 std::size_t n, float scale, float* output,
                                 std::size_t output_stride) {
-#if defined(__AVX512F__)
-  constexpr std::size_t several = 4;
-#else
-  constexpr std::size_t several = 2;
-#endif
+  const auto some = [&]<std::size_t taken>(std::size_t i) {
+    dot_some_of_several<taken>(rows + i * stride, stride, x, x_count, x_stride, n, scale,
+                               output + i, output_stride);
+  };
   std::size_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    const T* const four = rows + i * stride;
-    std::size_t v = 0;
-    for (; v + several <= x_count; v += several) {
-      dot_tile<several>(four, stride, x + v * x_stride, x_stride, n, scale,
-                        output + v * output_stride + i, output_stride);
-    }
-    for (; v < x_count; ++v) {
-      dot_group<4>(four, stride, x + v * x_stride, n, scale, output + v * output_stride + i);
-    }
-  }
-  for (std::size_t v = 0; v < x_count && i < count; ++v) {
-    dot_rows(rows + i * stride, count - i, stride, x + v * x_stride, n, scale,
-             output + v * output_stride + i);
-  }
+  for (; i + 4 <= count; i += 4) some.template operator()<4>(i);
+  if (count - i == 1) some.template operator()<1>(i);
+  if (count - i == 2) some.template operator()<2>(i);
+  if (count - i == 3) some.template operator()<3>(i);
 }
 
 /// Adds the rows into `vectors` vectors of the output.
