@@ -118,7 +118,8 @@ def test_a_chain_is_one_launch_from_the_first_call(be):
     f(x, y)
     with be.profile() as profile:
         f(x, y)
-    assert len(profile.records) == 1
+    # The result is a copy of what the recording holds, which on webgpu a kernel makes.
+    assert len([one for one in profile.records if one.kernel != "copy_bytes"]) == 1
 
 
 def test_arrays_that_the_function_finds_for_itself(be):

@@ -167,7 +167,8 @@ def test_bench(
     layers = DECODERS["llama2"]["num_hidden_layers"]
     # On Level Zero products with quantised weights do not norm, nor gate more than one row.
     each = 9 if be.name == "level-zero" and weights else 6
-    assert each * layers < found["step_launches"] < each * layers + 9
+    # Of a step also what copies its numbers, on webgpu a launch each.
+    assert each * layers < found["step_launches"] < each * layers + 14
     for name in ("prefill_tokens_per_second", "decode_tokens_per_second", "share_of_bandwidth"):
         assert found[name] > 0
     assert main([*words, "--json"]) == 0
