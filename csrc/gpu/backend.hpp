@@ -531,11 +531,14 @@ class GpuBackend final : public Backend {
                      bool may_widen = true);
   void scan_region(const FoldRequest& request, const FoldRegion& region);
   void launch_fold(const FoldRequest& request, const FoldRegion& region, const FoldStep& step);
-  /// Whether parameters are too many for a launch: they are in a buffer then, the last binding.
-  /// Copies by a kernel what may be read and written as vec4, which GPUs do faster than they copy;
-  /// how many bytes it did.
+  /// Copies between buffers: by a kernel what is little, and what may be read and written as vec4,
+  /// which GPUs do faster than they copy.
+  void copy_between(DeviceBuffer& to, std::uint64_t dst_offset, DeviceBuffer& from,
+                    std::uint64_t src_offset, std::uint64_t bytes);
+  /// How many bytes it copied, in vec4.
   std::uint64_t copy_fours(DeviceBuffer& to, DeviceBuffer& from, std::uint64_t bytes,
                            std::uint64_t dst_offset, std::uint64_t src_offset);
+  /// Whether parameters are too many for a launch: they are in a buffer then, the last binding.
   bool binds_params(std::string_view call, std::span<const std::uint32_t> params,
                     std::vector<Binding>& bindings, AllocationRef& held);
 

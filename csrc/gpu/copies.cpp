@@ -134,8 +134,11 @@ std::uint64_t GpuBackend::copy_fours(DeviceBuffer& to, DeviceBuffer& from, std::
 
 void GpuBackend::do_copy_dtod(Allocation& dst, Allocation& src, std::uint64_t bytes,
                               std::uint64_t dst_offset, std::uint64_t src_offset) {
-  DeviceBuffer& to = buffer_of(dst);
-  DeviceBuffer& from = buffer_of(src);
+  copy_between(buffer_of(dst), dst_offset, buffer_of(src), src_offset, bytes);
+}
+
+void GpuBackend::copy_between(DeviceBuffer& to, std::uint64_t dst_offset, DeviceBuffer& from,
+                              std::uint64_t src_offset, std::uint64_t bytes) {
   const bool in_words = (dst_offset | src_offset | bytes) % word == 0;
   const bool are_few = bytes < few_bytes && device_->limits().compiles_templates;
   if (&to != &from && in_words && !are_few) {

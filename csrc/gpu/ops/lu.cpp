@@ -62,7 +62,7 @@ void GpuBackend::launch_lu(const LuRequest& r) {
                                         bind(op, r.status, bytes_of(2 * batch, DType::int32)),
                                         pivots, bind(op, BufferRange(room), bytes_of_panels)};
   if (!(r.factors == r.a)) {
-    device_->copy(buffer_of(r.factors), r.factors.offset, buffer_of(r.a), r.a.offset, bytes);
+    copy_between(buffer_of(r.factors), r.factors.offset, buffer_of(r.a), r.a.offset, bytes);
   }
   const BoundMatrices x{factors, n * n};
   const MatrixPart whole{0, n, 1};

@@ -56,7 +56,7 @@ void GpuBackend::launch_qr(const QrRequest& r) {
   const auto [reflector_room, reflectors] = scratch(r.m * count);
   const auto [factor_room, factors] = scratch(count * block);
   const auto [product_room, products] = scratch(block * widest);
-  device_->copy(buffer_of(copy), 0, buffer_of(r.a), r.a.offset, bytes(r.m * r.n));
+  copy_between(buffer_of(copy), 0, buffer_of(r.a), r.a.offset, bytes(r.m * r.n));
   const auto fill = [&](TemplateVariables& v) {
     set_numbers(v, r.matrices);
     v["GROUP"] = std::int64_t{group_size};

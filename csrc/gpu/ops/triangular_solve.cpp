@@ -17,7 +17,7 @@ void GpuBackend::launch_triangular_solve(const TriangularSolveRequest& r) {
   const BoundMatrices a{bind(op, r.a, bytes_of(n * n * batch, r.matrices)), n * n};
   const BoundMatrices x{bind(op, r.x, bytes), n * r.columns};
   if (!(r.x == r.b)) {
-    device_->copy(buffer_of(r.x), r.x.offset, buffer_of(r.b), r.b.offset, bytes);
+    copy_between(buffer_of(r.x), r.x.offset, buffer_of(r.b), r.b.offset, bytes);
   }
   // As a lower triangle from the left: X A = B is A^T X^T = B^T, and an upper triangle is a lower
   // one from its end.
