@@ -1,6 +1,7 @@
 # The kernels as SPIR-V, each a C++ source of its own, whose entries are in a table of all; an empty
-# table where the Level Zero backend is left out. Those of csrc/kernels/wgsl are translated where lines with //! say how, but for those that have
-# a twin of the same name in csrc/kernels/opencl. Adds to `sources`.
+# table where the Level Zero backend is left out. Those of csrc/kernels/wgsl are translated where
+# lines with //! say how, but for those that have a twin of the same name in csrc/kernels/opencl.
+# Adds to `sources`.
 set(folder ${CMAKE_CURRENT_SOURCE_DIR}/kernels/opencl)
 set(entries "")
 set(all "")

@@ -227,7 +227,8 @@ void softmax_of(const SoftmaxRows& r) {
   const T* x = static_cast<const T*>(r.x);
   T* output = static_cast<T*>(r.output);
   const std::size_t sample = length * inner;
-  if (sample <= small_sample && inner > 1 && inner < least_at_once && outer > 1) {
+  const bool is_beside_few = inner < least_at_once && (inner > 1 || length < least_at_once);
+  if (sample <= small_sample && is_beside_few && outer > 1) {
     const std::size_t fitting = std::min(widest_tile / inner, turned_elements / sample);
     const std::size_t at_once = fitting / least_at_once * least_at_once;
     for_rows((outer + at_once - 1) / at_once, at_once * sample, [&](std::size_t i) {
