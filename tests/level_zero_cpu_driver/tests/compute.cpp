@@ -152,11 +152,7 @@ TEST_CASE("specialization constants change a module") {
   desc.pConstants = &constants;
   ze_module_handle_t module = nullptr;
   REQUIRE_OK(zeModuleCreate(f.context, f.device, &desc, &module, nullptr));
-  ze_kernel_desc_t kernel_desc{ZE_STRUCTURE_TYPE_KERNEL_DESC};
-  kernel_desc.pKernelName = "constants";
-  ze_kernel_handle_t kernel = nullptr;
-  REQUIRE_OK(zeKernelCreate(module, &kernel_desc, &kernel));
-  REQUIRE_OK(zeKernelSetGroupSize(kernel, 1, 1, 1));
+  const ze_kernel_handle_t kernel = f.kernel_of(module, "constants");
   REQUIRE_OK(set_argument(kernel, 0, out));
   REQUIRE_OK(f.launch(list, kernel));
   REQUIRE_OK(f.finish(list));
@@ -176,11 +172,7 @@ TEST_CASE("a native binary makes the same module, and only the one that it is fo
   desc.format = ZE_MODULE_FORMAT_NATIVE;
   ze_module_handle_t module = nullptr;
   REQUIRE_OK(zeModuleCreate(f.context, f.device, &desc, &module, nullptr));
-  ze_kernel_desc_t kernel_desc{ZE_STRUCTURE_TYPE_KERNEL_DESC};
-  kernel_desc.pKernelName = "plus_one";
-  ze_kernel_handle_t kernel = nullptr;
-  REQUIRE_OK(zeKernelCreate(module, &kernel_desc, &kernel));
-  REQUIRE_OK(zeKernelSetGroupSize(kernel, 1, 1, 1));
+  const ze_kernel_handle_t kernel = f.kernel_of(module, "plus_one");
   auto* const value = f.device_memory<int>(1);
   *value = 4;
   const auto list = f.immediate();

@@ -114,10 +114,14 @@ class Fixture {
   }
 
   ze_kernel_handle_t kernel(const char* name, uint32_t group_size = 1) {
+    return kernel_of(module(), name, group_size);
+  }
+  static ze_kernel_handle_t kernel_of(ze_module_handle_t module, const char* name,
+                                      uint32_t group_size = 1) {
     ze_kernel_desc_t desc{ZE_STRUCTURE_TYPE_KERNEL_DESC};
     desc.pKernelName = name;
     ze_kernel_handle_t made = nullptr;
-    REQUIRE_OK(zeKernelCreate(module(), &desc, &made));
+    REQUIRE_OK(zeKernelCreate(module, &desc, &made));
     REQUIRE_OK(zeKernelSetGroupSize(made, group_size, 1, 1));
     return made;
   }

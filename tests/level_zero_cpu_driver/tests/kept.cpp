@@ -41,11 +41,7 @@ std::pair<int, std::string> built_with(Fixture& f, int value, const char* flags 
   REQUIRE_OK(zeModuleBuildLogGetString(log, &size, said));
   REQUIRE_OK(zeModuleBuildLogDestroy(log));
 
-  ze_kernel_desc_t kernel_desc{ZE_STRUCTURE_TYPE_KERNEL_DESC};
-  kernel_desc.pKernelName = "constants";
-  ze_kernel_handle_t kernel = nullptr;
-  REQUIRE_OK(zeKernelCreate(module, &kernel_desc, &kernel));
-  REQUIRE_OK(zeKernelSetGroupSize(kernel, 1, 1, 1));
+  const ze_kernel_handle_t kernel = f.kernel_of(module, "constants");
   auto* const out = f.device_memory<int>(2);
   const auto list = f.immediate();
   REQUIRE_OK(set_argument(kernel, 0, out));
