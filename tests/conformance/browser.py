@@ -154,6 +154,12 @@ class Browser:
         self.tell("Page.navigate", url=address)
         self.wait("document.readyState === 'complete' && location.href !== 'about:blank'")
 
+    def forget(self) -> None:
+        """An empty page, and none of what the pages before it complained of."""
+        self.tell("Page.navigate", url="about:blank")
+        self.wait("document.readyState === 'complete' && location.href === 'about:blank'")
+        self.complaints.clear()
+
     def value(self, expression: str) -> Any:
         """Of JavaScript in the page."""
         found = self.tell("Runtime.evaluate", expression=expression, returnByValue=True)

@@ -20,9 +20,16 @@ IS_IDLE = "!document.querySelector('#send').hidden"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[Browser]:
     with Browser() as made:
         yield made
+
+
+@pytest.fixture
+def browser(chromium: Browser) -> Browser:
+    """The one browser; the tests, in any order, know nothing of each other."""
+    chromium.forget()
+    return chromium
 
 
 def keep(browser: Browser, name: str) -> None:
