@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "cpu/memory.hpp"
-#include "cpu/moments.hpp"
-#include "cpu/program_steps.hpp"
+#include "cpu/ops/moments.hpp"
+#include "cpu/program/steps.hpp"
 #include "tilewright/backend.hpp"
 
 namespace tilewright::cpu {

@@ -126,6 +126,9 @@ def be(device: str) -> Iterator[tilewright.Backend]:
     tilewright.fft.forget_plans()
     gc.collect(0)
     after = backend.memory_stats()
+    if after.allocations > before.allocations:  # a cycle that a collection met may be old
+        gc.collect()
+        after = backend.memory_stats()
     assert after.allocations <= before.allocations, "the test left buffers behind"
     assert after.active_bytes <= before.active_bytes, "the test left bytes behind"
 

@@ -353,7 +353,7 @@ def test_what_a_device_lacks_names_the_node(be: Backend, tmp_path: Path) -> None
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {
-    "README.md": "markdown", "tools/op_table.py": "python", "csrc/cpu/rope.cpp": "cpp",
+    "README.md": "markdown", "tools/op_table.py": "python", "csrc/cpu/ops/rope.cpp": "cpp",
     "pyproject.toml": "toml", "dev": "shell",
 }  # fmt: skip
 

@@ -12,8 +12,8 @@
 #include "core/program/program_data.hpp"
 #include "cpu/kernels/random_table.hpp"
 #include "cpu/kernels/registers.hpp"
-#include "cpu/philox.hpp"
 #include "cpu/processor.hpp"
+#include "cpu/program/philox.hpp"
 #include "tilewright/program.hpp"
 
 namespace tilewright::cpu {

@@ -77,11 +77,13 @@ def test_what_functions_are_lacking(tree: Path) -> None:
         (("twice", "--numpy", "np.add"), "--numpy says what an elementwise op gives"),
         (("Twice",), "the name is 'Twice'"),
         (("softmax",), "there is a call softmax"),
-        (("taken",), "there is a file csrc/cpu/taken.cpp"),
+        (("taken",), "there is a file csrc/cpu/ops/taken.cpp"),
     ],
 )
 def test_what_is_wrong_changes_nothing(tree: Path, words: tuple[str, ...], message: str) -> None:
-    (tree / "csrc/cpu/taken.cpp").touch()
+    taken = tree / "csrc/cpu/ops/taken.cpp"
+    taken.parent.mkdir()
+    taken.touch()
     before = everything(tree)
     done = new_op(tree, *words)
     assert done.returncode != 0

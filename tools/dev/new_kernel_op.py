@@ -13,7 +13,7 @@ TEMPLATES = Path(__file__).parent / "new_op"
 # What each template becomes.
 FILES = {
     "request.hpp": "csrc/core/ops/{name}.hpp",
-    "cpu.cpp": "csrc/cpu/{name}.cpp",
+    "cpu.cpp": "csrc/cpu/ops/{name}.cpp",
     "gpu.cpp": "csrc/gpu/ops/{name}.cpp",
     "kernel.wgsl": "csrc/kernels/wgsl/{name}.wgsl",
     "catalog.py": "python/tilewright/cli/catalog/{name}.py",
