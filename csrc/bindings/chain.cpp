@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "bindings/call_notes.hpp"
-#include "core/program/program_data.hpp"
+#include "core/program/compose.hpp"
 
 namespace py = pybind11;
 
@@ -164,10 +164,7 @@ Program Chain::built(DType out, const Program* front) const {
     p.output(p.cast(result, out));
     return p;
   }
-  for (const ProgramNode& node : front->data()->nodes) {
-    if (node.kind == NodeKind::cast) result = p.cast(result, node.dtype);
-  }
-  p.output(result);
+  p.output(compose(p, p.cast(result, out), *front->data()));
   return p;
 }
 

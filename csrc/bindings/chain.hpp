@@ -39,8 +39,8 @@ class Chain {
   std::vector<const ArrayObject*> inputs() const;
   const std::vector<Number>& numbers() const { return numbers_; }
 
-  /// The program whose one output is of dtype `out`, or what `front`, which only casts, makes of
-  /// the result. Kept for the process. None where a chain of this form comes up for the
+  /// The program whose one output is of dtype `out`, or what `front`, of one input and no numbers,
+  /// makes of that. Kept for the process. None where a chain of this form comes up for the
   /// first time and compiling takes longer than running the functions one by one.
   std::optional<Program> program(DType out, const Program* front = nullptr) const;
 
