@@ -244,25 +244,22 @@ class Array(ArrayMethods):
     # Shapes and types -----------------------------------------------------------------------------
 
     def copy(self, order: str = "K") -> Array:
-        """A copy whose elements lie row by row; `order` changes none of them."""
-        if order != "K":
-            from tilewright.namespace.mixed import check_layout
-
-            check_layout("copy", order)
+        """A copy whose elements lie row by row, or with order="F" column by column; "A" takes F for
+        an Array that lies so."""
+        if order not in ("K", "C") and _layout("copy", self, order) == "F":
+            return super().T.copy().T
         return super().copy()
 
     def reshape(
         self, *shape: int | Sequence[int], order: str = "C", copy: bool | None = None
     ) -> Array:
         """The same elements in another shape; one size may be -1. A view where strides allow it,
-        else a copy; `copy` asks for a copy or refuses one. Elements are taken row by row, or with
-        order="F" column by column."""
+        else a copy; `copy` asks for a copy or refuses one. Elements are taken row by row, with
+        order="F" column by column, with "A" as they lie if that is either."""
         sizes: Any = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        if order != "C":
-            if order == "F":
-                new_shape = to_new_shape(self.shape, self.size, sizes)
-                return self.T.reshape(new_shape[::-1], copy=copy).T
-            _check_order("reshape", order)
+        if order != "C" and _layout("reshape", self, order) == "F":
+            new_shape = to_new_shape(self.shape, self.size, sizes)
+            return self.T.reshape(new_shape[::-1], copy=copy).T
         view = (self.copy() if copy else self)._reshaped(sizes)
         if view is not None:
             return view
@@ -295,12 +292,19 @@ class Array(ArrayMethods):
         return permuted("swapaxes", self, order)
 
     def flatten(self, order: str = "C") -> Array:
-        """A copy with one dimension."""
-        return self.reshape(-1, order=order, copy=True)
+        """A copy with one dimension, of elements as ravel() takes them."""
+        return (
+            self.ravel(order).copy() if order == "K" else self.reshape(-1, order=order, copy=True)
+        )
 
     def ravel(self, order: str = "C") -> Array:
-        """The elements in one dimension: a view where strides allow it, else a copy."""
-        return self.reshape(-1, order=order)
+        """The elements in one dimension: a view where strides allow it, else a copy. order="K"
+        takes them as they lie in memory, the others as reshape() does."""
+        if order != "K":
+            return self.reshape(-1, order=order)
+        far = [abs(stride) for stride in self.strides]
+        axes = sorted(range(self.ndim), key=lambda axis: -far[axis])
+        return permuted("ravel", self, axes).reshape(-1)
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Array:
         """A view without axes of one element: these, or all of them."""
@@ -481,10 +485,15 @@ def _values_text(x: Array, separator: str, before: str) -> str:
     return np.array2string(values, separator=separator, prefix=before, threshold=threshold)
 
 
-def _check_order(call: str, order: Any) -> None:
-    from tilewright.namespace.mixed import check_order
+def _layout(call: str, x: Array, order: Any) -> str:
+    """C or F, as `order` says for this Array."""
+    from tilewright.namespace.mixed import check_layout
 
-    check_order(call, order)
+    check_layout(call, order)
+    if order == "K" and call == "reshape":
+        raise _core.InvalidArgument("reshape: order is 'K', expected 'C', 'F' or 'A'; see ravel()")
+    is_by_columns = x.T.is_contiguous and not x.is_contiguous
+    return "F" if order == "F" or (order == "A" and is_by_columns) else "C"
 
 
 def _matmul(a: Any, b: Any) -> Array:

@@ -221,7 +221,10 @@ class ArrayMethods(_core.ArrayBase):
 
     def tobytes(self, order: str = "C") -> bytes:
         """The bytes of the elements on the host, row by row or as `order` says."""
-        return self._values().tobytes(order)  # type: ignore[attr-defined, no-any-return]
+        from tilewright.array import _layout
+
+        by = _layout("tobytes", self, order)  # type: ignore[arg-type]
+        return self._values().tobytes(by)  # type: ignore[attr-defined, no-any-return]
 
     def view(self, dtype: npt.DTypeLike | None = None) -> Array:
         """A view of the same elements, or of the same bytes as another dtype of the same size:

@@ -20,13 +20,14 @@ from tilewright.operands import (
 from tilewright.small_floats import converted, own_dtype, widened
 
 INT64 = np.dtype(np.int64)
+ASSIGNED_BY = "positive"  # the function by which elements are assigned
 
 
 def read_operand(backend: Any, call: str, name: str, given: Any, like: np.dtype[Any]) -> Any:
     """An Array on the backend, (dtype, number) of what has no dimension, or NotImplemented.
 
-    Numbers in lists take the dtype of the Array that they meet, `like`, where that is of their
-    kind.
+    A list of Python's numbers is an Array beside one of `like`; what is assigned to one takes its
+    dtype.
     """
     readable = isinstance(given, (np.ndarray, np.generic, list, tuple, range)) or any(
         hasattr(given, way) for way in ("__dlpack__", "__array__", "__array_interface__")
@@ -35,7 +36,10 @@ def read_operand(backend: Any, call: str, name: str, given: Any, like: np.dtype[
         return NotImplemented
     values = read_host(call, name, given)
     if not has_own_dtype(given):
-        values = converted(values, _weak(values, like, backend, call, name))
+        if call == ASSIGNED_BY:
+            values = converted(values, assigned_dtype(values, like, backend, "assignment", "value"))
+        else:
+            values = converted(values, dtype_of_list(values, like, backend, call, name))
     dtype = own_dtype(values.dtype)
     if dtype not in DTYPES:
         invalid(call, f"{name} is of dtype {dtype}, expected bool or numbers of 64 bits or less")
@@ -45,33 +49,48 @@ def read_operand(backend: Any, call: str, name: str, given: Any, like: np.dtype[
     return backend._upload(values)
 
 
-def _weak(
+def dtype_of_list(
     values: np.ndarray[Any, Any], like: np.dtype[Any], backend: Any, call: str, name: str
 ) -> np.dtype[Any]:
-    """The dtype of a list of Python's numbers."""
-    order = "biufc"
+    """The dtype of a list of Python's numbers beside an Array of `like`: what an Array of it would
+    have, of double precision beside that. An empty list has none of its own."""
     if values.size == 0:
         return like
-    if values.dtype.kind not in order:
+    if values.dtype.kind not in "biufc":
         invalid(call, f"{name} is of dtype {values.dtype}, expected numbers")
-    if values.dtype.kind == "c":
-        double = like in (np.float64, np.complex128)
-        return np.dtype(np.complex128 if double else np.complex64)
-    if values.dtype.kind == "f":
-        if like.kind == "c":
-            return np.dtype(np.float64 if like == np.complex128 else np.float32)
-        return like if like.kind == "f" else np.dtype(np.float32)
     if values.dtype.kind == "b":
         return np.dtype(np.bool_)
-    if like.kind == "c":
-        return np.dtype(np.float64 if like == np.complex128 else np.float32)
-    if like.kind == "b":
-        return default_integer(backend)
-    if like.kind in "iu":
-        limits = np.iinfo(like)
-        if values.min() < limits.min or values.max() > limits.max:
+    is_double = like in (np.float64, np.complex128)
+    if values.dtype.kind == "c":
+        return np.dtype(np.complex128 if is_double else np.complex64)
+    if values.dtype.kind == "f" or like.kind in "fc":
+        return np.dtype(np.float64 if is_double else np.float32)
+    whole = default_integer(backend)
+    # No dtype of integers holds all that one as wide and this one do.
+    if like.kind == "u" and like.itemsize >= whole.itemsize:
+        if not _are_held(values, like):
             invalid(call, f"{name} has numbers that {like} does not hold")
-    return like
+        return like
+    return whole
+
+
+def assigned_dtype(
+    values: np.ndarray[Any, Any], like: np.dtype[Any], backend: Any, call: str, name: str
+) -> np.dtype[Any]:
+    """The dtype that a list of Python's numbers is written to an Array of `like` in: its own where
+    the numbers are of its kind, which it must hold then."""
+    if values.size > 0 and values.dtype.kind in "iu" and like.kind in "iu":
+        if not _are_held(values, like):
+            invalid(call, f"{name} has numbers that {like} does not hold")
+        return like
+    if values.size > 0 and values.dtype.kind in "iuf" and like.kind == "f":
+        return like
+    return dtype_of_list(values, like, backend, call, name)
+
+
+def _are_held(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(values.min() >= limits.min and values.max() <= limits.max)
 
 
 def default_integer(backend: Any) -> np.dtype[Any]:

@@ -70,6 +70,26 @@ def test_places(be: Backend, rng: np.random.Generator) -> None:
         tw.unravel_index(x.astype("float32"), (9,))
     with pytest.raises(InvalidArgument, match="multi_index has 1 parts, expected 2 as dims has"):
         tw.ravel_multi_index((x,), (3, 4))
+    for order in ("C", "F"):
+        axes = tw.unravel_index(x, (3, 4, 5), order)
+        for a, b in zip(axes, np.unravel_index(host, (3, 4, 5), order), strict=True):
+            np.testing.assert_array_equal(a.numpy(), b)
+        same(tw.ravel_multi_index(axes, (3, 4, 5), order=order), host)
+    row, column = np.array([1, 9, -1]), np.array([0, -7, 3])
+    given = tuple(tw.asarray(one, device=be) for one in (row, column))
+    for mode in ("wrap", "clip"):
+        same(
+            tw.ravel_multi_index(given, (3, 4), mode),
+            np.ravel_multi_index((row, column), (3, 4), mode),
+        )
+    with pytest.raises(
+        IndexError, match=r"unravel_index: index \d+ is out of range for axis 0 of 60"
+    ):
+        tw.unravel_index(x + 60 - host.min(), (3, 4, 5))[0].numpy()
+    with pytest.raises(
+        IndexError, match="ravel_multi_index: index -7 is out of range for axis 1 of 4"
+    ):
+        tw.ravel_multi_index((given[0] % 3, given[1]), (3, 4)).numpy()
 
 
 REDUCTIONS = ["nanmax", "nanmean", "nanmin", "nanprod", "nansum"]

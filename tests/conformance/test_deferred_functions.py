@@ -25,9 +25,9 @@ def functions(module: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     space = getattr(tw, module) if module else tw
     for name in sorted(dir(space)):
         one = getattr(space, name)
-        if not name.startswith("_") and callable(one) and not isinstance(one, type):
-            if name not in OTHERS and not name.startswith(("set_", "save", "default")):
-                yield name, one
+        is_other = name in OTHERS or name.startswith(("_", "set_", "save", "default"))
+        if callable(one) and not isinstance(one, type) and not is_other:
+            yield name, one
 
 
 def read(found: Any) -> list[Any]:

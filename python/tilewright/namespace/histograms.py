@@ -18,7 +18,7 @@ from tilewright.namespace.selection import take
 from tilewright.namespace.sorting import topk
 from tilewright.operands import HALVES, invalid, name_of, read_host, shown, stored, to_integer
 from tilewright.program import Program
-from tilewright.reading import _weak, default_integer
+from tilewright.reading import default_integer, dtype_of_list
 from tilewright.small_floats import BFLOAT16
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _host_edges(call: str, x: Array, bins: Any) -> tuple[Host, Array]:
         if host.dtype.kind not in "biuf":
             invalid(call, f"bins is {shown(bins)}, expected numbers")
         if isinstance(bins, (list, tuple, range)):
-            host = host.astype(_weak(host, x.dtype, x.backend, call, "bins"), copy=False)
+            host = host.astype(dtype_of_list(host, x.dtype, x.backend, call, "bins"), copy=False)
         here = asarray(host, device=x.backend)
     if host.dtype.kind == "c":
         invalid(call, f"bins is {host.dtype}, expected real numbers, which have an order")

@@ -14,7 +14,7 @@ from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
 from tilewright.operands import FLOAT16, FLOAT32, has_own_dtype, invalid, name_of, read_host, shown
 from tilewright.program import Program
-from tilewright.reading import _weak
+from tilewright.reading import dtype_of_list
 from tilewright.small_floats import BFLOAT16, converted, own_dtype, recognised
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Arra
             # Its numbers take the dtype of the Array where that is of their kind.
             values = read_host("matmul", f"x{i + 1}", one)
             if not has_own_dtype(one):
-                wanted = _weak(values, like.dtype, like.backend, "matmul", f"x{i + 1}")
+                wanted = dtype_of_list(values, like.dtype, like.backend, "matmul", f"x{i + 1}")
                 values = converted(values, wanted)
             both[i] = values
     dtypes = [own_dtype(one.dtype) for one in both if hasattr(one, "dtype")]

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.namespace.creation import asarray
 from tilewright.operands import check_stored, has_own_dtype, invalid, read_host, shown
-from tilewright.reading import _weak
+from tilewright.reading import dtype_of_list
 from tilewright.small_floats import can_cast, converted, own_dtype
 
 
@@ -23,7 +23,7 @@ def beside(call: str, name: str, given: Any, like: Array) -> Array:
     if own_dtype(values.dtype).kind not in "biufc":
         invalid(call, f"{name} is {shown(given)}, expected an Array or numbers")
     if not has_own_dtype(given):
-        values = converted(values, _weak(values, like.dtype, like.backend, call, name))
+        values = converted(values, dtype_of_list(values, like.dtype, like.backend, call, name))
     return asarray(values, device=like.backend)
 
 
@@ -83,12 +83,6 @@ def as_float(call: str, x: Array) -> Array:
         return x
     check_stored(call, x.backend, np.dtype(np.float32))
     return x.astype("float32")
-
-
-def check_order(call: str, order: Any) -> None:
-    """Refuses to read elements in another order than row by row."""
-    if order not in (None, "C", "K", "A"):
-        invalid(call, f"order is {shown(order)}, expected 'C', 'K' or 'A'; x.T turns the axes")
 
 
 def check_layout(call: str, order: Any) -> None:

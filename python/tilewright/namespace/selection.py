@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tilewright.array import Array
 from tilewright.call_forms import kept_by_form
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.indexing import BOOL, Walk, to_indices
+from tilewright.namespace.mixed import together
 from tilewright.operands import check_stored, invalid, name_of, read_host, shown, to_axis, to_shape
 from tilewright.reading import default_integer
 
@@ -223,30 +225,65 @@ def searchsorted(
     return result
 
 
+def _places(call: str, x: Array, name: str, axis: int, size: int, mode: str) -> Array:
+    """Indices of an axis counted from its start, those that are out of range as `mode` says."""
+    from tilewright import clip
+
+    if x.dtype.kind not in "iu":
+        invalid(call, f"{name} is {x.dtype}, expected integers")
+    if mode not in ("raise", "wrap", "clip"):
+        invalid(call, f"mode is {shown(mode)}, expected 'raise', 'wrap' or 'clip'")
+    if size == 0 and x.size:
+        invalid(call, f"{name} has indices of axis {axis}, which has no elements")
+    if mode == "clip":
+        return clip(x, 0, size - 1)
+    if mode == "raise":
+        # As elements of so many that are one: what is out of range is met as it is in any gather.
+        one = x.backend.zeros((1,), "int32")
+        walk = Walk(call, one._view((size,), (0,), 0), x.shape, (0,) * x.ndim)
+        walk.add(x, x.ndim, axis, size, 0)
+        x = x + walk.take().astype(x.dtype)
+    return x % size if x.dtype.kind == "i" or mode == "wrap" else x
+
+
+def _by_columns(call: str, order: Any) -> bool:
+    if order not in ("C", "F"):
+        invalid(call, f"order is {shown(order)}, expected 'C' or 'F'")
+    return order == "F"  # type: ignore[no-any-return]
+
+
 @kept_by_form
-def unravel_index(indices: Array, shape: Sequence[int], /) -> tuple[Array, ...]:
-    """The index along each axis of places in an array of this shape, counted row by row. Places
-    are taken by their remainder: nothing is read by them."""
+def unravel_index(indices: Array, /, shape: Sequence[int], order: str = "C") -> tuple[Array, ...]:
+    """The index along each axis of places in an array of this shape, counted row by row, or with
+    order="F" column by column. Negative places count from the end."""
     found = _array("unravel_index", indices, "indices")
-    if found.dtype.kind not in "iu":
-        invalid("unravel_index", f"indices is {found.dtype}, expected integers")
+    sizes = to_shape("unravel_index", shape)
+    found = _places("unravel_index", found, "indices", 0, math.prod(sizes), "raise")
+    by_columns = _by_columns("unravel_index", order)
     axes: list[Array] = []
-    for size in reversed(to_shape("unravel_index", shape)):
+    for size in sizes if by_columns else reversed(sizes):
         axes.append(found % size)
         found = found // size
-    return tuple(reversed(axes))
+    return tuple(axes if by_columns else reversed(axes))
 
 
 @kept_by_form
-def ravel_multi_index(multi_index: Sequence[Any], dims: Sequence[int], /) -> Array:
-    """The places, counted row by row, of indices along each axis of an array of these sizes."""
-    sizes = to_shape("ravel_multi_index", dims)
+def ravel_multi_index(
+    multi_index: Sequence[Any], /, dims: Sequence[int], mode: str = "raise", order: str = "C"
+) -> Array:
+    """The places, counted row by row, or with order="F" column by column, of indices along each
+    axis of an array of these sizes. What is out of range is refused, or with `mode` "wrap" or
+    "clip" brought into it; negative indices count from the end."""
+    call = "ravel_multi_index"
+    sizes = to_shape(call, dims)
     if len(multi_index) != len(sizes):
         invalid(
-            "ravel_multi_index",
-            f"multi_index has {len(multi_index)} parts, expected {len(sizes)} as dims has",
+            call, f"multi_index has {len(multi_index)} parts, expected {len(sizes)} as dims has"
         )
+    given = together(call, **{f"multi_index[{i}]": one for i, one in enumerate(multi_index)})
     found: Any = 0
-    for index, size in zip(multi_index, sizes, strict=True):
-        found = found * size + index
+    axes = range(len(sizes))
+    for axis in reversed(axes) if _by_columns(call, order) else axes:
+        size, name = sizes[axis], f"multi_index[{axis}]"
+        found = found * size + _places(call, given[axis], name, axis, size, mode)
     return found  # type: ignore[no-any-return]
