@@ -3,7 +3,18 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tilewright import dawn, fft, linalg, nn, quant, random, reading, sparse, travel  # noqa: F401
+from tilewright import (  # noqa: F401
+    _numpy,
+    dawn,
+    fft,
+    linalg,
+    nn,
+    quant,
+    random,
+    reading,
+    sparse,
+    travel,
+)
 from tilewright._core import (
     Activation,
     BackendUnavailable,

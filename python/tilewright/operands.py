@@ -32,7 +32,7 @@ shown = _core._shown
 
 MOST_ELEMENTS = 1 << 59  # from here on the bytes of an array overflow 64 bits
 # What NumPy's arrays may have.
-MOST_DIMENSIONS = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32
+MOST_DIMENSIONS = 64
 
 
 def invalid(call: str, what: str) -> NoReturn:

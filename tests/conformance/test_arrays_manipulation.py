@@ -147,19 +147,7 @@ SHUFFLES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class NumpyToo:
-    """NumPy with the names that came with NumPy 2."""
-
-    @staticmethod
-    def permute_dims(x: Any, axes: Any) -> Any:
-        return np.transpose(x, axes)
-
-    @staticmethod
-    def matrix_transpose(x: Any) -> Any:
-        return np.swapaxes(x, -1, -2)
-
-    @staticmethod
-    def concat(arrays: Any, axis: Any = 0) -> Any:
-        return np.concatenate(arrays, axis=axis)
+    """NumPy with unstack, which came with NumPy 2.1."""
 
     @staticmethod
     def unstack(x: Any, axis: int = 0) -> Any:

@@ -255,7 +255,7 @@ WRONG: dict[str, tuple[Any, bytes, str]] = {
         {"a": entry("U8", [2**32, 2**32, 1], 0, 0)}, b"", r"expected below 2\*\*63 bytes",
     ),
     "huge offsets": ({"a": entry("U8", [8], 2**64 - 8, 2**64)}, bytes(8), "ends at byte"),
-    "many axes": ({"a": entry("U8", [1] * 33, 0, 1)}, bytes(1), "at most 32 integers"),
+    "many axes": ({"a": entry("U8", [1] * 65, 0, 1)}, bytes(1), "at most 64 integers"),
     "an unknown dtype": ({"a": entry("F31", [], 0, 4)}, bytes(4), "dtype 'F31', expected one of"),
     "no dtype": ({"a": {"shape": [], "data_offsets": [0, 4]}}, bytes(4), "expected an object of"),
     "more keys": ({"a": entry(*F32, 0, 24) | {"x": 1}}, bytes(24), "expected an object of"),

@@ -61,11 +61,8 @@ def versions() -> dict[str, str]:
 
 
 def _numpy_blas() -> str:
-    show = getattr(np, "show_config", None)
-    try:
-        blas = show(mode="dicts")["Build Dependencies"]["blas"] if show else {}
-    except (TypeError, KeyError):  # NumPy before 1.26 prints only
-        return "unknown"
+    found: Any = np.show_config(mode="dicts")
+    blas = found.get("Build Dependencies", {}).get("blas", {})
     return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
 
 

@@ -17,8 +17,8 @@ from tilewright.small_floats import HOST
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# NumPy before 2 has no more axes.
-MOST_AXES = 32
+# NumPy has no more axes.
+MOST_AXES = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)

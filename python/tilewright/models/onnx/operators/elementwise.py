@@ -31,12 +31,8 @@ UNARY = {
     "Abs": "abs", "Neg": "negative", "Floor": "floor", "Ceil": "ceil", "Sqrt": "sqrt",
     "Exp": "exp", "Log": "log", "Not": "logical_not", "Sign": "sign", "Cos": "cos", "Sin": "sin",
     "Tan": "tan", "Cosh": "cosh", "Sinh": "sinh", "Tanh": "tanh", "IsNaN": "isnan",
-    "Reciprocal": "reciprocal",
-}  # fmt: skip
-# NumPy's older versions lack the standard's names of these.
-UNARY_OF_DEVICE = {
-    "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan",
-    "Atanh": "atanh", "BitwiseNot": "bitwise_invert",
+    "Reciprocal": "reciprocal", "Acos": "acos", "Acosh": "acosh", "Asin": "asin",
+    "Asinh": "asinh", "Atan": "atan", "Atanh": "atanh", "BitwiseNot": "bitwise_invert",
 }  # fmt: skip
 BINARY = {
     "Add": "add", "Sub": "subtract", "Mul": "multiply", "Equal": "equal", "Greater": "greater",
@@ -47,13 +43,13 @@ BINARY = {
 
 
 def _unary(name: str) -> Run:
-    own, others = getattr(tw, name), getattr(np, name, None)
+    own, others = getattr(tw, name), getattr(np, name)
 
     def run(x: Any) -> Any:
         if not isinstance(x, np.ndarray):
             return own(x)
         with np.errstate(all="ignore"):
-            return np.asarray(others(x))  # type: ignore[misc]
+            return np.asarray(others(x))
 
     return run
 
@@ -73,8 +69,6 @@ def _binary(name: str) -> Run:
 
 for _op, _name in UNARY.items():
     plain(_op, _unary(_name), anywhere=True)
-for _op, _name in UNARY_OF_DEVICE.items():
-    plain(_op, _unary(_name))
 for _op, _name in BINARY.items():
     plain(_op, _binary(_name), anywhere=True)
 
