@@ -333,7 +333,7 @@ class Array(ArrayMethods):
         operands.check_stored("astype", self.backend, wanted)
         if self.dtype.kind == "c" and wanted.kind != "c":
             if wanted.kind == "b":
-                return self != 0  # type: ignore[no-any-return]
+                return self != 0
             raise _core.InvalidArgument(
                 f"astype: the array is {self.dtype}, which {wanted} does not hold; write "
                 f".real.astype({wanted.name!r}) to leave the imaginary parts out"

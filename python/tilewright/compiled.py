@@ -8,7 +8,7 @@ import inspect
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from tilewright.operands import invalid, shown
 
 if TYPE_CHECKING:
     from tilewright.backend import Backend
+
+Given = ParamSpec("Given")
+GivenBehind = ParamSpec("GivenBehind")
+Instance = TypeVar("Instance")
+Result = TypeVar("Result", covariant=True)
 
 # Recordings that one function keeps; the one that was used longest ago goes first.
 MOST_KEPT = 16
@@ -177,18 +182,18 @@ def _check_result(form: Any) -> None:
         _check_result(one[1] if form[0] is dict else one)
 
 
-class Compiled:
+class Compiled(Generic[Given, Result]):
     """A function whose device work is recorded at its first call and replayed at the others: see
     compile()."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[Given, Result]) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._kept: OrderedDict[Any, _Recorded] = OrderedDict()
         self._most_kept = MOST_KEPT
         self._lock = threading.RLock()
 
-    def __call__(self, *arguments: Any, **options: Any) -> Any:
+    def __call__(self, *arguments: Given.args, **options: Given.kwargs) -> Result:
         if tracing.is_under_way():
             # A part of what is recorded already.
             return self._function(*arguments, **options)
@@ -214,7 +219,7 @@ class Compiled:
                 # It has ended where the backend was closed, or an Array freed that the function
                 # found for itself.
                 with contextlib.suppress(_core.InvalidArgument, _core.NotInitialized):
-                    result = kept.run(given)
+                    result: Result = kept.run(given)
                     self._kept[key] = kept
                     return result
                 kept = None
@@ -228,7 +233,8 @@ class Compiled:
             self._kept[key] = fresh
             while len(self._kept) > self._most_kept:
                 self._kept.popitem(last=False)
-            return fresh.run(given)
+            made: Result = fresh.run(given)
+            return made
 
     @property
     def _name(self) -> str:
@@ -239,6 +245,14 @@ class Compiled:
         with self._lock:
             self._kept.clear()
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Compiled[Given, Result]: ...
+    @overload
+    def __get__(
+        self: Compiled[Concatenate[Instance, GivenBehind], Result],
+        instance: Instance,
+        owner: Any = None,
+    ) -> Callable[GivenBehind, Result]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
@@ -246,7 +260,7 @@ class Compiled:
         return f"<compiled {self._name}: {len(self._kept)} recordings>"
 
 
-def compile(function: Callable[..., Any]) -> Compiled:
+def compile(function: Callable[Given, Result]) -> Compiled[Given, Result]:
     """A function of Arrays that is called again and again: its work on the device is recorded at
     the first call with arguments of these shapes, dtypes and other values, and replayed at the
     others. Also as a decorator.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -99,10 +99,16 @@ def _spacings(f: Array, given: tuple[Any, ...], axes: Sequence[int]) -> list[Any
     return found
 
 
+@overload
+def gradient(f: Array, *varargs: Any, axis: int, edge_order: int = 1) -> Array: ...
+@overload
+def gradient(
+    f: Array, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int = 1
+) -> Array | tuple[Array, ...]: ...
 @kept_by_form
 def gradient(
     f: Array, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int = 1
-) -> Any:
+) -> Array | tuple[Array, ...]:
     """The slopes along each axis of samples that are as far apart as varargs say: between both
     neighbours, and at the ends by the nearest two or three."""
     f = an_array("gradient", f, "f")

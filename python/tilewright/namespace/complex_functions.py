@@ -393,7 +393,7 @@ def _by_parts(
     ]
     function = FUNCTIONS[name]
     if out is None:
-        return function(*values)._paired()  # type: ignore[no-any-return]
+        return function(*values)._paired()
     target = _target(name, out, backend, shape, met)
     function(*values, out=target._parts())
     return target
@@ -414,7 +414,7 @@ def _where(operands: list[Operand], shape: tuple[int, ...], backend: Backend, ou
         chosen = chosen[..., None]
     function = FUNCTIONS["where"]
     if out is None:
-        return function(chosen, *both)._paired()  # type: ignore[no-any-return]
+        return function(chosen, *both)._paired()
     target = _target("where", out, backend, shape, met)
     function(chosen, *both, out=target._parts())
     return target
@@ -514,7 +514,7 @@ def angle(x: Array, /, *, out: Array | None = None) -> Array:
     x = _array("angle", x)
     if x.dtype.kind != "c":
         function = FUNCTIONS["atan2"]
-        return function(0, x, out=out)  # type: ignore[no-any-return]
+        return function(0, x, out=out)
     if out is None:
         return x._angle()
     return evaluate("angle", (x,), out)  # type: ignore[no-any-return]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-def _raised(call: str, arrays: tuple[Any, ...], rank: int) -> Any:
+def _raised(call: str, arrays: tuple[Any, ...], rank: int) -> Array | tuple[Array, ...]:
     found = []
     for i, one in enumerate(arrays):
         x = an_array(call, one, f"arrays[{i}]")
@@ -51,17 +51,29 @@ def _raised(call: str, arrays: tuple[Any, ...], rank: int) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def atleast_1d(*arys: Array) -> Any:
+@overload
+def atleast_1d(ary: Array, /) -> Array: ...
+@overload
+def atleast_1d(*arys: Array) -> tuple[Array, ...]: ...
+def atleast_1d(*arys: Array) -> Array | tuple[Array, ...]:
     """Views of one dimension at least, of one Array or several."""
     return _raised("atleast_1d", arys, 1)
 
 
-def atleast_2d(*arys: Array) -> Any:
+@overload
+def atleast_2d(ary: Array, /) -> Array: ...
+@overload
+def atleast_2d(*arys: Array) -> tuple[Array, ...]: ...
+def atleast_2d(*arys: Array) -> Array | tuple[Array, ...]:
     """Views of two dimensions at least, new ones in front."""
     return _raised("atleast_2d", arys, 2)
 
 
-def atleast_3d(*arys: Array) -> Any:
+@overload
+def atleast_3d(ary: Array, /) -> Array: ...
+@overload
+def atleast_3d(*arys: Array) -> tuple[Array, ...]: ...
+def atleast_3d(*arys: Array) -> Array | tuple[Array, ...]:
     """Views of three dimensions at least: vectors lie along the second one."""
     return _raised("atleast_3d", arys, 3)
 

@@ -111,7 +111,7 @@ def clip(
         return minimum(x, max, out=out)
     if max is None:
         return maximum(x, min, out=out)
-    return _clip(x, min, max, out=out)  # type: ignore[no-any-return]
+    return _clip(x, min, max, out=out)
 
 
 def nextafter(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
@@ -123,14 +123,16 @@ def nextafter(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
             f"nextafter: {met} is computed in float32, whose next numbers it does not hold; write "
             ".astype('float32')"
         )
-    return _nextafter(x1, x2, out=out)  # type: ignore[no-any-return]
+    return _nextafter(x1, x2, out=out)
 
 
 @overload
 def where(condition: Array, /) -> tuple[Array, ...]: ...
 @overload
 def where(condition: Any, x1: Any, x2: Any, /, *, out: Array | None = None) -> Array: ...
-def where(condition: Any, x1: Any = None, x2: Any = None, /, *, out: Array | None = None) -> Any:
+def where(
+    condition: Any, x1: Any = None, x2: Any = None, /, *, out: Array | None = None
+) -> Array | tuple[Array, ...]:
     """The elements of x1 where the condition is true, and of x2 elsewhere; of the condition alone
     nonzero()."""
     if x1 is None and x2 is None and out is None:

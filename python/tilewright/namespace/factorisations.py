@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -243,7 +243,13 @@ def slogdet(x: Array, /) -> SlogdetResult:
     return SlogdetResult(signs, reductions.sum(tw.log(tw.abs(on_it)), axis=-1))
 
 
-def qr(x: Array, /, mode: str = "reduced") -> Any:
+@overload
+def qr(x: Array, /, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+@overload
+def qr(x: Array, /, mode: Literal["r"]) -> Array: ...
+@overload
+def qr(x: Array, /, mode: str) -> QRResult | Array: ...
+def qr(x: Array, /, mode: str = "reduced") -> QRResult | Array:
     """Q with orthonormal columns and R upper triangular, whose product x is: with k the smaller of
     x's sizes, Q has k columns, or for mode "complete" as many as rows. For "r" it is R alone."""
     if not isinstance(mode, str) or mode not in ("reduced", "complete", "r"):

@@ -151,7 +151,7 @@ def polyfit(
     scale = scale + (scale == 0)
     smallest = x.size * finfo(left.dtype).eps if rcond is None else rcond
     solved = linalg.lstsq(left / scale, right, smallest)[0]
-    return solved / (scale if solved.ndim == 1 else scale[:, None])  # type: ignore[no-any-return]
+    return solved / (scale if solved.ndim == 1 else scale[:, None])
 
 
 def roots(p: ArrayLike) -> Array:

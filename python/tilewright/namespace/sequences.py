@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tilewright.namespace.devices import Device
+
+Made = TypeVar("Made")
 
 __all__ = [
     "bartlett",
@@ -152,9 +154,9 @@ def indices(
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Any, *, dtype: npt.DTypeLike | None = None,
+    function: Callable[..., Made], shape: Any, *, dtype: npt.DTypeLike | None = None,
     device: Device | None = None, **named: Any,
-) -> Any:  # fmt: skip
+) -> Made:  # fmt: skip
     """What a function makes of the indices of every place of a shape, given axis by axis."""
     wanted = np.dtype(np.float32) if dtype is None else dtype
     found = indices(shape, dtype=wanted, device=device)

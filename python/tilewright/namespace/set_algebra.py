@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tilewright.array import Array
 from tilewright.namespace.dtypes import result_type
@@ -31,9 +31,24 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
     return found
 
 
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: Literal[False] = False,
+) -> Array: ...
+@overload
+def intersect1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *, return_indices: Literal[True]
+) -> tuple[Array, Array, Array]: ...
+@overload
 def intersect1d(
     ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False
-) -> Any:
+) -> Array | tuple[Array, Array, Array]: ...
+def intersect1d(
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False
+) -> Array | tuple[Array, Array, Array]:
     """The different elements that are in both, in ascending order; with `return_indices` also where
     the first of each is in both."""
     a, b = _both("intersect1d", ar1, ar2)

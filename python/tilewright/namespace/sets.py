@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from tilewright.array import Array
 from tilewright.namespace.creation import asarray, empty, full
@@ -112,6 +112,87 @@ def unique_all(x: Array, /) -> UniqueAll:
     )
 
 
+@overload
+def unique(
+    x: Array,
+    /,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    *,
+    equal_nan: bool = True,
+) -> Array: ...
+@overload
+def unique(
+    x: Array,
+    /,
+    *,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    equal_nan: bool = True,
+) -> tuple[Array, Array]: ...
+@overload
+def unique(
+    x: Array,
+    /,
+    *,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    equal_nan: bool = True,
+) -> tuple[Array, Array]: ...
+@overload
+def unique(
+    x: Array,
+    /,
+    *,
+    return_index: Literal[False] = False,
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    equal_nan: bool = True,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def unique(
+    x: Array,
+    /,
+    *,
+    return_index: Literal[True],
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    equal_nan: bool = True,
+) -> tuple[Array, Array]: ...
+@overload
+def unique(
+    x: Array,
+    /,
+    *,
+    return_index: Literal[True],
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    equal_nan: bool = True,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def unique(
+    x: Array,
+    /,
+    *,
+    return_index: Literal[True],
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    equal_nan: bool = True,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def unique(
+    x: Array,
+    /,
+    *,
+    return_index: Literal[True],
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    equal_nan: bool = True,
+) -> tuple[Array, Array, Array, Array]: ...
+@overload
 def unique(
     x: Array,
     /,
@@ -120,7 +201,16 @@ def unique(
     return_counts: bool = False,
     *,
     equal_nan: bool = True,
-) -> Any:
+) -> Array | tuple[Array, ...]: ...
+def unique(
+    x: Array,
+    /,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    equal_nan: bool = True,
+) -> Array | tuple[Array, ...]:
     """NumPy's: the different elements, and what is asked for of unique_all(). All NaN are one,
     unless equal_nan is False."""
     found = unique_all(_flat("unique", x).reshape(x.shape))

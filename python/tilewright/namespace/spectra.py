@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -110,9 +110,29 @@ def _singular(call: str, x: Any, full: bool, with_vectors: bool) -> tuple[Any, A
     return u, values, vh
 
 
+@overload
+def svd(
+    x: Array,
+    /,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    hermitian: bool = False,
+) -> SVDResult: ...
+@overload
+def svd(
+    x: Array, /, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
+) -> Array: ...
+@overload
+def svd(
+    x: Array, /, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = False
+) -> Array: ...
+@overload
 def svd(
     x: Array, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
-) -> Any:
+) -> SVDResult | Array: ...
+def svd(
+    x: Array, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> SVDResult | Array:
     """U, S and Vh with x = U @ diag(S) @ Vh: the singular values S in descending order, U and Vh
     square, or without full_matrices with as many columns and rows as there are values. Without
     compute_uv it is S alone. What is `hermitian` takes the same way."""

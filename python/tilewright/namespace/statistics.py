@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -61,11 +61,38 @@ def ptp(a: Array, axis: Axis = None, out: Array | None = None, keepdims: bool = 
     return written("ptp", out, elementwise.subtract(most, least))
 
 
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: Any = None,
+    returned: Literal[False] = False,
+    *,
+    keepdims: bool = False,
+) -> Array: ...
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: Any = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+@overload
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Array | tuple[Array, Array]: ...
 @kept_by_form
 def average(
     a: ArrayLike, axis: Axis = None, weights: Any = None, returned: bool = False, *,
     keepdims: bool = False,
-) -> Any:  # fmt: skip
+) -> Array | tuple[Array, Array]:  # fmt: skip
     """The mean over axes, each element counted as often as its weight says; with `returned` the
     sums of the weights too. NaN where they are 0."""
     like = a if isinstance(a, Array) else an_array("average", weights, "a")
@@ -168,14 +195,14 @@ def corrcoef(
     """The covariances divided by the standard deviations of both variables, -1 to 1."""
     found = cov(x, y, rowvar, dtype=dtype)
     if found.ndim == 0:
-        return found / found  # type: ignore[no-any-return]
+        return found / found
     spread = elementwise.sqrt(diag(found).real)
     found = found / spread[:, None] / spread[None, :]
     if found.dtype.kind != "c":
         return elementwise.clip(found, -1, 1)
     found.real[...] = elementwise.clip(found.real, -1, 1)
     found.imag[...] = elementwise.clip(found.imag, -1, 1)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _cumulated(
@@ -336,7 +363,7 @@ def _at_part(ordered: Array, last: Array, part: float) -> Array:
     # Of -inf and a number the difference is inf.
     same = (first == second) | ((first == -math.inf) & (second < math.inf))
     step = elementwise.where(same, 0.0, second - first)
-    return (first + step * (at - below))[..., 0].astype(ordered.dtype, copy=False)  # type: ignore[no-any-return]
+    return (first + step * (at - below))[..., 0].astype(ordered.dtype, copy=False)
 
 
 @kept_by_form

@@ -116,7 +116,7 @@ def activation(
         values = _numbers(name, check, numbers, given, named) if given or named else usual
         # Numbers beside floats of 16 bits are not rounded to these.
         if of_elements is not None and out is None and (operand.dtype in WIDE or not numbers):
-            return of_elements(operand, *fixed, *values)  # type: ignore[no-any-return]
+            return of_elements(operand, *fixed, *values)
         if None in values:
             values = _numbers(name, check, numbers, given, named)
         if usual_formula is not None and values == usual:

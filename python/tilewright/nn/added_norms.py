@@ -3,7 +3,7 @@ between their layers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from tilewright.call_forms import kept_by_form
 from tilewright.nn.norms import to_eps
@@ -24,7 +24,7 @@ class AddedNorm(NamedTuple):
 def _added(
     op: str, call: str, x: Array, residual: Array, normalized_shape: Any, weight: Any, bias: Any,
     eps: Any, return_sum: Any,
-) -> Any:  # fmt: skip
+) -> AddedNorm | Array:  # fmt: skip
     x, residual = alike(call, x=x, residual=residual)
     split = in_lines(call, x, normalized_shape, weight, bias)
     least, with_sum = to_eps(call, eps), to_truth(call, "return_sum", return_sum)
@@ -40,11 +40,44 @@ def _added(
     return AddedNorm(result, whole) if with_sum else result
 
 
+@overload
+def add_rms_norm(
+    x: Array,
+    residual: Array,
+    normalized_shape: int | tuple[int, ...],
+    /,
+    weight: Array | None = None,
+    eps: float = 1e-5,
+    *,
+    return_sum: Literal[True] = True,
+) -> AddedNorm: ...
+@overload
+def add_rms_norm(
+    x: Array,
+    residual: Array,
+    normalized_shape: int | tuple[int, ...],
+    /,
+    weight: Array | None = None,
+    eps: float = 1e-5,
+    *,
+    return_sum: Literal[False],
+) -> Array: ...
+@overload
+def add_rms_norm(
+    x: Array,
+    residual: Array,
+    normalized_shape: int | tuple[int, ...],
+    /,
+    weight: Array | None = None,
+    eps: float = 1e-5,
+    *,
+    return_sum: bool = True,
+) -> AddedNorm | Array: ...
 @kept_by_form
 def add_rms_norm(
     x: Array, residual: Array, normalized_shape: int | tuple[int, ...], /,
     weight: Array | None = None, eps: float = 1e-5, *, return_sum: bool = True,
-) -> Any:  # fmt: skip
+) -> AddedNorm | Array:  # fmt: skip
     """rms_norm() of x + residual, and, unless return_sum is False, that sum, which the next
     residual is. One launch, of bfloat16 and float64 two."""
     return _added(
@@ -52,12 +85,48 @@ def add_rms_norm(
     )
 
 
+@overload
+def add_layer_norm(
+    x: Array,
+    residual: Array,
+    normalized_shape: int | tuple[int, ...],
+    /,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-5,
+    *,
+    return_sum: Literal[True] = True,
+) -> AddedNorm: ...
+@overload
+def add_layer_norm(
+    x: Array,
+    residual: Array,
+    normalized_shape: int | tuple[int, ...],
+    /,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-5,
+    *,
+    return_sum: Literal[False],
+) -> Array: ...
+@overload
+def add_layer_norm(
+    x: Array,
+    residual: Array,
+    normalized_shape: int | tuple[int, ...],
+    /,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    eps: float = 1e-5,
+    *,
+    return_sum: bool = True,
+) -> AddedNorm | Array: ...
 @kept_by_form
 def add_layer_norm(
     x: Array, residual: Array, normalized_shape: int | tuple[int, ...], /,
     weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5, *,
     return_sum: bool = True,
-) -> Any:  # fmt: skip
+) -> AddedNorm | Array:  # fmt: skip
     """layer_norm() of x + residual, as add_rms_norm(). One launch, of bfloat16 and float64
     two."""
     return _added(

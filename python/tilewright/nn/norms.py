@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from tilewright import _core
 from tilewright.array import Array
@@ -212,12 +212,54 @@ def _at_once(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: Any) -> A
     return result
 
 
+@overload
+def batch_norm(
+    x: Array,
+    /,
+    running_mean: Array | None = None,
+    running_var: Array | None = None,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    *,
+    return_statistics: Literal[True],
+) -> tuple[Array, Array, Array]: ...
+@overload
+def batch_norm(
+    x: Array,
+    /,
+    running_mean: Array | None = None,
+    running_var: Array | None = None,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    *,
+    return_statistics: Literal[False] = False,
+) -> Array: ...
+@overload
+def batch_norm(
+    x: Array,
+    /,
+    running_mean: Array | None = None,
+    running_var: Array | None = None,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    *,
+    return_statistics: bool = False,
+) -> tuple[Array, Array, Array] | Array: ...
 @kept_by_form
 def batch_norm(
     x: Array, /, running_mean: Array | None = None, running_var: Array | None = None,
     weight: Array | None = None, bias: Array | None = None, training: bool = False,
     momentum: float = 0.1, eps: float = 1e-5, *, return_statistics: bool = False,
-) -> Any:  # fmt: skip
+) -> Array | tuple[Array, Array, Array]:  # fmt: skip
     """Each channel, axis 1, off its mean and over its deviation, times weight and plus bias. These
     are of the batch in `training`, and the running ones, where given, move towards them in place;
     else they are the running ones. One launch, in training two, or three where channels are few and

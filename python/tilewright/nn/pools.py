@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from tilewright.call_forms import kept_by_form
 from tilewright.nn.running import floats, to_truth
@@ -10,19 +10,65 @@ from tilewright.nn.windows import check_grad, max_gradient, pooled, pooled_backw
 from tilewright.operands import invalid, to_integer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tilewright.array import Array
     from tilewright.nn.windows import Sizes
+
+    class MaxPool(Protocol):
+        @overload
+        def __call__(
+            self,
+            x: Array,
+            /,
+            kernel_size: Sizes,
+            stride: Sizes | None = None,
+            padding: Sizes = 0,
+            dilation: Sizes = 1,
+            ceil_mode: bool = False,
+            return_indices: Literal[False] = False,
+        ) -> Array: ...
+        @overload
+        def __call__(
+            self,
+            x: Array,
+            /,
+            kernel_size: Sizes,
+            stride: Sizes | None = None,
+            padding: Sizes = 0,
+            dilation: Sizes = 1,
+            ceil_mode: bool = False,
+            *,
+            return_indices: Literal[True],
+        ) -> tuple[Array, Array]: ...
+        @overload
+        def __call__(
+            self,
+            x: Array,
+            /,
+            kernel_size: Sizes,
+            stride: Sizes | None = None,
+            padding: Sizes = 0,
+            dilation: Sizes = 1,
+            ceil_mode: bool = False,
+            return_indices: bool = False,
+        ) -> Array | tuple[Array, Array]: ...
+
+
+def _as_max_pool(function: Callable[..., Array | tuple[Array, Array]]) -> MaxPool:
+    """With the types of what return_indices gives."""
+    return cast("MaxPool", kept_by_form(function))
 
 
 def _max_pool(
     call: str, axes: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
     ceil_mode: Any, return_indices: Any,
-) -> Any:  # fmt: skip
+) -> Array | tuple[Array, Array]:  # fmt: skip
     (x,) = floats(call, x=x)
     windows = windows_of(call, x, axes, kernel_size, stride, padding, dilation, ceil_mode)
     with_places = to_truth(call, "return_indices", return_indices)
     found, places = pooled("max", x, windows, with_places=with_places)
-    return (found, places) if with_places else found
+    return found if places is None else (found, places)
 
 
 def _max_pool_backward(
@@ -66,11 +112,11 @@ def _avg_pool_backward(
     return pooled_backward(op, grad, x, windows, divisor)
 
 
-@kept_by_form
+@_as_max_pool
 def max_pool1d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Array | tuple[Array, Array]:  # fmt: skip
     """The largest of each window along the last axis of [batch, channels, length], or without
     batch; NaN where there is one. With return_indices also where each is in its plane, as int32."""
     return _max_pool(
@@ -78,22 +124,22 @@ def max_pool1d(
     )
 
 
-@kept_by_form
+@_as_max_pool
 def max_pool2d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Array | tuple[Array, Array]:  # fmt: skip
     """max_pool1d() along the last two axes."""
     return _max_pool(
         "max_pool2d", 2, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices
     )
 
 
-@kept_by_form
+@_as_max_pool
 def max_pool3d(
     x: Array, /, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     dilation: Sizes = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Array | tuple[Array, Array]:  # fmt: skip
     """max_pool1d() along the last three axes."""
     return _max_pool(
         "max_pool3d", 3, x, kernel_size, stride, padding, dilation, ceil_mode, return_indices

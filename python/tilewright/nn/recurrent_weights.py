@@ -157,7 +157,9 @@ ONNX_ORDER = {"lstm": (0, 2, 3, 1), "gru": (1, 0, 2), "rnn": (0,)}
 ONNX_PEEPHOLES = (0, 2, 1)
 
 
-def recurrent_from_onnx(op: str, w: Any, r: Any, b: Any = None, p: Any = None) -> list[Any]:
+def recurrent_from_onnx(
+    op: str, w: Any, r: Any, b: Any = None, p: Any = None
+) -> list[RecurrentWeights]:
     """The weights of an ONNX operator "LSTM", "GRU" or "RNN", its inputs W, R, B and P, as those of
     one layer, one for each direction. They may be Arrays or NumPy's; what comes of NumPy's must be
     brought to the device. The operator's attributes are arguments of lstm(), gru() and rnn():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tilewright.backend import Backend
+    from tilewright.operands import ArrayLike
     from tilewright.sparse.bsr import bsr_array
     from tilewright.sparse.compressed import csc_array, csr_array
     from tilewright.sparse.coo import coo_array
@@ -164,7 +165,7 @@ class SparseArray:
             result[line] = found
         return result
 
-    def sum(self, axis: int | None = None) -> Any:
+    def sum(self, axis: int | None = None) -> Array:
         """Of all elements, or along an axis: a vector, as SciPy's sparse arrays have it."""
         if axis is None:
             return reductions.sum(self._flat())
@@ -174,7 +175,7 @@ class SparseArray:
         of = self if at % 2 == 1 else self.transpose()
         return of @ ones(of.shape[1], dtype=self.dtype, device=self.backend)
 
-    def mean(self, axis: int | None = None) -> Any:
+    def mean(self, axis: int | None = None) -> Array:
         """The sum by the number of elements, stored or not."""
         if axis is None:
             count = self.shape[0] * self.shape[1]
@@ -186,9 +187,14 @@ class SparseArray:
         """The elements that are stored and not 0."""
         return int(reductions.sum((self._flat() != 0).astype(INT32)))
 
-    def dot(self, other: Any) -> Any:
+    @overload
+    def dot(self, other: SparseArray) -> csr_array: ...
+    @overload
+    def dot(self, other: ArrayLike) -> Array: ...
+    def dot(self, other: Any) -> csr_array | Array:
         """self @ other."""
-        return self @ other
+        product: csr_array | Array = self @ other
+        return product
 
     # Operators --------------------------------------------------------------------------------
 
@@ -215,7 +221,11 @@ class SparseArray:
         dtype = _common("matmul", own, x.dtype)
         return x.astype(dtype, copy=False), dtype
 
-    def __matmul__(self, other: Any) -> Any:
+    @overload
+    def __matmul__(self, other: SparseArray) -> csr_array: ...
+    @overload
+    def __matmul__(self, other: ArrayLike) -> Array: ...
+    def __matmul__(self, other: Any) -> csr_array | Array:
         if isinstance(other, SparseArray):
             return _multiplied(self, other)
         x, dtype = self._factor(other)
@@ -224,7 +234,7 @@ class SparseArray:
             data = data.astype(dtype)
         return structure.multiply(indptr, indices, data, x, self.shape[1])
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any) -> Array:
         x = self._dense("matmul", other, 3)
         if x.shape[-1] != self.shape[0]:
             invalid(
@@ -259,13 +269,17 @@ class SparseArray:
         made = elements.of_both(self, other, _common("multiply", self.dtype, other.dtype))
         return made if self.format != "csc" else made.tocsc()
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> SparseArray:
         return self.multiply(other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> SparseArray:
         return self.multiply(other)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: tuple[int, int]) -> Array: ...
+    @overload
+    def __getitem__(self, key: Any) -> SparseArray: ...
+    def __getitem__(self, key: Any) -> SparseArray | Array:
         """An element as an Array; slices, indices and masks of rows and of columns as a sparse
         array. Rows may be repeated and in any order."""
         return elements.chosen(self, key)
@@ -279,19 +293,35 @@ class SparseArray:
     def __pos__(self) -> Self:
         return self
 
-    def __add__(self, other: Any) -> Any:
+    @overload
+    def __add__(self, other: SparseArray) -> SparseArray: ...
+    @overload
+    def __add__(self, other: ArrayLike) -> Array: ...
+    def __add__(self, other: Any) -> SparseArray | Array:
         return self._plus("add", other, 1)
 
-    def __radd__(self, other: Any) -> Any:
+    @overload
+    def __radd__(self, other: SparseArray) -> SparseArray: ...
+    @overload
+    def __radd__(self, other: ArrayLike) -> Array: ...
+    def __radd__(self, other: Any) -> SparseArray | Array:
         return self._plus("add", other, 1)
 
-    def __sub__(self, other: Any) -> Any:
+    @overload
+    def __sub__(self, other: SparseArray) -> SparseArray: ...
+    @overload
+    def __sub__(self, other: ArrayLike) -> Array: ...
+    def __sub__(self, other: Any) -> SparseArray | Array:
         return self._plus("subtract", other, -1)
 
-    def __rsub__(self, other: Any) -> Any:
+    @overload
+    def __rsub__(self, other: SparseArray) -> SparseArray: ...
+    @overload
+    def __rsub__(self, other: ArrayLike) -> Array: ...
+    def __rsub__(self, other: Any) -> SparseArray | Array:
         return (-self)._plus("subtract", other, 1)
 
-    def _plus(self, call: str, other: Any, sign: int) -> Any:
+    def _plus(self, call: str, other: Any, sign: int) -> SparseArray | Array:
         if isinstance(other, (int, float, complex)) and other == 0:
             return self.copy()
         shape = getattr(other, "shape", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tilewright.array import Array
 from tilewright.namespace import reductions
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tilewright.namespace.devices import Device
+    from tilewright.operands import ArrayLike
     from tilewright.sparse.compressed import csc_array, csr_array
 
 
@@ -191,7 +192,11 @@ class bsr_array(SparseArray):
         data = take(self._data, order, axis=0).transpose((0, 2, 1)).copy()
         return self._made(data, indices, indptr, self.shape[::-1])
 
-    def __matmul__(self, other: Any) -> Any:
+    @overload
+    def __matmul__(self, other: SparseArray) -> csr_array: ...
+    @overload
+    def __matmul__(self, other: ArrayLike) -> Array: ...
+    def __matmul__(self, other: Any) -> csr_array | Array:
         """By a dense operand block by block."""
         if isinstance(other, SparseArray):
             return super().__matmul__(other)

@@ -138,7 +138,7 @@ def by_dense(a: SparseArray, dense: Array, dtype: np.dtype[Any]) -> Array:
 # Parts --------------------------------------------------------------------------------------------
 
 
-def chosen(a: SparseArray, key: Any) -> Any:
+def chosen(a: SparseArray, key: Any) -> SparseArray | Array:
     """a[key]: an element as an Array, else a sparse array of a's format."""
     rows, cols = _two(key)
     is_number = [isinstance(one, (int, np.integer)) for one in (rows, cols)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -55,6 +55,58 @@ class Decoder:
         """What the model says of the token behind each of these, [tokens, vocabulary], float32."""
         return self.engine.logits(self.engine.checked("logits", tokens))
 
+    @overload
+    def generate(  # type: ignore[overload-overlap]
+        self,
+        prompts: str,
+        max_tokens: int = 128,
+        *,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seed: int | None = None,
+    ) -> str: ...
+    @overload
+    def generate(
+        self,
+        prompts: Sequence[int],
+        max_tokens: int = 128,
+        *,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seed: int | None = None,
+    ) -> list[int]: ...
+    @overload
+    def generate(
+        self,
+        prompts: Sequence[str],
+        max_tokens: int = 128,
+        *,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seed: int | None = None,
+    ) -> list[str]: ...
+    @overload
+    def generate(
+        self,
+        prompts: Sequence[Sequence[int]],
+        max_tokens: int = 128,
+        *,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repetition_penalty: float = 1.0,
+        seed: int | None = None,
+    ) -> list[list[int]]: ...
     def generate(
         self,
         prompts: str | Sequence[int] | Sequence[str] | Sequence[Sequence[int]],
