@@ -13,6 +13,9 @@ install(TARGETS tilewright EXPORT tilewright
 install(PROGRAMS ${PROJECT_BINARY_DIR}/lib/${TILEWRIGHT_OPENBLAS_NAME} DESTINATION lib)
 install(FILES ${TILEWRIGHT_OPENBLAS_LICENSE} DESTINATION share/tilewright/licenses
   RENAME LICENSE-OPENBLAS.txt)
+if(TILEWRIGHT_PYTHON)
+  install(FILES third_party/LICENSE-PYBIND11.txt DESTINATION share/tilewright/licenses)
+endif()
 if(TILEWRIGHT_WEBGPU)
   install(PROGRAMS ${PROJECT_BINARY_DIR}/lib/${TILEWRIGHT_WGPU_NAME} DESTINATION lib)
   install(FILES third_party/LICENSE-WGPU-MIT.txt DESTINATION share/tilewright/licenses)

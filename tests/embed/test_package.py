@@ -1,7 +1,7 @@
 """What an installed package holds."""
 
 import sys
-from importlib.metadata import files
+from importlib.metadata import distribution
 from pathlib import Path
 
 from building import installed, run
@@ -34,10 +34,34 @@ def test_the_licences_of_what_it_contains_are_with_it() -> None:
     licences = LIBRARY.parent / "share" / "tilewright" / "licenses"
     assert {path.name for path in licences.iterdir()} == {
         "LICENSE-OPENBLAS.txt",
+        "LICENSE-PYBIND11.txt",
         "LICENSE-WGPU-APACHE.txt",
         "LICENSE-WGPU-MIT.txt",
     }
     assert "The gfx-rs developers" in (licences / "LICENSE-WGPU-MIT.txt").read_text()
     assert "Apache License" in (licences / "LICENSE-WGPU-APACHE.txt").read_text()
-    named = {path.name for path in files("tilewright") or () if "licenses" in path.parts}
-    assert {"LICENSE-MIT", "LICENSE-APACHE", "LICENSE-WGPU-MIT.txt"} <= named
+    assert "Wenzel Jakob" in (licences / "LICENSE-PYBIND11.txt").read_text()
+    package = distribution("tilewright")
+    named = {Path(name).name: name for name in package.metadata.get_all("License-File") or ()}
+    assert set(named) == {
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "LICENSE-OPENBLAS.txt",
+        "LICENSE-PYBIND11.txt",
+        "LICENSE-WGPU-MIT.txt",
+    }
+    # What the metadata names is what came with the libraries that were built in.
+    for name in ("LICENSE-OPENBLAS.txt", "LICENSE-PYBIND11.txt", "LICENSE-WGPU-MIT.txt"):
+        text = package.read_text(f"licenses/{named[name]}")
+        assert text == (licences / name).read_text(), name
+
+
+def test_the_licence_expression_names_all_of_them() -> None:
+    expression = distribution("tilewright").metadata["License-Expression"]
+    assert {part.strip(" ()") for part in expression.replace(" OR ", " AND ").split(" AND ")} == {
+        "MIT",
+        "Apache-2.0",
+        "BSD-3-Clause",
+        "BSD-3-Clause-Attribution",
+        "GPL-3.0-or-later WITH GCC-exception-3.1",
+    }
