@@ -221,10 +221,10 @@ def test_a_device_without_choices_is_refused(capsys: pytest.CaptureFixture[str])
         (["--dtypes", "int16"], 'dtype "int16" is unknown'),
         (
             ["--ops", "gemm", "--sizes", "64x64"],
-            '--sizes "64x64" is not 3 numbers joined by x, as gemm needs',
+            '--sizes "64x64" is not 3 numbers from 1 joined by x, as gemm needs',
         ),
-        (["--ops", "gemm", "--sizes", "64x64x0"], "is not 3 numbers joined by x"),
-        (["--ops", "gemm", "--sizes", "64x-1x2"], "is not 3 numbers joined by x"),
+        (["--ops", "gemm", "--sizes", "64x64x0"], "is not 3 numbers from 1 joined by x"),
+        (["--ops", "gemm", "--sizes", "64x-1x2"], "is not 3 numbers from 1 joined by x"),
     ],
 )
 def test_wrong_use(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

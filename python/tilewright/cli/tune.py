@@ -134,7 +134,8 @@ def _shapes(arguments: argparse.Namespace) -> list[Shape]:
 def _sizes(text: str, case: str, wanted: int) -> tuple[int, ...]:
     parts = text.split("x")
     if len(parts) != wanted or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise WrongUse(f'--sizes "{text}" is not {wanted} numbers joined by x, as {case} needs')
+        what = f"{wanted} numbers from 1 joined by x"
+        raise WrongUse(f'--sizes "{text}" is not {what}, as {case} needs')
     return tuple(map(int, parts))
 
 
