@@ -238,7 +238,9 @@ def _check_operator(node: Node, problems: list[str]) -> None:
             f"{node}: it has {count} inputs, expected {known.min_input} to {known.max_input}"
         )
     for i in range(min(known.min_input, count)):
-        if not node.inputs[i] and known.inputs and i < len(known.inputs):
+        if node.inputs[i] or i >= len(known.inputs):
+            continue
+        if known.inputs[i].option.name == "Single":
             problems.append(f"{node}: its input {known.inputs[i].name} is missing")
     if not known.min_output <= len(node.outputs) <= known.max_output:
         problems.append(

@@ -20,6 +20,8 @@ PLACES = (
     "tf_crop_and_resize", "tf_half_pixel_for_nn",
 )  # fmt: skip
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")
+#: what float32 may put a place beyond the middle of two elements, as ONNX Runtime has it
+TIE = 1e-6
 
 
 class Ways(NamedTuple):
@@ -34,27 +36,37 @@ class Ways(NamedTuple):
 
 
 def _sources(ways: Ways, length: int, out: int, scale: float, roi: tuple[float, float]) -> Any:
-    """Where in the input each output lies."""
-    at = np.arange(out, dtype=np.float64)
-    whole = scale * length
+    """Where in the input each output lies, in float32 and by the steps that runtimes take: what
+    falls between two elements, or on one, is the same there and here."""
+    at, one, half = np.arange(out, dtype=np.float32), np.float32(scale), np.float32(0.5)
+    last = np.float32(length - 1)
+    if one == 1 and ways.places != "tf_crop_and_resize":
+        return at
     match ways.places:
         case "align_corners":
-            return at * 0 if whole == 1 else at * (length - 1) / (whole - 1)
+            return at * 0 if out == 1 else at * last / np.float32(out - 1)
         case "asymmetric":
-            return at / scale
+            return at / one
         case "tf_crop_and_resize":
-            span = (roi[1] - roi[0]) * (length - 1)
+            start, end = np.float32(roi[0]), np.float32(roi[1])
             if out == 1:
-                return at * 0 + span / 2 + roi[0] * (length - 1)
-            return at * span / (out - 1) + roi[0] * (length - 1)
+                return at * 0 + half * (start + end) * last
+            return start * last + at * (end - start) * last / np.float32(out - 1)
         case "tf_half_pixel_for_nn":
-            return (at + 0.5) / scale
+            return (at + half) / one
         case "pytorch_half_pixel":
-            return at * 0 - 0.5 if whole == 1 else (at + 0.5) / scale - 0.5
+            return at * 0 if out == 1 else (at + half) / one - half
         case "half_pixel_symmetric":
-            return length / 2 * (1 - out / whole) + (at + 0.5) / scale - 0.5
+            middle = np.float32(length) / 2
+            moved = middle * (1 - np.float32(out) / (one * np.float32(length)))
+            return moved + (at + half) / one - half
         case _:
-            return (at + 0.5) / scale - 0.5
+            return (at + half) / one - half
+
+
+def _grown(length: int, scale: float) -> int:
+    """As many whole elements as there are, in float32."""
+    return int(np.float32(scale) * np.float32(length))
 
 
 def _cubic(x: Any, a: float) -> Any:
@@ -69,15 +81,17 @@ def _taps(
     ways: Ways, length: int, out: int, scale: float, roi: tuple[float, float], wide: str
 ) -> Taps:
     kind: Any = np.dtype(wide).type
-    at = _sources(ways, length, out, scale, roi)
+    at = _sources(ways, length, out, scale, roi).astype(np.float64)
     if ways.mode == "nearest":
         match ways.nearest:
             case "round_prefer_floor":
-                place = np.ceil(at - 0.5)
+                place = np.ceil(at - 0.5 - TIE)
             case "round_prefer_ceil":
-                place = np.floor(at + 0.5)
+                place = np.floor(at + 0.5 + TIE)
             case "ceil":
                 place = np.ceil(at)
+            case "simple":
+                place = np.ceil(at) if scale < 1 else np.trunc(at)
             case _:
                 place = np.floor(at)
         place = np.clip(place, 0, length - 1).astype(np.int64)
@@ -139,6 +153,8 @@ def _grow(
         if 0 in x.shape:
             raise ModelError(f"its input has shape {tuple(x.shape)}, expected elements")
         return tw.zeros(tuple(sizes), dtype=x.dtype)
+    if tuple(x.shape) == tuple(sizes) and ways.places != "tf_crop_and_resize":
+        return x
     dtype = x.dtype
     if dtype.kind != "f":
         if dtype.itemsize > 2 and dtype.kind != "b":
@@ -182,7 +198,7 @@ POLICIES = ("stretch", "not_larger", "not_smaller")
 def _resize(node: Node) -> Run:
     mode = node.string("mode", "nearest", ("nearest", "linear", "cubic"))
     if node.version < 11:
-        ways = Ways(mode, "asymmetric", "floor", -0.75, False, False)
+        ways = Ways(mode, "asymmetric", "simple", -0.75, False, False)
     else:
         ways = Ways(
             mode,
@@ -217,9 +233,7 @@ def _resize(node: Node) -> Run:
             factors = [float(one) for one in np.asarray(scales).reshape(-1)]
             if len(factors) != len(axes) or not all(0 < one < 1e9 for one in factors):
                 raise ModelError(f"scales are {factors}, expected {len(axes)} above 0")
-            wanted = tuple(
-                math.floor(one * x.shape[a]) for a, one in zip(axes, factors, strict=True)
-            )
+            wanted = tuple(_grown(x.shape[a], one) for a, one in zip(axes, factors, strict=True))
         for axis, size, factor in zip(axes, wanted, factors, strict=True):
             out[axis], by[axis] = size, factor
         rois = [(0.0, 1.0)] * x.ndim
@@ -238,13 +252,13 @@ def _resize(node: Node) -> Run:
 def _upsample(node: Node) -> Run:
     mode = node.string("mode", "nearest", ("nearest", "linear"))
     fixed = node.numbers("scales")
-    ways = Ways(mode, "asymmetric", "floor", -0.75, False, False)
+    ways = Ways(mode, "asymmetric", "simple", -0.75, False, False)
 
     def run(x: Any, scales: Any = None) -> Any:
         given = fixed if scales is None else tuple(float(one) for one in np.asarray(scales))
         if given is None or len(given) != x.ndim or not all(0 < one < 1e9 for one in given):
             raise ModelError(f"scales are {given}, expected {x.ndim} above 0")
-        sizes = [math.floor(n * one) for n, one in zip(x.shape, given, strict=True)]
+        sizes = [_grown(n, one) for n, one in zip(x.shape, given, strict=True)]
         return _grow(x, ways, sizes, list(given), [(0.0, 1.0)] * x.ndim, 0.0)
 
     return run
