@@ -102,6 +102,9 @@ def test_chat(
         messages = [{"role": "system", "content": "w5"}, {"role": "user", "content": "w6 w7"}]
         words = model.tokenizer.decode(model.chat_tokens(messages), skip_special=False)
         assert words == "w0 [UNK] w1 w5 [UNK] w2 w6 w7 w9"
+        parts = [{"type": "text", "text": "w6"}, {"type": "text", "text": " w7"}]
+        same = [messages[0], {"role": "user", "content": parts}]
+        assert model.chat_tokens(same) == model.chat_tokens(messages)
         first = model.chat(messages, 5)
         assert first == "".join(model.stream(model.chat_tokens(messages), 5))
         both = [{"role": "assistant", "content": first}, {"role": "user", "content": "w8"}]
@@ -110,6 +113,15 @@ def test_chat(
     options = ["--system", "w5", "--max-tokens", "5", "--temperature", "0", "--device", "cpu"]
     assert main(["chat", str(tmp_path), *options]) == 0
     assert capsys.readouterr().out == f"{first}\n{second}\n"
+
+
+def test_a_template_of_its_own_file(tmp_path: Path) -> None:
+    decoder(tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("w3{{ messages[0].content }}")
+    with tilewright.init_backend("cpu") as be:
+        model = tilewright.models.load(tmp_path, be)
+        tokens = model.chat_tokens([{"role": "user", "content": " w4"}])
+        assert model.tokenizer.decode(tokens) == "w3 w4"
 
 
 @pytest.mark.parametrize(
@@ -139,6 +151,7 @@ def test_messages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
             ("w1", "messages is "),
             ([], "messages is "),
             ([{"role": "user"}], r"messages\[0\] is "),
+            ([{"role": "user", "content": [{"type": "image"}]}], r"messages\[0\] is "),
             ([{"role": "king", "content": "w1"}], "has the role 'king', expected one of system"),
         ]
         for messages, message in wrong:

@@ -61,7 +61,7 @@ def plain(source: str) -> str:
     )
     values: dict[str, Any] = {"bos_token": "<s>", "eos_token": "</s>"}
     return environment.from_string(source).render(
-        messages=MESSAGES, add_generation_prompt=True, **values
+        messages=MESSAGES, add_generation_prompt=True, tools=None, documents=None, **values
     )
 
 
@@ -70,6 +70,30 @@ def test_what_they_make(name: str) -> None:
     found = Chat("a file", WORKING[name], "<s>", "</s>").text("chat", MESSAGES)
     assert found == plain(WORKING[name])
     assert len(found) > 5
+
+
+# What transformers 5.24 gives of MESSAGES, with "<pad>" and "<unk>" as tokens besides.
+AS_TRANSFORMERS = {
+    "{% if tools is not none %}TOOLS{% endif %}{{ documents is none }}{{ messages | length }}":
+        "True4",
+    "{{ pad_token }}|{{ unk_token }}|{{ mask_token is defined }}|{{ bos_token }}":
+        "<pad>|<unk>|False|<s>",
+    "{% set a = 1 %}{% for m in messages %}{% if m.role == 'assistant' %}{% generation %}"
+    "{% set a = 2 %}{{ m.content }}{% endgeneration %}{% else %}[{{ m.role }}]{% endif %}"
+    "{% endfor %}{{ a }}": "[system][user]4 \u00e9 \U0001f600[user]1",
+    "{{ messages[2].content | tojson(ensure_ascii=False) }}": '"4 \u00e9 \U0001f600"',
+    "{{ messages[2].content | tojson(true) }}": '"4 \\u00e9 \\ud83d\\ude00"',
+    "{{ {'b': '<', 'a': 2} | tojson(sort_keys=true) }}": '{"a": 2, "b": "<"}',
+    "{{ [3, {'a': 1}] | tojson(separators=(',', ':')) }}": '[3,{"a":1}]',
+    "{{ [3] | tojson(indent=2) }}": "[\n  3\n]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", AS_TRANSFORMERS)
+def test_as_transformers(source: str) -> None:
+    others = {"pad_token": "<pad>", "unk_token": "<unk>", "mask_token": None}
+    chat = Chat("a file", source, "<s>", "</s>", others)
+    assert chat.text("chat", MESSAGES) == AS_TRANSFORMERS[source]
 
 
 def test_long_conversations() -> None:
@@ -106,6 +130,7 @@ HARMFUL = {
     "ljust": "{{ 'a'.ljust(1000000000) }}",
     "tabs": "{{ '\t'.expandtabs(1000000000) }}",
     "indent": "{{ messages | tojson(indent=1000000000) }}",
+    "separators": "{% set a = 'a' * 16000000 %}{{ range(99) | list | tojson(separators=(a, a)) }}",
     "replacing": "{% set a = 'a' * 100000 %}{{ a | replace('a', a) }}",
     "joins": "{% set a = 'a' * 1000000 %}{{ a.join(range(99999) | map('string')) }}",
     "defaults": "{% set a = 'a' * 1000000 %}{{ range(99999) | map(attribute='x', default=a) | join"

@@ -47,6 +47,8 @@ ENCODERS = {
     "mpnet": ("mpnet", "mpnet."),
     "modernbert": ("modernbert", "model."),
 }
+#: what templates may say besides bos_token and eos_token
+TOKENS = ("unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
 
 
 def load(
@@ -100,7 +102,10 @@ def _decoder(
         template = None
         said = folder.tokenizer
         if said is not None and said.chat_template is not None:
-            template = Chat(folder.path, said.chat_template, said.bos_token, said.eos_token)
+            others = {name: getattr(said, name) for name in TOKENS}
+            template = Chat(
+                folder.path, said.chat_template, said.bos_token, said.eos_token, others
+            )
         return _made(
             tensors, shape, prefix, tokenizer, ends, template, folder.path.name, device, weights,
             context, cache_tokens, cache, progress,
@@ -122,11 +127,13 @@ def _gguf(
         words, tokenizer = _gguf_tokens(path, tensors)
         template = None
         if words.chat_template is not None:
-            bos, eos = (
+            ids = (words.unknown_id, words.padding_id, words.separator_id, None, words.mask_id)
+            bos, eos, *others = (
                 None if one is None else words.tokenizer.id_to_token(one)
-                for one in (words.bos_id, words.eos_id)
+                for one in (words.bos_id, words.eos_id, *ids)
             )
-            template = Chat(path, words.chat_template, bos, eos)
+            named = dict(zip(TOKENS, others, strict=True))
+            template = Chat(path, words.chat_template, bos, eos, named)
         return _made(
             gguf.renamed(tensors, shape), shape, "model.", tokenizer, words.end_ids, template,
             Path(path).name, device, weights, context, cache_tokens, cache, progress,

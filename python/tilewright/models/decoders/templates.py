@@ -198,6 +198,23 @@ def environment_class() -> Any:
     return Environment
 
 
+@cache
+def generation_class() -> Any:
+    """Reads {% generation %}, by which training finds what a model said: here what is in it."""
+    extensions = importlib.import_module("jinja2.ext")
+    nodes = importlib.import_module("jinja2.nodes")
+
+    class Generation(extensions.Extension):  # type: ignore[misc, name-defined]
+        tags = frozenset(("generation",))
+
+        def parse(self, parser: Any) -> Any:
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+            return nodes.Scope(body).set_lineno(line)
+
+    return Generation
+
+
 def rendered(template: Any, values: dict[str, Any]) -> str:
     """The text of a template, within its bounds."""
     template.environment.budget.made = 0

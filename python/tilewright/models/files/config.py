@@ -161,7 +161,7 @@ def open_folder(path: object) -> ModelFolder:
     return ModelFolder(
         folder,
         model_config(_read(folder / "config.json")),
-        _optional(folder / "tokenizer_config.json", lambda it: tokenizer_config(it, template)),
+        _tokenizer(folder / "tokenizer_config.json", template),
         _optional(folder / "generation_config.json", generation_config),
         modules,
         _optional(pooling / "config.json", pooling_config),
@@ -175,6 +175,13 @@ def _read(path: Path) -> Fields:
 
 def _optional(path: Path, make: Callable[[Fields], Made]) -> Made | None:
     return make(_read(path)) if path.exists() else None
+
+
+def _tokenizer(path: Path, template: Path) -> TokenizerConfig | None:
+    """A template may lie in the folder alone."""
+    if not path.exists() and template.exists():
+        return tokenizer_config(Fields(path, {}), template)
+    return _optional(path, lambda it: tokenizer_config(it, template))
 
 
 def model_config(found: Fields) -> ModelConfig:
