@@ -44,6 +44,11 @@ def test_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = capsys.readouterr().out
     assert main([*words, *drawn]) == 0
     assert capsys.readouterr().out == first
+    assert main([*words, "--temperature", "2", "--seed", "-7"]) == 0
+    assert capsys.readouterr().out.startswith("w")
+    end = expected.split()[3]
+    assert main([*words, "--stop", end, "--stop", "nowhere"]) == 0
+    assert capsys.readouterr().out == expected.partition(end)[0] + "\n"
 
 
 def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,6 +61,7 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["embed", "--model", str(tmp_path / "decoder"), "w1"], 2, "has a decoder"),
         (["generate", str(tmp_path / "none"), "w1"], 1, "none"),
         (["generate", str(tmp_path / "decoder"), "w1", "--top-p", "0"], 1, "top_p is 0"),
+        (["generate", str(tmp_path / "decoder"), "\udcff"], 1, "has half of a character"),
     ):
         assert main([*words, "--device", "cpu"]) == code
         assert message in capsys.readouterr().err
@@ -113,6 +119,42 @@ def test_chat(
     options = ["--system", "w5", "--max-tokens", "5", "--temperature", "0", "--device", "cpu"]
     assert main(["chat", str(tmp_path), *options]) == 0
     assert capsys.readouterr().out == f"{first}\n{second}\n"
+
+
+def test_a_chat_forgets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What no longer fits into the context, the oldest questions with their answers first."""
+    with_template(tmp_path, TEMPLATE)
+    options = ["--system", "w5", "--max-tokens", "6", "--temperature", "0", "--device", "cpu"]
+    lines = [f"w{i} " * 4 for i in range(6)]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join([*lines, "w7 " * 40, "w8"])))
+    assert main(["chat", str(tmp_path), *options, "--context", "40"]) == 0
+    found = capsys.readouterr()
+    assert found.err.count("(that is too long: all that is said has room for 40 tokens)") == 1
+    said = found.out.splitlines()
+    assert len(said) == 7
+    with tilewright.init_backend("cpu") as be:
+        model = tilewright.models.load(tmp_path, be, context=40)
+        turns = [{"role": "system", "content": "w5"}]
+        for line, answer in zip([*lines, "w8"], said, strict=True):
+            turns.append({"role": "user", "content": line.strip()})
+            while len(model.chat_tokens(turns)) + 6 > 40:
+                del turns[1:3]
+            assert model.chat(turns, 6) == answer
+            turns.append({"role": "assistant", "content": answer})
+        assert len(turns) < 8
+
+
+def test_an_input_that_is_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_template(tmp_path, TEMPLATE)
+    for errors in ("strict", "surrogateescape"):
+        given = io.TextIOWrapper(io.BytesIO(b"w1\xff\n"), "utf-8", errors)
+        monkeypatch.setattr(sys, "stdin", given)
+        assert main(["chat", str(tmp_path), "--device", "cpu"]) == 2
+        assert "the input is not UTF-8" in capsys.readouterr().err
 
 
 def test_a_template_of_its_own_file(tmp_path: Path) -> None:

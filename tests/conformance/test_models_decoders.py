@@ -231,6 +231,40 @@ def test_text(be: Backend, tmp_path: Path) -> None:
     assert model.generate(["w1 w2 w3", "w9"], 10)[0] == text
 
 
+def test_kinds_of_prompts(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
+    made(tmp_path, "llama2")
+    model = tilewright.models.load(tmp_path, be, context=60)
+    tokens = [prompt_of(rng, 4), prompt_of(rng, 4)]
+    found = model.generate(tokens, 5)
+    assert model.generate(iter(tokens), 5) == found
+    assert model.generate(np.array(tokens), 5) == found
+    assert model.generate(np.array(tokens[0]), 5) == found[0]
+    drawn = {"temperature": 1.5, "max_tokens": 8}
+    texts = [model.generate(tokens[0], seed=seed, **drawn) for seed in (-5, -5, 2**64 - 5, -6)]
+    assert texts[0] == texts[1] == texts[2] != texts[3]
+
+
+def test_stops(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
+    made(tmp_path, "llama2", eos_token_id=None)
+    model = tilewright.models.load(tmp_path, be, context=60)
+    whole = model.generate("w1 w2 w3", 12)
+    words = whole.split()
+    assert len(words) == 12
+    end = f"{words[6]} {words[7]}"
+    before = whole[: whole.index(end)]
+    for stop in (end, [end, "nowhere"], (end[:-1], words[-1] + words[-1])):
+        assert model.generate("w1 w2 w3", 12, stop=stop) == before
+        assert "".join(model.stream("w1 w2 w3", 12, stop=stop)) == before
+    other = model.generate("w9", 12)
+    assert model.generate(["w1 w2 w3", "w9"], 12, stop=[end, f"{other}x"]) == [before, other]
+    tokens = model.tokenizer.encode(["w1 w2 w3"])[0]
+    made_of = model.generate(tokens, 12)
+    count = len(model.tokenizer.encode([before + end], special=False)[0])
+    assert model.generate(tokens, 12, stop=end) == made_of[:count]
+    assert model.generate(tokens, 12, stop="nowhere") == made_of
+    assert not model.engine.running and not model.engine.waiting
+
+
 def test_pages_come_back(be: Backend, rng: np.random.Generator, tmp_path: Path) -> None:
     made(tmp_path, "llama2")
     model = tilewright.models.load(tmp_path, be, context=100, cache_tokens=112)
@@ -292,11 +326,30 @@ def test_wrong_arguments(be: Backend, tmp_path: Path) -> None:
         (lambda: model.generate([5], top_p=0), "top_p is 0"),
         (lambda: model.generate([5], min_p=2), "min_p is 2"),
         (lambda: model.generate([5], repetition_penalty=0), "repetition_penalty is 0"),
+        (lambda: model.generate([[5] * 40]), r"expected 1 to 30; load\(..., context=\) takes up to 256"),
+        (lambda: model.generate([[0.7, 5.9]]), r"prompt 0\[0\] is 0.7 \(float\), expected an int"),
+        (lambda: model.generate(b"abc"), "prompts is b'abc'.*, expected a text, tokens, or a list"),
+        (lambda: model.generate({"a": 1}), "prompts is .*, expected a text, tokens, or a list"),
+        (lambda: model.generate(7), "prompts is 7 .*, expected a text, tokens, or a list"),
+        (lambda: model.generate([[True]]), r"prompt 0\[0\] is True"),
+        (lambda: list(model.stream(["a", "b"])), r"prompt 0\[0\] is 'a' .*, expected an integer"),
+        (lambda: model.logits("abc"), "tokens is 'abc' .*, expected tokens"),
+        (lambda: model.generate("w\ud800"), "has half of a character"),
+        (lambda: model.generate([5], seed="a"), "seed is 'a'"),
+        (lambda: model.generate([5], stop=["a", ""]), "stop has '' .*a character or more"),
+        (lambda: model.generate([5], stop=3), "stop is 3 .*, expected a text or several"),
         (lambda: load(tmp_path, be, context=0), "context is 0, expected 1 or more"),
         (lambda: load(tmp_path, be, cache_tokens=0), "cache_tokens is 0, expected 1 or more"),
     ):
         if message is None:
             assert call() == []
             continue
+        with pytest.raises(tilewright.Error, match=message):
+            call()
+    whole = load(tmp_path, be)
+    for call, message in (
+        (lambda: whole.generate([[]]), "prompt 0 has 0 tokens, expected 1 to 256$"),
+        (lambda: whole.generate([5] * 300), "300 tokens, expected 1 to 256; the model takes no more"),
+    ):
         with pytest.raises(tilewright.Error, match=message):
             call()

@@ -292,11 +292,16 @@ def test_what_does_not_fit(be: Backend, tmp_path: Path, changed: Any, message: s
 def test_wrong_arguments(be: Backend, tmp_path: Path) -> None:
     made(tmp_path, "bert")
     model = tilewright.models.load(tmp_path, be)
+    assert model.states([]) == [] and model.embed([]).shape == (0, 48)
     for call, message in (
         (lambda: model.embed([1]), r"texts\[0\] is 1 \(int\), expected a text"),
         (lambda: model.embed("w1", batch_tokens=0), "batch_tokens is 0, expected 1 or more"),
         (lambda: model.states([[1, 2], []]), r"tokens\[1\] has 0 tokens, expected 1 to 70"),
         (lambda: model.score([("a", "b")]), "the model has no classifier"),
+        (lambda: model.embed(5), "texts is 5 .*, expected a text or a list of texts"),
+        (lambda: model.embed("\ud800"), r"the text '\\ud800' has half of a character"),
+        (lambda: model.embed_tokens([[1.5]]), r"tokens\[0\]\[0\] is 1.5 .*, expected an integer"),
+        (lambda: model.embed_tokens(["ab"]), r"tokens\[0\] is 'ab' .*, expected tokens"),
         (lambda: tilewright.models.load(tmp_path / "none", be), "none"),
         (lambda: tilewright.models.load(tmp_path, be, "int3"), "weights is 'int3'"),
     ):

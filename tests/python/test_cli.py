@@ -110,6 +110,26 @@ def test_debug_shows_where_an_error_came_from() -> None:
     assert done.stderr.startswith("Traceback")
 
 
+@pytest.mark.parametrize("command", [["info"], ["embed", "a", "--device", "cpu"]])
+def test_an_output_that_takes_nothing_is_one_line(command: list[str]) -> None:
+    program = [sys.executable, "-m", "tilewright", *command]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert "tilewright: the output: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+    closed = ["sh", "-c", '"$@" >&-', "sh", *program]
+    done = subprocess.run(closed, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert "tilewright: standard output is closed" in done.stderr
+
+
+def test_an_output_of_few_characters() -> None:
+    words = ["embed", "--device", "cpu", "--similar-to", "a", "caf\u00e9"]
+    done = tilewright_command(*words, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stdout[6:]) == (0, "  caf\\xe9\n"), done.stderr
+
+
 # info -----------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +37,41 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text.write_text("\n".join(TEXTS) + "\n\n", encoding="utf-8")
     assert main(["embed", "--device", "cpu", "--file", str(text), "--out", str(out)]) == 0
     assert capsys.readouterr().out == ""
-    assert np.load(out).shape == (3, 384)
+    assert np.load(out).shape == (4, 384)
+
+
+def test_rows_are_of_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Empty ones among them, and what else ends a line elsewhere is in one."""
+    lines = ["one", "", "two \u2028 three\x0cfour\x85", "  ", "five"]
+    data = b"\xef\xbb\xbf" + "one\r\n\ntwo \u2028 three\x0cfour\x85\n  \r\nfive".encode()
+    text = tmp_path / "lines.txt"
+    text.write_bytes(data)
+    assert main(["embed", "--device", "cpu", "--file", str(text)]) == 0
+    first = capsys.readouterr().out
+    assert [json.loads(line)["text"] for line in first.splitlines()] == lines
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), "ascii"))
+    assert main(["embed", "--device", "cpu", "--file", "-"]) == 0
+    assert capsys.readouterr().out == first
+    assert main(["embed", "--device", "cpu", "--file", str(text), "--similar-to", "1"]) == 0
+    ranked = capsys.readouterr().out.split("\n")[:-1]
+    assert {line.partition("  ")[2] for line in ranked} == {"one", lines[2], "five"}
+
+
+def test_where_embeddings_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Looked at before a model is."""
+    for place, message in (
+        (tmp_path / "none" / "x.npy", "there is no folder"), (tmp_path, "it is a folder"),
+    ):  # fmt: skip
+        words = ["embed", "a", "--model", "no model", "--out", str(place)]
+        assert main([*words, "--device", "cpu"]) == 2
+        assert f"cannot write {place}: {message}" in capsys.readouterr().err
+
+
+def test_half_of_a_character(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["embed", "--device", "cpu", "a", "b\udcff"]) == 1
+    assert "the text 'b\\udcff' has half of a character" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     wrong use, 130 interrupted."""
     arguments = _parser().parse_args(argv)
     try:
+        _check_output(arguments.command)
         code: int = _COMMANDS[arguments.command].run(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except WrongUse as error:
         code, message = WRONG_USE, str(error)
@@ -56,7 +59,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         code, message = INTERRUPTED, "interrupted"
     except BrokenPipeError:
         # Who read the output has gone, as `head` does; nor is there anywhere to flush the rest.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()
         return FAILED
+    except OSError as error:
+        code, message = FAILED, f"{error.filename or 'the output'}: {error.strerror or error}"
+        if arguments.debug:
+            traceback.print_exc()
+        _let_go_of_output()
     print(f"tilewright: {message}", file=sys.stderr)
     return code
+
+
+def _check_output(command: str) -> None:
+    """Standard output takes what its encoding has no character for; a server needs none."""
+    if sys.stdout is None and command != "serve":
+        raise WrongUse("standard output is closed")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _let_go_of_output() -> None:
+    """What is left of it goes nowhere, at the end of the process too."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        return

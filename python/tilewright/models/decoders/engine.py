@@ -139,6 +139,7 @@ class Engine:
         self.cache = layers.cache
         #: tokens that a text may have
         self.context = min(context, self.cache.tokens)
+        self._asked = context
         #: texts that go on together at most
         self.most_texts = MOST_TEXTS
         self.waiting: deque[Request] = deque()
@@ -165,12 +166,14 @@ class Engine:
         """The tokens of a prompt that fits."""
         most, held = self._layers.shape.vocabulary, self.cache.tokens
         if not 1 <= len(prompt) <= self.context:
-            more = f"load(..., context=) takes up to {self._layers.shape.longest} of this model"
-            if self.context == held:
-                more = f"the cache has room for {held}; load with a larger cache_tokens"
-            invalid(
-                call, f"{which} has {len(prompt)} tokens, expected 1 to {self.context}; {more}"
-            )  # fmt: skip
+            longest, more = self._layers.shape.longest, ""
+            if prompt and held < self._asked:
+                more = f"; the cache has room for {held}; load with a larger cache_tokens"
+            elif prompt and self._asked < longest:
+                more = f"; load(..., context=) takes up to {longest} of this model"
+            elif prompt:
+                more = "; the model takes no more"
+            invalid(call, f"{which} has {len(prompt)} tokens, expected 1 to {self.context}{more}")
         for token in prompt:
             if not 0 <= token < most:
                 invalid(call, f"{which} has the token {token!r}, expected below {most}")

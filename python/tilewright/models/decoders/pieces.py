@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tilewright.models.decoders.engine import Request
     from tilewright.models.tokens import Tokenizer
 
 # What bytes become that are no character, or not all of one yet.
@@ -85,7 +86,37 @@ class Stops:
 
     def rest(self) -> str:
         """What waited, at the end of the text."""
-        return "" if self.is_over else self._held
+        held, self._held = self._held, ""
+        return "" if self.is_over else held
+
+
+class Saying:
+    """The text of a request that goes on, up to what stops it."""
+
+    def __init__(self, tokenizer: Any, stops: Sequence[str]) -> None:
+        self._pieces, self._stops = TextPieces(tokenizer), Stops(stops)
+        #: tokens that were looked at, with the one that made a stop whole
+        self.said = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a stop was met."""
+        return self._stops.is_over
+
+    def pieces(self, request: Request) -> Iterator[str]:
+        """What its new tokens say, and at its end what was held back."""
+        while self.said < len(request.text) - request.start and not self.is_over:
+            self.said += 1
+            piece = self._stops.add(self._pieces.add(request.text[request.start + self.said - 1]))
+            if piece:
+                yield piece
+        if request.is_done and request.error is None and not self.is_over:
+            rest = self._stops.add(self._pieces.rest()) + self._stops.rest()
+            if rest:
+                yield rest
+
+    def more(self, request: Request) -> str:
+        return "".join(self.pieces(request))
 
 
 def overlap(text: str, string: str) -> int:

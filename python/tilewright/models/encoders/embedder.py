@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.models.encoders.batch import Batch
+from tilewright.models.prompts import listed, tokens_of
 from tilewright.namespace.creation import empty, zeros
 from tilewright.namespace.elementwise import sqrt, tanh
 from tilewright.namespace.reductions import sum
@@ -102,7 +103,10 @@ class Encoder:
 
     def states(self, tokens: Sequence[Sequence[int]]) -> list[Array]:
         """The last hidden states of sequences of tokens, [tokens, size] of each."""
-        batch = Batch(self.device, self.check(tokens, "states"))
+        checked = self.check(tokens, "states")
+        if not checked:
+            return []
+        batch = Batch(self.device, checked)
         whole = self._layers(batch)
         ends = np.cumsum([0, *batch.lengths]).tolist()
         return [whole[first:past] for first, past in pairwise(ends)]
@@ -113,15 +117,19 @@ class Encoder:
         call = "score"
         if self.head is None:
             invalid(call, "the model has no classifier; embed() makes its embeddings")
-        for i, pair in enumerate(pairs):
+        every = [
+            tuple(listed(call, f"pairs[{i}]", pair, "two texts"))
+            for i, pair in enumerate(listed(call, "pairs", pairs, "a list of pairs of texts"))
+        ]
+        for i, pair in enumerate(every):
             if len(pair) != 2 or not all(isinstance(one, str) for one in pair):
                 invalid(call, f"pairs[{i}] is {shown(pair)}, expected two texts")
-        tokens, segments = self.tokenizer.encode_pairs(list(pairs), self.longest)
+        tokens, segments = self.tokenizer.encode_pairs(every, self.longest)
         parts = []
         for first, past in runs([len(one) for one in tokens], batch_tokens):
             batch = Batch(self.device, tokens[first:past], segments[first:past])
             parts.append(self.head(take(self._layers(batch), batch.first_rows(), axis=0)))
-        result = empty((len(pairs), self.head.labels), dtype=FLOAT32, device=self.device)
+        result = empty((len(every), self.head.labels), dtype=FLOAT32, device=self.device)
         first = 0
         for part in parts:
             result[first : first + part.shape[0]] = part
@@ -167,7 +175,8 @@ def mean_of_sequences(states: Array, batch: Batch) -> Array:
 
 
 def checked_texts(call: str, texts: Any) -> list[str]:
-    every = [texts] if isinstance(texts, str) else list(texts)
+    what = "a text or a list of texts"
+    every = [texts] if isinstance(texts, str) else listed(call, "texts", texts, what)
     for i, one in enumerate(every):
         if not isinstance(one, str):
             invalid(call, f"texts[{i}] is {shown(one)}, expected a text")
@@ -175,7 +184,10 @@ def checked_texts(call: str, texts: Any) -> list[str]:
 
 
 def checked_tokens(call: str, tokens: Any, longest: int, vocabulary: int) -> list[list[int]]:
-    every = [[int(one) for one in sequence] for sequence in tokens]
+    every = [
+        tokens_of(call, f"tokens[{i}]", one)
+        for i, one in enumerate(listed(call, "tokens", tokens, "a list of tokens of texts"))
+    ]
     for i, one in enumerate(every):
         if not 1 <= len(one) <= longest:
             invalid(call, f"tokens[{i}] has {len(one)} tokens, expected 1 to {longest}")
