@@ -326,9 +326,12 @@ def test_wrong_arguments(be: Backend, tmp_path: Path) -> None:
         (lambda: model.generate([5], top_p=0), "top_p is 0"),
         (lambda: model.generate([5], min_p=2), "min_p is 2"),
         (lambda: model.generate([5], repetition_penalty=0), "repetition_penalty is 0"),
-        (lambda: model.generate([[5] * 40]), r"expected 1 to 30; load\(..., context=\) takes up to 256"),
+        (
+            lambda: model.generate([[5] * 40]),
+            r"expected 1 to 30; load.* takes up to 256 of",
+        ),
         (lambda: model.generate([[0.7, 5.9]]), r"prompt 0\[0\] is 0.7 \(float\), expected an int"),
-        (lambda: model.generate(b"abc"), "prompts is b'abc'.*, expected a text, tokens, or a list"),
+        (lambda: model.generate(b"abc"), "prompts is b'abc'.*, expected a text, tokens, or"),
         (lambda: model.generate({"a": 1}), "prompts is .*, expected a text, tokens, or a list"),
         (lambda: model.generate(7), "prompts is 7 .*, expected a text, tokens, or a list"),
         (lambda: model.generate([[True]]), r"prompt 0\[0\] is True"),
@@ -349,7 +352,10 @@ def test_wrong_arguments(be: Backend, tmp_path: Path) -> None:
     whole = load(tmp_path, be)
     for call, message in (
         (lambda: whole.generate([[]]), "prompt 0 has 0 tokens, expected 1 to 256$"),
-        (lambda: whole.generate([5] * 300), "300 tokens, expected 1 to 256; the model takes no more"),
+        (
+            lambda: whole.generate([5] * 300),
+            "expected 1 to 256; the model takes no more",
+        ),
     ):
         with pytest.raises(tilewright.Error, match=message):
             call()

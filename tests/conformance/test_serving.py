@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -398,12 +400,62 @@ def test_key_and_origin(tmp_path: Path) -> None:
             origin = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
             status, said, _ = running.ask("OPTIONS", CHAT, headers=origin)
             assert said["Access-Control-Allow-Headers"] == "authorization, content-type"
+            wish = "authorization,content-type, x-stainless-os"
+            asks = {**origin, "Access-Control-Request-Headers": wish}
+            said = running.ask("OPTIONS", CHAT, headers=asks)[1]
+            assert said["Access-Control-Allow-Headers"] == wish
+            asks = {**origin, "Access-Control-Request-Headers": "a b; c"}
+            said = running.ask("OPTIONS", CHAT, headers=asks)[1]
+            assert said["Access-Control-Allow-Headers"] == "authorization, content-type"
             status, said, _ = running.ask("OPTIONS", CHAT, headers={"Origin": "https://b.example"})
             assert said["Access-Control-Allow-Origin"] is None
             status, _, found = running.ask("POST", CHAT, {"messages": MESSAGES}, key)
             assert "model has no chat template; send a prompt to" in found["error"]["message"]
             status, _, found = running.ask("POST", ROWS, {"input": "w1"}, key)
             assert (status, found["error"]["param"]) == (400, "model")
+
+
+@pytest.mark.parametrize("key", ["caf\u00e9", "voil\u00e0", "\u79d8\u5bc6"])
+def test_a_key_of_other_letters(tmp_path: Path, key: str) -> None:
+    with tilewright.init_backend("cpu") as be:
+        app = App(None, encoder(be, tmp_path), api_key=key)
+        with Running(app) as running:
+            for wrong in (key[:-1], key + "x", ""):
+                data = f"GET /v1/models HTTP/1.1\r\nAuthorization: Bearer {wrong}\r\n"
+                assert running.say(data.encode() + b"Connection: close\r\n\r\n")[9:12] == b"401"
+            for form in ("utf-8", *(["latin-1"] if key[0].isascii() else [])):
+                data = f"GET /v1/models HTTP/1.1\r\nAuthorization: Bearer {key}\r\n"
+                found = running.say(data.encode(form) + b"Connection: close\r\n\r\n")
+                assert found[9:12] == b"200"
+
+
+def test_a_client_that_sends_no_more(running: Running) -> None:
+    """And waits for its answer, as `nc -N` does."""
+    model = running.app.decoder
+    assert model is not None
+    body = json.dumps({"prompt": "w1 w2", "max_tokens": 60, "temperature": 0}).encode()
+    head = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    for version, pause in ((b"1.1", 0.0), (b"1.0", 0.0), (b"1.1", 0.01)):
+        with socket.create_connection(("127.0.0.1", running.port), timeout=60) as made:
+            made.sendall(b"POST /v1/completions HTTP/" + version + b"\r\n" + head + body)
+            time.sleep(pause)
+            made.shutdown(socket.SHUT_WR)
+            found = b""
+            while piece := made.recv(65536):
+                found += piece
+        found = found.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n")
+        assert found.startswith(b"HTTP/1.1 200 OK\r\n")
+        answer = json.loads(found.partition(b"\r\n\r\n")[2])
+        assert answer["choices"][0]["text"] == continued(model, "w1 w2", 60)
+    body = json.dumps({"prompt": "w1 w2", "max_tokens": 60, "stream": True}).encode()
+    head = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as made:
+        made.sendall(b"POST /v1/completions HTTP/1.1\r\nConnection: close\r\n" + head + body)
+        found = made.recv(1)
+        made.shutdown(socket.SHUT_WR)
+        while piece := made.recv(65536):
+            found += piece
+    assert found.count(b"data: ") > 3 and found.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
 
 
 def test_an_encoder_alone(tmp_path: Path) -> None:

@@ -166,6 +166,11 @@ def test_a_full_queue(be: Backend, tmp_path: Path) -> None:
             status, headers, found = running.ask("POST", TEXTS, {"prompt": "w1"})
             assert (status, headers["Retry-After"]) == (429, "1")
             assert found["error"]["message"] == expected
+            # More than may ever be there at once need not come again.
+            status, headers, found = running.ask("POST", TEXTS, {"prompt": ["w1"] * 4})
+            assert (status, headers["Retry-After"]) == (400, None)
+            message = "4 texts are asked for together, expected at most 3 that go on or wait"
+            assert found["error"]["message"] == message
         assert all(one.result()["choices"] for one in asked)
         assert running.post(TEXTS, prompt="w1")["choices"]
 

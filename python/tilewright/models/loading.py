@@ -103,9 +103,7 @@ def _decoder(
         said = folder.tokenizer
         if said is not None and said.chat_template is not None:
             others = {name: getattr(said, name) for name in TOKENS}
-            template = Chat(
-                folder.path, said.chat_template, said.bos_token, said.eos_token, others
-            )
+            template = Chat(folder.path, said.chat_template, said.bos_token, said.eos_token, others)
         return _made(
             tensors, shape, prefix, tokenizer, ends, template, folder.path.name, device, weights,
             context, cache_tokens, cache, progress,

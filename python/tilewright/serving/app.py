@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
@@ -104,8 +105,13 @@ class App:
         if self.api_key is None:
             return
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
-        right = hmac.compare_digest(key.strip().encode(), self.api_key.encode())
-        if scheme.lower() != "bearer" or not right:
+        # Browsers send the characters that Latin-1 has by it, others all by UTF-8.
+        given = key.strip(" \t").encode("latin-1")
+        forms = [self.api_key.encode("utf-8", "surrogateescape")]
+        with contextlib.suppress(UnicodeEncodeError):
+            forms.append(self.api_key.encode("latin-1"))
+        right = [hmac.compare_digest(given, form) for form in forms]
+        if scheme.lower() != "bearer" or not any(right):
             raise ApiError(401, "the key is missing or wrong; send Authorization: Bearer KEY",
                            code="invalid_api_key",
                            headers={"WWW-Authenticate": "Bearer"})  # fmt: skip

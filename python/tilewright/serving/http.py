@@ -55,7 +55,8 @@ def parse_head(head: bytes) -> Request:
         name = name.lower()
         if name in headers and name in ("content-length", "host", "transfer-encoding"):
             raise ApiError(400, f"the header {name} is there twice")
-        headers[name] = value.strip()
+        # Not what is a space in Latin-1 alone, which may be a part of a character of UTF-8.
+        headers[name] = value.strip(" \t")
     return Request(method, unquote(target.partition("?")[0]), version, headers)
 
 
@@ -108,3 +109,4 @@ def chunk(piece: bytes) -> bytes:
 
 
 LAST_CHUNK = b"0\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ipaddress
 import json
+import re
 import socket
 import sys
 import time
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 
 LINGER_SECONDS = 2.0
+# Between two looks whether a client that sends no more has gone.
+FIRST_LOOK, LAST_LOOK = 0.01, 1.0
+# A header's name, as a page may ask for.
+NAMES = re.compile(r"[\w!#$%&'*+.^`|~-]+(?:[ \t]*,[ \t]*[\w!#$%&'*+.^`|~-]+)*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,14 @@ class Connection(asyncio.StreamReaderProtocol):
         super().__init__(self._reader, loop=loop)
         self._server = server
         self._task: asyncio.Task[None] | None = None
+        self._transport: Any = None
         self.is_busy = False
+        #: what may be sent now and says nothing, to see whether there is a client
+        self.nothing = b""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._transport = transport
         loop = asyncio.get_running_loop()
         writer = asyncio.StreamWriter(transport, self, self._reader, loop)
         self._task = loop.create_task(self._server.converse(self, self._reader, writer))
@@ -61,8 +70,25 @@ class Connection(asyncio.StreamReaderProtocol):
         self._task.add_done_callback(self._server.forget)
 
     def eof_received(self) -> bool:
-        self._leave()
+        self.probe()
         return bool(super().eof_received())
+
+    def probe(self) -> None:
+        """Finds out whether a client that sends no more has gone, or waits for its answer: one that
+        has gone refuses what is sent to it."""
+        if self.is_busy:
+            self._transport.write(self.nothing)
+            self._look(FIRST_LOOK)
+
+    def _look(self, seconds: float) -> None:
+        if not self.is_busy or self._transport.is_closing():
+            return
+        made = self._transport.get_extra_info("socket")
+        if made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self._leave()
+            return
+        loop = asyncio.get_running_loop()
+        loop.call_later(seconds, self._look, min(2 * seconds, LAST_LOOK))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._leave()
@@ -148,7 +174,7 @@ class Server:
                 error = ApiError(503, f"{len(self.tasks)} connections are open, expected at most "
                                  f"{self.limits.connections}",
                                  headers={"Retry-After": "1"})  # fmt: skip
-                await self._send(writer, None, self._refusal(error), closes=True)
+                await self._send(connection, writer, None, self._refusal(error), closes=True)
                 await self._linger(reader, writer)
                 return
             while await self._one(connection, reader, writer):
@@ -177,12 +203,13 @@ class Server:
             request = http.parse_head(head)
             length = http.body_length(request, self.limits.body)
             if request.headers.get("expect", "").lower() == "100-continue" and length:
-                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                writer.write(http.CONTINUE)
             async with asyncio.timeout(self.limits.slow_seconds):
                 request = replace(request, body=await reader.readexactly(length))
             is_read = True
+            connection.nothing = http.CONTINUE if request.version == "HTTP/1.1" else b""
             if reader.at_eof():
-                return False
+                connection.probe()
             closes = not request.keeps_alive or self._is_ending
             response = await self._answer(request)
         except ApiError as error:
@@ -195,7 +222,7 @@ class Server:
             traceback.print_exc(file=sys.stderr)
             response = self._refusal(ApiError(500, "a fault of the server"))
         try:
-            await self._send(writer, request, response, closes=closes)
+            await self._send(connection, writer, request, response, closes=closes)
             if not is_read:
                 await self._linger(reader, writer)
         finally:
@@ -235,9 +262,10 @@ class Server:
         return Response(error.status, error.text(), {**JSON, **error.headers})
 
     async def _send(
-        self, writer: asyncio.StreamWriter, request: Request | None, response: Response, *,
-        closes: bool,
+        self, connection: Connection, writer: asyncio.StreamWriter, request: Request | None,
+        response: Response, *, closes: bool,
     ) -> None:  # fmt: skip
+        connection.nothing = b""
         self._allow_origin(request, response)
         version = "HTTP/1.1" if request is None else request.version
         is_head = request is not None and request.method == "HEAD"
@@ -249,9 +277,12 @@ class Server:
             await self._drain(writer)
             return
         writer.write(http.head_of(response, length=None, closes=closes, version=version))
+        # A comment of an event stream.
+        connection.nothing = http.chunk(b":\n\n") if version == "HTTP/1.1" else b":\n\n"
         async for piece in body:
             writer.write(http.chunk(piece) if version == "HTTP/1.1" else piece)
             await self._drain(writer)
+        connection.nothing = b""
         if version == "HTTP/1.1":
             writer.write(http.LAST_CHUNK)
         await self._drain(writer)
@@ -268,7 +299,11 @@ class Server:
         response.headers["Vary"] = "Origin"
         if request is not None and request.method == "OPTIONS":
             response.headers["Access-Control-Allow-Methods"] = "GET, POST"
-            response.headers["Access-Control-Allow-Headers"] = "authorization, content-type"
+            # Clients send headers of their own, such as OpenAI's x-stainless-os.
+            wish = request.headers.get("access-control-request-headers", "")
+            named = wish if NAMES.fullmatch(wish) else "authorization, content-type"
+            response.headers["Access-Control-Allow-Headers"] = named
+            response.headers["Vary"] = "Origin, Access-Control-Request-Headers"
             response.headers["Access-Control-Max-Age"] = "600"
 
     def _count(self, request: Request | None, response: Response, seconds: float) -> None:

@@ -120,6 +120,12 @@ class Worker:
         again = {"Retry-After": str(RETRY_SECONDS)}
         if self.is_closing:
             raise ApiError(503, "the server is about to end", headers=again)
+        if jobs > self._most:
+            raise ApiError(
+                400,
+                f"{jobs} texts are asked for together, expected at most {self._most} that go on or "
+                "wait",
+            )
         if self.open + jobs > self._most:
             raise ApiError(
                 429, f"{self.open} texts go on or wait, expected at most {self._most}; come again",
