@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tilewright
-from tilewright.cli import main
+from tilewright.cli import main, serve
+from tilewright.cli.options import Parser
+from tilewright.serving import App
 
 from .model_folders import (
     DECODERS,
@@ -61,10 +63,34 @@ def test_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["embed", "--model", str(tmp_path / "decoder"), "w1"], 2, "has a decoder"),
         (["generate", str(tmp_path / "none"), "w1"], 1, "none"),
         (["generate", str(tmp_path / "decoder"), "w1", "--top-p", "0"], 1, "top_p is 0"),
+        (["generate", "m.onnx", "w1"], 2, "m.onnx is a file of ONNX, a function of arrays"),
+        (["embed", "--model", "m.ONNX", "w1"], 2, "m.ONNX is a file of ONNX"),
+        (["chat", "m.onnx"], 2, "m.onnx is a file of ONNX"),
+        (["serve", "m.onnx", "--port", "0"], 2, "m.onnx is a file of ONNX"),
+        (["serve", "a", "--embed", "m.onnx", "--port", "0"], 2, "m.onnx is a file of ONNX"),
+        (["serve", "a/m", "--embed", "b/m"], 2, "both models are called m; give --name NAME or"),
+        (["serve", "a", "--embed-name", "b"], 2, "--embed-name is the name of the model of --emb"),
+        (["serve", str(encoder), "--embed", "b"], 2, "is an encoder already"),
         (["generate", str(tmp_path / "decoder"), "\udcff"], 1, "has half of a character"),
     ):
         assert main([*words, "--device", "cpu"]) == code
         assert message in capsys.readouterr().err
+
+
+def test_names_of_what_is_served(tmp_path: Path) -> None:
+    """Of two models that lie in folders of one name."""
+    config = FAMILIES["bert"]
+    tensors = random_tensors(np.random.default_rng(5), shapes(config))
+    write_encoder(tmp_path / "rows" / "model", config, tensors)
+    decoder(tmp_path / "model")
+    parser = Parser()
+    serve.add_arguments(parser)
+    words = [str(tmp_path / "model"), "--embed", str(tmp_path / "rows" / "model")]
+    with tilewright.init_backend("cpu") as be:
+        app = serve.app_of(parser.parse_args([*words, "--embed-name", "rows"]), be)
+        assert app.names == ["model", "rows"]
+        with pytest.raises(tilewright.InvalidArgument, match="expected two that differ"):
+            App(app.decoder, app.encoder, names=("a", "a"))
 
 
 def test_semantic_search(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 import tilewright
 
+from .kinds import check_no_onnx, to_encoder
 from .options import OK, WrongUse
 
 HELP = "embeddings of texts"
@@ -56,10 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         check_place(arguments.out)
     folder = arguments.model or default_model()
+    check_no_onnx(str(folder))
     with tilewright.init_backend(arguments.device) as backend:
-        model = tilewright.models.load(folder, backend, arguments.weights)
-        if not isinstance(model, tilewright.models.Encoder):
-            raise WrongUse(f"{folder} has a decoder, and embeddings are made by encoders")
+        loaded = tilewright.models.load(folder, backend, arguments.weights)
+        model = to_encoder(str(folder), loaded)
         rows = model.embed(texts).numpy()
         query = arguments.similar_to
         like = None if query is None else model.embed(query, normalize=True).numpy()

@@ -10,7 +10,8 @@ from typing import Any
 import tilewright
 from tilewright.models.decoders.cache import STORED
 
-from .options import OK, WrongUse, add_numbers
+from .kinds import check_no_onnx, to_decoder
+from .options import OK, add_numbers
 
 HELP = "what a model says behind a prompt"
 
@@ -72,13 +73,12 @@ def sampling(arguments: argparse.Namespace) -> dict[str, Any]:
 def load(
     arguments: argparse.Namespace, backend: tilewright.Backend, cache_tokens: int | None = None
 ) -> tilewright.models.Decoder:
+    check_no_onnx(arguments.model)
     model = tilewright.models.load(
         arguments.model, backend, arguments.weights, context=arguments.context,
         cache_tokens=cache_tokens, cache=arguments.cache,
     )  # fmt: skip
-    if not isinstance(model, tilewright.models.Decoder):
-        raise WrongUse(f"{arguments.model} has an encoder; tilewright embed is for those")
-    return model
+    return to_decoder(arguments.model, model)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import tilewright
 
 from . import generate
+from .kinds import check_no_onnx, to_encoder
 from .options import OK, WrongUse, add_numbers
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--embed", metavar="MODEL", help="an encoder for embeddings, beside it")
     parser.add_argument("--name", metavar="NAME", help="what clients call MODEL; default: its file")
+    parser.add_argument(
+        "--embed-name",
+        metavar="NAME",
+        help="what clients call the model of --embed; default: its file",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s, this machine")
     parser.add_argument(
         "--port", type=int, default=8000, metavar="N", help="0 takes a free one; default: 8000"
@@ -91,6 +97,14 @@ def run(arguments: argparse.Namespace) -> int:
 def app_of(arguments: argparse.Namespace, backend: tilewright.Backend) -> App:
     from tilewright.serving import App
 
+    own = arguments.name or name_of(arguments.model)
+    other_name = arguments.embed_name or name_of(arguments.embed or "")
+    if arguments.embed is None and arguments.embed_name is not None:
+        raise WrongUse("--embed-name is the name of the model of --embed, which is not there")
+    if arguments.embed is not None and own == other_name:
+        raise WrongUse(f"both models are called {own}; give --name NAME or --embed-name NAME")
+    for path in (arguments.model, arguments.embed or ""):
+        check_no_onnx(path)
     load = tilewright.models.load
     tokens = arguments.cache_tokens
     model = load(
@@ -102,16 +116,12 @@ def app_of(arguments: argparse.Namespace, backend: tilewright.Backend) -> App:
     if arguments.embed is not None:
         if encoder is not None:
             raise WrongUse(f"{arguments.model} is an encoder already; leave out --embed")
-        other = load(arguments.embed, backend)
-        if not isinstance(other, tilewright.models.Encoder):
-            raise WrongUse(f"{arguments.embed} has a decoder, and embeddings are made by encoders")
-        encoder = other
+        encoder = to_encoder(arguments.embed, load(arguments.embed, backend))
     if decoder is not None:
         if decoder.tokenizer is None:
             raise WrongUse(f"{arguments.model} has no tokenizer.json, which texts need")
         decoder.engine.most_texts = arguments.texts
-    own = arguments.name or name_of(arguments.model)
-    names = (own, own if decoder is None else name_of(arguments.embed or ""))
+    names = (own, own if decoder is None else other_name)
     key = arguments.api_key or os.environ.get(KEY) or None
     return App(decoder, encoder, names=names, api_key=key, most_waiting=arguments.queue)
 

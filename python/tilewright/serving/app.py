@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright._core import Error
 from tilewright.models.files.errors import shown
+from tilewright.operands import invalid
 from tilewright.serving import answers, asked
 from tilewright.serving.answers import Texts
 from tilewright.serving.errors import ApiError, refuse
@@ -50,6 +51,8 @@ class App:
     ) -> None:  # fmt: skip
         self.decoder, self.encoder = decoder, encoder
         self.text_name, self.row_name = names
+        if decoder is not None and encoder is not None and names[0] == names[1]:
+            invalid("App", f"names are {names!r}, expected two that differ")
         self.api_key = api_key
         self.most_waiting = most_waiting
         self.created = int(time.time())
