@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 #: recordings that a model keeps, of as many shapes
 MOST_KEPT = 8
+#: models that a model keeps for inputs that have tensors in the file
+MOST_OTHERS = 4
 #: problems that a message tells
 MOST_TOLD = 30
 #: elements of an input that decides shapes, up to which its values tell recordings apart
@@ -53,6 +56,9 @@ class OnnxModel:
         #: the inputs and outputs: name, dtype, and shape, in which what varies has a name or None
         self.inputs: tuple[Slot, ...] = tuple(graph.inputs)
         self.outputs: tuple[Slot, ...] = tuple(graph.outputs)
+        #: inputs that need not be given, since the file has a tensor for each
+        self.defaults: tuple[Slot, ...] = tuple(graph.defaults)
+        self._others: OrderedDict[frozenset[str], OnnxModel] = OrderedDict()
         self._on_host = {one.name for one in self.inputs if one.name in plan.demanded}
         self._seen: OrderedDict[Any, Replayed | bool] = OrderedDict()
         self._lock = threading.RLock()
@@ -61,6 +67,16 @@ class OnnxModel:
         return f"<OnnxModel {self.path.name}: {len(self._plan.steps)} nodes on {self.device!r}>"
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if len(arguments) == 1 and isinstance(arguments[0], dict) and not named:
+            named, arguments = dict(arguments[0]), ()
+        chosen = frozenset(one.name for one in self.defaults if one.name in named)
+        if chosen:
+            self._check_count(arguments)
+            for slot, value in zip(self.inputs, arguments, strict=False):
+                if slot.name in named:
+                    invalid(self._call, f"the input {shown(slot.name)} is given twice")
+                named[slot.name] = value
+            return self._with(chosen)(named)
         given = self._bound(arguments, named)
         with self._lock:
             outputs = self._run(given)
@@ -70,18 +86,22 @@ class OnnxModel:
         """Lets go of the recordings, and of the memory that they keep."""
         with self._lock:
             self._seen.clear()
+            self._others.clear()
+
+    def _with(self, names: frozenset[str]) -> OnnxModel:
+        """The model in which these are no constants, made of the file where it is asked for."""
+        with self._lock:
+            if names not in self._others:
+                self._others[names] = open_onnx(self.path, self.device, names)
+            self._others.move_to_end(names)
+            while len(self._others) > MOST_OTHERS:
+                self._others.popitem(last=False)
+            return self._others[names]
 
     # Inputs --------------------------------------------------------------------------------------
 
     def _bound(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        first = arguments[0] if len(arguments) == 1 else None
-        if isinstance(first, dict) and not named:
-            named, arguments = dict(first), ()
-        if len(arguments) > len(self.inputs):
-            invalid(
-                self._call,
-                f"{len(arguments)} inputs are given, expected {len(self.inputs)} at most",
-            )
+        self._check_count(arguments)
         slots = {one.name: one for one in self.inputs}
         given = dict(zip(slots, arguments, strict=False))
         for name, value in named.items():
@@ -95,13 +115,20 @@ class OnnxModel:
             invalid(self._call, f"the inputs {', '.join(map(shown, missing))} are missing")
         return {name: self._checked(slots[name], given[name]) for name in slots}
 
+    def _check_count(self, arguments: tuple[Any, ...]) -> None:
+        if len(arguments) > len(self.inputs):
+            invalid(
+                self._call,
+                f"{len(arguments)} inputs are given, expected {len(self.inputs)} at most",
+            )
+
     @property
     def _call(self) -> str:
         return self.path.name
 
     @property
     def _names(self) -> str:
-        return ", ".join(shown(one.name) for one in self.inputs)
+        return ", ".join(shown(one.name) for one in (*self.inputs, *self.defaults))
 
     def _checked(self, slot: Slot, value: Any) -> Any:
         is_plain = slot.kind == "tensor" and type(value) is np.ndarray
@@ -223,14 +250,17 @@ def _sent(value: Any, backend: Backend) -> Any:
     return None if value is None else asarray(value, device=backend)
 
 
-def open_onnx(path: str | os.PathLike[str], device: Device | None = None) -> OnnxModel:
-    """The model of a file of ONNX on a device."""
+def open_onnx(
+    path: str | os.PathLike[str], device: Device | None = None, given: Collection[str] = ()
+) -> OnnxModel:
+    """The model of a file of ONNX on a device; `given` are inputs whose tensors in the file are not
+    taken."""
     where = to_path(path)
     model = protocol.parsed(where)
     backend = to_backend("load", device)
     try:
         reader = Reader(Files(where), versions_of(where, model), Functions(model))
-        graph = reader.graph(model.graph)
+        graph = reader.graph(model.graph, given=given)
     except NodeError as error:
         fail(where, str(error))
     problems = reader.problems

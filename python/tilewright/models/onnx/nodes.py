@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -48,6 +48,8 @@ class Graph:
     name: str
     nodes: list[Node] = field(default_factory=list)
     inputs: list[Slot] = field(default_factory=list)
+    #: inputs that are constants, since the file has a tensor for each
+    defaults: list[Slot] = field(default_factory=list)
     outputs: list[Slot] = field(default_factory=list)
     constants: dict[str, Host] = field(default_factory=dict)
     #: constants of 4 bits, which are held in 8
@@ -237,7 +239,9 @@ class Reader:
             proto.output, attributes,
         )  # fmt: skip
 
-    def graph(self, proto: Any, deep: int = 0) -> Graph:
+    def graph(self, proto: Any, deep: int = 0, given: Collection[str] = ()) -> Graph:
+        """Of a model, `given` are inputs that come with each call, though the file has a tensor
+        for where they do not."""
         if deep > DEEPEST:
             raise NodeError(f"graphs lie more than {DEEPEST} deep in each other")
         graph = Graph(proto.name)
@@ -256,6 +260,12 @@ class Reader:
         for one in proto.input:
             if one.name not in graph.constants or deep:
                 graph.inputs.append(self.slot(one))
+            elif one.name in given:
+                del graph.constants[one.name]
+                graph.narrow.discard(one.name)
+                graph.inputs.append(self.slot(one))
+            else:
+                graph.defaults.append(self.slot(one))
         graph.outputs = [self.slot(one) for one in proto.output]
         for each in proto.node if deep else self.functions.inlined(proto.node):
             found = self.node(each, deep)
