@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tilewright
-from tilewright.cli import main, serve
+from tilewright.cli import bench_model, main, serve
 from tilewright.cli.options import Parser
 from tilewright.serving import App
 
@@ -252,6 +252,10 @@ def test_bench(
     assert each * layers < found["step_launches"] < each * layers + 14
     for name in ("prefill_tokens_per_second", "decode_tokens_per_second", "share_of_bandwidth"):
         assert found[name] > 0
+    rest = (found["step_seconds"] - found["step_kernel_seconds"]) * 1e3
+    assert ("take longer when each is timed" if rest < 0 else f"{rest:.3f} ms besides") in shown
+    found |= {"step_seconds": 0.001, "step_kernel_seconds": 0.002}
+    assert "2.000 ms of kernels, which take longer when each is timed\n" in bench_model.text(found)
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["together"] == 1
 

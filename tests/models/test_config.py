@@ -84,7 +84,7 @@ def test_only_the_model_must_be_there(tmp_path: Path) -> None:
     (tmp_path / "config.json").unlink()
     with pytest.raises(ModelError, match=r"config\.json: it cannot be opened"):
         open_folder(tmp_path)
-    with pytest.raises(ModelError, match="it is not a folder"):
+    with pytest.raises(ModelError, match="there is no such folder"):
         open_folder(tmp_path / "nowhere")
 
 

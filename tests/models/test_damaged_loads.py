@@ -231,12 +231,12 @@ def test_what_is_no_model(be: tilewright.Backend, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("{}")
     (tmp_path / "a.gguf").mkdir()
     for path, message in (
-        (tmp_path / "nowhere", "it is not a folder"),
-        (tmp_path / "file", "it is not a folder"),
+        (tmp_path / "nowhere", "not a folder|no such folder"),
+        (tmp_path / "file", "not a folder|no such folder"),
         (tmp_path, "config.json: it cannot be opened"),
         (tmp_path / "a.gguf", "it is not a regular file|cannot be opened"),
         (tmp_path / "b.gguf", "it cannot be opened"),
-        ("a\0b", "it is not a folder|it cannot be opened|null"),
+        ("a\0b", "no such folder|it cannot be opened|null"),
     ):
         with pytest.raises(ModelError, match=message):
             load(path, be)

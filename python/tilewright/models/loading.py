@@ -21,9 +21,10 @@ from tilewright.models.encoders.embedder import POOLINGS, Encoder, Head
 from tilewright.models.files.config import ModelFolder, open_folder
 from tilewright.models.files.errors import fail
 from tilewright.models.files.fields import Fields
-from tilewright.models.files.gguf import open_gguf
+from tilewright.models.files.gguf import is_gguf, open_gguf
 from tilewright.models.files.gguf_tokens import gguf_tokens
 from tilewright.models.files.guarded import Guarded
+from tilewright.models.files.mapped import to_path
 from tilewright.models.files.safetensors import open_safetensors
 from tilewright.models.progress import bar
 from tilewright.models.tokens import Tokenizer, library
@@ -69,21 +70,28 @@ def load(
     or as many as it was made for, and its cache has cache_tokens of all texts together, `context`
     unless given, held as `cache` says: "float16" or "int8", or unless given as the states are. An
     encoder has none. progress shows a bar; unless given, where standard error is a terminal."""
-    if Path(path).suffix == ".onnx":
+    if to_path(path).suffix.lower() == ".onnx":
         from tilewright.models.onnx import open_onnx
 
         if weights is not None:
             invalid("load", f"weights is {weights!r}, expected None: an ONNX file says it itself")
         return open_onnx(path, device)
-    if Path(path).suffix == ".gguf":
+    if is_gguf(to_path(path)):
         return _gguf(path, device, weights, context, cache_tokens, cache, progress)
     folder = open_folder(path)
+    fields = folder.model.fields
+    if "quantization_config" in fields:
+        fields.fail(
+            "quantization_config",
+            "none: weights that another library packed are not read. Take the model's own, with "
+            "weights='int8' or 'int4' for blocks, or a GGUF",
+        )
     kind = folder.model.model_type
     if kind in FAMILIES:
         return _decoder(folder, device, weights, context, cache_tokens, cache, progress)
     if kind not in ENCODERS:
         known = sorted([*ENCODERS, *FAMILIES])
-        folder.model.fields.fail("model_type", f"one of {', '.join(known)}")
+        fields.fail("model_type", f"one of {', '.join(known)}")
     return _encoder(folder, device, weights, progress)
 
 

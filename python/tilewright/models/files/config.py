@@ -6,6 +6,7 @@ models has of its own is asked of `fields` by who builds it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from tilewright.models.files.errors import fail
 from tilewright.models.files.fields import Fields
 from tilewright.models.files.mapped import inside, read_small, to_path
 from tilewright.models.files.rope import MOST_POSITIONS, Rope, rope_of
+from tilewright.models.files.safetensors import ADAPTER, IS_ADAPTER
 from tilewright.models.files.text import parse_json
 
 Made = TypeVar("Made")
@@ -30,6 +32,8 @@ MOST_TYPES = 1 << 16
 # Where a file does not say how many it was trained with.
 DEFAULT_POSITIONS = 2048
 MOST_MODULES = 64
+#: what names a model on the hub
+HUB = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,9 @@ def open_folder(path: object) -> ModelFolder:
     """Reads the configurations of a folder, of which config.json must be there."""
     folder = to_path(path)
     if not folder.is_dir():
-        fail(folder, "it is not a folder, expected one with config.json")
+        fail(folder, _no_folder(folder))
+    if not (folder / "config.json").exists() and (folder / ADAPTER).exists():
+        fail(folder, IS_ADAPTER)
     template = folder / "chat_template.jinja"
     modules = read_modules(folder)
     pooled = [module.folder for module in modules if module.kind == "Pooling"]
@@ -167,6 +173,17 @@ def open_folder(path: object) -> ModelFolder:
         _optional(pooling / "config.json", pooling_config),
         _optional(folder / "sentence_bert_config.json", sentence_config),
     )
+
+
+def _no_folder(path: Path) -> str:
+    if path.suffix == ".safetensors":
+        return "it has tensors alone, expected the folder that it is in, with config.json beside it"
+    if path.exists():
+        return "it is not a folder, expected one with config.json, or a file of GGUF or ONNX"
+    what = "there is no such folder, expected one with config.json"
+    if HUB.fullmatch(str(path)):
+        what += f"; hf download {path} --local-dir {path.name} fetches one from Hugging Face's hub"
+    return what
 
 
 def _read(path: Path) -> Fields:

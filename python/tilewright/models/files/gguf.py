@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -32,6 +33,17 @@ class GgufTensors(StoredTensors):
     Shapes are in NumPy's order: the last axis is the one whose elements lie side by side."""
 
     metadata: GgufMetadata
+
+
+def is_gguf(path: Path) -> bool:
+    """By its name, or by how it begins."""
+    if path.suffix.lower() == ".gguf":
+        return True
+    if not path.is_file():
+        return False
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+    return False
 
 
 def open_gguf(path: object) -> GgufTensors:

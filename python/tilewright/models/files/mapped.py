@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tilewright.models.files.errors import fail, shown
 
+LFS = b"version https://git-lfs.github.com/spec/"
+
 
 def to_path(path: object) -> Path:
     if not isinstance(path, str | os.PathLike) or isinstance(path, bytes):
@@ -49,6 +51,8 @@ class MappedFile:
             fail(self.name, f"it cannot be mapped: {_reason(error)}")
         finally:
             os.close(handle)
+        if self._map[: len(LFS)] == LFS:
+            fail(self.name, "it is a pointer of Git LFS, not the file: git lfs pull fetches that")
 
     @property
     def data(self) -> mmap.mmap:

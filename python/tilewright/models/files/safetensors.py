@@ -21,6 +21,11 @@ from tilewright.models.files.text import parse_json
 MOST_HEADER_BYTES = 100_000_000
 MOST_INDEX_BYTES = 100_000_000
 MOST_SHARDS = 10_000
+ADAPTER = "adapter_config.json"
+IS_ADAPTER = (
+    f"{ADAPTER} says that it is an adapter: load it with peft, merge_and_unload() it into its "
+    "model, and save_pretrained() that"
+)
 ONE, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
@@ -40,12 +45,29 @@ def open_safetensors(path: object) -> SafetensorsTensors:
         elif (file / INDEX).exists():
             file /= INDEX
         else:
-            fail(file, f"there is neither {ONE} nor {INDEX} in this folder")
+            fail(file, f"there is neither {ONE} nor {INDEX} in this folder{_instead(file)}")
     if file.name.endswith(".json"):
         return _open_shards(file)
     mapped = MappedFile(file)
     tensors, metadata = _read(mapped)
     return _made(str(file), tensors, [mapped], metadata)
+
+
+def _instead(folder: Path) -> str:
+    """What is there in their place, and what makes them of it."""
+    names = sorted(one.name for one in folder.iterdir())
+    parts = [one for one in names if one.endswith(".safetensors")]
+    if ADAPTER in names:
+        return f"; {IS_ADAPTER}"
+    if parts:
+        return f"; there is {parts[0]}, but not the index that says which tensors are in it"
+    pickled = [one for one in names if one.endswith((".bin", ".pt", ".pth"))]
+    if pickled:
+        return (
+            f"; there is {pickled[0]}, which holds code of Python that is not run: load it with "
+            "transformers and save_pretrained() it"
+        )
+    return ""
 
 
 def _made(
