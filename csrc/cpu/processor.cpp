@@ -59,18 +59,13 @@ Isa usable_isa() {
   static constinit Kept<Isa> isa;
   return isa.get([] {
     const Isa detected = detected_isa();
-    const auto wanted = environment("TILEWRIGHT_CPU_ISA");
+    const auto wanted = environment_word("TILEWRIGHT_CPU_ISA", {"baseline", "avx2", "avx512"});
     if (!wanted) return detected;
     for (Isa candidate : {Isa::baseline, Isa::avx2, Isa::avx512}) {
-      if (*wanted != to_string(candidate)) continue;
-      if (candidate > detected) {
-        throw InvalidArgument(text("TILEWRIGHT_CPU_ISA is ", *wanted, ", but this processor has ",
-                                   to_string(detected), " at most"));
-      }
-      return candidate;
+      if (*wanted == to_string(candidate) && candidate <= detected) return candidate;
     }
-    throw InvalidArgument(
-        text("TILEWRIGHT_CPU_ISA is \"", *wanted, "\", expected baseline, avx2 or avx512"));
+    throw InvalidArgument(text("TILEWRIGHT_CPU_ISA is \"", *wanted, "\", but this processor has ",
+                               to_string(detected), " at most"));
   });
 }
 

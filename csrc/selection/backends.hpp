@@ -15,6 +15,9 @@ struct BackendEntry {
   /// Its devices; never throws, and gives one that is not available where it has none.
   std::vector<DeviceInfo> (*devices)(const Config& config);
   std::shared_ptr<Backend> (*make)(const Config& config);
+  /// Throws InvalidArgument where a variable of the environment that it reads has a value that
+  /// means nothing, which `devices` give as a reason.
+  void (*check_environment)(const Config& config);
 };
 
 /// Each in present/, or in absent/ where this build lacks the backend.

@@ -36,6 +36,14 @@ std::vector<DeviceInfo> devices_of(std::string_view preference, const Config& co
   return all;
 }
 
+/// Of every backend that a preference can mean.
+void check_environment(std::string_view preference, const Config& config) {
+  const std::string backend = plain_name(preference.substr(0, preference.find(':')));
+  for (const BackendEntry& entry : backend_entries()) {
+    if (backend == "auto" || backend == entry.name) entry.check_environment(config);
+  }
+}
+
 Size index_of(const DeviceInfo& device) {
   return std::stoll(device.id.substr(device.id.find(':') + 1));
 }
@@ -55,9 +63,9 @@ bool lacks_dawn(std::string_view preference, const Config& config) {
   if (wanted == "auto") wanted = plain_name(environment("TILEWRIGHT_DEVICE").value_or(wanted));
   wanted = wanted.substr(0, wanted.find(':'));
   if (wanted != "auto" && wanted != "webgpu") return false;
-  const std::string implementation = config.implementation != "auto"
-                                         ? config.implementation
-                                         : environment("TILEWRIGHT_WEBGPU").value_or("auto");
+  const std::string implementation =
+      config.implementation != "auto" ? config.implementation
+                                      : plain_name(environment("TILEWRIGHT_WEBGPU").value_or(""));
   return implementation != "wgpu" && !environment("TILEWRIGHT_DAWN_LIBRARY") && !given_dawn();
 }
 
@@ -104,6 +112,7 @@ std::shared_ptr<Backend> init_backend(std::string_view preference, const Config&
     make_backend(wanted, config);  // refuses what is wrong in config before a device is looked for
     wanted += text(":", *config.adapter_index);
   }
+  check_environment(wanted, config);
   const std::vector<DeviceInfo> all = devices_of(wanted, config);
   const DeviceInfo* const chosen = &choose_device(
       all, backend_names(), wanted, environment_flag("TILEWRIGHT_ALLOW_SOFTWARE", false),

@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "core/dawn_library.hpp"
 #include "core/driver_start.hpp"
 #include "core/environment.hpp"
 #include "core/fork.hpp"
@@ -42,13 +41,8 @@ constexpr std::string_view automatic = "auto";
 
 std::string asked_implementation(std::string_view config) {
   if (config != automatic) return std::string(config);
-  const auto set = environment("TILEWRIGHT_WEBGPU");
-  if (!set) return std::string(automatic);
-  if (!is_webgpu_implementation(*set)) {
-    throw BackendUnavailable(text("webgpu: TILEWRIGHT_WEBGPU is \"", *set,
-                                  "\", expected auto, wgpu or dawn; correct or unset it"));
-  }
-  return *set;
+  return environment_word("TILEWRIGHT_WEBGPU", {automatic, "wgpu", "dawn"})
+      .value_or(std::string(automatic));
 }
 
 void explain(std::vector<Adapter>& adapters, const std::string& why) {
@@ -69,7 +63,11 @@ std::vector<Adapter> found_automatically(bool debug) {
   auto found = wgpu_adapters(wgpu_native(), debug);
   // Dawn writes to stderr what it does not like about drivers that stand for a GPU.
   if (std::ranges::all_of(found, stands_for_gpu)) {
-    explain(found, "a GPU in software has no matrix units");
+    std::string why = "a GPU in software has no matrix units";
+    for (const char* of_dawn : {"TILEWRIGHT_DAWN_LIBRARY", "TILEWRIGHT_DAWN_TOGGLES"}) {
+      if (environment(of_dawn)) why += text("; ", of_dawn, " is for Dawn, and is not used");
+    }
+    explain(found, why);
     return found;
   }
   std::vector<Adapter> dawn;
@@ -83,6 +81,13 @@ std::vector<Adapter> found_automatically(bool debug) {
 }
 
 }  // namespace
+
+void check_environment(std::string_view implementation) {
+  (void)asked_implementation(implementation);
+  for (const char* flag : {"TILEWRIGHT_WEBGPU_IMMEDIATES", "TILEWRIGHT_WEBGPU_THREAD"}) {
+    (void)environment_flag(flag, true);
+  }
+}
 
 std::span<const Adapter> adapters(std::string_view implementation, bool debug) {
   const InCore in_core;

@@ -23,10 +23,14 @@ struct Adapter {
   WGPULimits limits;
   std::uint32_t vendor, device;  ///< PCI numbers
   bool packed_dots = false;      ///< its API has dot products of four bytes, which Metal lacks
-  std::vector<gpu::MatrixShape> matrix_shapes;
+  std::vector<gpu::MatrixShape> matrix_shapes{};
   std::uint32_t matrix_lanes = 0;  ///< subgroups of that size hold them; 0 where sizes differ
   std::uint32_t least_subgroup = 0, most_subgroup = 0;  ///< 0 where the library does not say
 };
+
+/// Throws InvalidArgument where a variable of the environment that webgpu reads has a value that
+/// means nothing. `implementation` is what Config has.
+void check_environment(std::string_view implementation);
 
 /// All adapters of Vulkan, Metal and DirectX 12, looked up once and kept; with `debug`, of an
 /// instance whose drivers check what they are given, where the library has that. `implementation`

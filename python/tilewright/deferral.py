@@ -36,7 +36,9 @@ def deferred(on: bool = True) -> Iterator[None]:
 
 
 def read_environment() -> None:
-    value = os.environ.get(VARIABLE)
-    if value not in (None, "", "0", "1"):
-        invalid(VARIABLE, f"it is {shown(value)}, expected 0 or 1")
-    _core._set_deferred(value != "0")
+    value = os.environ.get(VARIABLE, "")
+    word = value.lower()
+    # The words of csrc/core/environment.cpp.
+    if word not in ("", "1", "true", "yes", "on", "0", "false", "no", "off"):
+        raise _core.InvalidArgument(f'{VARIABLE} is "{value}", expected 1 or 0')
+    _core._set_deferred(word not in ("0", "false", "no", "off"))

@@ -56,17 +56,31 @@ TEST_CASE("environment: blanks are no number") {
 }
 
 TEST_CASE("environment: flags") {
-  for (const char* yes : {"1", "true", "yes", "on"}) {
+  for (const char* yes : {"1", "true", "yes", "on", "True", "YES"}) {
     const ScopedEnvironment set(name, yes);
     CHECK(environment_flag(name, false));
   }
-  for (const char* no : {"0", "false", "no", "off"}) {
+  for (const char* no : {"0", "false", "no", "off", "Off"}) {
     const ScopedEnvironment set(name, no);
     CHECK_FALSE(environment_flag(name, true));
   }
   const ScopedEnvironment set(name, "maybe");
   CHECK_THROWS_WITH_AS(environment_flag(name, true),
                        "TILEWRIGHT_TEST_VARIABLE is \"maybe\", expected 1 or 0", InvalidArgument);
+}
+
+TEST_CASE("environment: words in any case") {
+  const auto word = [] { return environment_word(name, {"auto", "wgpu", "dawn"}); };
+  const ScopedEnvironment unset(name, nullptr);
+  CHECK_FALSE(word().has_value());
+  for (const char* given : {"dawn", "Dawn", "DAWN"}) {
+    const ScopedEnvironment set(name, given);
+    CHECK(word() == "dawn");
+  }
+  const ScopedEnvironment set(name, "Vulkan");
+  CHECK_THROWS_WITH_AS(word(),
+                       "TILEWRIGHT_TEST_VARIABLE is \"Vulkan\", expected auto, wgpu or dawn",
+                       InvalidArgument);
 }
 
 #if !defined(_WIN32)

@@ -17,7 +17,8 @@ print(_core._is_deferred(x + 1))
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(None, "True"), ("", "True"), ("1", "True"), ("0", "False")]
+    ("value", "said"),
+    [(None, "True"), ("", "True"), ("1", "True"), ("On", "True"), ("0", "False"), ("No", "False")],
 )
 def test_the_variable(value, said):
     environment = {k: v for k, v in os.environ.items() if k != "TILEWRIGHT_DEFERRED"}
@@ -38,4 +39,4 @@ def test_a_variable_that_means_nothing():
         check=False,
     )
     assert ended.returncode != 0
-    assert "TILEWRIGHT_DEFERRED: it is 'perhaps' (str), expected 0 or 1" in ended.stderr
+    assert 'InvalidArgument: TILEWRIGHT_DEFERRED is "perhaps", expected 1 or 0' in ended.stderr

@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tilewright.cli import drivers, environment, machine, main
+from tilewright.cli import doctor, drivers, environment, machine, main
 from tilewright.cli.check import Check
 from tilewright.cli.machine import Machine, RenderNode
 
@@ -307,3 +308,42 @@ def test_what_hardware_lacks_is_no_fault_of_the_device_that_is_taken(
     said = json.loads(capsys.readouterr().out)
     assert said["works"]
     assert said["default"] == "webgpu:0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"),
+    [
+        ("nothing", "there is no such file"),
+        ("a folder", "there is no such file"),
+        ("a text", "it is no shared library"),
+        ("a library", ""),
+        ("a name", ""),
+    ],
+)
+def test_libraries_that_variables_name(
+    kind: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where no backend opens them, as Dawn's on a GPU in software."""
+    text = tmp_path / "text.so"
+    text.write_text("no library")
+    path = {
+        "nothing": str(tmp_path / "nothing.so"),
+        "a folder": str(tmp_path),
+        "a text": str(text),
+        "a library": str(environment.folders()["library-dir"] / "libtilewright_openblas.so"),
+        "a name": "libdawn.so",
+    }[kind]
+    for name in environment.set_variables():
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("TILEWRIGHT_DAWN_LIBRARY", path)
+    (check,) = doctor._settings()
+    assert check.ok is (fault == "")
+    assert check.found.startswith(f"TILEWRIGHT_DAWN_LIBRARY={path}: the Dawn that ")
+    assert check.found.endswith(fault)
+    assert check.mend == ("unset TILEWRIGHT_DAWN_LIBRARY" if fault else "")
+
+
+def test_all_variables_of_the_docs_are_known() -> None:
+    page = Path(__file__).parents[2] / "docs" / "environment.md"
+    listed = re.findall(r"^\| `(TILEWRIGHT_\w+)`", page.read_text(encoding="utf-8"), re.M)
+    assert set(listed) == set(environment.VARIABLES)

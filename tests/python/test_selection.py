@@ -98,11 +98,51 @@ def test_a_named_backend_opens_no_other_one_s_library(run_python: Run) -> None:
     assert run_python(code).stdout == "cpu:0\nFalse\n"
 
 
-def test_wrong_variables_are_named(run_python: Run) -> None:
-    for name, value in (("TILEWRIGHT_ALLOW_SOFTWARE", "maybe"), ("TILEWRIGHT_NUM_THREADS", "0")):
-        done = run_python(ASK.format("'cpu'"), **{name: value})
-        assert done.returncode == 1
-        assert f'{name} is "{value}"' in done.stderr
+WRONG = [
+    ("cpu", "TILEWRIGHT_ALLOW_SOFTWARE", "maybe", "1 or 0"),
+    ("cpu", "TILEWRIGHT_NUM_THREADS", "0", "a whole number from 1 to 1024"),
+    ("auto", "TILEWRIGHT_NUM_THREADS", "many", "a whole number from 1 to 1024"),
+    ("cpu", "TILEWRIGHT_CPU_ISA", "sse", "baseline, avx2 or avx512"),
+    ("webgpu:0", "TILEWRIGHT_TUNING", "2", "1 or 0"),
+    ("webgpu", "TILEWRIGHT_WEBGPU", "vulkan", "auto, wgpu or dawn"),
+    ("webgpu", "TILEWRIGHT_WEBGPU_IMMEDIATES", "all", "1 or 0"),
+    ("webgpu", "TILEWRIGHT_WEBGPU_THREAD", "all", "1 or 0"),
+    ("level-zero", "TILEWRIGHT_ZE_SUBGROUPS", "16", "1 or 0"),
+    ("cpu", "TILEWRIGHT_DEVICE", "gpu", "auto, a backend (level-zero, webgpu, cpu) or a device id"),
+]
+
+
+@pytest.mark.parametrize(("preference", "name", "value", "expected"), WRONG)
+def test_a_wrong_variable_is_an_invalid_argument(
+    run_python: Run, preference: str, name: str, value: str, expected: str
+) -> None:
+    """Which says its name, its value and what was expected; devices are listed all the same."""
+    taken = "auto" if name == "TILEWRIGHT_DEVICE" else preference
+    code = f"""
+import tilewright as tw
+assert {{one.backend for one in tw.devices()}} == {{"level-zero", "webgpu", "cpu"}}
+try:
+    with tw.init_backend({taken!r}) as be:
+        tw.ones(3, device=be).sum().item()
+except tw.InvalidArgument as error:
+    print(error)
+"""
+    done = run_python(code, **{name: value})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f'{name} is "{value}", expected {expected}'), done.stdout
+
+
+def test_devices_say_what_is_wrong_with_a_variable(run_python: Run) -> None:
+    code = "import tilewright as tw; print(tw.devices()[-1].available, tw.devices()[-1].reason)"
+    said = run_python(code, TILEWRIGHT_CPU_ISA="sse").stdout
+    assert said == 'False TILEWRIGHT_CPU_ISA is "sse", expected baseline, avx2 or avx512\n'
+
+
+def test_names_in_any_case(run_python: Run) -> None:
+    code = "import tilewright as tw; print(tw.init_backend().device.features[0])"
+    assert run_python(code, TILEWRIGHT_CPU_ISA="BaseLine", TILEWRIGHT_DEVICE="CPU").stdout == (
+        "baseline\n"
+    )
 
 
 def test_the_number_of_threads_can_be_set(run_python: Run) -> None:

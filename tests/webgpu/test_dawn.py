@@ -249,8 +249,24 @@ def test_names_of_implementations() -> None:
 
 
 def test_a_wrong_variable(succeeds: Succeeds) -> None:
-    reason = succeeds(REASON, TILEWRIGHT_WEBGPU="vulkan")
-    assert 'TILEWRIGHT_WEBGPU is "vulkan", expected auto, wgpu or dawn' in reason
+    code = """
+(device,) = [device for device in tw.devices() if device.backend == "webgpu"]
+assert not device.available, device
+for make in (lambda: tw.init_backend("webgpu"), tw.init_backend, lambda: tw.WebGPUBackend().init()):
+    assert raised(tw.InvalidArgument, make) == device.reason
+print(device.reason)
+"""
+    reason = succeeds(code, TILEWRIGHT_WEBGPU="vulkan")
+    assert reason.strip() == 'TILEWRIGHT_WEBGPU is "vulkan", expected auto, wgpu or dawn'
+
+
+def test_a_name_in_any_case(succeeds: Succeeds, on_dawn: dict[str, str]) -> None:
+    code = """
+(device,) = [device for device in tw.devices() if device.backend == "webgpu"]
+print(device.implementation_why)
+"""
+    said = succeeds(code, **on_dawn | {"TILEWRIGHT_WEBGPU": "WGPU"})
+    assert said == "TILEWRIGHT_WEBGPU is wgpu\n"
 
 
 def test_the_version_is_one() -> None:

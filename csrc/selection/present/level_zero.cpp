@@ -1,3 +1,4 @@
+#include "core/environment.hpp"
 #include "gpu/backend.hpp"
 #include "level_zero/adapters.hpp"
 #include "level_zero/device.hpp"
@@ -26,9 +27,11 @@ std::shared_ptr<gpu::Device> open_device(const Config& config, gpu::DeviceUse) {
 }  // namespace
 
 BackendEntry level_zero_entry() {
-  return {"level-zero", devices, [](const Config& config) -> std::shared_ptr<Backend> {
+  return {"level-zero", devices,
+          [](const Config& config) -> std::shared_ptr<Backend> {
             return std::make_shared<gpu::GpuBackend>("level-zero", config, open_device);
-          }};
+          },
+          [](const Config&) { (void)environment_flag("TILEWRIGHT_ZE_SUBGROUPS", true); }};
 }
 
 }  // namespace tilewright

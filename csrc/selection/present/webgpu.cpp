@@ -28,6 +28,7 @@ std::vector<DeviceInfo> devices(const Config& config) {
 }
 
 std::shared_ptr<gpu::Device> open_device(const Config& config, gpu::DeviceUse use) {
+  webgpu::check_environment(config.implementation);
   const std::size_t index = device_index("webgpu", devices(config), config);
   return std::make_shared<webgpu::Device>(
       webgpu::adapters(config.implementation, config.debug_mode)[index], config, use);
@@ -36,9 +37,11 @@ std::shared_ptr<gpu::Device> open_device(const Config& config, gpu::DeviceUse us
 }  // namespace
 
 BackendEntry webgpu_entry() {
-  return {"webgpu", devices, [](const Config& config) -> std::shared_ptr<Backend> {
+  return {"webgpu", devices,
+          [](const Config& config) -> std::shared_ptr<Backend> {
             return std::make_shared<gpu::GpuBackend>("webgpu", config, open_device);
-          }};
+          },
+          [](const Config& config) { webgpu::check_environment(config.implementation); }};
 }
 
 }  // namespace tilewright

@@ -65,13 +65,34 @@ def _settings() -> list[Check]:
     for name, value in environment.set_variables().items():
         if name in environment.VARIABLES:
             found = f"{name}={value}: {environment.VARIABLES[name]}"
-            checks.append(Check("settings", "variable", True, found))
+            if fault := _fault(name, value):
+                checks.append(
+                    Check("settings", "variable", False, f"{found}; {fault}", f"unset {name}")
+                )
+            else:
+                checks.append(Check("settings", "variable", True, found))
         else:
             close = difflib.get_close_matches(name, environment.VARIABLES, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             found = f"{name} is not read by tilewright{hint}"
             checks.append(Check("settings", "variable", False, found, f"unset {name}"))
     return checks
+
+
+def _fault(name: str, value: str) -> str:
+    """Why a library that a variable names cannot be one, whether a backend opens it here or not. A
+    name without a folder is looked for by the system."""
+    if not name.endswith("_LIBRARY") or not value or os.path.basename(value) == value:
+        return ""
+    if not os.path.isfile(value):
+        return "there is no such file"
+    try:
+        with open(value, "rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    is_library = start == b"\x7fELF" or not sys.platform.startswith("linux")
+    return "" if is_library else "it is no shared library"
 
 
 def _way_to_a_gpu() -> list[Check]:

@@ -28,6 +28,7 @@ VARIABLES = {
     "TILEWRIGHT_TUNING": "0 leaves the results of tilewright tune out",
     "TILEWRIGHT_WEBGPU_IMMEDIATES": "0 passes parameters of WebGPU kernels in a uniform buffer",
     "TILEWRIGHT_WEBGPU_THREAD": "0 has calls of WebGPU encode and submit what they launch",
+    "TILEWRIGHT_DEFERRED": "0 computes elementwise functions of Arrays where they are called",
     "TILEWRIGHT_KERNEL_DIR": "a folder whose kernel files replace the built-in ones",
 }
 
