@@ -184,3 +184,5 @@ def test_array_tier_and_networks(ws: Workspace, rng: np.random.Generator) -> Non
             conv(x, w, activation="swish")
         with pytest.raises(InvalidArgument, match="negative_slope is inf, expected a finite"):
             conv(x, w, negative_slope=float("inf"))
+        with pytest.raises(InvalidArgument, match=r"negative_slope is array.*, expected a number"):
+            conv(x, w, negative_slope=np.array([1, 2]))  # type: ignore[arg-type]

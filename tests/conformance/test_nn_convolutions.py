@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,10 +179,12 @@ def functions(axes: int, transposed: bool = False) -> tuple[Any, Any]:
 
 
 def dtypes(be: Backend) -> list[str]:
-    return [one for one in ("float32", "float16", "float64") if has(be, one) and takes(be, one)]
+    return [one for one in ("float32", "float16", "bfloat16") if has(be, one) and takes(be, one)]
 
 
 def takes(be: Backend, dtype: str) -> bool:
+    # bfloat16 is computed in float32.
+    dtype = "float32" if dtype == "bfloat16" else dtype
     return be.supports("conv2d_forward", dtype) and be.supports("conv2d_backward_filter", dtype)
 
 
@@ -349,8 +352,46 @@ def test_pad(be: Backend, mode: str) -> None:
     np.testing.assert_allclose(found.numpy(), back, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+def test_pad_of_less_than_nothing(be: Backend, mode: str) -> None:
+    """Numbers below 0 leave elements out first."""
+    x = RNG.standard_normal((3, 6, 5)).astype(np.float32)
+    pairs, kind = [(0, 0), (-2, 1), (2, -1)], {"replicate": "edge", "circular": "wrap"}
+    around: Any = [(0, 0), (0, 1), (2, 0)]
+    name: Any = kind.get(mode, mode)
+    expected = np.pad(x[:, 2:, :4], around, mode=name)
+    widths = [*pairs[2], *pairs[1]]
+    got = tw.nn.pad(on(be, x), widths, mode)
+    np.testing.assert_array_equal(got.numpy(), expected)
+    grad = RNG.standard_normal(expected.shape)
+    numbers = np.arange(1, x.size + 1).reshape(x.shape)[:, 2:, :4]
+    places = np.pad(numbers, around, mode=name)
+    back = np.bincount(places.reshape(-1), grad.reshape(-1), x.size + 1)[1:].reshape(x.shape)
+    found = tw.nn.pad_backward(on(be, grad), widths, mode)
+    np.testing.assert_allclose(found.numpy(), back, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_float64_is_refused_by_name(be: Backend, axes: int) -> None:
+    if not has(be, "float64"):
+        with pytest.raises(tw.Unsupported):
+            on(be, np.zeros(2), "float64") + 1
+        return
+    x, weight = (on(be, np.ones((2, 2, *(3,) * axes)), "float64") for _ in range(2))
+    for transposed in (False, True):
+        forward, backward = functions(axes, transposed)
+        name = forward.__name__
+        for call in (partial(forward, x, weight), partial(backward, x, x, weight)):
+            with pytest.raises(
+                InvalidArgument, match=f"^{name}(_backward)?: .*is float64, .*astype"
+            ):
+                call()
+
+
 def test_linear(be: Backend) -> None:
     for dtype in dtypes(be):
+        if dtype == "bfloat16":
+            continue
         x, weight, bias, grad = (
             held(RNG.standard_normal(shape), dtype)
             for shape in ((2, 3, 7), (5, 7), (5,), (2, 3, 5))
@@ -443,8 +484,8 @@ def test_wrong_gradients(be: Backend) -> None:
         tw.nn.conv1d_backward(ones(be, 1, 2, 3), x, weight, wanted=True)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match=r"pad is \(1,\) .*, expected a pair"):
         tw.nn.pad(x, (1,))
-    with pytest.raises(InvalidArgument, match=r"pad\[0\] is -1, expected 0 or more"):
-        tw.nn.pad(x, (-1, 1))
+    with pytest.raises(InvalidArgument, match=r"leaves out 6 of the 5 elements along axis 2"):
+        tw.nn.pad(x, (-2, -4))
     with pytest.raises(InvalidArgument, match="expected 4 at most with reflect"):
         tw.nn.pad(x, (5, 1), "reflect")
     with pytest.raises(InvalidArgument, match="axis of 0, expected 0 at most with replicate"):

@@ -148,8 +148,17 @@ def test_weights(be: Backend) -> None:
     near(backward(1, a, b, weight=weight, pos_weight=pos_weight, reduction="sum"), slope,
          "float32", 64)  # fmt: skip
     call, backward = calls_of("mse_loss")
-    near(call(a.T, b.T, weight=weight.T), (w * (x - t) ** 2).mean(), "float32", 64)
-    near(backward(2, a.T, b.T, weight=weight.T).T, 4 * w * (x - t) / x.size, "float32", 64)
+    # torch's mean of these two is over the sum of the weights.
+    total = np.broadcast_to(w, x.shape).sum()
+    near(call(a.T, b.T, weight=weight.T), (w * (x - t) ** 2).sum() / total, "float32", 64)
+    near(backward(2, a.T, b.T, weight=weight.T).T, 4 * w * (x - t) / total, "float32", 64)
+    near(call(a, b, weight=weight, reduction="sum"), (w * (x - t) ** 2).sum(), "float32", 64)
+    near(tw.nn.l1_loss(a, b, weight=weight), (w * abs(x - t)).sum() / total, "float32", 64)
+    near(tw.nn.l1_loss_backward(3, a, b, weight=weight), 3 * w * np.sign(x - t) / total, "float32",
+         64)  # fmt: skip
+    one = on(be, [[1.0, 0], [0, 0]])
+    near(tw.nn.mse_loss(one * 0 + 1, one * 0, weight=one), 1.0, "float32")
+    near(tw.nn.huber_loss(a, b, weight=weight), (w * huber(x, t, 1)).mean(), "float32", 64)
     q = held(RNG.uniform(0.1, 0.9, (4, 6)), "float32")
     near(tw.nn.binary_cross_entropy(on(be, q), b, weight=weight), (w * entropy(q, t)).mean(),
          "float32", 64)  # fmt: skip
@@ -234,6 +243,7 @@ def test_wrong_arguments(be: Backend) -> None:
         ("hinge_embedding_loss: margin is None, expected a number",
          lambda: nn.hinge_embedding_loss(x, x, margin=None)),
         ("poisson_nll_loss: log_input is 1", lambda: nn.poisson_nll_loss(x, x, log_input=1)),
+        ("poisson_nll_loss: eps is 'a'", lambda: nn.poisson_nll_loss(x, x, eps="a")),
         ("poisson_nll_loss: eps is -1.0",
          lambda: nn.poisson_nll_loss(x, x, log_input=False, eps=-1)),
         ("kl_div: log_target is 1.*, expected True or False",

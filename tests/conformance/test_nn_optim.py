@@ -173,6 +173,61 @@ def test_gradients_that_are_parameters(be: Backend) -> None:
     np.testing.assert_array_equal(whole.numpy(), [-1, -2, 4])
 
 
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_parameters_without_gradients_stay(be: Backend, case: int) -> None:
+    """And their first step is the first when it comes."""
+    name, options = CASES[case]
+    hosts = [RNG.uniform(-1, 1, 5), RNG.uniform(-1, 1, (2, 3)), RNG.uniform(-1, 1, 4)]
+    params = [on(be, one) for one in hosts]
+    taken = getattr(tw.nn.optim, name)(params, **options)
+    references = [REFERENCES[name](**options) for _ in hosts]
+    for step in range(4):
+        grads = [RNG.uniform(0.5, 2, one.shape).astype(np.float32) for one in hosts]
+        given: list[Any] = [on(be, one) for one in grads]
+        # The second has its first gradient in the third step, the last one never.
+        absent = (1, 2) if step < 2 else (2,)
+        for i in absent:
+            given[i] = None
+        taken.step(given)
+        for i, grad in enumerate(grads):
+            if i not in absent:
+                hosts[i] = references[i].step(hosts[i], grad)
+            np.testing.assert_allclose(host(params[i]), hosts[i], rtol=1e-5, atol=1e-5)
+    assert taken.steps == 4 and taken.steps_of == [4, 2, 0]
+    taken.step([None] * 3)
+    assert taken.steps_of == [4, 2, 0]
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_states_go_on(be: Backend, case: int) -> None:
+    """Bit for bit what an optimiser does that was not stopped, from Arrays and from NumPy's."""
+    name, options = CASES[case]
+    grads = [[on(be, RNG.uniform(-1, 1, 5)), on(be, RNG.uniform(-1, 1, (2, 3)))] for _ in range(4)]
+    params = [on(be, RNG.uniform(-1, 1, one.shape)) for one in grads[0]]
+    taken = getattr(tw.nn.optim, name)(params, **options)
+    taken.step([grads[0][0], None])
+    taken.step(grads[1])
+    kept = taken.state_dict()
+    copies = [one.copy() for one in params]
+    plain = dict(kept, states=[[one.numpy() for one in own] for own in kept["states"]])
+    for one in grads[2:]:
+        taken.step(one)
+    for state in (kept, plain):
+        others = [one.copy() for one in copies]
+        other = getattr(tw.nn.optim, name)(others)
+        if options.get("amsgrad"):
+            with pytest.raises(InvalidArgument, match=r"states.0. is .*, expected 2 Arrays"):
+                other.load_state_dict(state)
+            assert other.lr == 1e-3
+            other = getattr(tw.nn.optim, name)(others, amsgrad=True)
+        other.load_state_dict(state)
+        for one in grads[2:]:
+            other.step(one)
+        assert other.steps == taken.steps and other.steps_of == taken.steps_of
+        for one, its in zip(others, params, strict=True):
+            np.testing.assert_array_equal(bits(one), bits(its))
+
+
 def test_it_descends(be: Backend) -> None:
     """Each finds the least of a quadratic function."""
     target = RNG.uniform(-1, 1, 50).astype(np.float32)
@@ -189,6 +244,16 @@ def test_wrong_arguments(be: Backend) -> None:
     x, optim = on(be, np.ones((3, 4))), tw.nn.optim
     calls: list[tuple[str, Callable[[], Any]]] = [
         ("SGD: params is 3 .*, expected Arrays", lambda: optim.SGD(3)),
+        ("SGD: params is an Array, expected a list of Arrays; write .params.",
+         lambda: optim.SGD(x)),
+        ("Adam.load_state_dict: state_dict is 3 .*, expected what state_dict.. gave",
+         lambda: optim.Adam([x]).load_state_dict(3)),
+        ("Adam.load_state_dict: options is .*, expected lr, betas, eps",
+         lambda: optim.Adam([x]).load_state_dict(optim.SGD([x]).state_dict())),
+        ("Adam.load_state_dict: states.0. has float32 of shape .3,., expected float32 of shape",
+         lambda: optim.Adam([x]).load_state_dict(optim.Adam([x[0, :3] + 0]).state_dict())),
+        ("SGD.load_state_dict: steps_of is .*, expected one for each of the 1 parameters",
+         lambda: optim.SGD([x]).load_state_dict(optim.SGD([x, x + 0]).state_dict())),
         ("SGD: params is empty", lambda: optim.SGD([])),
         ("Adam: params.1. is .*, expected an Array", lambda: optim.Adam([x, 1.0])),
         ("Adam: params.0. is int32, expected floats", lambda: optim.Adam([x.astype("int32")])),

@@ -49,6 +49,11 @@ CASES = [
     Case((0, 3, 4, 4), 2),
     Case((1, 2, 4, 5, 6), 2),
     Case((1, 1, 5, 4, 6), (3, 2, 3), (1, 2, 2), (1, 1, 0), (1, 1, 2), True),
+    # With ceil_mode a window may be longer than the input.
+    Case((1, 2, 2), 3, 2, 0, 1, True),
+    Case((1, 1, 2, 3), 3, 2, 0, 1, True),
+    Case((1, 1, 8, 11), 4, None, 0, 3, True),
+    Case((1, 1, 2, 2, 1), 3, 3, 1, 1, True),
 ]
 
 
@@ -295,6 +300,8 @@ def test_wrong_arguments(be: Backend) -> None:
         ("max_pool2d: dilation is 0", lambda: nn.max_pool2d(x, 2, 1, 0, 0)),
         ("max_pool2d: an axis of x has 6 elements and 0 of padding .*, expected 9",
          lambda: nn.max_pool2d(x, 3, 1, 0, 4)),
+        ("max_pool2d: an axis of x has 6 elements and 0 of padding .*, expected 11 at least, of",
+         lambda: nn.max_pool2d(x, 3, 3, 0, 6, ceil_mode=True)),
         ("max_pool2d: ceil_mode is 1", lambda: nn.max_pool2d(x, 2, ceil_mode=1)),
         ("max_pool2d: return_indices is None",
          lambda: nn.max_pool2d(x, 2, return_indices=None)),

@@ -358,7 +358,9 @@ def test_wrong_weights(be: Backend, changed: dict[str, Any], message: str) -> No
         ({"batch_first": 1}, r"batch_first is 1 \(int\), expected True or False"),
         ({"dropout": 2.0}, "dropout is 2.0, expected a number from 0 to 1"),
         ({"dropout": 0.5, "training": True}, "rng is None, expected a Generator"),
-        ({"clip": -1.0}, "clip is -1"),
+        ({"clip": -1.0}, "lstm: clip is -1.0, expected a finite number above 0"),
+        ({"clip": 0.0}, "lstm: clip is 0.0, expected a finite number above 0"),
+        ({"rng": 3}, "lstm: rng is 3 .*, expected a Generator of tw.random"),
     ],
 )
 def test_wrong_options(be: Backend, options: dict[str, Any], message: str) -> None:

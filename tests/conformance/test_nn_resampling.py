@@ -139,6 +139,38 @@ def test_interpolate(be: Backend, index: int) -> None:
             near(back, by_x, dtype, 64, 8)
 
 
+@pytest.mark.parametrize("index", range(0, len(CASES), 2))
+def test_parts_are_the_whole(be: Backend, index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where outputs along an axis are made part by part."""
+    mode, shape, options = CASES[index]
+    if mode == "area":
+        mode, options = "bicubic", {"size": (20, 5)}
+        shape = (*shape[:2], 5, 7)
+    monkeypatch.setattr("tilewright.nn.resampling.MOST_OUTPUTS", 4)
+    ways = matrices(mode, shape, options)
+    for dtype in dtypes_of(be, False):
+        x = held(RNG.uniform(-2, 2, shape), dtype)
+        exact = along(x, ways)
+        near(tw.nn.interpolate(on(be, x, dtype), mode=mode, **options), exact, dtype, 64, 4)
+        grad = held(RNG.uniform(-2, 2, exact.shape), dtype)
+        back = tw.nn.interpolate_backward(on(be, grad, dtype), shape, mode=mode, **options)
+        near(back, along(grad, ways, back=True), dtype, 64, 8)
+
+
+def test_what_is_too_large_is_said_first(be: Backend) -> None:
+    """Before the host makes tables of what no buffer holds."""
+    x = on(be, np.ones((2, 4, 9, 8)))
+    most = be.device.limits["max_buffer_bytes"]
+    rows = min(2**31 - 1, most // 4 + 1)
+    for given in (
+        {"size": 2**31 - 1},
+        {"scale_factor": 1e8},
+        {"size": (rows, 1), "mode": "bicubic", "antialias": True},
+    ):
+        with pytest.raises(InvalidArgument, match="bytes"):
+            tw.nn.interpolate(x, **given)
+
+
 def test_views(be: Backend) -> None:
     x = held(RNG.uniform(-2, 2, (2, 3, 6, 5)), "float32")
     a = on(be, np.ascontiguousarray(x.transpose(3, 2, 0, 1))).transpose(2, 3, 1, 0)

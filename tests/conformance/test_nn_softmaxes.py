@@ -109,17 +109,15 @@ def test_large_and_equal(be: Backend) -> None:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, 0.5, np.inf])
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, 0.5, np.inf, -np.inf])
 def test_normalize(be: Backend, p: float) -> None:
     # Powers other than these two are of exponentials.
-    for dtype in dtypes_of(be, p not in (1.0, 2.0, np.inf)):
+    for dtype in dtypes_of(be, p not in (1.0, 2.0, np.inf, -np.inf)):
         for shape, dim in SHAPES[2:4] if dtype == "float32" else SHAPES[3:4]:
             x = held(RNG.uniform(0.5, 6, shape) * RNG.choice([-1, 1], shape), dtype)
             grad = held(RNG.uniform(-2, 2, shape), dtype)
             a, g = on(be, x, dtype), on(be, grad, dtype)
             near(tw.nn.normalize(a, p, dim), normalize(x, p, dim), dtype, 32)
-            if p == np.inf:
-                continue
             by_x = gradient(
                 lambda one, grad=grad, dim=dim: float((normalize(one, p, dim) * grad).sum()), x
             )
@@ -135,6 +133,9 @@ def test_normalize_at_the_ends(be: Backend) -> None:
     # Below eps it is a division by that alone.
     got = tw.nn.normalize_backward(on(be, [[1, 2]]), on(be, [[3, 4]]), eps=10)
     near(got, [[0.1, 0.2]], "float32")
+    # Elements that are equally large share the gradient of their size.
+    got = tw.nn.normalize_backward(on(be, [[1, 2, 4]]), on(be, [[2, -2, 1]]), np.inf)
+    near(got, [[0.25, 1.25, 2]], "float32")
     zero = tw.nn.normalize_backward(on(be, [[1, 2]]), on(be, [[0, 0]]), eps=0.5)
     near(zero, [[2, 4]], "float32")
 
@@ -150,8 +151,8 @@ def test_wrong_arguments(be: Backend) -> None:
         ("log_softmax: out is", lambda: nn.log_softmax(x, out=x.T)),
         ("normalize: p is 0.0, expected more than 0", lambda: nn.normalize(x, 0)),
         ("normalize: eps is -1.0, expected 0 or more", lambda: nn.normalize(x, eps=-1)),
-        ("normalize_backward: p is inf, expected a finite number",
-         lambda: nn.normalize_backward(x, x, np.inf)),
+        ("normalize: p is -1.0, expected more than 0, or minus infinity",
+         lambda: nn.normalize(x, -1)),
     ]  # fmt: skip
     for message, call in calls:
         with pytest.raises(InvalidArgument, match=message):

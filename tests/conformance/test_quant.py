@@ -111,6 +111,11 @@ def test_wrong_blocks(be: tw.Backend, rng: np.random.Generator) -> None:
         w.dequantize("int32")
     with pytest.raises(REFUSED, match="format is 'q4_k'"):
         tw.quant.quantize_blocks(tw.zeros((2, 256), device=be), "q4_k")
+    wrong: Any = [1]
+    with pytest.raises(REFUSED, match=r"format is \[1\] \(list\), expected one of q8_0"):
+        tw.quant.quantize_blocks(tw.zeros((2, 64), device=be), wrong)
+    with pytest.raises(REFUSED, match=r"QuantizedTensor of q4_0, .* write x.dequantize"):
+        np.asarray(w)
     with pytest.raises(REFUSED, match=r"shape is \(2, 33\)"):
         tw.quant.quantize_blocks(tw.zeros((2, 33), device=be), "q4_0")
 

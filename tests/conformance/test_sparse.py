@@ -352,6 +352,7 @@ def test_wrong_operands(be: Backend) -> None:
         (lambda: a.sum(axis=2), "sum: axis is 2"),
         (lambda: a.astype("int8"), "astype: dtype is int8"),
         (lambda: a.asformat("bsr"), "asformat: format is 'bsr'"),
+        (lambda: a.asformat([]), "asformat: format is .. .list., expected"),
         (lambda: setattr(a, "data", ones(1, device=be)), "csr_array: data is"),
         (lambda: bool(a), "bool: the truth"),
     ]:  # type: ignore[var-annotated]

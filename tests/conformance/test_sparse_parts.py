@@ -80,6 +80,38 @@ def test_sampled_products(be: Backend, k: int, dtype: str, monkeypatch: pytest.M
     assert sparse.sampled_addmm(nothing, *on_device).nnz == 0
 
 
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_sampled_products_count_a_place_once(be: Backend, format: str) -> None:
+    """Of elements of one place the sum is what A has there."""
+    row, col = np.array([0, 2, 0, 0, 2]), np.array([1, 0, 1, 0, 3])
+    coo = sp.coo_array((np.float32([1, 2, 3, 4, 5]), (row, col)), shape=(3, 4))
+    a = getattr(sparse, f"{format}_array")((3, 4), device=be)
+    if format == "coo":
+        a = sparse.coo_array((coo.data, (row, col)), shape=(3, 4), device=be)
+    elif format == "csr":
+        order = np.argsort(row, kind="stable")
+        a = sparse.csr_array((coo.data[order], col[order], [0, 3, 3, 5]), shape=(3, 4), device=be)
+    else:
+        order = np.argsort(col, kind="stable")
+        a = sparse.csc_array(
+            (coo.data[order], row[order], [0, 2, 4, 4, 5]), shape=(3, 4), device=be
+        )
+    x, y = np.float32([[1, 2], [3, 4], [5, 6]]), np.float32([[1, 2, 3, 4], [5, 6, 7, 8]])
+    got = sparse.sampled_addmm(a, x, y, beta=2.0)
+    pattern = (coo.toarray() != 0) * (x @ y)
+    np.testing.assert_array_equal(got.toarray().numpy(), 2 * coo.toarray() + pattern)
+    assert got.nnz == 4 and a.nnz == 5
+
+
+def test_sampled_products_keep_the_order(be: Backend) -> None:
+    given = (np.float32([1, 2, 3]), np.array([2, 0, 1]), np.array([0, 2, 3]))
+    a = sparse.csr_array(given, shape=(2, 3), device=be)
+    x, y = np.float32([[1], [2]]), np.float32([[1, 10, 100]])
+    got = sparse.sampled_addmm(a, x, y)
+    np.testing.assert_array_equal(got.indices.numpy(), [2, 0, 1])
+    np.testing.assert_array_equal(got.data.numpy(), [101, 3, 23])
+
+
 # Parts -------------------------------------------------------------------------------------------
 
 KEYS: list[Any] = [

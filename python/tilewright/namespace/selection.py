@@ -39,21 +39,29 @@ def take(
     """The elements along an axis at these indices, whose shape takes the axis's place; without an
     axis those of the array as one dimension. `mode` is "raise", "wrap" or "clip", as NumPy has
     them: what happens to indices that are out of range."""
+    return take_for("take", x, indices, axis, out, mode)
+
+
+def take_for(
+    call: str, x: Array, indices: Any, axis: int | None = None, out: Array | None = None,
+    mode: str = "raise",
+) -> Array:  # fmt: skip
+    """take() by the name of the function that was called."""
     if out is None and mode == "raise":
-        found: Array | None = _taken(x, indices, axis, "take")
+        found: Array | None = _taken(x, indices, axis, call)
         if found is not None:
             return found
-    x = _array("take", x)
+    x = _array(call, x)
     if axis is None:
         x, axis = x.reshape(-1), 0
-    at = to_axis("take", axis, x.shape)
+    at = to_axis(call, axis, x.shape)
     size = x.shape[at]
-    indices = _in_range("take", x, indices, at, size, mode)
+    indices = _in_range(call, x, indices, at, size, mode)
     shape = (*x.shape[:at], *indices.shape, *x.shape[at + 1 :])
     strides = [*x.strides[:at], *(0 for _ in indices.shape), *x.strides[at + 1 :]]
-    walk = Walk("take", x, shape, strides)
+    walk = Walk(call, x, shape, strides)
     walk.add(indices, at + indices.ndim, at, size, x.strides[at])
-    return _into(out, walk, "take")
+    return _into(out, walk, call)
 
 
 def _into(out: Array | None, walk: Walk, call: str) -> Array:
@@ -80,7 +88,7 @@ def _in_range(call: str, x: Array, indices: Any, axis: int, size: int, mode: str
     return remainder(wide, size) if mode == "wrap" else clip(wide, 0, size - 1)
 
 
-def _along(call: str, x: Array, indices: Any, axis: int | None) -> tuple[Walk, Array]:
+def walk_along(call: str, x: Array, indices: Any, axis: int | None) -> tuple[Walk, Array]:
     """The walk of an axis by indices that broadcast along the other ones."""
     if axis is None:
         if not x.is_contiguous and call == "put_along_axis":
@@ -117,13 +125,13 @@ def take_along_axis(x: Array, indices: Any, /, axis: int | None = -1) -> Array:
         found = _core._taken_along(x, indices, axis)
         if found is not None:
             return found
-    return _along("take_along_axis", _array("take_along_axis", x), indices, axis)[0].take()
+    return walk_along("take_along_axis", _array("take_along_axis", x), indices, axis)[0].take()
 
 
 def put_along_axis(x: Array, indices: Any, values: Any, /, axis: int | None = -1) -> None:
     """Sets what take_along_axis takes. Of equal places one of the values stays: on the cpu backend
     the last."""
-    _along("put_along_axis", _array("put_along_axis", x), indices, axis)[0].put(values)
+    walk_along("put_along_axis", _array("put_along_axis", x), indices, axis)[0].put(values)
 
 
 def put(x: Array, indices: Any, values: Any, /, mode: str = "raise") -> None:

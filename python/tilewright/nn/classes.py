@@ -11,7 +11,7 @@ import numpy as np
 
 from tilewright.call_forms import kept_by_form
 from tilewright.namespace.complex_math import choose
-from tilewright.nn.losses import to_grad, to_reduction
+from tilewright.nn.reduced_losses import to_grad, to_reduction
 from tilewright.nn.rows import in_rows
 from tilewright.nn.running import alike, floats, mapped, reduced, to_number
 from tilewright.nn.softmaxes import along, log_sums
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tilewright.array import Array
-    from tilewright.nn.losses import Grad
+    from tilewright.nn.reduced_losses import Grad
     from tilewright.program import Value
 
 INT32 = np.dtype(np.int32)

@@ -10,10 +10,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright.nn.edges import MODES, pad_axes, pad_axes_backward
-from tilewright.nn.running import floats, to_activation, wide_of
+from tilewright.nn.running import FLOAT32, FLOAT64, floats, to_activation, wide_of
 from tilewright.nn.windows import to_sizes
 from tilewright.operands import invalid, shown, to_integer
 from tilewright.program import Program
+from tilewright.small_floats import BFLOAT16
 
 if TYPE_CHECKING:
     from tilewright.array import Array
@@ -352,6 +353,28 @@ def by_bias(grad: Array) -> Array:
 # What is called -----------------------------------------------------------------------------------
 
 
+def _operands_of(call: str, **given: Any) -> tuple[list[Array], Any]:
+    """As they are computed with, and the dtype of results: bfloat16 is computed in float32."""
+    found = floats(call, **given)
+    dtype = found[0].dtype
+    if dtype == FLOAT64:
+        name = next(iter(given))
+        invalid(
+            call,
+            f"{name} is float64, expected float16, bfloat16 or float32; write "
+            f"{name}.astype('float32')",
+        )
+    if dtype == BFLOAT16:
+        found = [one.astype(FLOAT32) for one in found]
+    return found, dtype
+
+
+def _stored(gradients: ConvGradients, dtype: Any) -> ConvGradients:
+    return ConvGradients(
+        *(None if one is None else one.astype(dtype, copy=False) for one in gradients)
+    )
+
+
 def _bias(call: str, bias: Array | None, filters: int) -> None:
     if bias is not None and bias.shape != (filters,):
         invalid(call, f"bias has shape {bias.shape}, expected {(filters,)}")
@@ -364,7 +387,7 @@ def conv(
 ) -> Array:  # fmt: skip
     given = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
     given |= {} if addend is None else {"addend": addend}
-    x, weight, *others = floats(call, **given)
+    (x, weight, *others), dtype = _operands_of(call, **given)
     x, is_batched = _operands(call, axes, x, weight, "x")
     plan = _plan(call, axes, x, weight, stride, padding, dilation, groups, padding_mode)
     bent, slope = to_activation(call, activation, negative_slope)
@@ -375,7 +398,7 @@ def conv(
         shape = (plan.batch, plan.filters, *plan.out)
         added = _of_result(call, "addend", others[-1], shape, is_batched)
     padded = pad_axes(x, 2, plan.around, plan.mode)
-    result = _forward(plan, padded, weight, offsets, bent, slope, added)
+    result = _forward(plan, padded, weight, offsets, bent, slope, added).astype(dtype, copy=False)
     return result if is_batched else result.reshape(result.shape[1:], copy=False)
 
 
@@ -402,7 +425,7 @@ def conv_backward(
     call: str, axes: int, grad: Any, x: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
     groups: Any, padding_mode: Any, wanted: Any,
 ) -> ConvGradients:  # fmt: skip
-    grad, x, weight = floats(call, grad=grad, x=x, weight=weight)
+    (grad, x, weight), dtype = _operands_of(call, grad=grad, x=x, weight=weight)
     x, is_batched = _operands(call, axes, x, weight, "x")
     plan = _plan(call, axes, x, weight, stride, padding, dilation, groups, padding_mode)
     grad = _of_result(call, "grad", grad, (plan.batch, plan.filters, *plan.out), is_batched)
@@ -413,7 +436,7 @@ def conv_backward(
         by_x = by_x if is_batched else by_x.reshape(by_x.shape[1:], copy=False)
     if of_weight:
         by_weight = _by_filter(plan, pad_axes(x, 2, plan.around, plan.mode), grad)
-    return ConvGradients(by_x, by_weight, by_bias(grad) if of_bias else None)
+    return _stored(ConvGradients(by_x, by_weight, by_bias(grad) if of_bias else None), dtype)
 
 
 class Transposed(NamedTuple):
@@ -482,7 +505,7 @@ def conv_transpose(
     from tilewright.namespace.manipulation import broadcast_to
 
     given = {"x": x, "weight": weight} | ({} if bias is None else {"bias": bias})
-    x, weight, *others = floats(call, **given)
+    (x, weight, *others), dtype = _operands_of(call, **given)
     x, is_batched = _operands(call, axes, x, weight, "x")
     plan, behind = _transposed(
         call, axes, x, weight, stride, padding, output_padding, groups, dilation
@@ -497,6 +520,7 @@ def conv_transpose(
             _sum(result.stored_as), result.shape,
             [result, broadcast_to(offsets, result.shape)], [], [result],
         )  # fmt: skip
+    result = result.astype(dtype, copy=False)
     return result if is_batched else result.reshape(result.shape[1:], copy=False)
 
 
@@ -504,7 +528,7 @@ def conv_transpose_backward(
     call: str, axes: int, grad: Any, x: Any, weight: Any, stride: Any, padding: Any,
     output_padding: Any, groups: Any, dilation: Any, wanted: Any,
 ) -> ConvGradients:  # fmt: skip
-    grad, x, weight = floats(call, grad=grad, x=x, weight=weight)
+    (grad, x, weight), dtype = _operands_of(call, grad=grad, x=x, weight=weight)
     x, is_batched = _operands(call, axes, x, weight, "x")
     plan, behind = _transposed(
         call, axes, x, weight, stride, padding, output_padding, groups, dilation
@@ -518,4 +542,4 @@ def conv_transpose_backward(
         by_x = by_x if is_batched else by_x.reshape(by_x.shape[1:], copy=False)
     if of_weight:
         by_weight = _by_filter(plan, grad, pad_axes(x, 2, around, "zeros"))
-    return ConvGradients(by_x, by_weight, by_bias(grad) if of_bias else None)
+    return _stored(ConvGradients(by_x, by_weight, by_bias(grad) if of_bias else None), dtype)

@@ -48,7 +48,7 @@ def _run(backend: Backend, stream: Stream, numbers: list[float], x: Array, resul
         run(backend, stream, _draw(x.stored_as, picks), numbers, result, [x])
 
 
-def _generator(call: str, rng: Any) -> Generator:
+def to_generator(call: str, rng: Any) -> Generator:
     """A Generator, which goes on, or one that is where a state says."""
     if isinstance(rng, Generator):
         return rng
@@ -64,7 +64,7 @@ def _dropped(call: str, name: str, x: Any, p: Any, training: Any, rng: Any) -> A
     share = to_number(call, "p", p)
     if not 0 <= share <= 1:
         invalid(call, f"p is {share}, expected a number from 0 to 1")
-    generator = _generator(call, rng)
+    generator = to_generator(call, rng)
     if not to_truth(call, "training", training):
         return operand
     backend, blocks = operand.backend, -(-operand.size // WORDS)

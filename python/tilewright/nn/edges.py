@@ -107,11 +107,29 @@ def _around(call: str, ndim: int, given: Any) -> list[tuple[int, int]]:
             f"{ndim} at most, the last axis first",
         )
     widths = [to_integer(call, f"pad[{i}]", one) for i, one in enumerate(given)]
-    for i, one in enumerate(widths):
-        if one < 0:
-            invalid(call, f"pad[{i}] is {one}, expected 0 or more; slices leave elements out")
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
     return pairs[::-1]
+
+
+def _laid(around: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(max(front, 0), max(behind, 0)) for front, behind in around]
+
+
+def _cut(around: Sequence[tuple[int, int]]) -> list[tuple[int, int]] | None:
+    """What numbers below 0 leave out, or None."""
+    if all(front >= 0 and behind >= 0 for front, behind in around):
+        return None
+    return [(max(-front, 0), max(-behind, 0)) for front, behind in around]
+
+
+def _inside(
+    first: int, cut: Sequence[tuple[int, int]], shape: tuple[int, ...]
+) -> tuple[slice, ...]:
+    parts = [
+        slice(front, length - behind)
+        for (front, behind), length in zip(cut, shape[first:], strict=True)
+    ]
+    return (*(slice(None),) * first, *parts)
 
 
 def _mode(call: str, mode: Any) -> str:
@@ -123,20 +141,32 @@ def _mode(call: str, mode: Any) -> str:
 @kept_by_form
 def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: float = 0.0) -> Array:
     """input with elements in front and behind along its last axes: pad has a pair for each, the
-    last axis first. mode is "constant" (of `value`), "reflect", "replicate" or "circular"."""
+    last axis first. mode is "constant" (of `value`), "reflect", "replicate" or "circular".
+    Numbers below 0 leave so many elements out, before others are laid around."""
     call = "pad"
     x = an_array(call, input, "input")
     around = _around(call, x.ndim, pad)
-    return pad_axes(
-        x, x.ndim - len(around), around, _mode(call, mode), to_number(call, "value", value)
-    )
+    kind, number = _mode(call, mode), to_number(call, "value", value)
+    first = x.ndim - len(around)
+    cut = _cut(around)
+    if cut is not None:
+        for i, pair in enumerate(cut):
+            if sum(pair) > x.shape[first + i]:
+                invalid(
+                    call,
+                    f"pad is {shown(pad)}, which leaves out {sum(pair)} of the "
+                    f"{x.shape[first + i]} elements along axis {first + i}",
+                )
+        x = x[_inside(first, cut, x.shape)]
+    return pad_axes(x, first, _laid(around), kind, number)
 
 
 def pad_backward(grad: Any, pad: Sequence[int], mode: str = "constant") -> Array:
     """The gradient of pad() by its input."""
     call = "pad_backward"
     (grad,) = floats(call, grad=grad)
-    around = _around(call, grad.ndim, pad)
+    given = _around(call, grad.ndim, pad)
+    around, cut = _laid(given), _cut(given)
     kind = _mode(call, mode)
     first = grad.ndim - len(around)
     for i, pair in enumerate(around):
@@ -148,4 +178,5 @@ def pad_backward(grad: Any, pad: Sequence[int], mode: str = "constant") -> Array
                 f"grad has shape {grad.shape}, expected {sum(pair) + least} or more along axis "
                 f"{first + i} with pad {shown(pad)}",
             )
-    return pad_axes_backward(grad, first, around, kind)
+    found = pad_axes_backward(grad, first, around, kind)
+    return found if cut is None else pad_axes(found, first, cut, "zeros")

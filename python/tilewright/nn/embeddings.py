@@ -27,14 +27,14 @@ def _padding(call: str, padding_idx: Any, rows: int) -> int | None:
 def embedding(input: Any, weight: Array, /, padding_idx: int | None = None) -> Array:
     """The rows of weight that input has the numbers of, in a new last axis; padding_idx says which
     row gets no gradient. An index out of range raises; negative ones count from the end."""
-    from tilewright.namespace.selection import take
+    from tilewright.namespace.selection import take_for
 
     call = "embedding"
     (weight,) = floats(call, weight=weight)
     if weight.ndim != 2:
         invalid(call, f"weight has shape {weight.shape}, expected two dimensions")
     _padding(call, padding_idx, weight.shape[0])
-    return take(weight, input, axis=0)
+    return take_for(call, weight, input, axis=0)
 
 
 @kept_by_form
@@ -47,7 +47,7 @@ def embedding_backward(
     from tilewright.namespace import histograms
     from tilewright.namespace.creation import arange, ones, zeros
     from tilewright.namespace.elementwise import where
-    from tilewright.namespace.selection import take
+    from tilewright.namespace.selection import take_for
     from tilewright.namespace.sorting import topk
 
     call = "embedding_backward"
@@ -60,7 +60,7 @@ def embedding_backward(
         invalid(call, "grad has no dimensions, expected rows along the last axis")
     # The numbers of rows, of which one out of range raises.
     numbers = arange(rows, dtype="int32", device=grad.backend)
-    places = take(numbers, input).reshape(-1)
+    places = take_for(call, numbers, input).reshape(-1)
     shape = getattr(input, "shape", np.shape(input) if not hasattr(input, "shape") else ())
     if grad.shape[:-1] != tuple(shape):
         invalid(

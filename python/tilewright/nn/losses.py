@@ -3,121 +3,19 @@ torch.nn.functional: each one launch, sums and means too."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tilewright.call_forms import kept_by_form
 from tilewright.namespace.complex_math import choose
 from tilewright.nn.formulas import constant, one_minus_sigmoid, softplus
-from tilewright.nn.running import alike, floats, mapped, reduced, spread, to_number, to_truth
-from tilewright.operands import invalid, shown
+from tilewright.nn.reduced_losses import loss, loss_gradient
+from tilewright.nn.running import to_number, to_truth
+from tilewright.operands import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from tilewright.array import Array
+    from tilewright.nn.reduced_losses import Grad
     from tilewright.program import Value
-
-    Grad = Array | float
-
-REDUCTIONS = ("none", "mean", "sum")
-
-
-def to_reduction(call: str, reduction: Any, *further: str) -> str:
-    expected = (*REDUCTIONS, *further)
-    if not isinstance(reduction, str) or reduction not in expected:
-        names = ", ".join(repr(one) for one in expected[:-1])
-        invalid(call, f"reduction is {shown(reduction)}, expected {names} or {expected[-1]!r}")
-    return str(reduction)
-
-
-def to_grad(call: str, grad: Any, like: Array, shape: tuple[int, ...]) -> Array | float:
-    """The gradient by a loss of this shape: an Array of it, or a number for all."""
-    from tilewright.array import Array
-
-    if not isinstance(grad, Array):
-        return to_number(call, "grad", grad)
-    (found,) = floats(call, grad=grad)
-    like.backend._own(call, "grad", found)
-    if found.shape != shape:
-        invalid(call, f"grad has shape {found.shape}, expected {shape} as the loss has")
-    return found
-
-
-@cache
-def _weighed(formula: Callable[..., Value], weights: tuple[str, ...]) -> Callable[..., Value]:
-    """A formula of input, target, weights that are given, and numbers; times `weight`."""
-
-    def whole(*values: Value) -> Value:
-        input, target, *others = values
-        named = dict(zip(weights, others[: len(weights)], strict=True))
-        weight = named.pop("weight", None)
-        found = formula(input, target, *others[len(weights) :], **named)
-        return found if weight is None else found * weight
-
-    return whole
-
-
-@cache
-def _slope(formula: Callable[..., Value], weights: tuple[str, ...]) -> Callable[..., Value]:
-    whole = _weighed(formula, weights)
-
-    def gradient(grad: Value, scale: Value, *values: Value) -> Value:
-        return whole(*values) * (grad * scale)
-
-    return gradient
-
-
-def _quotient(total: Value, count: Value) -> Value:
-    return total / count
-
-
-def _divisor(reduction: str, shape: tuple[int, ...], size: int) -> float:
-    if reduction == "batchmean":
-        return float(shape[0] if shape else 1)
-    return float(size if reduction == "mean" else 1)
-
-
-def _operands(
-    call: str, input: Any, target: Any, weights: dict[str, Any], numbers: Sequence[float]
-) -> tuple[list[Array | float], tuple[str, ...]]:
-    input, target = alike(call, input=input, target=target)
-    named = {name: one for name, one in weights.items() if one is not None}
-    views = [
-        spread(call, name, floats(call, **{"input": input, name: one})[1], input.shape)
-        for name, one in named.items()
-    ]
-    return [input, target, *views, *numbers], tuple(named)
-
-
-def _loss(
-    call: str, formula: Callable[..., Value], input: Any, target: Any, reduction: Any,
-    numbers: Sequence[float] = (), further: tuple[str, ...] = (), **weights: Any,
-) -> Array:  # fmt: skip
-    how = to_reduction(call, reduction, *further)
-    operands, names = _operands(call, input, target, weights, numbers)
-    whole = _weighed(formula, names)
-    if how == "none":
-        return mapped(call, whole, input, operands)
-    return reduced(
-        "sum", whole, input, operands, range(input.ndim), input.dtype, _quotient,
-        [_divisor(how, input.shape, input.size)],
-    )  # fmt: skip
-
-
-def _loss_gradient(
-    call: str, formula: Callable[..., Value], grad: Any, input: Any, target: Any, reduction: Any,
-    numbers: Sequence[float] = (), further: tuple[str, ...] = (), **weights: Any,
-) -> Array:  # fmt: skip
-    how = to_reduction(call, reduction, *further)
-    operands, names = _operands(call, input, target, weights, numbers)
-    grad = to_grad(call, grad, input, input.shape if how == "none" else ())
-    if not isinstance(grad, float):
-        grad = spread(call, "grad", grad, input.shape)
-    divisor = _divisor(how, input.shape, input.size)
-    scale = 1 / divisor if divisor else 1.0
-    return mapped(call, _slope(formula, names), input, [grad, scale, *operands])
-
 
 # Squares and absolute differences ----------------------------------------------------------------
 
@@ -162,8 +60,8 @@ def mse_loss(
     input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
 ) -> Array:
     """Squares of the differences. `reduction` is "none", "mean" or "sum"; `weight` broadcasts to
-    the input and multiplies each of its losses."""
-    return _loss("mse_loss", _square, input, target, reduction, weight=weight)
+    the input and multiplies each of its losses; a mean is over the sum of the weights."""
+    return loss("mse_loss", _square, input, target, reduction, by_weight=True, weight=weight)
 
 
 @kept_by_form
@@ -173,7 +71,9 @@ def mse_loss_backward(
 ) -> Array:  # fmt: skip
     """The gradient of mse_loss() by input; `grad` is that by the loss, an Array or a number."""
     call = "mse_loss_backward"
-    return _loss_gradient(call, _square_slope, grad, input, target, reduction, weight=weight)
+    return loss_gradient(
+        call, _square_slope, grad, input, target, reduction, by_weight=True, weight=weight
+    )
 
 
 @kept_by_form
@@ -181,7 +81,7 @@ def l1_loss(
     input: Array, target: Array, *, reduction: str = "mean", weight: Array | None = None
 ) -> Array:
     """Absolute differences."""
-    return _loss("l1_loss", _absolute, input, target, reduction, weight=weight)
+    return loss("l1_loss", _absolute, input, target, reduction, by_weight=True, weight=weight)
 
 
 @kept_by_form
@@ -191,7 +91,9 @@ def l1_loss_backward(
 ) -> Array:  # fmt: skip
     """The gradient of l1_loss() by input, 0 where that is the target."""
     call = "l1_loss_backward"
-    return _loss_gradient(call, _absolute_slope, grad, input, target, reduction, weight=weight)
+    return loss_gradient(
+        call, _absolute_slope, grad, input, target, reduction, by_weight=True, weight=weight
+    )
 
 
 def _at_least(call: str, name: str, value: Any, *, above: bool = False) -> float:
@@ -209,7 +111,7 @@ def smooth_l1_loss(
     """Differences less beta / 2, and below beta half their squares over it."""
     call = "smooth_l1_loss"
     numbers = [_at_least(call, "beta", beta)]
-    return _loss(call, _smooth, input, target, reduction, numbers, weight=weight)
+    return loss(call, _smooth, input, target, reduction, numbers, weight=weight)
 
 
 @kept_by_form
@@ -220,7 +122,7 @@ def smooth_l1_loss_backward(
     """The gradient of smooth_l1_loss() by input."""
     call = "smooth_l1_loss_backward"
     numbers = [_at_least(call, "beta", beta)]
-    return _loss_gradient(
+    return loss_gradient(
         call, _smooth_slope, grad, input, target, reduction, numbers, weight=weight
     )
 
@@ -233,7 +135,7 @@ def huber_loss(
     """smooth_l1_loss() times delta: half the squares up to delta, and a line from there on."""
     call = "huber_loss"
     numbers = [_at_least(call, "delta", delta, above=True)]
-    return _loss(call, _huber, input, target, reduction, numbers, weight=weight)
+    return loss(call, _huber, input, target, reduction, numbers, weight=weight)
 
 
 @kept_by_form
@@ -244,9 +146,7 @@ def huber_loss_backward(
     """The gradient of huber_loss() by input."""
     call = "huber_loss_backward"
     numbers = [_at_least(call, "delta", delta, above=True)]
-    return _loss_gradient(
-        call, _huber_slope, grad, input, target, reduction, numbers, weight=weight
-    )
+    return loss_gradient(call, _huber_slope, grad, input, target, reduction, numbers, weight=weight)
 
 
 # Entropies ---------------------------------------------------------------------------------------
@@ -283,7 +183,7 @@ def binary_cross_entropy(
     """Minus target * log(input) + (1 - target) * log(1 - input), of probabilities; no logarithm is
     below -100. What is no probability gives NaN."""
     call = "binary_cross_entropy"
-    return _loss(call, _entropy, input, target, reduction, weight=weight)
+    return loss(call, _entropy, input, target, reduction, weight=weight)
 
 
 @kept_by_form
@@ -293,7 +193,7 @@ def binary_cross_entropy_backward(
 ) -> Array:  # fmt: skip
     """The gradient of binary_cross_entropy() by input."""
     call = "binary_cross_entropy_backward"
-    return _loss_gradient(call, _entropy_slope, grad, input, target, reduction, weight=weight)
+    return loss_gradient(call, _entropy_slope, grad, input, target, reduction, weight=weight)
 
 
 @kept_by_form
@@ -304,7 +204,7 @@ def binary_cross_entropy_with_logits(
     """binary_cross_entropy() of sigmoid(input), at any size of input; pos_weight, which broadcasts,
     multiplies what the target has of 1."""
     call = "binary_cross_entropy_with_logits"
-    return _loss(
+    return loss(
         call, _logit_entropy, input, target, reduction, weight=weight, pos_weight=pos_weight
     )
 
@@ -316,7 +216,7 @@ def binary_cross_entropy_with_logits_backward(
 ) -> Array:  # fmt: skip
     """The gradient of binary_cross_entropy_with_logits() by input."""
     call = "binary_cross_entropy_with_logits_backward"
-    return _loss_gradient(
+    return loss_gradient(
         call, _logit_entropy_slope, grad, input, target, reduction, weight=weight,
         pos_weight=pos_weight,
     )  # fmt: skip
@@ -348,7 +248,7 @@ def kl_div(
     first axis's size."""
     is_log = to_truth("kl_div", "log_target", log_target)
     formula = _log_divergence if is_log else _divergence
-    return _loss("kl_div", formula, input, target, reduction, (), ("batchmean",))
+    return loss("kl_div", formula, input, target, reduction, (), ("batchmean",))
 
 
 @kept_by_form
@@ -359,7 +259,7 @@ def kl_div_backward(
     call = "kl_div_backward"
     is_log = to_truth(call, "log_target", log_target)
     formula = _log_divergence_slope if is_log else _divergence_slope
-    return _loss_gradient(call, formula, grad, input, target, reduction, (), ("batchmean",))
+    return loss_gradient(call, formula, grad, input, target, reduction, (), ("batchmean",))
 
 
 # Of signs and counts -----------------------------------------------------------------------------
@@ -401,7 +301,7 @@ def _poisson_of_rates_slope(x: Value, t: Value, eps: Value) -> Value:
 @kept_by_form
 def soft_margin_loss(input: Array, target: Array, *, reduction: str = "mean") -> Array:
     """log(1 + exp(-target * input)), of targets of 1 and -1."""
-    return _loss("soft_margin_loss", _soft_margin, input, target, reduction)
+    return loss("soft_margin_loss", _soft_margin, input, target, reduction)
 
 
 @kept_by_form
@@ -410,7 +310,7 @@ def soft_margin_loss_backward(
 ) -> Array:
     """The gradient of soft_margin_loss() by input."""
     call = "soft_margin_loss_backward"
-    return _loss_gradient(call, _soft_margin_slope, grad, input, target, reduction)
+    return loss_gradient(call, _soft_margin_slope, grad, input, target, reduction)
 
 
 @kept_by_form
@@ -419,7 +319,7 @@ def hinge_embedding_loss(
 ) -> Array:
     """The input where the target is 1, and what it lacks to the margin where that is -1."""
     call = "hinge_embedding_loss"
-    return _loss(call, _hinge, input, target, reduction, [to_number(call, "margin", margin)])
+    return loss(call, _hinge, input, target, reduction, [to_number(call, "margin", margin)])
 
 
 @kept_by_form
@@ -429,7 +329,7 @@ def hinge_embedding_loss_backward(
     """The gradient of hinge_embedding_loss() by input."""
     call = "hinge_embedding_loss_backward"
     numbers = [to_number(call, "margin", margin)]
-    return _loss_gradient(call, _hinge_slope, grad, input, target, reduction, numbers)
+    return loss_gradient(call, _hinge_slope, grad, input, target, reduction, numbers)
 
 
 @kept_by_form
@@ -440,10 +340,10 @@ def poisson_nll_loss(
     """exp(input) - target * input, of the logarithms of rates; of rates themselves, where log_input
     is False, input - target * log(input + eps)."""
     call = "poisson_nll_loss"
-    if to_truth(call, "log_input", log_input):
-        return _loss(call, _poisson, input, target, reduction)
     numbers = [_at_least(call, "eps", eps)]
-    return _loss(call, _poisson_of_rates, input, target, reduction, numbers)
+    if to_truth(call, "log_input", log_input):
+        return loss(call, _poisson, input, target, reduction)
+    return loss(call, _poisson_of_rates, input, target, reduction, numbers)
 
 
 @kept_by_form
@@ -453,7 +353,7 @@ def poisson_nll_loss_backward(
 ) -> Array:  # fmt: skip
     """The gradient of poisson_nll_loss() by input."""
     call = "poisson_nll_loss_backward"
-    if to_truth(call, "log_input", log_input):
-        return _loss_gradient(call, _poisson_slope, grad, input, target, reduction)
     numbers = [_at_least(call, "eps", eps)]
-    return _loss_gradient(call, _poisson_of_rates_slope, grad, input, target, reduction, numbers)
+    if to_truth(call, "log_input", log_input):
+        return loss_gradient(call, _poisson_slope, grad, input, target, reduction)
+    return loss_gradient(call, _poisson_of_rates_slope, grad, input, target, reduction, numbers)

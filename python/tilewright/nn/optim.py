@@ -9,7 +9,7 @@ from tilewright import _core
 from tilewright._core import InvalidArgument
 from tilewright.array import Array
 from tilewright.nn.running import alike, floats, is_apart, read, to_number, to_truth, wide_of
-from tilewright.operands import invalid, shown
+from tilewright.operands import invalid, shown, to_integer
 from tilewright.program import Program
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     #: a parameter's length, what a step of it reads, and what it writes
     Group = tuple[int, list[Array], list[Array]]
+    #: a formula, its options, and its numbers
+    Rule = tuple[Any, tuple[bool, ...], list[float]]
 
 __all__ = ["SGD", "Adam", "AdamW"]
 
@@ -54,6 +56,8 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Array], states: int) -> None:
         call = type(self).__name__
+        if isinstance(params, Array):
+            invalid(call, "params is an Array, expected a list of Arrays; write [params]")
         try:
             self.params: list[Array] = list(params)
         except TypeError:
@@ -65,12 +69,16 @@ class Optimizer:
             for j in range(i):
                 if one.backend is self.params[j].backend and one.overlaps(self.params[j]):
                     invalid(call, f"params[{i}] shares memory with params[{j}], expected its own")
-        #: how many steps have been taken
+        #: how many steps have been taken, and how many of each parameter
         self.steps = 0
+        self.steps_of = [0] * len(self.params)
+        # The steps that each had taken when its states began.
+        self._began = [0] * len(self.params)
         self.states = _zeros(self.params, states)
 
-    def step(self, grads: Sequence[Array]) -> None:
-        """Moves each parameter, in place, by its gradient: `grads` has one for each."""
+    def step(self, grads: Sequence[Array | None]) -> None:
+        """Moves each parameter, in place, by its gradient: `grads` has one for each, or None for
+        one that stays as it is."""
         call = f"{type(self).__name__}.step"
         try:
             given = list(grads)
@@ -79,32 +87,110 @@ class Optimizer:
         if len(given) != len(self.params):
             invalid(call, f"grads has {len(given)} Arrays, expected {len(self.params)} as params")
         for i, (x, grad) in enumerate(zip(self.params, given, strict=True)):
-            if not _is_like(grad, x):
+            if grad is not None and not _is_like(grad, x):
                 alike(call, **{f"params[{i}]": x, f"grads[{i}]": grad})
-        rule, options, numbers = self._rule(call)
-        for x in self.params:
-            _core._make_writable(x, call)
+        self._check(call)
+        moved = [i for i, grad in enumerate(given) if grad is not None]
+        for i in moved:
+            _core._make_writable(self.params[i], call)
         self.steps += 1
-        numbers = [*numbers, *self._corrections()]
-        together: dict[tuple[int, str], tuple[Backend, Program, list[Group]]] = {}
-        for x, grad, states in zip(self.params, given, self.states, strict=True):
+        rules: dict[int, Rule] = {}
+        together: dict[tuple[int, str, int], tuple[Backend, Program, list[Group]]] = {}
+        for i in moved:
+            x, grad, states = self.params[i], given[i], self.states[i]
+            assert grad is not None
+            place = self._place(i)
+            self.steps_of[i] += 1
+            if place not in rules:
+                rules[place] = self._rule(call, place)
+            rule, options, numbers = rules[place]
             if not is_apart(x, [grad]):
                 grad = grad.copy()
             program = _program(rule, options, x.stored_as, len(states), len(numbers))
             if not (x.is_contiguous and grad.is_contiguous):
                 x.backend.map(program, x.shape, [x, grad, *states], numbers, [x, *states])
                 continue
-            key = id(x.backend), x.stored_as
+            key = id(x.backend), x.stored_as, place
             groups = together.setdefault(key, (x.backend, program, []))[2]
             groups.append((x.size, [x, grad, *states], [x, *states]))
-        for backend, program, groups in together.values():
-            _run(backend, program, groups, numbers)
+        for (_, _, place), (backend, program, groups) in together.items():
+            _run(backend, program, groups, rules[place][2])
 
-    def _rule(self, call: str) -> tuple[Any, tuple[bool, ...], list[float]]:
+    def _check(self, call: str) -> None:
+        """Of the options, which may have been set between steps."""
         raise NotImplementedError
 
-    def _corrections(self) -> list[float]:
-        return []
+    def _place(self, i: int) -> int:
+        """What parameters of one rule have in common: how many steps they have taken."""
+        return self.steps_of[i]
+
+    def _rule(self, call: str, place: int) -> Rule:
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        """What load_state_dict() goes on from: the options, steps, and copies of the states."""
+        return {
+            "options": {name: getattr(self, name) for name in self._options},
+            "steps": self.steps,
+            "steps_of": list(self.steps_of),
+            "began": list(self._began),
+            "states": [[one.copy() for one in states] for states in self.states],
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on from what state_dict() gave, of an optimiser of this kind whose parameters had
+        these shapes. The states may be NumPy's arrays, as of a file."""
+        call = f"{type(self).__name__}.load_state_dict"
+        keys = {"options", "steps", "steps_of", "began", "states"}
+        if not isinstance(state_dict, dict) or set(state_dict) != keys:
+            invalid(call, f"state_dict is {shown(state_dict)}, expected what state_dict() gave")
+        options, states = state_dict["options"], state_dict["states"]
+        if not isinstance(options, dict) or set(options) != set(self._options):
+            invalid(call, f"options is {shown(options)}, expected {', '.join(self._options)}")
+        counts: dict[str, list[int]] = {}
+        for name in ("steps_of", "began", "states"):
+            given = state_dict[name]
+            if not isinstance(given, (list, tuple)) or len(given) != len(self.params):
+                invalid(call, f"{name} is {shown(given)}, expected one for each of the "
+                        f"{len(self.params)} parameters")  # fmt: skip
+            if name != "states":
+                counts[name] = [to_integer(call, name, one) for one in given]
+        steps = to_integer(call, "steps", state_dict["steps"])
+        before = {name: getattr(self, name) for name in self._options}
+        try:
+            self._set(call, options)
+            ready = [self._read(call, i, own, len(self.states[i])) for i, own in enumerate(states)]
+        except Exception:
+            self._set(call, before)
+            raise
+        for to, own in zip(self.states, ready, strict=True):
+            for target, one in zip(to, own, strict=True):
+                target[...] = one
+        self.steps, self.steps_of, self._began = steps, counts["steps_of"], counts["began"]
+
+    def _set(self, call: str, options: dict[str, Any]) -> None:
+        for name, one in options.items():
+            setattr(self, name, one)
+        self._check(call)
+
+    def _read(self, call: str, i: int, states: Any, count: int) -> list[Array]:
+        """The states of a parameter, of which there are so many."""
+        from tilewright.namespace.creation import asarray
+
+        x = self.params[i]
+        if not isinstance(states, (list, tuple)) or len(states) != count:
+            invalid(call, f"states[{i}] is {shown(states)}, expected {count} Arrays")
+        found = [asarray(one, device=x.backend) for one in states]
+        for one in found:
+            if one.shape != x.shape or one.dtype != wide_of(x.dtype):
+                invalid(
+                    call,
+                    f"states[{i}] has {one.dtype} of shape {one.shape}, expected "
+                    f"{wide_of(x.dtype)} of shape {x.shape}",
+                )
+        return found
+
+    _options: tuple[str, ...] = ()
 
 
 def _is_like(grad: Any, x: Array) -> bool:
@@ -174,10 +260,12 @@ class SGD(Optimizer):
     ) -> None:  # fmt: skip
         self.lr, self.momentum, self.dampening = lr, momentum, dampening
         self.weight_decay, self.nesterov, self.maximize = weight_decay, nesterov, maximize
-        self._rule("SGD")
+        self._numbers("SGD")
         super().__init__(params, 1 if momentum else 0)
 
-    def _rule(self, call: str) -> tuple[Any, tuple[bool, ...], list[float]]:
+    _options = ("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize")
+
+    def _numbers(self, call: str) -> tuple[float, float, float, float, bool, bool]:
         lr, momentum = (_from_zero(call, name, getattr(self, name)) for name in ("lr", "momentum"))
         decay = _from_zero(call, "weight_decay", self.weight_decay)
         dampening = to_number(call, "dampening", self.dampening)
@@ -189,19 +277,26 @@ class SGD(Optimizer):
                 f"nesterov is True, momentum {momentum} and dampening {dampening}, expected "
                 "momentum above 0 and dampening 0",
             )
-        has_momentum = momentum != 0
-        if hasattr(self, "states") and has_momentum and not self.states[0]:
+        return lr, momentum, dampening, decay, nesterov, maximize
+
+    def _check(self, call: str) -> None:
+        has_momentum = self._numbers(call)[1] != 0
+        if has_momentum and not self.states[0]:
             self.states = _zeros(self.params, 1)
-            self._began = self.steps
-        if hasattr(self, "states") and not has_momentum and self.states[0]:
+            self._began = list(self.steps_of)
+        if not has_momentum and self.states[0]:
             # What is left of it is nothing from here on.
             self.states = [[] for _ in self.params]
-        # The first gradient is taken whole, as torch does.
-        taken = 1.0 if getattr(self, "steps", 0) == self._began else 1 - dampening
-        options = (has_momentum, nesterov, maximize, taken == 1, decay != 0)
-        return _sgd, options, [lr, momentum, taken, decay]
 
-    _began = 0
+    def _place(self, i: int) -> int:
+        """Whether the gradient is the first, which momentum takes whole, as torch does."""
+        return int(self.steps_of[i] == self._began[i])
+
+    def _rule(self, call: str, place: int) -> Rule:
+        lr, momentum, dampening, decay, nesterov, maximize = self._numbers(call)
+        taken = 1.0 if place else 1 - dampening
+        options = (momentum != 0, nesterov, maximize, taken == 1, decay != 0)
+        return _sgd, options, [lr, momentum, taken, decay]
 
 
 def _adam(
@@ -237,7 +332,7 @@ class Adam(Optimizer):
         self.lr, self.betas, self.eps = lr, betas, eps
         self.weight_decay, self.maximize = weight_decay, maximize
         self._amsgrad = to_truth(type(self).__name__, "amsgrad", amsgrad)
-        self._rule(type(self).__name__)
+        self._numbers(type(self).__name__)
         super().__init__(params, 3 if amsgrad else 2)
 
     def _both(self, call: str) -> tuple[float, float]:
@@ -248,21 +343,26 @@ class Adam(Optimizer):
         )
         return first, second
 
-    def _rule(self, call: str) -> tuple[Any, tuple[bool, ...], list[float]]:
+    _options = ("lr", "betas", "eps", "weight_decay", "maximize")
+
+    def _numbers(self, call: str) -> tuple[float, float, float, float, float, bool]:
         lr, eps, decay = (
             _from_zero(call, name, getattr(self, name)) for name in ("lr", "eps", "weight_decay")
         )
         first, second = self._both(call)
-        maximize = to_truth(call, "maximize", self.maximize)
-        options = (self.decoupled, self._amsgrad, maximize, decay != 0)
-        numbers = [first, 1 - first, second, 1 - second, eps, decay, 1 - lr * decay]
-        return _adam, options, numbers
+        return lr, eps, decay, first, second, to_truth(call, "maximize", self.maximize)
 
-    def _corrections(self) -> list[float]:
-        """The rate, and the factor of the second moment's root, of this step."""
-        first, second = self._both(type(self).__name__)
-        rate = float(self.lr) / (1 - first**self.steps)
-        return [rate, (1 - second**self.steps) ** -0.5]
+    def _check(self, call: str) -> None:
+        self._numbers(call)
+
+    def _rule(self, call: str, place: int) -> Rule:
+        lr, eps, decay, first, second, maximize = self._numbers(call)
+        steps = place + 1
+        # The rate, and the factor of the second moment's root, of this step.
+        rate, root = lr / (1 - first**steps), (1 - second**steps) ** -0.5
+        options = (self.decoupled, self._amsgrad, maximize, decay != 0)
+        numbers = [first, 1 - first, second, 1 - second, eps, decay, 1 - lr * decay, rate, root]
+        return _adam, options, numbers
 
 
 class AdamW(Adam):

@@ -4,6 +4,7 @@ one call of Backend.recurrent."""
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.nn.dropouts import dropout as drop_some
+from tilewright.nn.dropouts import to_generator
 from tilewright.nn.recurrent_weights import GATES, RecurrentWeights, checked, to_layers
 from tilewright.nn.running import floats, to_number, to_truth
 from tilewright.operands import invalid, read_host, shown
@@ -147,6 +149,15 @@ def _to_states(
     return found
 
 
+def _to_clip(call: str, clip: Any) -> float | None:
+    if clip is None:
+        return None
+    bound = to_number(call, "clip", clip)
+    if not 0 < bound < math.inf:
+        invalid(call, f"clip is {bound}, expected a finite number above 0")
+    return bound
+
+
 def _layers(
     call: str, cell: str, x: Any, weights: Any, hx: Any, bidirectional: bool | None,
     batch_first: Any, lengths: Any, dropout: Any, training: Any, rng: Any, reverse: Any, clip: Any,
@@ -179,10 +190,9 @@ def _layers(
     drops = trains and share > 0 and len(parts) > directions
     if drops and rng is None:
         invalid(call, "rng is None, expected a Generator of tw.random, by which dropout draws")
-    options = _Options(
-        _to_lengths(call, lengths, layout, x),
-        None if clip is None else to_number(call, "clip", clip),
-    )
+    if rng is not None:
+        rng = to_generator(call, rng)
+    options = _Options(_to_lengths(call, lengths, layout, x), _to_clip(call, clip))
 
     width, units, out = x.shape[2], 0, 0
     ready: list[RecurrentWeights] = []

@@ -16,6 +16,8 @@ from tilewright.operands import invalid, shown, to_integer
 from tilewright.transforms.kept import Plan, found
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tilewright.array import Array
     from tilewright.backend import Backend
 
@@ -30,6 +32,8 @@ MODES = {
     "area": ((1, 2, 3), "area"),
 }
 SMOOTH = ("bilinear", "bicubic")
+# Along an axis of more than so many outputs parts of them are made one after another.
+MOST_OUTPUTS = 1 << 20
 
 
 class _Resizing(NamedTuple):
@@ -40,15 +44,21 @@ class _Resizing(NamedTuple):
     kind: str
     aligned: bool
     smooth: bool
+    # The outputs along each axis that are wanted, from the first one to the one behind the last.
+    parts: tuple[tuple[int, int], ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (*self.lead, *self.out)
 
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return tuple(past - first for first, past in self.parts)
+
     def taps(self, axis: int, wide: str, back: bool) -> Taps:
         return (turned_taps_of if back else taps_of)(
             self.kind, self.lengths[axis], self.out[axis], self.aligned, self.scales[axis],
-            self.smooth, wide,
+            self.smooth, wide, *self.parts[axis],
         )  # fmt: skip
 
 
@@ -131,7 +141,8 @@ def _made(
     smooth = to_truth(call, "antialias", antialias)
     if smooth and mode not in SMOOTH:
         invalid(call, f"antialias is True, expected False: mode is {mode!r}")
-    return _Resizing(shape[:2], lengths, out, scales, kind, aligned, smooth)
+    parts = tuple((0, one) for one in out)
+    return _Resizing(shape[:2], lengths, out, scales, kind, aligned, smooth, parts)
 
 
 class _Axis(NamedTuple):
@@ -150,7 +161,7 @@ class _Tables(Plan):
         super().__init__(backend, wide)
         self.axes = [
             self._axis(to.taps(axis, wide.name, back), length)
-            for axis, length in enumerate(to.out if back else to.lengths)
+            for axis, length in enumerate(to.counts if back else to.lengths)
         ]
 
     def _axis(self, taps: Taps, length: int) -> _Axis:
@@ -178,13 +189,44 @@ def _resampled(
 
 def _resize(x: Array, to: _Resizing, back: bool) -> Array:
     """x resampled, or the gradient that it is."""
-    made = found(
-        x.backend, (_Tables, to[1:], x.stored_as, back),
-        lambda: _Tables(x.backend, to, wide_of(x.dtype), back),
-    )  # fmt: skip
+    if max(to.out) > MOST_OUTPUTS:
+        return _by_parts(x, to, back)
+
+    def make() -> _Tables:
+        # What the device has no memory for is said before the host makes the tables.
+        x.backend._new((*to.lead, *to.lengths) if back else to.shape, x.dtype)
+        return _Tables(x.backend, to, wide_of(x.dtype), back)
+
+    made = found(x.backend, (_Tables, to[1:], x.stored_as, back), make)
     assert isinstance(made, _Tables)
-    axes = made.axes
-    lengths = to.out if back else to.lengths
+    return _by_tables(x, to, made.axes, back)
+
+
+def _by_parts(x: Array, to: _Resizing, back: bool) -> Array:
+    """_resize() along an axis of many outputs, whose tables take several times as much as they."""
+    from tilewright.namespace.creation import zeros
+
+    wide = wide_of(x.dtype)
+    if back:
+        result = zeros((*to.lead, *to.lengths), dtype=wide, device=x.backend)
+    else:
+        result = x.backend._new(to.shape, x.dtype)
+    axis = to.out.index(max(to.out))
+    for first in range(0, to.out[axis] if result.size else 0, MOST_OUTPUTS):
+        span = (first, min(first + MOST_OUTPUTS, to.out[axis]))
+        part = to._replace(parts=(*to.parts[:axis], span, *to.parts[axis + 1 :]))
+        tables = _Tables(x.backend, part, wide, back)
+        own = (*(slice(None),) * (axis + 2), slice(*span))
+        if back:
+            result += _by_tables(x[own].astype(wide, copy=False), part, tables.axes, back)
+        else:
+            result[own] = _by_tables(x, part, tables.axes, back)
+    whole: Array = result.astype(x.dtype, copy=False)
+    return whole
+
+
+def _by_tables(x: Array, to: _Resizing, axes: Sequence[_Axis], back: bool) -> Array:
+    lengths = to.counts if back else to.lengths
     if len(axes) == 1:
         line = _resampled(x, to.lead, (1, lengths[0]), _Axis(1), axes[0])
         return line.reshape((*to.lead, axes[0].out), copy=False)

@@ -86,7 +86,7 @@ def to_number(call: str, name: str, value: Any) -> float:
 
 def to_activation(call: str, activation: Any, negative_slope: Any) -> tuple[str, float]:
     """The name of what an op makes of its sums, and leaky_relu's slope."""
-    if activation is None and negative_slope == 0.01:
+    if activation is None and type(negative_slope) is float and negative_slope == 0.01:
         return "none", 0.01
     bent = "none" if activation is None else activation
     if not isinstance(bent, str) or bent not in ACTIVATIONS:

@@ -11,6 +11,7 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.call_forms import kept_by_form
 from tilewright.namespace.complex_math import choose
+from tilewright.nn.formulas import constant
 from tilewright.nn.rows import in_rows
 from tilewright.nn.running import alike, mapped, reduced, to_number
 from tilewright.operands import invalid, to_axis
@@ -276,8 +277,8 @@ def _over_largest(x: Value, most: Value, eps: Value) -> Value:
 
 def _to_p(call: str, p: Any) -> float:
     power = to_number(call, "p", p)
-    if not power > 0:
-        invalid(call, f"p is {power}, expected more than 0")
+    if not (power > 0 or power == -math.inf):
+        invalid(call, f"p is {power}, expected more than 0, or minus infinity")
     return power
 
 
@@ -295,6 +296,11 @@ def _lengths(x: Array, axis: int, p: float) -> tuple[Array, Array]:
     return most, along(x, axis, length)
 
 
+def _extreme(x: Array, axis: int, p: float) -> Array:
+    """The largest size of each line, or with p of minus infinity the smallest."""
+    return along(x, axis, reduced("max" if p > 0 else "min", _size, x, [x], [axis]))
+
+
 @kept_by_form
 def normalize(
     x: Array, /, p: float = 2.0, dim: int = 1, eps: float = 1e-12, *, out: Array | None = None
@@ -307,8 +313,7 @@ def normalize(
     if 0 in x.shape:
         return mapped(call, _itself, x, [x], out)
     if math.isinf(power):
-        most = along(x, axis, reduced("max", _size, x, [x], [axis]))
-        return mapped(call, _over_largest, x, [x, most, least], out)
+        return mapped(call, _over_largest, x, [x, _extreme(x, axis, power), least], out)
     most, length = _lengths(x, axis, power)
     return mapped(call, _over, x, [x, most, length, least], out)
 
@@ -346,18 +351,37 @@ def _normalize_gradient(power: Callable[..., Value]) -> Callable[..., Value]:
     return gradient
 
 
+def _is_extreme(x: Value, size: Value) -> Value:
+    return choose(abs(x) == size, constant(1.0, x), 0.0)
+
+
+def _across_extreme(grad: Value, x: Value, size: Value, eps: Value) -> Value:
+    return choose(size > eps, grad * (x / size), 0.0)
+
+
+def _extreme_gradient(
+    grad: Value, x: Value, size: Value, count: Value, total: Value, eps: Value
+) -> Value:
+    own = choose(abs(x) == size, x.sign() * (total / count), 0.0)
+    return (grad - own) / size.max(eps)
+
+
 @kept_by_form
 def normalize_backward(
     grad: Array, x: Array, /, p: float = 2.0, dim: int = 1, eps: float = 1e-12
 ) -> Array:
-    """The gradient of normalize() by x, of a finite p: four launches."""
+    """The gradient of normalize() by x: four launches. Of an infinite p elements that are equally
+    large share it."""
     call = "normalize_backward"
     grad, x = alike(call, grad=grad, x=x)
     power, least, axis = _to_p(call, p), _to_eps(call, eps), to_axis(call, dim, x.shape, "dim")
-    if math.isinf(power):
-        invalid(call, "p is inf, expected a finite number")
     if 0 in x.shape:
         return mapped(call, _itself, x, [x])
+    if math.isinf(power):
+        size = _extreme(x, axis, power)
+        count = along(x, axis, reduced("sum", _is_extreme, x, [x, size], [axis]))
+        total = along(x, axis, reduced("sum", _across_extreme, x, [grad, x, size, least], [axis]))
+        return mapped(call, _extreme_gradient, x, [grad, x, size, count, total, least])
     most, length = _lengths(x, axis, power)
     total = along(x, axis, reduced("sum", _across, x, [grad, x, most, length, least], [axis]))
     formula = _normalize_gradient({1.0: _sign_of, 2.0: _as_it_is}.get(power, _signed_power))

@@ -3,7 +3,6 @@ torch finds them, in the floats that it finds them in."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,9 +33,10 @@ def packed(places: Host, weights: Host, kind: Any) -> Taps:
     used[~used.any(axis=1), 0] = True
     first = np.where(used, places, places.max() + 1).min(axis=1)
     last = np.where(used, places, -1).max(axis=1)
-    packed = np.zeros((len(places), int((last - first).max()) + 1))
+    width = int((last - first).max()) + 1
     rows, taps = np.nonzero(used)
-    np.add.at(packed, (rows, places[rows, taps] - first[rows]), weights[rows, taps])
+    at = rows * width + places[rows, taps] - first[rows]
+    packed = np.bincount(at, weights[rows, taps], len(places) * width).reshape(-1, width)
     spans = np.stack([first, last - first + 1], axis=1).astype(np.int32)
     return Taps(spans, packed.astype(kind))
 
@@ -56,11 +56,11 @@ def _step(length: int, out: int, aligned: bool, scale: float | None, kind: Any) 
     return kind(1.0 / scale) if scale is not None and scale > 0 else kind(length) / kind(out)
 
 
-def _smoothed(kind_of: str, length: int, out: int, step: Any, kind: Any) -> Taps:
+def _smoothed(kind_of: str, length: int, output: Host, step: Any, kind: Any) -> Taps:
     """Windows as wide as `step` asks for, which leave nothing out."""
     half = kind(1 if kind_of == "linear" else 2) * max(step, kind(1))
     narrow = kind(1) / max(step, kind(1))
-    centre = step * (np.arange(out).astype(kind) + kind(0.5))
+    centre = step * (output.astype(kind) + kind(0.5))
     low = np.maximum((centre - half + kind(0.5)).astype(np.int64), 0)
     past = np.minimum((centre + half + kind(0.5)).astype(np.int64), length)
     places = low[:, None] + np.arange(int((past - low).max()))
@@ -75,13 +75,13 @@ def _smoothed(kind_of: str, length: int, out: int, step: Any, kind: Any) -> Taps
     return packed(np.minimum(places, length - 1), weights, kind)
 
 
-@lru_cache(64)
 def taps_of(
-    mode: str, length: int, out: int, aligned: bool, scale: float | None, smooth: bool, wide: str
-) -> Taps:
-    """Of "nearest", "nearest-exact", "linear" or "cubic"."""
+    mode: str, length: int, out: int, aligned: bool, scale: float | None, smooth: bool, wide: str,
+    first_output: int, past_output: int,
+) -> Taps:  # fmt: skip
+    """Of "nearest", "nearest-exact", "linear" or "cubic": of some of the outputs."""
     kind: Any = np.dtype(wide).type
-    output = np.arange(out)
+    output = np.arange(first_output, past_output)
     if mode.startswith("nearest"):
         step = _step(length, out, False, scale, kind)
         at = output.astype(kind) * step
@@ -92,10 +92,10 @@ def taps_of(
         # Rounded to float32 in any case.
         place = np.floor(at.astype(np.float32)).astype(np.int64)
         place = np.minimum(place, length - 1)
-        return packed(place[:, None], np.ones((out, 1)), kind)
+        return packed(place[:, None], np.ones((len(output), 1)), kind)
     step = _step(length, out, aligned, scale, kind)
     if smooth:
-        return _smoothed(mode, length, out, step, kind)
+        return _smoothed(mode, length, output, step, kind)
     at = output.astype(kind) * step
     if not aligned:
         at = (np.float64(step) * (output + 0.5) - 0.5).astype(kind)
@@ -113,12 +113,13 @@ def taps_of(
     return packed(places, _cubic(away, CUBIC), kind)
 
 
-@lru_cache(64)
 def turned_taps_of(
-    mode: str, length: int, out: int, aligned: bool, scale: float | None, smooth: bool, wide: str
-) -> Taps:
-    """What each element gets of the gradients by the outputs."""
-    taps = taps_of(mode, length, out, aligned, scale, smooth, wide)
+    mode: str, length: int, out: int, aligned: bool, scale: float | None, smooth: bool, wide: str,
+    first_output: int, past_output: int,
+) -> Taps:  # fmt: skip
+    """What each element gets of the gradients by these outputs, counted from the first of them."""
+    taps = taps_of(mode, length, out, aligned, scale, smooth, wide, first_output, past_output)
+    out = past_output - first_output
     output, tap = np.nonzero(taps.weights)
     element = taps.spans[output, 0] + tap
     first = np.full(length, out)

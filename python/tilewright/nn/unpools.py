@@ -74,14 +74,14 @@ def _unpool(
     output_size: Any,
 ) -> Array:  # fmt: skip
     from tilewright.namespace.creation import zeros
-    from tilewright.namespace.selection import put_along_axis
+    from tilewright.namespace.selection import walk_along
 
     (x,) = floats(call, x=x)
     lengths = _lengths(call, axes, x, kernel_size, stride, padding, output_size)
     places = _places(call, x, indices, axes)
     result = zeros((places.shape[0], math.prod(lengths)), dtype=x.dtype, device=x.backend)
     if x.size:
-        put_along_axis(result, places, x.reshape(places.shape))
+        walk_along(call, result, places, -1)[0].put(x.reshape(places.shape))
     return result.reshape((*x.shape[:-axes], *lengths), copy=False)
 
 
@@ -89,7 +89,7 @@ def _unpool_backward(
     call: str, axes: int, grad: Any, x: Any, indices: Any, kernel_size: Any, stride: Any,
     padding: Any, output_size: Any,
 ) -> Array:  # fmt: skip
-    from tilewright.namespace.selection import take_along_axis
+    from tilewright.namespace.selection import walk_along
 
     grad, x = floats(call, grad=grad, x=x)
     lengths = _lengths(call, axes, x, kernel_size, stride, padding, output_size)
@@ -101,7 +101,7 @@ def _unpool_backward(
         empty: Array = grad.backend._new(x.shape, x.dtype)
         return empty
     planes = grad.reshape((places.shape[0], math.prod(lengths)))
-    found: Array = take_along_axis(planes, places).reshape(x.shape, copy=False)
+    found: Array = walk_along(call, planes, places, -1)[0].take().reshape(x.shape, copy=False)
     return found
 
 

@@ -90,16 +90,19 @@ class Windows:
             invalid(
                 call, f"padding is {padding}, expected at most half of the kernel size, {window}"
             )
-        room = length + 2 * padding - (window - 1) * dilation - 1
-        if room < 0:
-            invalid(
-                call,
-                f"an axis of x has {length} elements and {padding} of padding on each side, "
-                f"expected {(window - 1) * dilation + 1} at least, which a window covers",
-            )
+        reach = (window - 1) * dilation + 1
+        room = length + 2 * padding - reach
         out = (-(-room // stride) if up else room // stride) + 1
         if up and (out - 1) * stride >= length + padding:
             out -= 1  # Each window starts in the input or in front of it.
+        if out < 1:
+            least = reach - stride + 1 if up else reach
+            what = "of which a window starts with ceil_mode" if up else "which a window covers"
+            invalid(
+                call,
+                f"an axis of x has {length} elements and {padding} of padding on each side, "
+                f"expected {least} at least, {what}",
+            )
         return Axis(length, window, stride, padding, dilation, out)
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def quantize_blocks(x: Array, format: str) -> QuantizedTensor:
         invalid(call, f"x is {shown(x)}, expected an Array; write tw.asarray(x)")
     if x.dtype not in FLOATS:
         invalid(call, f"x is {x.dtype}, expected float32 or float16")
-    name: Any = format.lower() if isinstance(format, str) else format
+    name = format.lower() if isinstance(format, str) else ""
     if name not in _QUANTISE:
         invalid(call, f"format is {shown(format)}, expected one of {', '.join(_QUANTISE)}")
     kind = FORMATS[name]

@@ -108,6 +108,12 @@ class QuantizedTensor:
         self.device.dequantize(self.packed, out, self.format, rows, cols, kind.name)
         return out
 
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Any:
+        invalid(
+            "asarray",
+            f"x is a QuantizedTensor of {self.format}, expected an Array; write x.dequantize()",
+        )
+
     def __repr__(self) -> str:
         return (
             f"QuantizedTensor({self.format}, shape={self.shape}, nbytes={self.nbytes}, "

@@ -111,7 +111,7 @@ class SparseArray:
         if format is None or format == self.format:
             return self.copy() if copy else self
         ways: dict[str, Any] = {"csr": self.tocsr, "csc": self.tocsc, "coo": self.tocoo}
-        if format not in ways:
+        if not isinstance(format, str) or format not in ways:
             invalid("asformat", f"format is {shown(format)}, expected 'csr', 'csc' or 'coo'")
         found: SparseArray = ways[format](copy=copy)
         return found

@@ -25,6 +25,14 @@ class _Across(NamedTuple):
     order: Array
 
 
+class _Kept:
+    """What was found out about indices, which stay as they are; matrices that share them share
+    it."""
+
+    across: _Across | None = None
+    is_canonical: bool | None = None
+
+
 class _Compressed(SparseArray):
     """Elements along the axis `major`: those of its i-th row or column are indptr[i] to
     indptr[i + 1]."""
@@ -33,7 +41,7 @@ class _Compressed(SparseArray):
     _data: Array
     indices: Array
     indptr: Array
-    _kept: list[_Across]
+    _kept: _Kept
 
     def __init__(
         self,
@@ -46,7 +54,7 @@ class _Compressed(SparseArray):
     ) -> None:
         given = reading.Given(f"{self.format}_array", arg1, shape, dtype, device)
         self.backend = given.backend
-        self._kept = []
+        self._kept = _Kept()
         if given.is_sparse or given.is_dense or (not given.is_shape and len(arg1) == 2):
             found = given.sparse() if given.is_sparse else coo_array._of(given)
             own: Any = found.tocsr() if self.major == 0 else found.tocsc()
@@ -61,7 +69,7 @@ class _Compressed(SparseArray):
             self.shape, self._data, self.indices, self.indptr = parts
         if copy:
             self._data, self.indices = self._data.copy(), self.indices.copy()
-            self.indptr, self._kept = self.indptr.copy(), []
+            self.indptr, self._kept = self.indptr.copy(), _Kept()
 
     @classmethod
     def _made(
@@ -70,13 +78,13 @@ class _Compressed(SparseArray):
         indices: Array,
         indptr: Array,
         shape: tuple[int, int],
-        kept: list[_Across] | None = None,
+        kept: _Kept | None = None,
     ) -> Self:
         """Of Arrays that are right."""
         made = cls.__new__(cls)
         made.backend, made.shape = data.backend, shape
         made._data, made.indices, made.indptr = data, indices, indptr
-        made._kept = [] if kept is None else kept
+        made._kept = _Kept() if kept is None else kept
         return made
 
     @property
@@ -96,19 +104,21 @@ class _Compressed(SparseArray):
 
     def _across(self) -> _Across:
         """Kept for the next time: the indices of a sparse array stay as they are."""
-        if not self._kept:
+        if self._kept.across is None:
             major, minor = self._places()
             size = self._own_shape()[1]
             order = argsort(minor)
             indptr = structure.compressed(take(minor, order), size)
-            self._kept.append(_Across(indptr, take(major, order), order))
-        return self._kept[0]
+            self._kept.across = _Across(indptr, take(major, order), order)
+        return self._kept.across
 
     @property
     def has_canonical_format(self) -> bool:
         """Whether the indices of each row, or column, ascend, no two of them equal. Waits for the
-        device."""
-        return structure.is_canonical(*self._places())
+        device where it was not asked before."""
+        if self._kept.is_canonical is None:
+            self._kept.is_canonical = structure.is_canonical(*self._places())
+        return self._kept.is_canonical
 
     @property
     def has_sorted_indices(self) -> bool:
@@ -124,7 +134,7 @@ class _Compressed(SparseArray):
             return
         order = structure.order_of(*self._places(), self._own_shape())
         self.indices, self._data = take(self.indices, order), take(self._data, order)
-        self._kept = []
+        self._kept = _Kept()
 
     def sum_duplicates(self) -> None:
         """Puts elements in order and adds up those of one place."""
@@ -133,7 +143,7 @@ class _Compressed(SparseArray):
         self.sort_indices()
         major, self.indices, self._data = structure.joined(*self._places(), self._data)
         self.indptr = structure.compressed(major, self._own_shape()[0])
-        self._kept = []
+        self._kept = _Kept()
 
     def eliminate_zeros(self) -> None:
         """Drops the elements that are 0."""
@@ -141,7 +151,7 @@ class _Compressed(SparseArray):
         major = take(self._places()[0], places)
         self.indices, self._data = take(self.indices, places), take(self._data, places)
         self.indptr = structure.compressed(major, self._own_shape()[0])
-        self._kept = []
+        self._kept = _Kept()
 
     def copy(self) -> Self:
         return self._made(

@@ -255,7 +255,8 @@ def sampled_addmm(
     a: SparseArray, x: Any, y: Any, *, beta: float = 1.0, alpha: float = 1.0
 ) -> csr_array:
     """alpha * (x @ y) + beta * A at the elements that A has stored, and nowhere else: x is rows x k
-    and y k x columns. In CSR, with the places of A.tocsr()."""
+    and y k x columns. In CSR, with the places of A.tocsr(); elements of one place are added up
+    first. Whether there are such is asked of the device once for each sparse array."""
     call = "sampled_addmm"
     if not getattr(a, "_is_sparse", False):
         invalid(call, f"A is {shown(a)}, expected a sparse array")
@@ -269,6 +270,10 @@ def sampled_addmm(
         if one.dtype != a.dtype:
             invalid(call, f"{name} is {one.dtype}, expected {a.dtype} as A is")
     csr = a.tocsr()
+    if not csr.has_canonical_format:
+        summed = csr.copy()
+        summed.sum_duplicates()
+        csr = csr if summed.nnz == csr.nnz else summed
     row, col = csr._rows_and_columns()
     # Whole columns, side by side.
     across, k = y.T._contiguous(), x.shape[1]
