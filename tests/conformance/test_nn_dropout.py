@@ -53,6 +53,57 @@ def test_dropout(be: Backend, shape: tuple[int, ...]) -> None:
         near(back, np.where(kept.reshape(shape), grad / 0.7, 0), dtype)
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_channels(be: Backend, axes: int) -> None:
+    """Whole ones are left out, each by a word of the stream, of each sample."""
+    forward = getattr(tw.nn, f"dropout{axes}d")
+    backward = getattr(tw.nn, f"dropout{axes}d_backward")
+    for dtype in floats_of(be):
+        for lead in ((2, 9), (9,)):
+            rng = tw.random.default_rng(5, device=be)
+            rng.random(8)
+            x = held(RNG.uniform(1, 2, (*lead, *(4, 3, 2)[:axes])), dtype)
+            words, state = philox_words(rng, int(np.prod(lead))), rng.state
+            kept = ((words >> 8) >= np.float32(0.4 * 2**24)).reshape((*lead, *(1,) * axes))
+            got = forward(on(be, x, dtype), 0.4, rng=rng)
+            near(got, np.where(kept, x / 0.6, 0), dtype)
+            assert rng.state["place"] == state["place"] + -(-int(np.prod(lead)) // 4)
+            grad = held(RNG.uniform(-2, 2, x.shape), dtype)
+            near(
+                backward(on(be, grad, dtype), 0.4, rng=state), np.where(kept, grad / 0.6, 0), dtype
+            )
+    x = on(be, np.full((2, 3, *(2,) * axes), np.nan))
+    near(forward(x, 1, rng=rng), np.zeros(x.shape), "float32")
+    assert forward(x, 0.5, False, rng=rng) is x
+    assert forward(x[:0], rng=rng).shape == x[:0].shape
+    with pytest.raises(InvalidArgument, match=f"dropout{axes}d: x has shape .3,., expected"):
+        forward(on(be, np.ones(3)), rng=rng)
+
+
+@pytest.mark.parametrize("shape", [(7,), (64, 33)])
+def test_alpha_dropout(be: Backend, shape: tuple[int, ...]) -> None:
+    """By the formulas of Klambauer and others: q + alpha'^2 q (1 - q) is what is scaled away."""
+    least, q = -1.7580993408473766, 0.7
+    a = (q + least**2 * q * (1 - q)) ** -0.5
+    b = -a * (1 - q) * least
+    for dtype in floats_of(be):
+        rng = tw.random.default_rng(6, device=be)
+        x = held(RNG.standard_normal(shape), dtype)
+        words, state = philox_words(rng, x.size), rng.state
+        kept = ((words >> 8) >= np.float32(0.3 * 2**24)).reshape(shape)
+        got = tw.nn.alpha_dropout(on(be, x, dtype), 0.3, rng=rng)
+        near(got, a * np.where(kept, x, least) + b, dtype)
+        if x.size > 1000:
+            assert abs(host(got).mean()) < 0.1 and abs(host(got).std() - 1) < 0.1
+        grad = held(RNG.uniform(-2, 2, shape), dtype)
+        back = tw.nn.alpha_dropout_backward(on(be, grad, dtype), 0.3, rng=state)
+        near(back, np.where(kept, a * grad, 0), dtype)
+    one = on(be, np.ones(5))
+    near(tw.nn.alpha_dropout(one, 1, rng=rng), np.zeros(5), "float32")
+    near(tw.nn.alpha_dropout_backward(one, 1, rng=rng), np.zeros(5), "float32")
+    assert tw.nn.alpha_dropout(one, 0.5, False, rng=rng) is one
+
+
 def test_dropout_at_the_ends(be: Backend) -> None:
     x = on(be, [1.0, np.inf, np.nan, -2, 3])
     rng = tw.random.default_rng(1, device=be)

@@ -71,6 +71,10 @@ from tilewright.nn.attention import (
     scaled_dot_product_attention,
     scaled_dot_product_attention_backward,
 )
+from tilewright.nn.bilinears import (
+    bilinear,
+    bilinear_backward,
+)
 from tilewright.nn.classes import (
     cross_entropy,
     cross_entropy_backward,
@@ -93,19 +97,51 @@ from tilewright.nn.convolutions import (
     conv_transpose3d_backward,
 )
 from tilewright.nn.dropouts import (
+    alpha_dropout,
+    alpha_dropout_backward,
     dropout,
+    dropout1d,
+    dropout1d_backward,
+    dropout2d,
+    dropout2d_backward,
+    dropout3d,
+    dropout3d_backward,
     dropout_backward,
 )
 from tilewright.nn.edges import pad, pad_backward
+from tilewright.nn.embedding_bags import (
+    embedding_bag,
+    embedding_bag_backward,
+)
 from tilewright.nn.embeddings import (
     embedding,
     embedding_backward,
+)
+from tilewright.nn.folds import (
+    fold,
+    fold_backward,
+    unfold,
+    unfold_backward,
+)
+from tilewright.nn.gaussian_losses import (
+    gaussian_nll_loss,
+    gaussian_nll_loss_backward,
 )
 from tilewright.nn.grids import (
     affine_grid,
     affine_grid_backward,
     grid_sample,
     grid_sample_backward,
+)
+from tilewright.nn.gumbels import (
+    gumbel_softmax,
+    gumbel_softmax_backward,
+)
+from tilewright.nn.label_losses import (
+    multi_margin_loss,
+    multi_margin_loss_backward,
+    multilabel_soft_margin_loss,
+    multilabel_soft_margin_loss_backward,
 )
 from tilewright.nn.linears import (
     linear,
@@ -132,6 +168,14 @@ from tilewright.nn.losses import (
     smooth_l1_loss_backward,
     soft_margin_loss,
     soft_margin_loss_backward,
+)
+from tilewright.nn.margin_losses import (
+    cosine_embedding_loss,
+    cosine_embedding_loss_backward,
+    margin_ranking_loss,
+    margin_ranking_loss_backward,
+    triplet_margin_loss,
+    triplet_margin_loss_backward,
 )
 from tilewright.nn.norms import batch_norm, batch_norm_backward
 from tilewright.nn.pools import (
@@ -182,6 +226,12 @@ from tilewright.nn.shuffles import (
     pixel_unshuffle,
     pixel_unshuffle_backward,
 )
+from tilewright.nn.similarities import (
+    cosine_similarity,
+    cosine_similarity_backward,
+    pairwise_distance,
+    pairwise_distance_backward,
+)
 from tilewright.nn.softmaxes import (
     log_softmax,
     log_softmax_backward,
@@ -219,6 +269,8 @@ __all__ = [
     "add_rms_norm",
     "affine_grid",
     "affine_grid_backward",
+    "alpha_dropout",
+    "alpha_dropout_backward",
     "avg_pool1d",
     "avg_pool1d_backward",
     "avg_pool2d",
@@ -227,6 +279,8 @@ __all__ = [
     "avg_pool3d_backward",
     "batch_norm",
     "batch_norm_backward",
+    "bilinear",
+    "bilinear_backward",
     "binary_cross_entropy",
     "binary_cross_entropy_backward",
     "binary_cross_entropy_with_logits",
@@ -247,14 +301,30 @@ __all__ = [
     "conv_transpose2d_backward",
     "conv_transpose3d",
     "conv_transpose3d_backward",
+    "cosine_embedding_loss",
+    "cosine_embedding_loss_backward",
+    "cosine_similarity",
+    "cosine_similarity_backward",
     "cross_entropy",
     "cross_entropy_backward",
     "dropout",
+    "dropout1d",
+    "dropout1d_backward",
+    "dropout2d",
+    "dropout2d_backward",
+    "dropout3d",
+    "dropout3d_backward",
     "dropout_backward",
     "elu",
     "elu_backward",
     "embedding",
     "embedding_backward",
+    "embedding_bag",
+    "embedding_bag_backward",
+    "fold",
+    "fold_backward",
+    "gaussian_nll_loss",
+    "gaussian_nll_loss_backward",
     "gelu",
     "gelu_backward",
     "glu",
@@ -265,6 +335,8 @@ __all__ = [
     "group_norm_backward",
     "gru",
     "gru_cell",
+    "gumbel_softmax",
+    "gumbel_softmax_backward",
     "hardshrink",
     "hardshrink_backward",
     "hardsigmoid",
@@ -305,6 +377,8 @@ __all__ = [
     "lp_pool3d_backward",
     "lstm",
     "lstm_cell",
+    "margin_ranking_loss",
+    "margin_ranking_loss_backward",
     "max_pool1d",
     "max_pool1d_backward",
     "max_pool2d",
@@ -321,6 +395,10 @@ __all__ = [
     "mish_backward",
     "mse_loss",
     "mse_loss_backward",
+    "multi_margin_loss",
+    "multi_margin_loss_backward",
+    "multilabel_soft_margin_loss",
+    "multilabel_soft_margin_loss_backward",
     "nll_loss",
     "nll_loss_backward",
     "normalize",
@@ -329,6 +407,8 @@ __all__ = [
     "optim",
     "pad",
     "pad_backward",
+    "pairwise_distance",
+    "pairwise_distance_backward",
     "pixel_shuffle",
     "pixel_shuffle_backward",
     "pixel_unshuffle",
@@ -376,4 +456,8 @@ __all__ = [
     "tanhshrink_backward",
     "threshold",
     "threshold_backward",
+    "triplet_margin_loss",
+    "triplet_margin_loss_backward",
+    "unfold",
+    "unfold_backward",
 ]

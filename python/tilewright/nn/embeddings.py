@@ -14,13 +14,57 @@ if TYPE_CHECKING:
     from tilewright.array import Array
 
 
-def _padding(call: str, padding_idx: Any, rows: int) -> int | None:
+def to_padding(call: str, padding_idx: Any, rows: int) -> int | None:
     if padding_idx is None:
         return None
     at = to_integer(call, "padding_idx", padding_idx)
     if not -rows <= at < rows:
         invalid(call, f"padding_idx is {at}, expected one of the {rows} rows")
     return at % rows
+
+
+def to_places(call: str, input: Any, rows: int, like: Array) -> Array:
+    """The numbers of rows as int32, of which one out of range raises."""
+    from tilewright.namespace.creation import arange
+    from tilewright.namespace.selection import take_for
+
+    return take_for(call, arange(rows, dtype="int32", device=like.backend), input)
+
+
+def sums_by_row(
+    places: Array, rows: int, padding: int | None, lines: Array, dtype: np.dtype[Any],
+    columns: Array | None = None, values: Array | None = None,
+) -> Array:  # fmt: skip
+    """For each row of a table the sum of the lines [any, width] of the places that are its number,
+    in the lines' dtype: that of a place has its own number unless `columns` says another, and
+    counts `values` times."""
+    from tilewright.namespace import histograms
+    from tilewright.namespace.creation import ones, zeros
+    from tilewright.namespace.elementwise import where
+    from tilewright.namespace.selection import take
+    from tilewright.namespace.sorting import topk
+
+    backend, wide, width = lines.backend, lines.dtype, lines.shape[1]
+    # A row more takes what has none.
+    all_rows = rows
+    if padding is not None:
+        places, all_rows = where(places == padding, rows, places), rows + 1
+    ordered, order = topk(histograms._narrow(places, all_rows), places.size, largest=False)
+    offsets = zeros(all_rows + 1, dtype=np.int32, device=backend)
+    offsets[1:] = histograms._ends(ordered, all_rows).astype(np.int32, copy=False)
+    order = order.astype(np.int32, copy=False)
+    if values is None:
+        weights = ones(places.size, dtype=wide, device=backend)
+    else:
+        weights = take(values, order)
+    which = order if columns is None else take(columns, order)
+    sums = backend._new((all_rows, width), wide)
+    backend.sparse_matmul(
+        offsets, which._contiguous(), weights._contiguous(), lines._contiguous(), sums, all_rows,
+        lines.shape[0], places.size, width, width, width, dtype=name_of(wide),
+    )  # fmt: skip
+    found: Array = sums[:rows].astype(dtype, copy=False)
+    return found
 
 
 @kept_by_form
@@ -33,7 +77,7 @@ def embedding(input: Any, weight: Array, /, padding_idx: int | None = None) -> A
     (weight,) = floats(call, weight=weight)
     if weight.ndim != 2:
         invalid(call, f"weight has shape {weight.shape}, expected two dimensions")
-    _padding(call, padding_idx, weight.shape[0])
+    to_padding(call, padding_idx, weight.shape[0])
     return take_for(call, weight, input, axis=0)
 
 
@@ -44,23 +88,17 @@ def embedding_backward(
     """The gradient of embedding() by weight: for each row the sum of what came for it, joined in
     float32 or float64 and in an order that is the same at each call. It is the product of a sparse
     matrix, which has a 1 where a row was taken."""
-    from tilewright.namespace import histograms
-    from tilewright.namespace.creation import arange, ones, zeros
-    from tilewright.namespace.elementwise import where
-    from tilewright.namespace.selection import take_for
-    from tilewright.namespace.sorting import topk
+    from tilewright.namespace.creation import zeros
 
     call = "embedding_backward"
     (grad,) = floats(call, grad=grad)
     rows = to_integer(call, "num_embeddings", num_embeddings)
     if not 1 <= rows < 2**31:
         invalid(call, f"num_embeddings is {rows}, expected 1 to 2**31 - 1")
-    padding = _padding(call, padding_idx, rows)
+    padding = to_padding(call, padding_idx, rows)
     if grad.ndim < 1:
         invalid(call, "grad has no dimensions, expected rows along the last axis")
-    # The numbers of rows, of which one out of range raises.
-    numbers = arange(rows, dtype="int32", device=grad.backend)
-    places = take_for(call, numbers, input).reshape(-1)
+    places = to_places(call, input, rows, grad).reshape(-1)
     shape = getattr(input, "shape", np.shape(input) if not hasattr(input, "shape") else ())
     if grad.shape[:-1] != tuple(shape):
         invalid(
@@ -71,20 +109,5 @@ def embedding_backward(
     width = grad.shape[-1]
     if 0 in grad.shape:
         return zeros((rows, width), dtype=grad.dtype, device=grad.backend)
-    # A row more takes what has none.
-    all_rows = rows
-    if padding is not None:
-        places, all_rows = where(places == padding, rows, places), rows + 1
-    ordered, order = topk(histograms._narrow(places, all_rows), places.size, largest=False)
-    offsets = zeros(all_rows + 1, dtype=np.int32, device=grad.backend)
-    offsets[1:] = histograms._ends(ordered, all_rows).astype(np.int32, copy=False)
-    wide = wide_of(grad.dtype)
-    lines = grad.reshape((-1, width)).astype(wide, copy=False)._contiguous()
-    sums = grad.backend._new((all_rows, width), wide)
-    grad.backend.sparse_matmul(
-        offsets, order.astype(np.int32, copy=False)._contiguous(),
-        ones(places.size, dtype=wide, device=grad.backend), lines, sums, all_rows, places.size,
-        places.size, width, width, width, dtype=name_of(wide),
-    )  # fmt: skip
-    found: Array = sums[:rows].astype(grad.dtype, copy=False)
-    return found
+    lines = grad.reshape((-1, width)).astype(wide_of(grad.dtype), copy=False)
+    return sums_by_row(places, rows, padding, lines, grad.dtype)

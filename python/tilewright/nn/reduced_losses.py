@@ -74,11 +74,11 @@ def _slope_over(formula: Callable[..., Value], weights: tuple[str, ...]) -> Call
     return gradient
 
 
-def _quotient(total: Value, count: Value) -> Value:
+def quotient(total: Value, count: Value) -> Value:
     return total / count
 
 
-def _divisor(reduction: str, shape: tuple[int, ...], size: int) -> float:
+def divisor_of(reduction: str, shape: tuple[int, ...], size: int) -> float:
     if reduction == "batchmean":
         return float(shape[0] if shape else 1)
     return float(size if reduction == "mean" else 1)
@@ -107,7 +107,7 @@ def _total(like: Array, operands: Sequence[Array | float], names: tuple[str, ...
 
 
 def loss(
-    call: str, formula: Callable[..., Value], input: Any, target: Any, reduction: Any,
+    call: str, formula: Callable[..., Value], input: Any, target: Any, reduction: Any, /,
     numbers: Sequence[float] = (), further: tuple[str, ...] = (), by_weight: bool = False,
     **weights: Any,
 ) -> Array:  # fmt: skip
@@ -120,17 +120,18 @@ def loss(
     if by_weight and how == "mean" and "weight" in names:
         total = _total(input, operands, names)
         return reduced(
-            "sum", whole, input, operands, range(input.ndim), input.dtype, _quotient,
+            "sum", whole, input, operands, range(input.ndim), input.dtype, quotient,
             inputs=[total],
         )  # fmt: skip
     return reduced(
-        "sum", whole, input, operands, range(input.ndim), input.dtype, _quotient,
-        [_divisor(how, input.shape, input.size)],
+        "sum", whole, input, operands, range(input.ndim), input.dtype, quotient,
+        [divisor_of(how, input.shape, input.size)],
     )  # fmt: skip
 
 
 def loss_gradient(
-    call: str, formula: Callable[..., Value], grad: Any, input: Any, target: Any, reduction: Any,
+    call: str, formula: Callable[..., Value], grad: Any, input: Any, target: Any,
+    reduction: Any, /,
     numbers: Sequence[float] = (), further: tuple[str, ...] = (), by_weight: bool = False,
     **weights: Any,
 ) -> Array:  # fmt: skip
@@ -143,6 +144,6 @@ def loss_gradient(
         total = _total(input, operands, names)
         total = spread(call, "weight", total, input.shape)
         return mapped(call, _slope_over(formula, names), input, [grad, total, *operands])
-    divisor = _divisor(how, input.shape, input.size)
+    divisor = divisor_of(how, input.shape, input.size)
     scale = 1 / divisor if divisor else 1.0
     return mapped(call, _slope(formula, names), input, [grad, scale, *operands])
