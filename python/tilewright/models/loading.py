@@ -17,9 +17,10 @@ from tilewright.models.decoders.decoder import Decoder
 from tilewright.models.decoders.shape import FAMILIES, Shape, shape_of
 from tilewright.models.encoders import bert, modernbert
 from tilewright.models.encoders import gguf as encoder_gguf
-from tilewright.models.encoders.embedder import POOLINGS, Encoder, Head
+from tilewright.models.encoders.embedder import Encoder
+from tilewright.models.encoders.heads import Head, head_of
+from tilewright.models.encoders.sentences import Dense, sentences_of
 from tilewright.models.files.config import ModelFolder, open_folder
-from tilewright.models.files.errors import fail
 from tilewright.models.files.fields import Fields
 from tilewright.models.files.gguf import is_gguf, open_gguf
 from tilewright.models.files.gguf_tokens import gguf_tokens
@@ -28,7 +29,7 @@ from tilewright.models.files.mapped import to_path
 from tilewright.models.files.safetensors import open_safetensors
 from tilewright.models.progress import bar
 from tilewright.models.tokens import Tokenizer, library
-from tilewright.models.weights import Wanted, load_weights, matrix, vector
+from tilewright.models.weights import Wanted, load_weights
 from tilewright.namespace.devices import to_backend
 from tilewright.operands import invalid, to_integer
 
@@ -46,6 +47,8 @@ ENCODERS = {
     "xlm-roberta": ("roberta", "roberta."),
     "camembert": ("roberta", "roberta."),
     "mpnet": ("mpnet", "mpnet."),
+    "distilbert": ("distilbert", "distilbert."),
+    "electra": ("electra", "electra."),
     "modernbert": ("modernbert", "model."),
 }
 #: what templates may say besides bos_token and eos_token
@@ -212,58 +215,22 @@ def _encoder(
         if not any(name.startswith(prefix) for name in tensors):
             prefix = ""
         wanted: list[Wanted] = module.wanted(shape, prefix)
-        head = _head(tensors, shape.hidden)
+        head = head_of(tensors, folder.model, family)
         if head is not None:
-            wanted += head[0]
+            wanted += head.wanted(shape.hidden)
+        said = sentences_of(folder, shape.hidden)
         backend = to_backend("load", device)
         with bar(progress, folder.path.name) as shown:
             held = load_weights(backend, tensors, wanted, weights, shown)
-    pooling, normalizes, longest = _pooling(folder)
     return Encoder(
         module.Layers(shape, held, prefix),
         held,
         Tokenizer.open(folder.path / "tokenizer.json"),
-        pooling,
-        normalizes,
-        min(longest, shape.longest) if longest else shape.longest,
-        None if head is None else Head(held, *head[1]),
+        "+".join(said.poolings),
+        said.normalizes,
+        min(said.longest, shape.longest) if said.longest else shape.longest,
+        None if head is None else Head(held, head),
+        prompts=said.prompts,
+        lowers=said.lowers,
+        denses=[Dense(backend, one) for one in said.denses],
     )
-
-
-def _head(tensors: Any, hidden: int) -> tuple[list[Wanted], tuple[str, str, int]] | None:
-    """The classifier of a cross-encoder, where its file has one."""
-    names = (
-        ("classifier.dense", "classifier.out_proj"),
-        ("bert.pooler.dense", "classifier"),
-    )
-    for dense, out in names:
-        if f"{dense}.weight" in tensors and f"{out}.weight" in tensors:
-            labels = tensors[f"{out}.weight"].shape[0]
-            wanted = [
-                matrix(f"{dense}.weight", hidden, hidden), vector(f"{dense}.bias", hidden),
-                Wanted((f"{out}.weight",), (labels,), (hidden,)), vector(f"{out}.bias", labels),
-            ]  # fmt: skip
-            return wanted, (dense, out, labels)
-    return None
-
-
-def _pooling(folder: ModelFolder) -> tuple[str, bool, int | None]:
-    """How sentence-transformers would make a row of a sequence: the mean of its states, where no
-    file says otherwise; and how many tokens of a text it reads."""
-    for module in folder.modules:
-        if module.kind not in ("Transformer", "Pooling", "Normalize"):
-            fail(
-                folder.path / "modules.json",
-                f"the module is {module.kind}, expected Transformer, Pooling or Normalize",
-            )
-    pooling = "mean"
-    if folder.pooling is not None:
-        modes = folder.pooling.modes
-        if len(modes) > 1 or modes[0] not in POOLINGS:
-            fail(
-                folder.path / "1_Pooling" / "config.json",
-                f"the pooling is {' and '.join(modes)}, expected one of {', '.join(POOLINGS)}",
-            )
-        pooling = POOLINGS[modes[0]]
-    normalizes = any(module.kind == "Normalize" for module in folder.modules)
-    return pooling, normalizes, folder.sentence.max_seq_length if folder.sentence else None

@@ -1,4 +1,5 @@
-"""BERT, RoBERTa and MPNet: absolute positions, and norms behind each residual."""
+"""BERT, RoBERTa, MPNet, DistilBERT and ELECTRA: absolute positions, and norms behind each
+residual."""
 
 from __future__ import annotations
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tilewright.models.files.fields import Fields
 from tilewright.models.weights import Weights
 
+#: families whose positions begin behind the padding's
+OFFSET = ("roberta", "mpnet")
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -38,38 +42,54 @@ class Shape:
     activation: str
     pad: int
     buckets: int
+    narrow: int = 0
+    """Of ELECTRA, the size of embeddings, of which a product makes states; 0 where they are
+    states."""
 
     @property
     def first_place(self) -> int:
         """The row of the position table that a sequence starts with."""
-        return 0 if self.family == "bert" else self.pad + 1
+        return self.pad + 1 if self.family in OFFSET else 0
 
     @property
     def longest(self) -> int:
         return self.positions - self.first_place
 
 
+#: what DistilBERT calls otherwise
+DISTILBERT = {
+    "num_attention_heads": "n_heads", "hidden_size": "dim", "num_hidden_layers": "n_layers",
+    "intermediate_size": "hidden_dim", "hidden_act": "activation",
+}  # fmt: skip
+
+
 def shape_of(fields: Fields, family: str) -> Shape:
-    heads = fields.integer("num_attention_heads", 1, 1024)
-    hidden = fields.integer("hidden_size", 1, 1 << 16)
+    def key(name: str) -> str:
+        other = DISTILBERT.get(name, name) if family == "distilbert" else name
+        return name if name in fields and other not in fields else other
+
+    heads = fields.integer(key("num_attention_heads"), 1, 1024)
+    hidden = fields.integer(key("hidden_size"), 1, 1 << 16)
     if hidden % heads:
-        fields.fail("hidden_size", f"a multiple of num_attention_heads, {heads}")
+        fields.fail(key("hidden_size"), f"a multiple of {key('num_attention_heads')}, {heads}")
     kind = fields.string("position_embedding_type", "absolute")
     if family != "mpnet" and kind != "absolute":
         fields.fail("position_embedding_type", "'absolute'")
+    narrow = fields.integer("embedding_size", 1, 1 << 16, 128) if family == "electra" else hidden
     shape = Shape(
         family,
-        fields.integer("num_hidden_layers", 1, 1024),
+        fields.integer(key("num_hidden_layers"), 1, 1024),
         hidden,
         heads,
-        fields.integer("intermediate_size", 1, 1 << 20),
+        fields.integer(key("intermediate_size"), 1, 1 << 20),
         fields.integer("vocab_size", 1, 1 << 24),
         fields.integer("max_position_embeddings", 1, 1 << 20),
-        0 if family == "mpnet" else fields.integer("type_vocab_size", 1, 1 << 10),
-        fields.real("layer_norm_eps", 0.0, 1.0),
-        fields.string("hidden_act", choices=tuple(ACTIVATIONS)),
-        fields.integer("pad_token_id", 0, 1 << 24, 1 if family != "bert" else 0),
+        0 if family in ("mpnet", "distilbert") else fields.integer("type_vocab_size", 1, 1 << 10),
+        1e-12 if family == "distilbert" else fields.real("layer_norm_eps", 0.0, 1.0),
+        fields.string(key("hidden_act"), choices=tuple(ACTIVATIONS)),
+        fields.integer("pad_token_id", 0, 1 << 24, 1 if family in OFFSET else 0),
         fields.integer("relative_attention_num_buckets", 4, 1 << 16, 32),
+        0 if narrow == hidden else narrow,
     )
     if shape.longest < 1:
         fields.fail("max_position_embeddings", f"more than the {shape.first_place} of the padding")
@@ -90,6 +110,11 @@ class LayerNames:
 
 def names_of(shape: Shape, prefix: str, layer: int) -> LayerNames:
     of = f"{prefix}encoder.layer.{layer}"
+    if shape.family == "distilbert":
+        of = f"{prefix}transformer.layer.{layer}"
+        parts = [f"{of}.attention.{one}_lin" for one in ("q", "k", "v", "out")]
+        ends = ("sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm")
+        return LayerNames(*parts, *(f"{of}.{one}" for one in ends))
     if shape.family == "mpnet":
         attention = f"{of}.attention.attn"
         parts = [f"{attention}.{one}" for one in "qkvo"]
@@ -104,14 +129,18 @@ def names_of(shape: Shape, prefix: str, layer: int) -> LayerNames:
 
 def wanted(shape: Shape, prefix: str) -> list[Wanted]:
     h, of = shape.hidden, f"{prefix}embeddings"
+    first = shape.narrow or h
     every = [
-        words(f"{of}.word_embeddings.weight", shape.vocabulary, h),
-        table(f"{of}.position_embeddings.weight", shape.positions, h),
-        vector(f"{of}.LayerNorm.weight", h),
-        vector(f"{of}.LayerNorm.bias", h),
+        words(f"{of}.word_embeddings.weight", shape.vocabulary, first),
+        table(f"{of}.position_embeddings.weight", shape.positions, first),
+        vector(f"{of}.LayerNorm.weight", first),
+        vector(f"{of}.LayerNorm.bias", first),
     ]
     if shape.segments:
-        every.append(table(f"{of}.token_type_embeddings.weight", shape.segments, h))
+        every.append(table(f"{of}.token_type_embeddings.weight", shape.segments, first))
+    if shape.narrow:
+        every.append(matrix(f"{of}_project.weight", h, first))
+        every.append(vector(f"{of}_project.bias", h))
     if shape.family == "mpnet":
         every.append(
             table(f"{prefix}encoder.relative_attention_bias.weight", shape.buckets, shape.heads)
@@ -166,9 +195,11 @@ class Layers:
         if batch.segments is not None and shape.segments:
             where = where + take(self.segment_steps, batch.segments, axis=0)
         x: Array = add_layer_norm(
-            found, where, shape.hidden, *self._norm(f"{of}.LayerNorm"), shape.eps,
+            found, where, shape.narrow or shape.hidden, *self._norm(f"{of}.LayerNorm"), shape.eps,
             return_sum=False,
         )  # fmt: skip
+        if shape.narrow:
+            x = self._linear(x, f"{of}_project")
         for n in self.names:
             mixed = self._attend(self._linear(x, n.query, n.key, n.value), batch)
             x = add_layer_norm(

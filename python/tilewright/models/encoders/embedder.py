@@ -9,22 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.models.encoders.batch import Batch
+from tilewright.models.encoders.pooling import pooled
+from tilewright.models.encoders.sentences import Prompts
 from tilewright.models.prompts import listed, tokens_of
-from tilewright.namespace.creation import empty, zeros
-from tilewright.namespace.elementwise import sqrt, tanh
+from tilewright.namespace.creation import empty
+from tilewright.namespace.elementwise import sqrt
+from tilewright.namespace.manipulation import concat
 from tilewright.namespace.reductions import sum
-from tilewright.namespace.selection import take
 from tilewright.nn.activations import sigmoid
 from tilewright.operands import FLOAT32, invalid, shown, to_integer
 
 if TYPE_CHECKING:
     from tilewright.array import Array
     from tilewright.backend import Backend
+    from tilewright.models.encoders.heads import Head
+    from tilewright.models.encoders.sentences import Dense
     from tilewright.models.tokens import Tokenizer
     from tilewright.models.weights import Weights
 
-#: how a sequence's states become one row, by the names that files have for it
-POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last"}
 # What nothing is divided by, as torch's normalize() has it.
 LEAST_LENGTH = 1e-12
 
@@ -41,15 +43,27 @@ class Encoder:
         normalizes: bool,
         longest: int,
         head: Head | None = None,
+        *,
+        prompts: Prompts | None = None,
+        lowers: bool = False,
+        denses: Sequence[Dense] = (),
     ) -> None:
         self._layers = layers
         self.weights = weights
         self.tokenizer = tokenizer
+        #: how a sequence's states become one row; several lie side by side, "cls+mean"
         self.pooling = pooling
+        self._poolings = pooling.split("+")
         self.normalizes = normalizes
         #: tokens of a text that are read; what is behind them is cut off
         self.longest = longest
         self.head = head
+        #: what is put in front of texts, by names, and the name of the usual one
+        self.prompts = dict(prompts.by_name) if prompts else {}
+        self.default_prompt = prompts.usual if prompts else None
+        self._prompts = prompts or Prompts()
+        self._lowers = lowers
+        self._denses = tuple(denses)
 
     @property
     def device(self) -> Backend:
@@ -58,7 +72,9 @@ class Encoder:
     @property
     def size(self) -> int:
         """Of an embedding."""
-        return int(self._layers.shape.hidden)
+        if self._denses:
+            return self._denses[-1].shape.rows
+        return int(self._layers.shape.hidden) * len(self._poolings)
 
     def embed(
         self,
@@ -66,17 +82,34 @@ class Encoder:
         *,
         normalize: bool | None = None,
         batch_tokens: int = 16384,
+        prompt_name: str | None = None,
     ) -> Array:
         """The embeddings of texts in float32, [texts, size], or [size] of one text. normalize
         makes their length 1; unless given as the model's files say. So many tokens go through the
-        layers at a time, of texts of any lengths."""
+        layers at a time, of texts of any lengths. In front of each text lies the prompt of this
+        name, or the usual one where the model's files have one."""
         call = "embed"
         every = checked_texts(call, texts)
         most = to_integer(call, "batch_tokens", batch_tokens)
         if most < 1:
             invalid(call, f"batch_tokens is {most}, expected 1 or more")
-        rows = self._rows(self.tokenizer.encode(every, self.longest), normalize, most)
+        rows = self._rows(self._encoded(call, every, prompt_name, self.longest), normalize, most)
         return rows[0] if isinstance(texts, str) else rows
+
+    def tokens(self, texts: Sequence[str], *, prompt_name: str | None = None) -> list[list[int]]:
+        """The tokens of texts with their prompt, as embed_tokens() takes them, however many they
+        are."""
+        call = "tokens"
+        return self._encoded(call, checked_texts(call, texts), prompt_name, None)
+
+    def _encoded(
+        self, call: str, texts: list[str], prompt_name: str | None, longest: int | None
+    ) -> list[list[int]]:
+        prompt = self._prompts.of(call, prompt_name)
+        every = [prompt + one for one in texts] if prompt else texts
+        if self._lowers:
+            every = [one.lower() for one in every]
+        return self.tokenizer.encode(every, longest)
 
     def embed_tokens(
         self,
@@ -93,9 +126,12 @@ class Encoder:
         return checked_tokens(call, tokens, self.longest, self._layers.shape.vocabulary)
 
     def _rows(self, tokens: list[list[int]], normalize: bool | None, most: int) -> Array:
-        result = empty((len(tokens), self.size), dtype=FLOAT32, device=self.device)
+        width = int(self._layers.shape.hidden) * len(self._poolings)
+        result = empty((len(tokens), width), dtype=FLOAT32, device=self.device)
         for first, past in runs([len(one) for one in tokens], most):
             result[first:past] = self._pooled(Batch(self.device, tokens[first:past]))
+        for layer in self._denses:
+            result = layer(result)
         if self.normalizes if normalize is None else normalize:
             lengths = sqrt(sum(result * result, axis=-1, keepdims=True))
             result = result / lengths.clip(LEAST_LENGTH, None)
@@ -124,11 +160,13 @@ class Encoder:
         for i, pair in enumerate(every):
             if len(pair) != 2 or not all(isinstance(one, str) for one in pair):
                 invalid(call, f"pairs[{i}] is {shown(pair)}, expected two texts")
+        if self._lowers:
+            every = [(one.lower(), other.lower()) for one, other in every]
         tokens, segments = self.tokenizer.encode_pairs(every, self.longest)
         parts = []
         for first, past in runs([len(one) for one in tokens], batch_tokens):
             batch = Batch(self.device, tokens[first:past], segments[first:past])
-            parts.append(self.head(take(self._layers(batch), batch.first_rows(), axis=0)))
+            parts.append(self.head(self._layers(batch), batch))
         result = empty((len(every), self.head.labels), dtype=FLOAT32, device=self.device)
         first = 0
         for part in parts:
@@ -138,40 +176,8 @@ class Encoder:
 
     def _pooled(self, batch: Batch) -> Array:
         states = self._layers(batch)
-        if self.pooling == "cls":
-            return take(states, batch.first_rows(), axis=0)
-        if self.pooling == "last":
-            return take(states, batch.last_rows(), axis=0)
-        return mean_of_sequences(states, batch)
-
-
-class Head:
-    """A classifier behind the first token: a dense layer with tanh, and one for the labels."""
-
-    def __init__(self, weights: Weights, dense: str, out: str, labels: int) -> None:
-        self.weights, self.dense, self.out, self.labels = weights, dense, out, labels
-
-    def __call__(self, rows: Array) -> Array:
-        w = self.weights
-        first: Any = w[f"{self.dense}.weight"]
-        last: Any = w[f"{self.out}.weight"]
-        hidden = tanh(rows @ first.T + w[f"{self.dense}.bias"])
-        logits: Array = hidden @ last.T + w[f"{self.out}.bias"]
-        return logits
-
-
-def mean_of_sequences(states: Array, batch: Batch) -> Array:
-    """The mean of each sequence's rows: attention whose queries are 0 weighs all keys alike."""
-    size = states.shape[-1]
-    head = next(one for one in (64, 32, 16, 8, 4, 2, 1) if size % one == 0)
-    rows = states.reshape((batch.rows, size // head, head))
-    nothing = zeros((batch.size, size // head, head), dtype=states.dtype, device=batch.backend)
-    each = np.arange(batch.size + 1, dtype=np.int32)
-    mean = batch.backend.attention(
-        nothing, zeros(rows.shape, dtype=states.dtype, device=batch.backend), rows,
-        q_starts=each, kv_starts=batch.starts,
-    )  # fmt: skip
-    return mean.reshape((batch.size, size))
+        rows = [pooled(how, states, batch) for how in self._poolings]
+        return rows[0] if len(rows) == 1 else concat(rows, axis=1)
 
 
 def checked_texts(call: str, texts: Any) -> list[str]:

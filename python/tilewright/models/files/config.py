@@ -166,7 +166,7 @@ def open_folder(path: object) -> ModelFolder:
     pooling = pooled[0] if pooled else folder / "1_Pooling"
     return ModelFolder(
         folder,
-        model_config(_read(folder / "config.json")),
+        model_config(read_fields(folder / "config.json")),
         _tokenizer(folder / "tokenizer_config.json", template),
         _optional(folder / "generation_config.json", generation_config),
         modules,
@@ -186,12 +186,12 @@ def _no_folder(path: Path) -> str:
     return what
 
 
-def _read(path: Path) -> Fields:
+def read_fields(path: Path) -> Fields:
     return Fields(path, parse_json(read_small(path, MOST_BYTES), path))
 
 
 def _optional(path: Path, make: Callable[[Fields], Made]) -> Made | None:
-    return make(_read(path)) if path.exists() else None
+    return make(read_fields(path)) if path.exists() else None
 
 
 def _tokenizer(path: Path, template: Path) -> TokenizerConfig | None:
