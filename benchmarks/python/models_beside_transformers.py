@@ -83,6 +83,8 @@ ENCODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "bert": ("BertConfig", "BertModel", {}),
     "roberta": ("RobertaConfig", "RobertaModel", {"pad_token_id": 1}),
     "mpnet": ("MPNetConfig", "MPNetModel", {"pad_token_id": 1}),
+    "distilbert": ("DistilBertConfig", "DistilBertModel", {"activation": "gelu"}),
+    "electra": ("ElectraConfig", "ElectraModel", {"embedding_size": 48}),
     "modernbert": (
         "ModernBertConfig", "ModernBertModel",
         {"local_attention": 8, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1,

@@ -53,10 +53,10 @@ def bert(
     tokens: Sequence[int],
     segments: Sequence[int] | None = None,
 ) -> Any:
-    """The last hidden states of one sequence, of BERT, RoBERTa or MPNet."""
+    """The last hidden states of one sequence, of BERT, RoBERTa, MPNet or ELECTRA."""
     family, eps = config["model_type"], config["layer_norm_eps"]
     heads = config["num_attention_heads"]
-    first = 0 if family == "bert" else config["pad_token_id"] + 1
+    first = 0 if family in ("bert", "electra") else config["pad_token_id"] + 1
     x = w["embeddings.word_embeddings.weight"][list(tokens)]
     x = x + w["embeddings.position_embeddings.weight"][first : first + len(tokens)]
     if family != "mpnet":
@@ -74,6 +74,8 @@ def bert(
     def linear(x: Any, name: str) -> Any:
         return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
 
+    if family == "electra":
+        x = linear(x, "embeddings_project")
     for i in range(config["num_hidden_layers"]):
         of_layer = f"encoder.layer.{i}"
         if family == "mpnet":
@@ -90,6 +92,29 @@ def bert(
         outer = linear(inner, f"{of_layer}.output.dense")
         last = f"{of_layer}.output.LayerNorm"
         x = norm(outer + x, w[f"{last}.weight"], w[f"{last}.bias"], eps)
+    return x
+
+
+def distilbert(w: Tensors, config: Mapping[str, Any], tokens: Sequence[int]) -> Any:
+    """The last hidden states of one sequence."""
+
+    def linear(x: Any, name: str) -> Any:
+        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+    def normed(x: Any, name: str) -> Any:
+        return norm(x, w[f"{name}.weight"], w[f"{name}.bias"], 1e-12)
+
+    x = w["embeddings.word_embeddings.weight"][list(tokens)]
+    x = normed(
+        x + w["embeddings.position_embeddings.weight"][: len(tokens)], "embeddings.LayerNorm"
+    )
+    for i in range(config["n_layers"]):
+        of = f"transformer.layer.{i}"
+        q, k, v = (linear(x, f"{of}.attention.{one}_lin") for one in "qkv")
+        mixed = linear(attend(q, k, v, config["n_heads"]), f"{of}.attention.out_lin")
+        x = normed(mixed + x, f"{of}.sa_layer_norm")
+        inner = gelu(linear(x, f"{of}.ffn.lin1"))
+        x = normed(linear(inner, f"{of}.ffn.lin2") + x, f"{of}.output_layer_norm")
     return x
 
 

@@ -33,6 +33,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "mpnet": {
         **ENCODER, "model_type": "mpnet", "pad_token_id": 1, "relative_attention_num_buckets": 32,
     },
+    "distilbert": {
+        "model_type": "distilbert", "dim": 48, "n_heads": 3, "n_layers": 2, "hidden_dim": 80,
+        "vocab_size": VOCABULARY, "max_position_embeddings": 70, "activation": "gelu",
+        "pad_token_id": 0,
+    },
+    "electra": {**ENCODER, "model_type": "electra", "type_vocab_size": 2, "embedding_size": 32},
     "modernbert": {
         "model_type": "modernbert", "hidden_size": 48, "num_attention_heads": 3,
         "num_hidden_layers": 4, "intermediate_size": 80, "vocab_size": VOCABULARY,
@@ -45,6 +51,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 def shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     """Of the tensors of an encoder, by the names that the family's files have."""
+    if config["model_type"] == "distilbert":
+        return distilbert_shapes(config)
     h, inner = config["hidden_size"], config["intermediate_size"]
     layers, vocabulary = config["num_hidden_layers"], config["vocab_size"]
     if config["model_type"] == "modernbert":
@@ -63,19 +71,24 @@ def shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
             if i > 0:
                 found[f"{of}.attn_norm.weight"] = (h,)
         return found
+    first = config.get("embedding_size", h)
     found = {
-        "embeddings.word_embeddings.weight": (vocabulary, h),
-        "embeddings.position_embeddings.weight": (config["max_position_embeddings"], h),
+        "embeddings.word_embeddings.weight": (vocabulary, first),
+        "embeddings.position_embeddings.weight": (config["max_position_embeddings"], first),
+        "embeddings.LayerNorm.weight": (first,),
+        "embeddings.LayerNorm.bias": (first,),
     }
     linears: dict[str, tuple[int, int]] = {}
-    norms = ["embeddings.LayerNorm"]
+    if first != h:
+        linears["embeddings_project"] = (h, first)
+    norms: list[str] = []
     is_mpnet = config["model_type"] == "mpnet"
     if is_mpnet:
         found["encoder.relative_attention_bias.weight"] = (
             config["relative_attention_num_buckets"], config["num_attention_heads"],
         )  # fmt: skip
     else:
-        found["embeddings.token_type_embeddings.weight"] = (config["type_vocab_size"], h)
+        found["embeddings.token_type_embeddings.weight"] = (config["type_vocab_size"], first)
     for i in range(layers):
         of = f"encoder.layer.{i}"
         if is_mpnet:
@@ -87,6 +100,25 @@ def shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
             norms += [f"{of}.attention.output.LayerNorm", f"{of}.output.LayerNorm"]
         linears |= dict.fromkeys(names, (h, h))
         linears |= {f"{of}.intermediate.dense": (inner, h), f"{of}.output.dense": (h, inner)}
+    for name, shape in linears.items():
+        found |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    for name in norms:
+        found |= {f"{name}.weight": (h,), f"{name}.bias": (h,)}
+    return found
+
+
+def distilbert_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    h, inner = config["dim"], config["hidden_dim"]
+    found: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (config["vocab_size"], h),
+        "embeddings.position_embeddings.weight": (config["max_position_embeddings"], h),
+    }
+    norms, linears = ["embeddings.LayerNorm"], {}
+    for i in range(config["n_layers"]):
+        of = f"transformer.layer.{i}"
+        linears |= {f"{of}.attention.{one}_lin": (h, h) for one in ("q", "k", "v", "out")}
+        linears |= {f"{of}.ffn.lin1": (inner, h), f"{of}.ffn.lin2": (h, inner)}
+        norms += [f"{of}.sa_layer_norm", f"{of}.output_layer_norm"]
     for name, shape in linears.items():
         found |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
     for name in norms:

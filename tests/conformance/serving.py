@@ -49,9 +49,10 @@ def decoder(be: Backend, folder: Path, *, template: bool = True, **options: Any)
     return model
 
 
-def encoder(be: Backend, folder: Path) -> Encoder:
+def encoder(be: Backend, folder: Path, *, normalizes: bool = False) -> Encoder:
     config = FAMILIES["bert"]
-    write_encoder(folder, config, random_tensors(np.random.default_rng(5), shapes(config)), "mean")
+    tensors = random_tensors(np.random.default_rng(5), shapes(config))
+    write_encoder(folder, config, tensors, "mean", normalizes)
     model = tilewright.models.load(folder, be)
     assert isinstance(model, Encoder)
     return model

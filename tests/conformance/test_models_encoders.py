@@ -35,7 +35,8 @@ def made(folder: Path, family: str, **changed: Any) -> tuple[dict[str, Any], dic
 
 
 def expected_states(config: dict[str, Any], w: dict[str, Any], tokens: list[int]) -> Any:
-    of = reference.modernbert if config["model_type"] == "modernbert" else reference.bert
+    kind = config["model_type"]
+    of = getattr(reference, kind) if kind in ("modernbert", "distilbert") else reference.bert
     return of(w, config, tokens)
 
 

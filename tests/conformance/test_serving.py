@@ -144,6 +144,29 @@ def test_embeddings(running: Running) -> None:
     for given in (tokens, [tokens]):
         (one,) = running.post(ROWS, input=given)["data"]
         np.testing.assert_allclose(one["embedding"], expected[0], rtol=0, atol=1e-6)
+    (one,) = running.post(ROWS, input="w4", dimensions=20)["data"]
+    np.testing.assert_allclose(one["embedding"], expected[1, :20], rtol=0, atol=1e-6)
+
+
+def test_embeddings_of_sentence_transformers(tmp_path: Path) -> None:
+    """With prompts, and rows of length 1 that are shortened."""
+    with tilewright.init_backend("cpu") as be:
+        encoder(be, tmp_path, normalizes=True)
+        said = {"prompts": {"query": "w7 w8 ", "passage": "w9 "}, "default_prompt_name": "passage"}
+        (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(said))
+        model = tilewright.models.load(tmp_path, be)
+        with Running(App(None, model, names=("rows", "rows"))) as running:
+            for options, text in (({}, "w9 w1"), ({"prompt_name": "query"}, "w7 w8 w1")):
+                tokens = model.tokenizer.encode([text])[0]
+                expected = model.embed_tokens([tokens]).numpy()[0]
+                (one,) = running.post(ROWS, input="w1", **options)["data"]
+                np.testing.assert_allclose(one["embedding"], expected, rtol=0, atol=1e-6)
+                (one,) = running.post(ROWS, input=tokens)["data"]
+                np.testing.assert_allclose(one["embedding"], expected, rtol=0, atol=1e-6)
+                (one,) = running.post(ROWS, input="w1", dimensions=9, **options)["data"]
+                short = expected[:9] / np.linalg.norm(expected[:9])
+                np.testing.assert_allclose(one["embedding"], short, rtol=0, atol=1e-6)
+            assert running.error(ROWS, input="w1", prompt_name="no")[1] == "prompt_name"
 
 
 SAMPLED: list[tuple[dict[str, Any], str, str]] = [
@@ -246,7 +269,9 @@ def test_wrong_prompts(running: Running, body: Any, message: str) -> None:
         ({"input": "w1 " * 90}, "input", "input[0] has 92 tokens, expected 1 to 70"),
         ({"input": ["w1"] * 2049}, "input", "of length 2049"),
         ({"input": "w1", "encoding_format": "hex"}, "encoding_format", "'hex', expected float or"),
-        ({"input": "w1", "dimensions": 8}, "dimensions", "the field 'dimensions' is unknown"),
+        ({"input": "w1", "dimensions": 49}, "dimensions", "dimensions is 49, expected 1 to 48"),
+        ({"input": "w1", "dimensions": 0}, "dimensions", "dimensions is 0, expected an integer"),
+        ({"input": "w1", "prompt_name": "q"}, "prompt_name", "the model's files have no prompt"),
     ],
 )
 def test_wrong_inputs(running: Running, body: Any, param: str | None, message: str) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tilewright.cli import main
+from tilewright.cli.embed import default_model
 
 TEXTS = ["A trout hides below the stones.", "The train leaves at nine.", "Whales live in the sea."]
 
@@ -67,6 +69,25 @@ def test_where_embeddings_are_written(tmp_path: Path, capsys: pytest.CaptureFixt
         words = ["embed", "a", "--model", "no model", "--out", str(place)]
         assert main([*words, "--device", "cpu"]) == 2
         assert f"cannot write {place}: {message}" in capsys.readouterr().err
+
+
+def test_prompts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(default_model(), model)
+    said = {"prompts": {"query": "Animals: "}}
+    (model / "config_sentence_transformers.json").write_text(json.dumps(said))
+    words = ["embed", "--device", "cpu", "--model", str(model), "trout"]
+    assert main(["embed", "--device", "cpu", "Animals: trout", "trout"]) == 0
+    rows = [json.loads(line)["embedding"] for line in capsys.readouterr().out.splitlines()]
+    for options, expected in (([], rows[1]), (["--prompt", "query"], rows[0])):
+        assert main([*words, *options]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["text"] == "trout"
+        np.testing.assert_allclose(found["embedding"], expected, rtol=0, atol=1e-5)
+    assert main([*words, "--similar-to", "trout", "--query-prompt", "query"]) == 0
+    assert capsys.readouterr().out.split()[0] == f"{np.dot(*rows):.3f}"
+    assert main([*words, "--prompt", "passage"]) == 1
+    assert "prompt_name is 'passage', and the model's files have 'query'" in capsys.readouterr().err
 
 
 def test_half_of_a_character(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--weights", choices=("float32", "float16", "int8", "int4"),
         help="what matrices are held as; default: as the files have them",
     )  # fmt: skip
+    for option, what in (("prompt", "texts"), ("query-prompt", "that of --similar-to")):
+        parser.add_argument(
+            f"--{option}", metavar="NAME",
+            help=f"which of the model's prompts lies in front of {what}; default: its usual one",
+        )  # fmt: skip
     parser.add_argument("--similar-to", metavar="TEXT", help="rank the texts by how near they are")
     parser.add_argument(
         "--top", type=int, default=10, metavar="N", help="so many of them; default: %(default)s"
@@ -61,9 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     with tilewright.init_backend(arguments.device) as backend:
         loaded = tilewright.models.load(folder, backend, arguments.weights)
         model = to_encoder(str(folder), loaded)
-        rows = model.embed(texts).numpy()
-        query = arguments.similar_to
-        like = None if query is None else model.embed(query, normalize=True).numpy()
+        rows = model.embed(texts, prompt_name=arguments.prompt).numpy()
+        query, name = arguments.similar_to, arguments.query_prompt
+        like = None
+        if query is not None:
+            like = model.embed(query, normalize=True, prompt_name=name).numpy()
     if arguments.out is not None:
         save(arguments.out, rows)
     if like is not None:

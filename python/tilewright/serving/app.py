@@ -11,10 +11,14 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from tilewright._core import Error
+from tilewright.models.encoders.embedder import LEAST_LENGTH
 from tilewright.models.files.errors import shown
 from tilewright.operands import invalid
 from tilewright.serving import answers, asked
@@ -199,15 +203,21 @@ class App:
         return await self._texts(wish, prompts, said, is_chat=False)
 
     async def embeddings(self, request: Request) -> Response:
-        name, given, as_bytes = asked.embeddings(parse_body(request.body))
+        wish = asked.embeddings(parse_body(request.body))
         encoder = self.encoder
         if encoder is None:
             raise ApiError(400, f"{', '.join(self.names)} makes no embeddings; start the server "
                            "with --embed MODEL", param="model")  # fmt: skip
-        self._check_name(name, self.row_name)
-        texts = [one for one in given if isinstance(one, str)]
-        encoded = iter(await asyncio.to_thread(encoder.tokenizer.encode, texts) if texts else [])
-        inputs = [next(encoded) if isinstance(one, str) else one for one in given]
+        self._check_name(wish.model, self.row_name)
+        if wish.dimensions is not None and wish.dimensions > encoder.size:
+            refuse("dimensions", f"dimensions is {wish.dimensions}, expected 1 to {encoder.size}")
+        texts = [one for one in wish.inputs if isinstance(one, str)]
+        try:
+            tokens = partial(encoder.tokens, texts, prompt_name=wish.prompt_name)
+            encoded = iter(await asyncio.to_thread(tokens))
+        except Error as error:
+            refuse("prompt_name", str(error).partition(": ")[2])
+        inputs = [next(encoded) if isinstance(one, str) else one for one in wish.inputs]
         try:
             encoder.check(inputs)
         except Error as error:
@@ -222,13 +232,14 @@ class App:
         if isinstance(found, ApiError):
             raise found
         assert isinstance(found, Rows)
+        rows = shortened(found.rows, wish.dimensions, encoder.normalizes)
         data = [
             {
                 "object": "embedding", "index": i,
                 "embedding": base64.b64encode(row.astype("<f4").tobytes()).decode()
-                if as_bytes else row.tolist(),
+                if wish.as_bytes else row.tolist(),
             }
-            for i, row in enumerate(found.rows)
+            for i, row in enumerate(rows)
         ]  # fmt: skip
         count = sum(map(len, inputs))
         self.prompt_tokens += count
@@ -323,6 +334,16 @@ async def next_event(events: asyncio.Queue[Event]) -> Event:
     if isinstance(found, ApiError):
         raise found
     return found
+
+
+def shortened(rows: Any, dimensions: int | None, normalizes: bool) -> Any:
+    """The first numbers of each row, of length 1 again where the whole ones are."""
+    if dimensions is None:
+        return rows
+    cut = rows[:, :dimensions]
+    if not normalizes:
+        return cut
+    return cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), LEAST_LENGTH)
 
 
 def allowed(method: str) -> str:

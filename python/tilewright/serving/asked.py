@@ -137,15 +137,31 @@ def completions(body: Mapping[str, Any]) -> tuple[Asked, list[str | list[int]], 
     return asked, prompts, fields.flag("echo")
 
 
-def embeddings(body: Mapping[str, Any]) -> tuple[str | None, list[str | list[int]], bool]:
-    """The model, the inputs, and whether numbers come as base64 of their bytes."""
-    fields = Fields(body, ("model", "input", "encoding_format", "user"), {})
+@dataclass(frozen=True)
+class AskedRows:
+    """Which embeddings are wanted."""
+
+    model: str | None
+    inputs: list[str | list[int]]
+    as_bytes: bool
+    """Whether numbers come as base64 of their bytes."""
+    dimensions: int | None
+    """The first numbers of each that are kept."""
+    prompt_name: str | None
+
+
+def embeddings(body: Mapping[str, Any]) -> AskedRows:
+    known = ("model", "input", "encoding_format", "user", "dimensions", "prompt_name")
+    fields = Fields(body, known, {})
     fields.text("user")
     form = fields.text("encoding_format", "float")
     if form not in ("float", "base64"):
         refuse("encoding_format", f"encoding_format is {shown(form)}, expected float or base64")
     inputs = several("input", fields.body.get("input"), MOST_INPUTS)
-    return fields.text("model"), inputs, form == "base64"
+    return AskedRows(
+        fields.text("model"), inputs, form == "base64", fields.integer("dimensions", 1, 1 << 24),
+        fields.text("prompt_name"),
+    )  # fmt: skip
 
 
 def several(name: str, given: Any, most: int) -> list[str | list[int]]:
