@@ -108,9 +108,13 @@ DType meet(const ElementFunction& f, std::span<const Operand> operands, std::siz
     }
     const std::optional<DType> both = promoted(*met, one.dtype);
     if (!both) {
+      // The signed one holds what the other mostly has, and the other no negative number.
+      const bool is_first = *met == DType::uint64;
       invalid(f, text(name_of(f, met_at), " is ", to_string(*met), " and ", name_of(f, i), " is ",
-                      to_string(one.dtype), ", and no dtype holds both; write ", name_of(f, i),
-                      ".astype(\"", to_string(*met), "\")"));
+                      to_string(one.dtype), ", and no dtype holds both; write ",
+                      name_of(f, is_first ? met_at : i),
+                      ".astype(\"int64\") where its numbers are "
+                      "below 2**63"));
     }
     if (*both != *met) met_at = i;
     met = both;
@@ -266,7 +270,8 @@ py::object evaluate(const ElementFunction& f, std::span<PyObject* const> given, 
     for (std::size_t i = 0; i < given.size(); ++i) {
       if (is_array(given[i])) check_own(nullptr, f.name.data(), name_of(f, i), given[i]);
     }
-    invalid(f, text(name_of(f, 0), " is ", shown(given[0]), ", expected an Array"));
+    invalid(f, text(name_of(f, 0), " is ", shown(given[0]),
+                    ", expected an Array; write tw.asarray(", name_of(f, 0), ")"));
   }
   PyObject* const backend = like->backend;
   std::array<Operand, most_operands> all;
@@ -302,7 +307,9 @@ py::object evaluate(const ElementFunction& f, std::span<PyObject* const> given, 
   const py::tuple result_shape = shape_tuple(shape, operands);
   const bool given_out = out != nullptr && out != Py_None;
   if (given_out) {
-    if (!is_array(out)) Argument{f.name.data(), "out"}.refuse(out, "an Array");
+    if (!is_array(out))
+      Argument{f.name.data(), "out"}.refuse(
+          out, "an Array; x.numpy() gives the operands of what is computed on the host");
     check_own(backend, f.name.data(), "out", out);
     const ArrayObject& target = *array_in(out);
     if (!result_shape.equal(py::handle(target.shape))) {

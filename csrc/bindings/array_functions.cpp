@@ -7,6 +7,7 @@
 
 #include "bindings/array_elementwise.hpp"
 #include "bindings/method.hpp"
+#include "bindings/python_call.hpp"
 #include "core/text.hpp"
 
 namespace py = pybind11;
@@ -116,6 +117,23 @@ void* slot(F* function) {
   return reinterpret_cast<void*>(function);
 }
 
+/// What reads calls that are not f(x, y, out=z); for the process.
+PyObject* options_reader = nullptr;
+
+PyObject* with_options(const ElementFunction& f, PyObject* const* given, Py_ssize_t number,
+                       PyObject* keywords) {
+  py::tuple positional(number);
+  for (Py_ssize_t i = 0; i < number; ++i) positional[i] = py::handle(given[i]);
+  py::dict named;
+  for (Py_ssize_t i = 0; keywords != nullptr && i < PyTuple_GET_SIZE(keywords); ++i) {
+    named[py::handle(PyTuple_GET_ITEM(keywords, i))] = py::handle(given[number + i]);
+  }
+  return call_python(options_reader, py::make_tuple(py::str(f.name.data(), f.name.size()),
+                                                    int{f.operands}, positional, named))
+      .release()
+      .ptr();
+}
+
 PyObject* call_element_function(const ElementFunction& f, PyObject* const* given, Py_ssize_t number,
                                 PyObject* keywords) {
   return guarded(static_cast<PyObject*>(nullptr), [&] {
@@ -123,13 +141,9 @@ PyObject* call_element_function(const ElementFunction& f, PyObject* const* given
     const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
     if (named == 1 && std::string_view(characters(PyTuple_GET_ITEM(keywords, 0))) == "out") {
       out = given[number];
-    } else if (named != 0) {
-      throw py::type_error(text(f.name, "() takes no keyword but out"));
     }
-    if (number != f.operands) {
-      throw py::type_error(text(f.name, "() takes ", int{f.operands},
-                                f.operands == 1 ? " operand" : " operands", ", and ", number,
-                                number == 1 ? " is given" : " are given"));
+    if (number != f.operands || (out == nullptr) != (named == 0)) {
+      return with_options(f, given, number, keywords);
     }
     if (f.name == "pow") check_exponent(given[0], given[1]);
     py::object result = evaluate(f, {given, static_cast<std::size_t>(number)}, out);
@@ -194,6 +208,9 @@ std::span<PyType_Slot> operator_slots() {
 }
 
 void bind_array_functions(py::module_& m) {
+  m.def(
+      "_set_options", [](const py::object& function) { options_reader = function.inc_ref().ptr(); },
+      py::arg("function"), "What reads calls of elementwise functions with NumPy's options.");
   m.def(
       "_elementwise_functions",
       [] {

@@ -85,12 +85,8 @@ from tilewright.namespace.creation import (
     from_dlpack,
     full,
     full_like,
-    linspace,
-    meshgrid,
     ones,
     ones_like,
-    tril,
-    triu,
     zeros,
     zeros_like,
 )
@@ -126,6 +122,7 @@ from tilewright.namespace.dtypes import (
     uint32,
     uint64,
 )
+from tilewright.namespace.einsum import einsum
 from tilewright.namespace.elementwise import (
     abs,
     acos,
@@ -196,6 +193,7 @@ from tilewright.namespace.elementwise import (
     trunc,
     where,
 )
+from tilewright.namespace.grids import linspace, meshgrid
 from tilewright.namespace.histograms import bincount, digitize, histogram, histogram_bin_edges
 from tilewright.namespace.info import (
     __array_namespace_info__,
@@ -224,7 +222,7 @@ from tilewright.namespace.manipulation import (
 )
 from tilewright.namespace.nan_reductions import nanmax, nanmean, nanmin, nanprod, nansum
 from tilewright.namespace.padding import pad
-from tilewright.namespace.products import dot, einsum, inner, kron, tensordot, vecdot
+from tilewright.namespace.products import dot, inner, kron, tensordot, vecdot
 from tilewright.namespace.quantiles import median, percentile, quantile
 from tilewright.namespace.reductions import (
     all,
@@ -263,6 +261,7 @@ from tilewright.namespace.sets import (
     unique_values,
 )
 from tilewright.namespace.sorting import argpartition, argsort, partition, sort, topk
+from tilewright.namespace.triangles import tril, triu
 from tilewright.profile import KernelTotal, Profile
 from tilewright.program import Program, Value
 
@@ -284,7 +283,9 @@ if TYPE_CHECKING:
     from tilewright.namespace.set_algebra import *  # noqa: F403
     from tilewright.namespace.spellings import *  # noqa: F403
     from tilewright.namespace.statistics import *  # noqa: F403
+    from tilewright.namespace.texts import *  # noqa: F403
     from tilewright.namespace.vectors import *  # noqa: F403
+    from tilewright.namespace.windows import *  # noqa: F403
 
 logging.getLogger("tilewright").addHandler(logging.NullHandler())
 travel.register()

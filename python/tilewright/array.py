@@ -465,10 +465,10 @@ def _is_readable(x: Array) -> bool:
     return True
 
 
-def _values_text(x: Array, separator: str, before: str) -> str:
+def _values_text(x: Array, separator: str, before: str, **wanted: Any) -> str:
     """The elements as NumPy shows them behind some text; where it leaves out the middle, only the
     edges are read."""
-    options: Any = np.get_printoptions()
+    options: Any = {**np.get_printoptions(), **wanted}
     edge, threshold = options["edgeitems"], options["threshold"]
     if x.size <= threshold:
         values = x._numbers()
@@ -482,7 +482,8 @@ def _values_text(x: Array, separator: str, before: str) -> str:
         ):
             shown[corner] = x[corner]
         values, threshold = shown._numbers(), 0
-    return np.array2string(values, separator=separator, prefix=before, threshold=threshold)
+    wanted["threshold"] = threshold
+    return np.array2string(values, separator=separator, prefix=before, **wanted)
 
 
 def _layout(call: str, x: Array, order: Any) -> str:

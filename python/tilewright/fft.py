@@ -17,6 +17,7 @@ from tilewright.namespace import ranges
 from tilewright.namespace.complex_functions import FLOAT64, conj
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.manipulation import moveaxis, roll
+from tilewright.namespace.mixed import written
 from tilewright.operands import FLOAT32, invalid, parts_dtype, shown, to_integer
 from tilewright.shapes import to_axes
 from tilewright.transforms import kept, plans
@@ -167,33 +168,49 @@ def _to_real_along(x: Array, axis: int, n: int, norm: str) -> Array:
 # One axis ----------------------------------------------------------------------------------------
 
 
-def fft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+def fft(
+    a: Array, n: int | None = None, axis: int = -1, norm: str | None = "backward",
+    out: Array | None = None,
+) -> Array:  # fmt: skip
     """The discrete Fourier transform along an axis, which is cut or filled up with zeros to n."""
-    return _of_complex("fft", x, n, axis, norm, -1)
+    found = _of_complex("fft", a, n, axis, norm, -1)
+    return found if out is None else written("fft", out, found)
 
 
-def ifft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+def ifft(
+    a: Array, n: int | None = None, axis: int = -1, norm: str | None = "backward",
+    out: Array | None = None,
+) -> Array:  # fmt: skip
     """What fft() makes x of."""
-    return _of_complex("ifft", x, n, axis, norm, 1)
+    found = _of_complex("ifft", a, n, axis, norm, 1)
+    return found if out is None else written("ifft", out, found)
 
 
-def rfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+def rfft(
+    a: Array, n: int | None = None, axis: int = -1, norm: str | None = "backward",
+    out: Array | None = None,
+) -> Array:  # fmt: skip
     """fft() of real numbers: its first n // 2 + 1 elements, which the others mirror."""
-    quick = at_hand("rfft", x, n, axis, norm)
+    quick = at_hand("rfft", a, n, axis, norm)
     if quick is not None:
-        return quick
-    x, norm = _checked("rfft", x, real=True), _norm("rfft", norm)
-    at = _axis("rfft", x, axis)
-    length = _length("rfft", n, x.shape[at])
-    if n is None and x.size:
-        plan = plans.from_real(x.backend, x.dtype, length, _scale(norm, -1, length))
-        keep_at_hand("rfft", x, axis, norm, plan, at)
-    return _real_along(x, at, length, norm)
+        return quick if out is None else written("rfft", out, quick)
+    a, norm = _checked("rfft", a, real=True), _norm("rfft", norm)
+    at = _axis("rfft", a, axis)
+    length = _length("rfft", n, a.shape[at])
+    if n is None and a.size:
+        plan = plans.from_real(a.backend, a.dtype, length, _scale(norm, -1, length))
+        keep_at_hand("rfft", a, axis, norm, plan, at)
+    found = _real_along(a, at, length, norm)
+    return found if out is None else written("rfft", out, found)
 
 
-def irfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+def irfft(
+    a: Array, n: int | None = None, axis: int = -1, norm: str | None = "backward",
+    out: Array | None = None,
+) -> Array:  # fmt: skip
     """The n real numbers that rfft() makes x of, 2 * (m - 1) of m elements where n is None."""
-    return _irfft("irfft", x, n, axis, norm)
+    found = _irfft("irfft", a, n, axis, norm)
+    return found if out is None else written("irfft", out, found)
 
 
 def _irfft(call: str, x: Any, n: Any, axis: Any, norm: Any) -> Array:
@@ -209,17 +226,25 @@ def _irfft(call: str, x: Any, n: Any, axis: Any, norm: Any) -> Array:
     return _to_real_along(_as_complex(x), at, length, norm)
 
 
-def hfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+def hfft(
+    a: Array, n: int | None = None, axis: int = -1, norm: str | None = "backward",
+    out: Array | None = None,
+) -> Array:  # fmt: skip
     """The n real numbers that are fft() of what x is the first half of, and mirrors in the rest."""
-    x, norm = _checked("hfft", x), _norm("hfft", norm)
-    return _irfft("hfft", conj(x), n, axis, INVERSE[norm])
+    a, norm = _checked("hfft", a), _norm("hfft", norm)
+    found = _irfft("hfft", conj(a), n, axis, INVERSE[norm])
+    return found if out is None else written("hfft", out, found)
 
 
-def ihfft(x: Array, /, n: int | None = None, axis: int = -1, norm: str = "backward") -> Array:
+def ihfft(
+    a: Array, n: int | None = None, axis: int = -1, norm: str | None = "backward",
+    out: Array | None = None,
+) -> Array:  # fmt: skip
     """What hfft() makes x of."""
-    x, norm = _checked("ihfft", x, real=True), _norm("ihfft", norm)
-    at = _axis("ihfft", x, axis)
-    return conj(_real_along(x, at, _length("ihfft", n, x.shape[at]), INVERSE[norm]))
+    a, norm = _checked("ihfft", a, real=True), _norm("ihfft", norm)
+    at = _axis("ihfft", a, axis)
+    found = conj(_real_along(a, at, _length("ihfft", n, a.shape[at]), INVERSE[norm]))
+    return found if out is None else written("ihfft", out, found)
 
 
 # Several axes ------------------------------------------------------------------------------------
@@ -282,67 +307,75 @@ def _several_to_real(call: str, x: Any, s: Any, axes: Any, norm: Any) -> Array:
 
 
 def fftn(
-    x: Array, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-    norm: str = "backward",
+    a: Array, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+    norm: str | None = "backward", out: Array | None = None,
 ) -> Array:  # fmt: skip
     """fft() along several axes, all of them where `axes` is None, cut or filled up to `s`."""
-    return _several("fftn", x, s, axes, norm, -1)
+    found = _several("fftn", a, s, axes, norm, -1)
+    return found if out is None else written("fftn", out, found)
 
 
 def ifftn(
-    x: Array, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-    norm: str = "backward",
+    a: Array, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+    norm: str | None = "backward", out: Array | None = None,
 ) -> Array:  # fmt: skip
     """What fftn() makes x of."""
-    return _several("ifftn", x, s, axes, norm, 1)
+    found = _several("ifftn", a, s, axes, norm, 1)
+    return found if out is None else written("ifftn", out, found)
 
 
 def rfftn(
-    x: Array, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-    norm: str = "backward",
+    a: Array, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+    norm: str | None = "backward", out: Array | None = None,
 ) -> Array:  # fmt: skip
     """rfft() along the last of the axes, and fft() along the others."""
-    return _several_of_real("rfftn", x, s, axes, norm)
+    found = _several_of_real("rfftn", a, s, axes, norm)
+    return found if out is None else written("rfftn", out, found)
 
 
 def irfftn(
-    x: Array, /, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
-    norm: str = "backward",
+    a: Array, s: Sequence[int] | None = None, axes: Sequence[int] | None = None,
+    norm: str | None = "backward", out: Array | None = None,
 ) -> Array:  # fmt: skip
     """What rfftn() makes x of."""
-    return _several_to_real("irfftn", x, s, axes, norm)
+    found = _several_to_real("irfftn", a, s, axes, norm)
+    return found if out is None else written("irfftn", out, found)
 
 
 def fft2(
-    x: Array, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-    norm: str = "backward",
+    a: Array, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+    norm: str | None = "backward", out: Array | None = None,
 ) -> Array:  # fmt: skip
     """fftn() along the last two axes."""
-    return _several("fft2", x, s, axes, norm, -1)
+    found = _several("fft2", a, s, axes, norm, -1)
+    return found if out is None else written("fft2", out, found)
 
 
 def ifft2(
-    x: Array, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-    norm: str = "backward",
+    a: Array, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+    norm: str | None = "backward", out: Array | None = None,
 ) -> Array:  # fmt: skip
     """ifftn() along the last two axes."""
-    return _several("ifft2", x, s, axes, norm, 1)
+    found = _several("ifft2", a, s, axes, norm, 1)
+    return found if out is None else written("ifft2", out, found)
 
 
 def rfft2(
-    x: Array, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-    norm: str = "backward",
+    a: Array, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+    norm: str | None = "backward", out: Array | None = None,
 ) -> Array:  # fmt: skip
     """rfftn() along the last two axes."""
-    return _several_of_real("rfft2", x, s, axes, norm)
+    found = _several_of_real("rfft2", a, s, axes, norm)
+    return found if out is None else written("rfft2", out, found)
 
 
 def irfft2(
-    x: Array, /, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
-    norm: str = "backward",
+    a: Array, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1),
+    norm: str | None = "backward", out: Array | None = None,
 ) -> Array:  # fmt: skip
     """irfftn() along the last two axes."""
-    return _several_to_real("irfft2", x, s, axes, norm)
+    found = _several_to_real("irfft2", a, s, axes, norm)
+    return found if out is None else written("irfft2", out, found)
 
 
 def next_fast_len(target: int, /) -> int:
@@ -370,14 +403,14 @@ def _frequencies(call: str, n: Any, d: Any, dtype: Any, device: Any, numpy: Any)
 
 
 def fftfreq(
-    n: int, /, d: float = 1.0, *, dtype: npt.DTypeLike | None = None, device: Device | None = None
+    n: int, d: float = 1.0, device: Device | None = None, *, dtype: npt.DTypeLike | None = None
 ) -> Array:
     """The frequency of each element of fft(), of n samples that are `d` apart."""
     return _frequencies("fftfreq", n, d, dtype, device, np.fft.fftfreq)
 
 
 def rfftfreq(
-    n: int, /, d: float = 1.0, *, dtype: npt.DTypeLike | None = None, device: Device | None = None
+    n: int, d: float = 1.0, device: Device | None = None, *, dtype: npt.DTypeLike | None = None
 ) -> Array:
     """The frequency of each element of rfft(), of n samples that are `d` apart."""
     return _frequencies("rfftfreq", n, d, dtype, device, np.fft.rfftfreq)
@@ -394,13 +427,13 @@ def _shift(call: str, x: Any, axes: Any, sign: int) -> Array:
 
 
 @kept_by_form
-def fftshift(x: Array, /, axes: int | Sequence[int] | None = None) -> Array:
+def fftshift(x: Array, axes: int | Sequence[int] | None = None) -> Array:
     """With the frequency 0 in the middle of the axes, all of them where `axes` is None."""
     return _shift("fftshift", x, axes, 1)
 
 
 @kept_by_form
-def ifftshift(x: Array, /, axes: int | Sequence[int] | None = None) -> Array:
+def ifftshift(x: Array, axes: int | Sequence[int] | None = None) -> Array:
     """What fftshift() makes x of."""
     return _shift("ifftshift", x, axes, -1)
 

@@ -211,20 +211,20 @@ def matrix_norm(x: Array, /, *, keepdims: bool = False, ord: float | str | None 
 
 
 @kept_by_form
-def matrix_power(x: Array, n: int, /) -> Array:
+def matrix_power(a: Array, n: int) -> Array:
     """The product of n of the same square matrices, or of -n of their inverses, by squaring."""
-    if not isinstance(x, Array):
-        invalid("matrix_power", f"x is {shown(x)}, expected an Array; write tw.asarray(x)")
-    _matrices("matrix_power", x)
+    if not isinstance(a, Array):
+        invalid("matrix_power", f"x is {shown(a)}, expected an Array; write tw.asarray(x)")
+    _matrices("matrix_power", a)
     n = to_integer("matrix_power", "n", n)
-    if x.shape[-1] != x.shape[-2]:
-        invalid("matrix_power", f"x has shape {x.shape}, expected square matrices")
+    if a.shape[-1] != a.shape[-2]:
+        invalid("matrix_power", f"x has shape {a.shape}, expected square matrices")
     if n < 0:
-        x, n = inv(x), -n
+        a, n = inv(a), -n
     if n == 0:
-        one = eye(x.shape[-1], dtype=x.dtype, device=x.backend)
-        return broadcast_to(one, x.shape).copy()
-    result, square = None, x
+        one = eye(a.shape[-1], dtype=a.dtype, device=a.backend)
+        return broadcast_to(one, a.shape).copy()
+    result, square = None, a
     while n:
         if n & 1:
             result = square if result is None else matmul(result, square)
@@ -232,7 +232,7 @@ def matrix_power(x: Array, n: int, /) -> Array:
         if n:
             square = matmul(square, square)
     assert result is not None
-    return result.copy() if result is x else result
+    return result.copy() if result is a else result
 
 
 @kept_by_form

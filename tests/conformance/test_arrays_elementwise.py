@@ -298,7 +298,11 @@ def test_in_place_and_out(be: Backend) -> None:
     with pytest.raises(tw.InvalidArgument, match="out is"):
         tw.add(whole, whole, out=np.ones(3))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="keyword"):
-        tw.add(whole, whole, where=True)  # type: ignore[call-arg]
+        tw.add(whole, whole, axis=0)
+    with pytest.raises(TypeError, match="takes no keyword but out"):
+        tw.rsqrt(whole, where=True)
+    with pytest.raises(TypeError, match="takes 2 operands, and 1 is given"):
+        tw.add(whole)  # type: ignore[call-arg]
 
 
 def test_overlapping_operands_read_before_they_write(be: Backend) -> None:

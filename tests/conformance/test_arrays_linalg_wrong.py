@@ -21,8 +21,9 @@ def test_wrong_least_squares(be: Backend) -> None:
             la.lstsq(a, b, value)
     with tw.CpuBackend() as cpu:
         there = tw.ones(3, device=cpu)
-        for given, said in [((3, b), "a is 3 .*, expected an Array"),
-                            ((a, [1.0]), "b is .*, expected an Array"),
+        for given, said in [((3, b), "a has shape .*, expected a matrix"),
+                            ((a, [1.0]), "a has shape .*, expected as many rows"),
+                            (("x", b), "a is 'x'"), (([1], [2]), "a is .*write tw.asarray"),
                             ((a, there), "b ")]:  # fmt: skip
             with pytest.raises(InvalidArgument, match=f"^lstsq: {said}"):
                 la.lstsq(*given)

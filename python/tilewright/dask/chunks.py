@@ -12,9 +12,10 @@ from dask.sizeof import sizeof
 
 import tilewright as tw
 from tilewright.array import Array
+from tilewright.namespace.einsum import einsum
 from tilewright.namespace.linear import matmul
 from tilewright.namespace.manipulation import concat
-from tilewright.namespace.products import einsum, tensordot
+from tilewright.namespace.products import tensordot
 from tilewright.namespace.quantiles import percentile
 from tilewright.namespace.selection import take
 

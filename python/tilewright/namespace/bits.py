@@ -9,7 +9,8 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.namespace import elementwise
 from tilewright.namespace.creation import asarray
-from tilewright.namespace.mixed import an_array
+from tilewright.namespace.mixed import an_array, written
+from tilewright.namespace.options import with_options
 from tilewright.namespace.padding import pad
 from tilewright.namespace.reductions import sum as total
 from tilewright.operands import invalid, shown, to_integer
@@ -18,13 +19,15 @@ from tilewright.shapes import to_one_axis
 __all__ = ["bitwise_count", "packbits", "unpackbits"]
 
 
-def bitwise_count(x: Array, /) -> Array:
+def bitwise_count(x: Array, /, out: Array | None = None, **options: Any) -> Array:
     """How many bits of each integer's absolute value are 1, as uint8."""
+    if options:
+        return with_options("bitwise_count", (x,), out, options)
     x = an_array("bitwise_count", x)
     if x.dtype.kind not in "biu":
         invalid("bitwise_count", f"x is {x.dtype}, expected integers")
     if x.dtype.kind == "b":
-        return x.astype("uint8")
+        return written("bitwise_count", out, x.astype("uint8"))
     bits = x.dtype.itemsize * 8
     # Of the least integer the absolute value is itself, whose bits are right as an unsigned one's.
     words = (elementwise.abs(x) if x.dtype.kind == "i" else x).astype(f"uint{bits}")
@@ -36,7 +39,7 @@ def bitwise_count(x: Array, /) -> Array:
         if step < bits:
             words = words + (words >> step)
     counts: Array = (words & 0x7F).astype("uint8")
-    return counts
+    return written("bitwise_count", out, counts)
 
 
 def _shifts(call: str, bitorder: Any, x: Array) -> Array:
@@ -51,7 +54,7 @@ def _along(call: str, x: Array, axis: int | None) -> tuple[Array, int]:
     return (x.reshape(-1), 0) if axis is None else (x, to_one_axis(call, axis, x.ndim))
 
 
-def packbits(a: Array, /, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: Array, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight elements side by side as the bits of a byte, 1 where one is not 0; with zeros behind
     the last ones."""
     x = an_array("packbits", a, "a")
@@ -69,7 +72,7 @@ def packbits(a: Array, /, axis: int | None = None, bitorder: str = "big") -> Arr
 
 
 def unpackbits(
-    a: Array, /, axis: int | None = None, count: int | None = None, bitorder: str = "big"
+    a: Array, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
     """The bits of bytes as elements, `count` of them along the axis, or all but so many where that
     is negative."""

@@ -6,6 +6,7 @@ writes both of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +20,7 @@ from tilewright.namespace.complex_math import Z
 from tilewright.namespace.dtypes import promote
 from tilewright.namespace.elementwise import _functions as FUNCTIONS
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
+from tilewright.namespace.options import with_options
 from tilewright.operands import check_stored, invalid, name_of, parts_dtype, shown
 from tilewright.program import Program, Value
 from tilewright.reading import read_operand
@@ -483,24 +485,26 @@ def _is_number(x: Array) -> bool:
     return x.dtype.kind != "b"
 
 
-def real(x: Array, /) -> Array:
+def real(val: Array) -> Array:
     """A view of the real parts; x itself where it is real."""
-    x = _array("real", x)
-    return x._part(0) if x.dtype.kind == "c" else x
+    val = _array("real", val)
+    return val._part(0) if val.dtype.kind == "c" else val
 
 
-def imag(x: Array, /) -> Array:
+def imag(val: Array) -> Array:
     """A view of the imaginary parts; zeros where x is real."""
-    x = _array("imag", x)
-    if x.dtype.kind == "c":
-        return x._part(1)
-    zeros = x.backend._new(x.shape, x.dtype)
-    zeros[...] = False if x.dtype.kind == "b" else 0
+    val = _array("imag", val)
+    if val.dtype.kind == "c":
+        return val._part(1)
+    zeros = val.backend._new(val.shape, val.dtype)
+    zeros[...] = False if val.dtype.kind == "b" else 0
     return zeros
 
 
-def conj(x: Array, /, *, out: Array | None = None) -> Array:
+def conj(x: Array, /, out: Array | None = None, **options: Any) -> Array:
     """The complex conjugate; x itself where it is real."""
+    if options:
+        return with_options("conj", (x,), out, options)
     x = _array("conj", x)
     if x.dtype.kind != "c":
         return x if out is None else FUNCTIONS["positive"](x, out=out)
@@ -509,15 +513,18 @@ def conj(x: Array, /, *, out: Array | None = None) -> Array:
     return evaluate("conj", (x,), out)  # type: ignore[no-any-return]
 
 
-def angle(x: Array, /, *, out: Array | None = None) -> Array:
-    """The angle of a complex number in the plane, in radians; 0 or pi of a real one."""
-    x = _array("angle", x)
-    if x.dtype.kind != "c":
+def angle(z: Array, deg: bool = False, *, out: Array | None = None) -> Array:
+    """The angle of a complex number in the plane, in radians or with `deg` in degrees; 0 or pi of a
+    real one."""
+    z = _array("angle", z)
+    if z.dtype.kind != "c":
         function = FUNCTIONS["atan2"]
-        return function(0, x, out=out)
-    if out is None:
-        return x._angle()
-    return evaluate("angle", (x,), out)  # type: ignore[no-any-return]
+        found = function(0, z, out=out)
+    else:
+        found = z._angle() if out is None else evaluate("angle", (z,), out)
+    if deg:
+        found *= 180 / math.pi
+    return found  # type: ignore[no-any-return]
 
 
 _core._set_complex(evaluate, assign, _parts_program)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tilewright import _core
 from tilewright.array import Array
-from tilewright.call_forms import kept_by_form
 from tilewright.namespace import ranges
+from tilewright.namespace.arguments import check_creation, check_plain
 from tilewright.namespace.devices import to_backend
 from tilewright.operands import (
     DTYPES,
-    INT32,
     LIMITS,
     PYTHON_NUMBERS,
     check_stored,
@@ -29,7 +27,6 @@ from tilewright.operands import (
     to_integer,
     to_shape,
 )
-from tilewright.program import Program
 from tilewright.reading import default_integer
 from tilewright.small_floats import BFLOAT16, converted, own_dtype
 from tilewright.small_floats import from_dlpack as host_from_dlpack
@@ -71,29 +68,31 @@ def _check_real(call: str, name: str, dtype: np.dtype[Any], wanted: np.dtype[Any
 
 
 def array(
-    obj: Any,
-    /,
-    dtype: npt.DTypeLike | None = None,
-    *,
-    copy: bool | None = True,
+    object: Any, dtype: npt.DTypeLike | None = None, *, copy: bool | None = True,
+    order: str | None = "K", subok: bool = False, ndmin: int = 0, ndmax: int = 0, like: Any = None,
     device: Device | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """asarray() that copies an Array too, by NumPy's name."""
-    return _to_array("array", obj, dtype, device, copy)
+    if order != "K" or like is not None:
+        check_creation("array", order, like)
+    made = _to_array("array", object, dtype, device, copy)
+    if ndmin > made.ndim:
+        made = made.reshape((1,) * (ndmin - made.ndim) + made.shape)
+    if ndmax and made.ndim > ndmax:
+        invalid("array", f"object has {made.ndim} dimensions, expected at most ndmax={ndmax}")
+    return made
 
 
 def asarray(
-    obj: Any,
-    /,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-    copy: bool | None = None,
-) -> Array:
-    """obj on a device: an Array that is there already as it is, unless `copy` asks for a copy;
+    a: Any, dtype: npt.DTypeLike | None = None, order: str | None = None, *,
+    device: Device | None = None, copy: bool | None = None, like: Any = None,
+) -> Array:  # fmt: skip
+    """a on a device: an Array that is there already as it is, unless `copy` asks for a copy;
     anything else that reads as an array as a copy. Python's numbers become bool, int64 (int32 where
     the device has no int64), float32 and complex64; other values keep their dtype."""
-    return _to_array("asarray", obj, dtype, device, copy)
+    if order is not None or like is not None:
+        check_creation("asarray", order, like)
+    return _to_array("asarray", a, dtype, device, copy)
 
 
 def _to_array(
@@ -206,12 +205,12 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
 
 
 def empty(
-    shape: int | Sequence[int],
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-) -> Array:
+    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C", *,
+    device: Device | None = None, like: Any = None,
+) -> Array:  # fmt: skip
     """An Array whose contents are undefined; float32 unless a dtype is given."""
+    if order != "C" or like is not None:
+        check_creation("empty", order, like)
     backend = to_backend("empty", device)
     found = _core._filled(backend, shape, dtype, None)
     if found is not None:
@@ -221,13 +220,12 @@ def empty(
 
 
 def full(
-    shape: int | Sequence[int],
-    fill_value: Any,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-) -> Array:
+    shape: int | Sequence[int], fill_value: Any, dtype: npt.DTypeLike | None = None,
+    order: str = "C", *, device: Device | None = None, like: Any = None,
+) -> Array:  # fmt: skip
     """An Array with one value everywhere, of the value's dtype unless one is given."""
+    if order != "C" or like is not None:
+        check_creation("full", order, like)
     return _filled("full", shape, fill_value, dtype, device)
 
 
@@ -249,8 +247,10 @@ def _filled(
         default = _default_for(next(kinds[one] for one in kinds if isinstance(value, one)), backend)
     elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():
         default = to_dtype(call, value.dtype)
+    elif isinstance(value, (Array, np.ndarray, list, tuple)):
+        return _full_of(call, sizes, value, dtype, backend)
     else:
-        invalid(call, f"fill_value is {shown(value)}, expected a number")
+        invalid(call, f"fill_value is {shown(value)}, expected a number or an array")
     wanted = _dtype_for(call, dtype, default, backend)
     if isinstance(value, int) and wanted.kind in "iu":
         least, most = LIMITS[wanted]
@@ -266,63 +266,78 @@ def _filled(
     return made
 
 
+def _full_of(call: str, sizes: tuple[int, ...], value: Any, dtype: Any, backend: Backend) -> Array:
+    """Of an array that broadcasts to the shape."""
+    source = _to_array(call, value, None, backend, None)
+    wanted = _dtype_for(call, dtype, source.dtype, backend)
+    made = backend._new(sizes, wanted)
+    made[...] = source
+    return made
+
+
 def zeros(
-    shape: int | Sequence[int],
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-) -> Array:
+    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C", *,
+    device: Device | None = None, like: Any = None,
+) -> Array:  # fmt: skip
     """Zeros; float32 unless a dtype is given."""
+    if order != "C" or like is not None:
+        check_creation("zeros", order, like)
     return _filled("zeros", shape, 0, FLOAT32 if dtype is None else dtype, device)
 
 
 def ones(
-    shape: int | Sequence[int],
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-) -> Array:
+    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C", *,
+    device: Device | None = None, like: Any = None,
+) -> Array:  # fmt: skip
     """Ones; float32 unless a dtype is given."""
+    if order != "C" or like is not None:
+        check_creation("ones", order, like)
     return _filled("ones", shape, 1, FLOAT32 if dtype is None else dtype, device)
 
 
-def _like(call: str, x: Any, device: Device | None) -> tuple[Backend, tuple[int, ...]]:
+def _filled_like(
+    call: str, x: Any, value: Any, dtype: Any, order: Any, shape: Any, device: Device | None
+) -> Array:
     if not isinstance(x, Array):
-        invalid(call, f"x is {shown(x)}, expected an Array")
-    return (x.backend if device is None else to_backend(call, device)), x.shape
+        invalid(call, f"x is {shown(x)}, expected an Array; write tw.asarray(x)")
+    if order != "K":
+        check_creation(call, order)
+    check_plain(call, dtype)
+    backend = x.backend if device is None else to_backend(call, device)
+    sizes, wanted = x.shape if shape is None else shape, x.dtype if dtype is None else dtype
+    if value is None:
+        return empty(sizes, wanted, device=backend)
+    return _filled(call, sizes, value, wanted, backend)
 
 
 def empty_like(
-    x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Device | None = None
-) -> Array:
+    prototype: Array, /, dtype: npt.DTypeLike | None = None, order: str = "K", subok: bool = True,
+    shape: int | Sequence[int] | None = None, *, device: Device | None = None,
+) -> Array:  # fmt: skip
     """Of the shape, dtype and device of another Array, contents undefined."""
-    backend, shape = _like("empty_like", x, device)
-    return empty(shape, dtype=x.dtype if dtype is None else dtype, device=backend)
+    return _filled_like("empty_like", prototype, None, dtype, order, shape, device)
 
 
 def full_like(
-    x: Array,
-    /,
-    fill_value: Any,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-) -> Array:
+    a: Array, fill_value: Any, dtype: npt.DTypeLike | None = None, order: str = "K",
+    subok: bool = True, shape: int | Sequence[int] | None = None, *, device: Device | None = None,
+) -> Array:  # fmt: skip
     """Of the shape, dtype and device of another Array, with one value everywhere."""
-    backend, shape = _like("full_like", x, device)
-    return _filled("full_like", shape, fill_value, x.dtype if dtype is None else dtype, backend)
+    return _filled_like("full_like", a, fill_value, dtype, order, shape, device)
 
 
 def zeros_like(
-    x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Device | None = None
-) -> Array:
-    return full_like(x, 0, dtype=dtype, device=device)
+    a: Array, dtype: npt.DTypeLike | None = None, order: str = "K", subok: bool = True,
+    shape: int | Sequence[int] | None = None, *, device: Device | None = None,
+) -> Array:  # fmt: skip
+    return _filled_like("zeros_like", a, 0, dtype, order, shape, device)
 
 
 def ones_like(
-    x: Array, /, *, dtype: npt.DTypeLike | None = None, device: Device | None = None
-) -> Array:
-    return full_like(x, 1, dtype=dtype, device=device)
+    a: Array, dtype: npt.DTypeLike | None = None, order: str = "K", subok: bool = True,
+    shape: int | Sequence[int] | None = None, *, device: Device | None = None,
+) -> Array:  # fmt: skip
+    return _filled_like("ones_like", a, 1, dtype, order, shape, device)
 
 
 def _number(call: str, name: str, value: Any, expected: tuple[type, ...] = (int, float)) -> Any:
@@ -333,15 +348,16 @@ def _number(call: str, name: str, value: Any, expected: tuple[type, ...] = (int,
 
 
 def arange(
-    start: float,
-    /,
-    stop: float | None = None,
-    step: float = 1,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-) -> Array:
+    start: Any = None, stop: Any = None, step: Any = 1, dtype: npt.DTypeLike | None = None, *,
+    device: Device | None = None, like: Any = None,
+) -> Array:  # fmt: skip
     """Numbers from start up to before stop, by equal steps; integers where all three are."""
+    if start is None:
+        if stop is None:
+            raise TypeError("arange: neither start nor stop is given, expected one at least")
+        start = 0
+    if like is not None:
+        check_creation("arange", like=like)
     backend = to_backend("arange", device)
     ends = (0, start) if stop is None else (start, stop)
     few = _core._counted(backend, ends[0], ends[1], step, dtype)
@@ -381,71 +397,15 @@ def arange(
     return result.astype(wanted, copy=False)
 
 
-def linspace(
-    start: complex,
-    stop: complex,
-    /,
-    num: int,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-    endpoint: bool = True,
-) -> Array:
-    """`num` numbers by equal steps from start to stop, which is left out unless `endpoint`."""
-    backend = to_backend("linspace", device)
-    kinds = (int, float, complex)
-    first = _number("linspace", "start", start, kinds)
-    last = _number("linspace", "stop", stop, kinds)
-    is_complex = isinstance(first, complex) or isinstance(last, complex)
-    wanted = _dtype_for("linspace", dtype, COMPLEX64 if is_complex else FLOAT32, backend)
-    count = to_integer("linspace", "num", num)
-    if count < 0:
-        invalid("linspace", f"num is {count}, expected 0 or more")
-    if is_complex:
-        _check_real("linspace", "start or stop", np.dtype(np.complex128), wanted)
-    made = np.dtype(COMPLEX64) if is_complex and wanted.kind == "b" else wanted
-    result = backend._new(to_shape("linspace", count), made)
-    if made.kind != "c":
-        _spread(result, first, last, bool(endpoint))
-        return result
-    for part, low, high in ((0, first.real, last.real), (1, first.imag, last.imag)):
-        numbers = backend._new(result.shape, parts_dtype(made))
-        _spread(numbers, low, high, bool(endpoint))
-        result._part(part)[...] = numbers
-    return result.astype(wanted, copy=False)
-
-
-def _spread(result: Array, first: float, last: float, endpoint: bool) -> None:
-    """NumPy's steps, of which the last one is the end itself."""
-    if not result.size:
-        return
-    try:
-        start, end = float(first), float(last)
-        if result.dtype.kind in "iu":
-            ranges.check_held("linspace", result.dtype, int(first), int(last))
-    except (OverflowError, ValueError) as error:
-        raise _core.InvalidArgument(
-            f"linspace: start and stop are {shown(first)} and {shown(last)}: {error}"
-        ) from error
-    steps = result.size - 1 if endpoint else result.size
-    step = (end - start) / steps if steps else 0.0
-    ranges.fill("linspace", result, start, step, step)
-    if endpoint and steps and start + steps * step != end:
-        result[-1] = int(end) if result.dtype.kind in "iu" else end
-
-
 def eye(
-    n_rows: int,
-    n_cols: int | None = None,
-    /,
-    *,
-    k: int = 0,
-    dtype: npt.DTypeLike | None = None,
-    device: Device | None = None,
-) -> Array:
+    N: int, M: int | None = None, k: int = 0, dtype: npt.DTypeLike | None = None, order: str = "C",
+    *, device: Device | None = None, like: Any = None,
+) -> Array:  # fmt: skip
     """Zeros with ones on a diagonal: the main one, or that `k` places above it."""
-    rows = to_integer("eye", "n_rows", n_rows)
-    cols = rows if n_cols is None else to_integer("eye", "n_cols", n_cols)
+    if order != "C" or like is not None:
+        check_creation("eye", order, like)
+    rows = to_integer("eye", "n_rows", N)
+    cols = rows if M is None else to_integer("eye", "n_cols", M)
     above = to_integer("eye", "k", k)
     for name, size in (("n_rows", rows), ("n_cols", cols)):
         if size < 0:
@@ -456,87 +416,3 @@ def eye(
         start = above if above >= 0 else -above * cols
         made._view((length,), (cols + 1,), start)[...] = 1
     return made
-
-
-@cache
-def _part(dtype: str, upper: bool) -> Program:
-    """Elements by row and column: 0 on the other side of a diagonal so far above the middle."""
-    program = Program()
-    x, row, column = program.input(dtype), program.input("uint32"), program.input("uint32")
-    edge = row.cast("int32") + program.number("int32")
-    is_kept = column.cast("int32") >= edge if upper else column.cast("int32") <= edge
-    zero = program.constant(False if dtype == "bool" else 0, dtype)
-    program.output(program.apply("where", is_kept, x, zero))
-    return program
-
-
-def _triangle(call: str, x: Any, k: Any, upper: bool) -> Array:
-    if not isinstance(x, Array) or x.ndim < 2:
-        invalid(call, f"x is {shown(x)}, expected an Array of 2 dimensions at least")
-    above = to_integer(call, "k", k)
-    rows, cols = x.shape[-2:]
-    if max(rows, cols) > ranges.SIDE or x.dtype == BFLOAT16:
-        return _large_triangle(call, x, above, upper)
-    above = max(-rows - 1, min(above, cols + 1))
-    result = x.backend._new(x.shape, x.dtype)
-    is_complex = x.dtype.kind == "c"
-    parts, to = (x._parts(), result._parts()) if is_complex else (x, result)
-    table, lead = ranges.first_integers(x.backend), (0,) * (x.ndim - 2)
-    last = (0,) if is_complex else ()
-    inputs: list[Any] = [parts, (table, (*lead, 1, 0, *last)), (table, (*lead, 0, 1, *last))]
-    if result.size:
-        x.backend.map(_part(parts.stored_as, upper), parts.shape, inputs, [above], [to])
-    return result
-
-
-def _large_triangle(call: str, x: Array, above: int, upper: bool) -> Array:
-    from tilewright.namespace.elementwise import greater_equal, less_equal, where
-
-    rows, cols = x.shape[-2:]
-    if max(rows, cols) + min(abs(above), rows + cols) >= 2**31:
-        raise _core.Unsupported(f"{call}: x has shape {x.shape}; rows are counted to 2**31")
-    above = max(-rows - 1, min(above, cols + 1))
-    row = x.backend._new((rows,), INT32)
-    col = x.backend._new((cols,), INT32)
-    if rows and cols:
-        ranges.fill("tril", row, above, 1, 1.0)
-        ranges.fill("tril", col, 0, 1, 1.0)
-    row, col = row.reshape(rows, 1), col.reshape(1, cols)
-    kept = greater_equal(col, row) if upper else less_equal(col, row)
-    return where(kept, x, False if x.dtype.kind == "b" else 0)
-
-
-@kept_by_form
-def tril(x: Array, /, *, k: int = 0) -> Array:
-    """The elements on and below a diagonal, 0 above it."""
-    return _triangle("tril", x, k, False)
-
-
-@kept_by_form
-def triu(x: Array, /, *, k: int = 0) -> Array:
-    """The elements on and above a diagonal, 0 below it."""
-    return _triangle("triu", x, k, True)
-
-
-@kept_by_form
-def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
-    """Each of several vectors along an axis of its own, broadcast to all of them."""
-    from tilewright.namespace.manipulation import broadcast_to
-
-    if indexing not in ("xy", "ij"):
-        invalid("meshgrid", f"indexing is {shown(indexing)}, expected 'xy' or 'ij'")
-    for i, one in enumerate(arrays):
-        if not isinstance(one, Array) or one.ndim != 1:
-            invalid("meshgrid", f"arrays[{i}] is {shown(one)}, expected an Array of one dimension")
-    order = list(range(len(arrays)))
-    if indexing == "xy" and len(arrays) > 1:
-        order[:2] = [1, 0]
-    shape = [0] * len(arrays)
-    for one, axis in zip(arrays, order, strict=True):
-        shape[axis] = one.size
-    found = []
-    for one, axis in zip(arrays, order, strict=True):
-        own = [1] * len(arrays)
-        own[axis] = one.size
-        found.append(broadcast_to(one.reshape(own), shape).copy())
-    return tuple(found)

@@ -10,11 +10,13 @@ from tilewright import _core
 from tilewright.array import Array
 from tilewright.call_forms import kept_by_form
 from tilewright.namespace import products, reductions
-from tilewright.namespace.creation import tril, zeros
+from tilewright.namespace.arguments import check_creation
+from tilewright.namespace.creation import zeros
 from tilewright.namespace.dtypes import promote
 from tilewright.namespace.manipulation import broadcast_to, concat
 from tilewright.namespace.mixed import an_array, beside
 from tilewright.namespace.selection import put
+from tilewright.namespace.triangles import tril
 from tilewright.operands import invalid, to_integer
 from tilewright.reading import default_integer
 from tilewright.shapes import to_one_axis
@@ -115,14 +117,11 @@ def fill_diagonal(a: Array, val: ArrayLike, wrap: bool = False) -> None:
 
 
 def tri(
-    N: int,
-    M: int | None = None,
-    k: int = 0,
-    dtype: npt.DTypeLike | None = None,
-    *,
-    device: Device | None = None,
-) -> Array:
+    N: int, M: int | None = None, k: int = 0, dtype: npt.DTypeLike | None = None, *,
+    like: Any = None, device: Device | None = None,
+) -> Array:  # fmt: skip
     """Ones on and below a diagonal, 0 above it."""
+    check_creation("tri", like=like)
     rows = to_integer("tri", "N", N)
     columns = rows if M is None else to_integer("tri", "M", M)
     wanted = np.dtype(np.float32) if dtype is None else dtype

@@ -13,6 +13,7 @@ from tilewright import _core
 from tilewright.array import Array
 from tilewright.operands import DTYPES, invalid, shown, to_dtype
 from tilewright.small_floats import BFLOAT16, promote_types
+from tilewright.small_floats import can_cast as can_cast_by
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -109,9 +110,11 @@ def promote(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
     return both
 
 
-def can_cast(from_: Any, to: npt.DTypeLike, /) -> builtins.bool:
+def can_cast(from_: Any, to: npt.DTypeLike, casting: str = "safe") -> builtins.bool:
     """Whether the standard's promotion takes every value of a dtype or Array to another."""
     source, target = _of("can_cast", from_), to_dtype("can_cast", to, "to")
+    if casting != "safe":
+        return can_cast_by(source, target, casting)
     try:
         return promote(source, target) == target
     except _core.InvalidArgument:

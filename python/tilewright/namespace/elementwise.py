@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.namespace.options import of_compiled, with_options
 from tilewright.operands import HALVES, invalid, shown
 from tilewright.small_floats import own_dtype, promote_types
 
 if TYPE_CHECKING:
 
     class Unary(Protocol):
-        def __call__(self, x: Any, /, *, out: Array | None = None) -> Array: ...
+        def __call__(self, x: Any, /, out: Array | None = None, **options: Any) -> Array: ...
 
     class Binary(Protocol):
-        def __call__(self, x1: Any, x2: Any, /, *, out: Array | None = None) -> Array: ...
+        def __call__(
+            self, x1: Any, x2: Any, /, out: Array | None = None, **options: Any
+        ) -> Array: ...
+
+    class Rounding(Protocol):
+        def __call__(
+            self, a: Any, /, decimals: Any = 0, out: Array | None = None, **options: Any
+        ) -> Array: ...
 
 
 _functions = _core._elementwise_functions()
@@ -75,7 +83,7 @@ positive: Unary = _functions["positive"]
 pow: Binary = _functions["pow"]
 reciprocal: Unary = _functions["reciprocal"]
 remainder: Binary = _functions["remainder"]
-round: Unary = _functions["round"]
+round: Rounding = _functions["round"]
 rsqrt: Unary = _functions["rsqrt"]
 sign: Unary = _functions["sign"]
 signbit: Unary = _functions["signbit"]
@@ -94,28 +102,30 @@ _where = _functions["where"]
 
 
 def clip(
-    x: Array,
-    /,
-    min: Any = None,
+    a: Array, a_min: Any = None, a_max: Any = None, out: Array | None = None, *, min: Any = None,
     max: Any = None,
-    *,
-    out: Array | None = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Each element, or the bound that it is beyond: numbers or Arrays, of which either may be left
     out."""
-    if not isinstance(x, Array):
-        invalid("clip", f"x is {shown(x)}, expected an Array")
+    if a_min is not None or a_max is not None:
+        if min is not None or max is not None:
+            raise TypeError("clip: a_min or a_max and min or max are given, expected one pair")
+        min, max = a_min, a_max
+    if not isinstance(a, Array):
+        invalid("clip", f"x is {shown(a)}, expected an Array; write tw.asarray(x)")
     if min is None and max is None:
-        return positive(x, out=out)
+        return positive(a, out=out)
     if min is None:
-        return minimum(x, max, out=out)
+        return minimum(a, max, out=out)
     if max is None:
-        return maximum(x, min, out=out)
-    return _clip(x, min, max, out=out)
+        return maximum(a, min, out=out)
+    return _clip(a, min, max, out=out)
 
 
-def nextafter(x1: Any, x2: Any, /, *, out: Array | None = None) -> Array:
+def nextafter(x1: Any, x2: Any, /, out: Array | None = None, **options: Any) -> Array:
     """The next number of the dtype from x1 on towards x2."""
+    if options:
+        return with_options("nextafter", (x1, x2), out, options)
     dtypes = [one.dtype for one in (x1, x2) if hasattr(one, "dtype")]
     met = reduce(promote_types, map(own_dtype, dtypes)) if dtypes else None
     if met in HALVES:
@@ -140,3 +150,6 @@ def where(
 
         return nonzero(condition)
     return _where(condition, x1, x2, out=out)
+
+
+_core._set_options(of_compiled)

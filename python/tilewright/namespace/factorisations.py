@@ -13,6 +13,7 @@ from tilewright.namespace import reductions
 from tilewright.namespace.creation import arange, eye
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
+from tilewright.namespace.mixed import together
 from tilewright.namespace.products import diagonal
 from tilewright.namespace.selection import take, take_along_axis
 from tilewright.operands import (
@@ -28,6 +29,8 @@ from tilewright.operands import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tilewright.operands import ArrayLike
 
 
 class LinAlgError(_core.Error, np.linalg.LinAlgError):
@@ -141,34 +144,32 @@ def _refuse_singular(m: Matrices, status: Array) -> None:
     m.checked(status, lambda k: f"is singular: pivot {k} of {m.rows} is 0")
 
 
-def solve(x1: Array, x2: Array, /) -> Array:
-    """X of x1 @ X = x2, by LU factors with partial pivoting. x2 of one dimension is a vector, else
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
+    """X of a @ X = b, by LU factors with partial pivoting. b of one dimension is a vector, else
     matrices; leading dimensions are broadcast."""
-    for name, one in (("x1", x1), ("x2", x2)):
-        if not isinstance(one, Array):
-            invalid("solve", f"{name} is {shown(one)}, expected an Array; write tw.asarray({name})")
+    x1, x2 = together("solve", x1=a, x2=b)
     x1.backend._own("solve", "x2", x2)
     dtype = result_type(of_floats("solve", "x1", x1).dtype, of_floats("solve", "x2", x2).dtype)
     m = Matrices("solve", "x1", x1.astype(dtype, copy=False), square=True)
-    b = x2.astype(dtype, copy=False)
-    if b.ndim == 0:
+    right = x2.astype(dtype, copy=False)
+    if right.ndim == 0:
         invalid("solve", "x2 has no dimension, expected a vector or matrices")
-    is_vector = b.ndim == 1
+    is_vector = right.ndim == 1
     if is_vector:
-        b = b[:, None]
-    if b.shape[-2] != m.rows:
+        right = right[:, None]
+    if right.shape[-2] != m.rows:
         invalid(
             "solve",
             f"x1 has shape {x1.shape} and x2 {x2.shape}, expected {m.rows} rows in both",
         )
-    around = broadcast_shapes(m.around, b.shape[:-2])
+    around = broadcast_shapes(m.around, right.shape[:-2])
     factors, permutation, status = factored(m)
     _refuse_singular(m, status)
-    b = broadcast_to(b, (*around, *b.shape[-2:]))
+    right = broadcast_to(right, (*around, *right.shape[-2:]))
     if around != m.around:
         factors = broadcast_to(factors, (*around, *factors.shape[-2:]))
         permutation = broadcast_to(permutation, (*around, m.rows))
-    x = _rows_in_order(b, permutation)
+    x = _rows_in_order(right, permutation)
     solved("solve", factors, x, upper=False, unit=True)
     solved("solve", factors, x, upper=True)
     return x[..., 0] if is_vector else x
@@ -182,9 +183,9 @@ def _rows_in_order(b: Array, permutation: Array) -> Array:
     return take_along_axis(b, broadcast_to(permutation[..., None], b.shape), axis=-2)
 
 
-def inv(x: Array, /) -> Array:
+def inv(a: Array) -> Array:
     """The inverses of square matrices, by LU factors with partial pivoting."""
-    m = Matrices("inv", "x", x, square=True)
+    m = Matrices("inv", "x", a, square=True)
     factors, permutation, status = factored(m)
     _refuse_singular(m, status)
     return _inverses(m, factors, permutation)
@@ -217,9 +218,9 @@ def _ones(m: Matrices) -> Array:
     return result
 
 
-def det(x: Array, /) -> Array:
+def det(a: Array) -> Array:
     """The determinants of square matrices."""
-    m = Matrices("det", "x", x, square=True)
+    m = Matrices("det", "x", a, square=True)
     if m.x.size == 0:
         return _ones(m)
     factors, _, status = factored(m)
@@ -227,12 +228,12 @@ def det(x: Array, /) -> Array:
     return result
 
 
-def slogdet(x: Array, /) -> SlogdetResult:
+def slogdet(a: Array) -> SlogdetResult:
     """The signs of determinants, or what complex ones are divided by their magnitude, and the
     logarithms of their magnitudes."""
     import tilewright as tw
 
-    m = Matrices("slogdet", "x", x, square=True)
+    m = Matrices("slogdet", "x", a, square=True)
     if m.x.size == 0:
         zeros = m.new(dtype=m.parts)
         zeros[...] = 0
@@ -244,17 +245,17 @@ def slogdet(x: Array, /) -> SlogdetResult:
 
 
 @overload
-def qr(x: Array, /, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+def qr(a: Array, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
 @overload
-def qr(x: Array, /, mode: Literal["r"]) -> Array: ...
+def qr(a: Array, mode: Literal["r"]) -> Array: ...
 @overload
-def qr(x: Array, /, mode: str) -> QRResult | Array: ...
-def qr(x: Array, /, mode: str = "reduced") -> QRResult | Array:
+def qr(a: Array, mode: str) -> QRResult | Array: ...
+def qr(a: Array, mode: str = "reduced") -> QRResult | Array:
     """Q with orthonormal columns and R upper triangular, whose product x is: with k the smaller of
     x's sizes, Q has k columns, or for mode "complete" as many as rows. For "r" it is R alone."""
     if not isinstance(mode, str) or mode not in ("reduced", "complete", "r"):
         invalid("qr", f'mode is {shown(mode)}, expected "reduced", "complete" or "r"')
-    m = Matrices("qr", "x", x)
+    m = Matrices("qr", "x", a)
     k = min(m.rows, m.columns)
     columns = m.rows if mode == "complete" else k
     q, r = m.new(m.rows, columns), m.new(columns, m.columns)

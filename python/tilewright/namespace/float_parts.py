@@ -14,6 +14,7 @@ from tilewright.namespace import elementwise
 from tilewright.namespace.complex_math import choose
 from tilewright.namespace.creation import asarray
 from tilewright.namespace.mixed import an_array, as_float, together, written
+from tilewright.namespace.options import pair_with_options, with_options
 from tilewright.operands import HALVES, check_stored, invalid, read_host
 from tilewright.program import Program
 
@@ -43,8 +44,10 @@ def _power_of_two(exponents: Array, word: str, digits: int, bias: int, dtype: An
     return powers
 
 
-def ldexp(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def ldexp(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """x1 times 2 to the power of x2, which are integers."""
+    if options:
+        return with_options("ldexp", (x1, x2), out, options)
     if not isinstance(x2, Array):
         host = read_host("ldexp", "x2", x2)
         if host.dtype.kind not in "iu":
@@ -73,9 +76,16 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array
     return written("ldexp", out, value.astype(narrow, copy=False))
 
 
-def frexp(x: Array, /, *, out: Any = (None, None)) -> tuple[Array, Array]:
+def frexp(
+    x: Array, out1: Array | None = None, out2: Array | None = None, /, *, out: Any = (None, None),
+    **options: Any,
+) -> tuple[Array, Array]:  # fmt: skip
     """A fraction from 0.5 up to below 1, with the sign of x, and the exponent of two that it is
     multiplied by; of 0, infinity and NaN itself and 0."""
+    if out1 is not None or out2 is not None:
+        out = (out1, out2)
+    if options:
+        return pair_with_options("frexp", (x,), out, options)
     x = _real_floats("frexp", x)
     narrow = x.dtype
     value = x.astype("float32") if narrow in HALVES else x
@@ -94,8 +104,10 @@ def frexp(x: Array, /, *, out: Any = (None, None)) -> tuple[Array, Array]:
     return written("frexp", out[0], fraction), written("frexp", out[1], exponent.astype("int32"))
 
 
-def spacing(x: Array, /, *, out: Array | None = None) -> Array:
+def spacing(x: Array, /, out: Array | None = None, **options: Any) -> Array:
     """How far it is from each number to the next one away from 0, with its sign."""
+    if options:
+        return with_options("spacing", (x,), out, options)
     x = _real_floats("spacing", x)
     if x.dtype in HALVES:
         raise _core.Unsupported(
@@ -107,8 +119,10 @@ def spacing(x: Array, /, *, out: Array | None = None) -> Array:
     return written("spacing", out, elementwise.where(elementwise.isfinite(x), further, np.nan))
 
 
-def float_power(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def float_power(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """Powers in float64, or complex128, whatever the dtypes are."""
+    if options:
+        return with_options("float_power", (x1, x2), out, options)
     a, b = together("float_power", x1=x1, x2=x2)
     wide = "complex128" if "c" in (a.dtype.kind, b.dtype.kind) else "float64"
     check_stored("float_power", a.backend, np.dtype(wide))

@@ -314,9 +314,7 @@ def _edges(
     return host, backend._upload(host.astype(shown_as, copy=False))
 
 
-def histogram_bin_edges(
-    a: Array, /, bins: Bins = 10, range: Any = None, weights: Any = None
-) -> Array:
+def histogram_bin_edges(a: Array, bins: Bins = 10, range: Any = None, weights: Any = None) -> Array:
     """The edges of the bins that histogram() counts in: one more than bins."""
     x = _real("histogram_bin_edges", a, "a").reshape(-1)
     if weights is not None:
@@ -325,12 +323,7 @@ def histogram_bin_edges(
 
 
 def histogram(
-    a: Array,
-    /,
-    bins: Bins = 10,
-    range: Any = None,
-    density: bool | None = None,
-    weights: Any = None,
+    a: Array, bins: Bins = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> Histogram:
     """How many elements lie in each bin, from its edge up to before the next, in the last one up to
     the edge itself. `bins` is how many there are of one width over `range`, or over the elements;

@@ -65,7 +65,8 @@ def column_stack(tup: Sequence[ArrayLike]) -> Array:
 @kept_by_form
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """A copy with the values behind it along an axis, or behind all of it as one dimension."""
-    parts = _read("append", [arr, values])
+    like = first_array("append", "arr", [arr, values])
+    parts = [beside("append", name, one, like) for name, one in (("arr", arr), ("values", values))]
     if axis is None:
         parts, axis = [one.reshape(-1) for one in parts], 0
     return concat(parts, axis=axis)

@@ -60,6 +60,12 @@ MODULES = {
     "float_parts": """
     float_power frexp i0 ldexp spacing
     """,
+    "texts": """
+    array2string array_repr array_str
+    """,
+    "windows": """
+    sliding_window_view
+    """,
     "histograms_of_many": """
     histogram2d histogramdd
     """,

@@ -12,6 +12,7 @@ from tilewright.namespace import complex_reductions, reductions
 from tilewright.namespace.complex_functions import FLOAT64
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_shapes, broadcast_to
+from tilewright.namespace.options import with_options
 from tilewright.operands import FLOAT16, FLOAT32, has_own_dtype, invalid, name_of, read_host, shown
 from tilewright.program import Program
 from tilewright.reading import dtype_of_list
@@ -27,13 +28,20 @@ if TYPE_CHECKING:
 _OF_KERNELS = (FLOAT32, FLOAT16)
 
 
-def matmul(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def matmul(
+    x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, *, dtype: Any = None,
+    casting: str = "same_kind", order: str = "K", subok: bool = True,
+) -> Array:  # fmt: skip
     """x1 @ x2 with NumPy's rules for vectors, matrices and batches; float16 and bfloat16 are
     summed in float32.
 
     Floats and complex numbers have kernels for it. Other dtypes are summed element by element,
     right but far slower.
     """
+    if dtype is not None or order != "K":
+        return with_options(
+            "matmul", (x1, x2), out, {"dtype": dtype, "casting": casting, "order": order}
+        )
     if out is None:
         found = _core._product(x1, x2)
         if found is not None:

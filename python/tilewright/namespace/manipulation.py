@@ -56,14 +56,16 @@ def astype(
     return cast if device is None else cast.to_device(device)
 
 
-def reshape(x: Array, /, shape: Sequence[int], *, copy: bool | None = None) -> Array:
-    return _one("reshape", x).reshape(shape, copy=copy)
+def reshape(
+    a: Array, /, shape: int | Sequence[int], order: str = "C", *, copy: bool | None = None
+) -> Array:
+    return _one("reshape", a).reshape(shape, order=order, copy=copy)
 
 
-def permute_dims(x: Array, /, axes: Sequence[int] | None = None) -> Array:
+def permute_dims(a: Array, axes: Sequence[int] | None = None) -> Array:
     """A view with the axes in another order."""
-    x = _one("permute_dims", x)
-    return permuted("permute_dims", x, range(x.ndim)[::-1] if axes is None else axes)
+    a = _one("permute_dims", a)
+    return permuted("permute_dims", a, range(a.ndim)[::-1] if axes is None else axes)
 
 
 def matrix_transpose(x: Array, /) -> Array:
@@ -72,40 +74,40 @@ def matrix_transpose(x: Array, /) -> Array:
 
 
 @kept_by_form
-def moveaxis(x: Array, source: int | Sequence[int], destination: int | Sequence[int], /) -> Array:
+def moveaxis(a: Array, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """A view with some axes at other places."""
-    x = _one("moveaxis", x)
-    come = to_axes("moveaxis", source, x.ndim, "source")
-    go = to_axes("moveaxis", destination, x.ndim, "destination")
+    a = _one("moveaxis", a)
+    come = to_axes("moveaxis", source, a.ndim, "source")
+    go = to_axes("moveaxis", destination, a.ndim, "destination")
     if len(come) != len(go):
         invalid("moveaxis", f"source has {len(come)} axes and destination {len(go)}")
-    order = [i for i in range(x.ndim) if i not in come]
+    order = [i for i in range(a.ndim) if i not in come]
     for to, axis in sorted(zip(go, come, strict=True)):
         order.insert(to, axis)
-    return permuted("moveaxis", x, order)
+    return permuted("moveaxis", a, order)
 
 
 @kept_by_form
-def expand_dims(x: Array, /, axis: int | Sequence[int] = 0) -> Array:
+def expand_dims(a: Array, axis: int | Sequence[int] = 0) -> Array:
     """A view with new axes of one element."""
-    x = _one("expand_dims", x)
+    a = _one("expand_dims", a)
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
-    axes = to_axes("expand_dims", axis, x.ndim + count)
-    return x[tuple(None if i in axes else slice(None) for i in range(x.ndim + count))]
+    axes = to_axes("expand_dims", axis, a.ndim + count)
+    return a[tuple(None if i in axes else slice(None) for i in range(a.ndim + count))]
 
 
 @kept_by_form
-def squeeze(x: Array, /, axis: int | Sequence[int] | None = None) -> Array:
+def squeeze(a: Array, axis: int | Sequence[int] | None = None) -> Array:
     """A view without axes of one element, all of them unless some are given."""
-    return _one("squeeze", x).squeeze(axis)
+    return _one("squeeze", a).squeeze(axis)
 
 
-def flip(x: Array, /, *, axis: int | Sequence[int] | None = None) -> Array:
+def flip(m: Array, axis: int | Sequence[int] | None = None) -> Array:
     """A view with the elements in reverse order along axes, all of them unless some are given."""
-    x = _one("flip", x)
-    axes = range(x.ndim) if axis is None else to_axes("flip", axis, x.ndim)
+    m = _one("flip", m)
+    axes = range(m.ndim) if axis is None else to_axes("flip", axis, m.ndim)
     backwards = slice(None, None, -1)
-    return x[tuple(backwards if i in axes else slice(None) for i in range(x.ndim))]
+    return m[tuple(backwards if i in axes else slice(None) for i in range(m.ndim))]
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -125,36 +127,31 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def broadcast_to(x: Array, /, shape: Sequence[int]) -> Array:
+def broadcast_to(array: Array, shape: int | Sequence[int], subok: bool = False) -> Array:
     """A view in which elements of axes of one stand for many. Not to be written."""
-    x = _one("broadcast_to", x)
+    array = _one("broadcast_to", array)
     sizes = to_shape("broadcast_to", shape)
-    view = x._broadcast(sizes)
+    view = array._broadcast(sizes)
     if view is None:
-        broadcast_shapes(x.shape, sizes)
-        invalid("broadcast_to", f"x of shape {x.shape} does not broadcast to {sizes}")
+        broadcast_shapes(array.shape, sizes)
+        invalid("broadcast_to", f"x of shape {array.shape} does not broadcast to {sizes}")
     return view
 
 
 @kept_by_form
-def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+def broadcast_arrays(*args: Array, subok: bool = False) -> tuple[Array, ...]:
     """Views of one shape."""
-    if not arrays:
+    if not args:
         return ()
-    found = [_one("broadcast_arrays", one, f"arrays[{i}]") for i, one in enumerate(arrays)]
+    found = [_one("broadcast_arrays", one, f"arrays[{i}]") for i, one in enumerate(args)]
     shape = broadcast_shapes(*(one.shape for one in found))
     return tuple(broadcast_to(one, shape) for one in found)
 
 
 def concat(
-    arrays: Sequence[ArrayLike],
-    /,
-    *,
-    axis: int | None = 0,
-    out: Array | None = None,
-    dtype: npt.DTypeLike | None = None,
-    casting: str = "same_kind",
-) -> Array:
+    arrays: Sequence[ArrayLike], /, axis: int | None = 0, out: Array | None = None, *,
+    dtype: npt.DTypeLike | None = None, casting: str = "same_kind",
+) -> Array:  # fmt: skip
     """One after the other along an axis; None flattens them first. What the host has is copied to
     the device of the Arrays among them."""
     if out is None and dtype is None:
@@ -218,14 +215,9 @@ def _target(
 
 
 def stack(
-    arrays: Sequence[ArrayLike],
-    /,
-    *,
-    axis: int = 0,
-    out: Array | None = None,
-    dtype: npt.DTypeLike | None = None,
-    casting: str = "same_kind",
-) -> Array:
+    arrays: Sequence[ArrayLike], axis: int = 0, out: Array | None = None, *,
+    dtype: npt.DTypeLike | None = None, casting: str = "same_kind",
+) -> Array:  # fmt: skip
     """Along a new axis."""
     if out is None and dtype is None:
         found = _core._joined(arrays, axis, True)
@@ -252,54 +244,52 @@ def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 @kept_by_form
-def roll(
-    x: Array, /, shift: int | Sequence[int], *, axis: int | Sequence[int] | None = None
-) -> Array:
+def roll(a: Array, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Array:
     """The elements moved along axes, what leaves at one end comes in at the other; along all of the
     array as if it had one dimension where no axis is given."""
-    x = _one("roll", x)
+    a = _one("roll", a)
     if axis is None:
         by = to_integer("roll", "shift", shift)
-        return roll(x.reshape(-1), by, axis=0).reshape(x.shape)
+        return roll(a.reshape(-1), by, axis=0).reshape(a.shape)
     given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     steps = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,) * len(given)
     if len(steps) != len(given):
         invalid("roll", f"shift has {len(steps)} numbers and axis {len(given)}, expected as many")
     # An axis may come twice: its shifts add up.
-    total = [0] * x.ndim
+    total = [0] * a.ndim
     for one, step in zip(given, steps, strict=True):
-        at = to_one_axis("roll", one, x.ndim)
+        at = to_one_axis("roll", one, a.ndim)
         total[at] += to_integer("roll", "shift", step)
     moved = False
     for at, step in enumerate(total):
-        size = x.shape[at]
+        size = a.shape[at]
         if size == 0 or step % size == 0:
             continue
         before = (slice(None),) * at
         cut = size - step % size
-        x = concat([x[(*before, slice(cut, None))], x[(*before, slice(0, cut))]], axis=at)
+        a = concat([a[(*before, slice(cut, None))], a[(*before, slice(0, cut))]], axis=at)
         moved = True
-    return x if moved else x.copy()
+    return a if moved else a.copy()
 
 
 @kept_by_form
-def repeat(x: Array, repeats: Any, /, axis: int | None = None) -> Array:
+def repeat(a: Array, repeats: Any, axis: int | None = None) -> Array:
     """Each element several times, along an axis, or of the array flattened: as often as an integer
     says, or an array of them with one for each place along the axis."""
-    x = _one("repeat", x)
+    a = _one("repeat", a)
     if axis is None:
-        x, axis = x.reshape(-1), 0
-    at = to_one_axis("repeat", axis, x.ndim)
+        a, axis = a.reshape(-1), 0
+    at = to_one_axis("repeat", axis, a.ndim)
     if isinstance(repeats, (Array, np.ndarray, list, tuple)) and np.shape(repeats):
         if np.shape(repeats) != (1,):
-            return _repeated_each(x, repeats, at)
+            return _repeated_each(a, repeats, at)
         repeats = repeats[0]
     count = to_integer("repeat", "repeats", repeats)
     if count < 0:
         invalid("repeat", f"repeats is {count}, expected 0 or more")
-    longer = (*x.shape[: at + 1], count, *x.shape[at + 1 :])
-    result = (*x.shape[:at], x.shape[at] * count, *x.shape[at + 1 :])
-    return broadcast_to(expand_dims(x, at + 1), longer).copy().reshape(result)
+    longer = (*a.shape[: at + 1], count, *a.shape[at + 1 :])
+    result = (*a.shape[:at], a.shape[at] * count, *a.shape[at + 1 :])
+    return broadcast_to(expand_dims(a, at + 1), longer).copy().reshape(result)
 
 
 def _repeated_each(x: Array, repeats: Any, axis: int) -> Array:
@@ -324,12 +314,12 @@ def _repeated_each(x: Array, repeats: Any, axis: int) -> Array:
 
 
 @kept_by_form
-def tile(x: Array, repetitions: Sequence[int], /) -> Array:
+def tile(A: Array, reps: int | Sequence[int]) -> Array:
     """The array several times along each axis."""
-    x = _one("tile", x)
-    counts = to_shape("tile", repetitions)
-    counts = (1,) * (x.ndim - len(counts)) + counts
-    own = (1,) * (len(counts) - x.ndim) + x.shape
+    A = _one("tile", A)
+    counts = to_shape("tile", reps)
+    counts = (1,) * (A.ndim - len(counts)) + counts
+    own = (1,) * (len(counts) - A.ndim) + A.shape
     pairs: list[int] = []
     apart: list[int] = []
     for count, size in zip(counts, own, strict=True):
@@ -338,30 +328,33 @@ def tile(x: Array, repetitions: Sequence[int], /) -> Array:
     result = tuple(count * size for count, size in zip(counts, own, strict=True))
     if len(pairs) > 64:
         raise _core.Unsupported(f"tile: {len(counts)} dimensions, expected at most 32")
-    return broadcast_to(x.reshape(apart), pairs).copy().reshape(result)
+    return broadcast_to(A.reshape(apart), pairs).copy().reshape(result)
 
 
 @kept_by_form
-def diff(
-    x: Array,
-    /,
-    n: int = 1,
-    axis: int = -1,
-    *,
-    prepend: Array | None = None,
-    append: Array | None = None,
-) -> Array:
+def diff(a: Array, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The differences of neighbours along an axis, n times."""
-    x = _one("diff", x)
-    at = to_one_axis("diff", axis, x.ndim)
+    a = _one("diff", a)
+    at = to_one_axis("diff", axis, a.ndim)
     times = to_integer("diff", "n", n)
     if times < 0:
         invalid("diff", f"n is {times}, expected 0 or more")
-    ends = [one for one in (prepend, x, append) if one is not None]
+    ends = [one for one in (_end(a, "prepend", prepend, at), a, _end(a, "append", append, at))
+            if one is not None]  # fmt: skip
     if len(ends) > 1:
-        x = concat(ends, axis=at)
+        a = concat(ends, axis=at)
     before = (slice(None),) * at
     for _ in range(times):
-        above, below = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
-        x = above ^ below if x.dtype.kind == "b" else above - below
-    return x
+        above, below = a[(*before, slice(1, None))], a[(*before, slice(None, -1))]
+        a = above ^ below if a.dtype.kind == "b" else above - below
+    return a
+
+
+def _end(x: Array, name: str, given: Any, axis: int) -> Array | None:
+    """What comes before or after x along an axis: a number stands for one along it."""
+    if given is None:
+        return None
+    one = beside("diff", name, given, x)
+    if one.ndim:
+        return one
+    return broadcast_to(one, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))

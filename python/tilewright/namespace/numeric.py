@@ -14,6 +14,7 @@ from tilewright.namespace import at_once, elementwise, reductions
 from tilewright.namespace.dtypes import finfo, result_type
 from tilewright.namespace.manipulation import broadcast_arrays
 from tilewright.namespace.mixed import an_array, as_float, together, written
+from tilewright.namespace.options import pair_with_options, with_options
 from tilewright.operands import HALVES, invalid, name_of, to_integer
 from tilewright.program import Program
 
@@ -101,8 +102,15 @@ def rounded(x: Array, decimals: Any = 0, out: Array | None = None) -> Array:
     return written("round", out, made.astype(x.dtype, copy=False))
 
 
-def divmod(x1: ArrayLike, x2: ArrayLike, /, *, out: Any = (None, None)) -> tuple[Array, Array]:
+def divmod(
+    x1: ArrayLike, x2: ArrayLike, out1: Array | None = None, out2: Array | None = None, /, *,
+    out: Any = (None, None), **options: Any,
+) -> tuple[Array, Array]:  # fmt: skip
     """floor_divide() and remainder()."""
+    if out1 is not None or out2 is not None:
+        out = (out1, out2)
+    if options:
+        return pair_with_options("divmod", (x1, x2), out, options)
     a, b = _pair("divmod", x1, x2)
     parts = elementwise.floor_divide(a, b), elementwise.remainder(a, b)
     return written("divmod", out[0], parts[0]), written("divmod", out[1], parts[1])
@@ -123,19 +131,25 @@ def _number_of(call: str, x1: Any, x2: Any, choose: Any, out: Array | None) -> A
     return written(call, out, found)
 
 
-def fmax(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def fmax(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """The larger of each pair, and of a number and NaN the number."""
+    if options:
+        return with_options("fmax", (x1, x2), out, options)
     return _number_of("fmax", x1, x2, elementwise.maximum, out)
 
 
-def fmin(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def fmin(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """The less of each pair, and of a number and NaN the number."""
+    if options:
+        return with_options("fmin", (x1, x2), out, options)
     return _number_of("fmin", x1, x2, elementwise.minimum, out)
 
 
 @kept_by_form
-def fmod(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def fmod(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """What is left of x1 divided by x2, with the sign of x1, as C has it."""
+    if options:
+        return with_options("fmod", (x1, x2), out, options)
     a, b = _pair("fmod", x1, x2)
     if a.dtype.kind == "b":
         a, b = a.astype("int8"), b.astype("int8")
@@ -154,13 +168,22 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
     return written("fmod", out, left)
 
 
-def fabs(x: Array, /, *, out: Array | None = None) -> Array:
+def fabs(x: Array, /, out: Array | None = None, **options: Any) -> Array:
     """abs() in floats."""
+    if options:
+        return with_options("fabs", (x,), out, options)
     return elementwise.abs(as_float("fabs", _real("fabs", an_array("fabs", x))), out=out)
 
 
-def modf(x: Array, /, *, out: Any = (None, None)) -> tuple[Array, Array]:
+def modf(
+    x: Array, out1: Array | None = None, out2: Array | None = None, /, *, out: Any = (None, None),
+    **options: Any,
+) -> tuple[Array, Array]:  # fmt: skip
     """The fraction of each element and what is before it, both with its sign."""
+    if out1 is not None or out2 is not None:
+        out = (out1, out2)
+    if options:
+        return pair_with_options("modf", (x,), out, options)
     x = as_float("modf", _real("modf", an_array("modf", x)))
     whole = elementwise.trunc(x)
     part = elementwise.where(elementwise.isinf(x), 0.0, x - whole)
@@ -168,14 +191,18 @@ def modf(x: Array, /, *, out: Any = (None, None)) -> tuple[Array, Array]:
     return written("modf", out[0], part), written("modf", out[1], whole)
 
 
-def deg2rad(x: Array, /, *, out: Array | None = None) -> Array:
+def deg2rad(x: Array, /, out: Array | None = None, **options: Any) -> Array:
     """Degrees as radians."""
+    if options:
+        return with_options("deg2rad", (x,), out, options)
     x = as_float("deg2rad", _real("deg2rad", an_array("deg2rad", x)))
     return elementwise.multiply(x, math.pi / 180, out=out)
 
 
-def rad2deg(x: Array, /, *, out: Array | None = None) -> Array:
+def rad2deg(x: Array, /, out: Array | None = None, **options: Any) -> Array:
     """Radians as degrees."""
+    if options:
+        return with_options("rad2deg", (x,), out, options)
     x = as_float("rad2deg", _real("rad2deg", an_array("rad2deg", x)))
     return elementwise.multiply(x, 180 / math.pi, out=out)
 
@@ -193,8 +220,10 @@ def sinc(x: Array) -> Array:
 
 
 @kept_by_form
-def heaviside(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def heaviside(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """0 where x1 is negative, 1 where it is positive, and x2 where it is 0."""
+    if options:
+        return with_options("heaviside", (x1, x2), out, options)
     a, b = _pair("heaviside", x1, x2)
     a, b = as_float("heaviside", _real("heaviside", a)), as_float("heaviside", b)
     found = elementwise.where(a == 0, b, elementwise.where(a > 0, 1.0, a * 0.0))
@@ -202,8 +231,10 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> A
     return written("heaviside", out, found)
 
 
-def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """log2(2**x1 + 2**x2)."""
+    if options:
+        return with_options("logaddexp2", (x1, x2), out, options)
     a, b = (as_float("logaddexp2", one) for one in _pair("logaddexp2", x1, x2))
     return written("logaddexp2", out, elementwise.logaddexp(a * LN2, b * LN2) / LN2)
 
@@ -246,13 +277,17 @@ def _divisor(call: str, x1: Any, x2: Any) -> tuple[Array, Array, Array]:
     return a, b, left
 
 
-def gcd(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def gcd(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """The greatest common divisor of each pair of integers."""
+    if options:
+        return with_options("gcd", (x1, x2), out, options)
     return written("gcd", out, _divisor("gcd", x1, x2)[2])
 
 
-def lcm(x1: ArrayLike, x2: ArrayLike, /, *, out: Array | None = None) -> Array:
+def lcm(x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, **options: Any) -> Array:
     """The least common multiple of each pair of integers, 0 where one is 0."""
+    if options:
+        return with_options("lcm", (x1, x2), out, options)
     a, b, divisor = _divisor("lcm", x1, x2)
     quotient = elementwise.floor_divide(a, elementwise.maximum(divisor, 1))
     return written("lcm", out, quotient * b)

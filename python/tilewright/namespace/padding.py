@@ -6,43 +6,83 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilewright import _core
 from tilewright.array import Array
 from tilewright.call_forms import kept_by_form
 from tilewright.namespace.creation import full
 from tilewright.namespace.manipulation import broadcast_to, concat
+from tilewright.namespace.pad_values import _lengths, _ramped, _turned, _with_statistics
 from tilewright.operands import invalid, shown, to_integer
+from tilewright.shapes import to_one_axis
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
-MODES = ("constant", "edge", "reflect", "symmetric", "wrap")
+STATISTICS = ("maximum", "mean", "median", "minimum")
+MODES = ("constant", "edge", "empty", "linear_ramp", *STATISTICS, "reflect", "symmetric", "wrap")
 
 
 @kept_by_form
 def pad(
-    x: Array,
-    pad_width: int | Sequence[Any],
-    /,
-    mode: str = "constant",
-    *,
-    constant_values: Any = 0,
-) -> Array:
-    """x with pad_width elements in front of and behind it along each axis: an integer for all, a
-    pair for all axes, or a pair for each. mode is "constant", "edge" (the last elements again),
-    "reflect" and "symmetric" (a mirror without and with them), or "wrap"."""
+    array: Array, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0,
+    stat_length: Any = None, end_values: Any = 0, reflect_type: str = "even",
+) -> Array:  # fmt: skip
+    """An array with pad_width elements in front of and behind it along each axis: an integer for
+    all, a pair for all axes, a pair for each, or a dict of these by axis. mode is "constant",
+    "edge" (the last elements again), "reflect" and "symmetric" (a mirror without and with them,
+    with reflect_type="odd" turned around the last element), "wrap", "linear_ramp" (by equal steps
+    to end_values), "maximum", "mean", "median" and "minimum" (of the stat_length elements next to
+    the edge, or of all), or "empty" (undefined)."""
+    x = array
     if not isinstance(x, Array):
         invalid("pad", f"x is {shown(x)}, expected an Array; write tw.asarray(x)")
+    if callable(mode):
+        raise _core.Unsupported("pad: mode is a function, expected one of "
+                                f"{', '.join(MODES)}; write np.pad(x.numpy(), ...)")  # fmt: skip
     if mode not in MODES:
         invalid("pad", f"mode is {shown(mode)}, expected one of {', '.join(MODES)}")
+    if reflect_type not in ("even", "odd"):
+        invalid("pad", f"reflect_type is {shown(reflect_type)}, expected 'even' or 'odd'")
+    if isinstance(pad_width, dict):
+        pad_width = _by_axis(pad_width, x.ndim)
     widths = _widths("pad_width", pad_width, x.ndim, lambda one: _width(one))
     if mode == "constant":
         return _with_values(x, widths, constant_values)
+    if mode == "empty":
+        return _placed(x, widths, x.backend._new(_longer(x, widths), x.dtype))
+    lengths = _lengths(x, stat_length)
+    ends = _widths("end_values", end_values, x.ndim, lambda one: one)
     for axis, (front, behind) in enumerate(widths):
-        if front or behind:
+        if not (front or behind):
+            continue
+        if mode in STATISTICS:
+            x = _with_statistics(x, axis, front, behind, mode, lengths[axis])
+        elif mode == "linear_ramp":
+            x = _ramped(x, axis, front, behind, ends[axis])
+        elif reflect_type == "odd" and mode in ("reflect", "symmetric"):
+            x = _turned(x, axis, front, behind, mode == "symmetric")
+        else:
             x = _extended(x, axis, front, behind, mode)
     return x
+
+
+def _by_axis(given: dict[Any, Any], rank: int) -> list[Any]:
+    pairs: list[Any] = [(0, 0)] * rank
+    for axis, one in given.items():
+        at = to_one_axis("pad", axis, rank)
+        pairs[at] = tuple(one) if isinstance(one, (tuple, list)) else (one, one)
+    return pairs
+
+
+def _longer(x: Array, widths: list[tuple[int, int]]) -> tuple[int, ...]:
+    return tuple(f + size + b for size, (f, b) in zip(x.shape, widths, strict=True))
+
+
+def _placed(x: Array, widths: list[tuple[int, int]], result: Array) -> Array:
+    result[tuple(slice(f, f + n) for n, (f, _) in zip(x.shape, widths, strict=True))] = x
+    return result
 
 
 def _width(value: Any) -> int:
@@ -72,11 +112,10 @@ def _widths(name: str, given: Any, rank: int, read: Callable[[Any], Any]) -> lis
 
 def _with_values(x: Array, widths: list[tuple[int, int]], given: Any) -> Array:
     values = _widths("constant_values", given, x.ndim, lambda one: one)
-    shape = tuple(f + size + b for size, (f, b) in zip(x.shape, widths, strict=True))
+    shape = _longer(x, widths)
     everywhere = len({one for pair in values for one in pair}) < 2
     start = values[0][0] if values and everywhere else 0
-    result = full(shape, start, dtype=x.dtype, device=x.backend)
-    result[tuple(slice(f, f + n) for n, (f, _) in zip(x.shape, widths, strict=True))] = x
+    result = _placed(x, widths, full(shape, start, dtype=x.dtype, device=x.backend))
     if everywhere:
         return result
     for axis, ((front, behind), (before, after)) in enumerate(zip(widths, values, strict=True)):

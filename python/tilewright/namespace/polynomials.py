@@ -123,10 +123,12 @@ def polyint(p: Array, m: int = 1, k: Any = None) -> Array:
 
 
 def polyfit(
-    x: Array, y: ArrayLike, deg: int, rcond: float | None = None, *, w: Any = None
-) -> Array:
+    x: Array, y: ArrayLike, deg: int, rcond: float | None = None, full: bool = False, w: Any = None,
+    cov: Any = False,
+) -> Any:  # fmt: skip
     """The coefficients of the polynomial of a degree that is nearest to points by the sum of
-    squares, each weighed by w; of several y side by side those of each as a column."""
+    squares, each weighed by w; of several y side by side those of each as a column. With `full`
+    what lstsq() gives besides and rcond, with `cov` the covariances of the coefficients."""
     from tilewright import linalg
 
     x, y = together("polyfit", x=x, y=y)
@@ -150,8 +152,21 @@ def polyfit(
     scale = lengths**0.5
     scale = scale + (scale == 0)
     smallest = x.size * finfo(left.dtype).eps if rcond is None else rcond
-    solved = linalg.lstsq(left / scale, right, smallest)[0]
-    return solved / (scale if solved.ndim == 1 else scale[:, None])
+    left = left / scale
+    solved, off, rank, values = linalg.lstsq(left, right, smallest)
+    found = solved / (scale if solved.ndim == 1 else scale[:, None])
+    if full:
+        return found, off, rank, values, smallest
+    if cov is False or cov is None:
+        return found
+    base = linalg.inv(left.T @ left) / (scale[:, None] * scale[None, :])
+    if isinstance(cov, str) and cov == "unscaled":
+        return found, base if found.ndim == 1 else base[:, :, None]
+    if x.size <= degree + 1:
+        invalid("polyfit", f"x has {x.size} elements, expected more than {degree + 1} to scale the "
+                "covariances; write cov='unscaled'")  # fmt: skip
+    factor = off / (x.size - degree - 1)
+    return found, (base if found.ndim == 1 else base[:, :, None]) * factor
 
 
 def roots(p: ArrayLike) -> Array:

@@ -14,7 +14,6 @@ import numpy as np
 from tilewright import _core
 from tilewright.namespace.later import LATER
 from tilewright.namespace.mixed import check_layout
-from tilewright.small_floats import BFLOAT16
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,20 +22,18 @@ if TYPE_CHECKING:
 
 NAMES = """
 all angle any argmax argmin argpartition argsort argwhere astype bincount broadcast_arrays
-broadcast_to can_cast clip concat count_nonzero cumulative_prod cumulative_sum
-diff digitize dot einsum expand_dims flatnonzero
-flip histogram histogram_bin_edges imag inner isdtype isin kron linspace matmul matrix_transpose
-max mean median meshgrid min moveaxis nanmax nanmean nanmin nanprod nansum nonzero pad partition
-percentile permute_dims prod put put_along_axis quantile ravel_multi_index real repeat
-result_type roll searchsorted sort squeeze stack std sum take take_along_axis tensordot tile
-tril triu unique unique_all unique_counts unique_inverse unique_values unravel_index unstack var
-vecdot where
+broadcast_to can_cast clip concat count_nonzero cumulative_prod cumulative_sum diff digitize dot
+einsum empty_like expand_dims flatnonzero flip full_like histogram histogram_bin_edges imag inner
+isdtype isin kron linspace matmul matrix_transpose max mean median meshgrid min moveaxis nanmax
+nanmean nanmin nanprod nansum nonzero ones_like pad partition percentile permute_dims prod put
+put_along_axis quantile ravel_multi_index real repeat reshape result_type roll searchsorted sort
+squeeze stack std sum take take_along_axis tensordot tile tril triu unique unique_all unique_counts
+unique_inverse unique_values unravel_index unstack var vecdot where zeros_like
 """
 SAME = frozenset(NAMES.split())
 # What makes arrays of nothing, which like= brings here.
 MADE = ("arange", "empty", "eye", "full", "ones", "zeros")
-# NumPy's parameters that are called otherwise here, and those that change no result.
-PARAMETERS = {"a_max": "max", "a_min": "min"}
+# NumPy's parameters that change no result.
 IDLE = ("assume_unique", "optimize", "overwrite_input", "subok")
 # Functions that write one of their arguments.
 WRITERS = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
@@ -85,46 +82,10 @@ def refuse_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Any)
     raise refused(form, names, inputs, options, method == "at")
 
 
-def _made_like(
-    name: str, x: Array, value: Any, dtype: Any, shape: Any, device: Any = None
-) -> Array:
-    if dtype is not None and dtype != BFLOAT16 and np.dtype(dtype).fields is not None:
-        raise TypeError(f"np.{name}: Arrays have no dtype of several fields, such as {dtype}")
-    sizes, wanted = x.shape if shape is None else shape, x.dtype if dtype is None else dtype
-    place = x.backend if device is None else device
-    tw = _namespace()
-    if value is None:
-        return tw.empty(sizes, dtype=wanted, device=place)  # type: ignore[no-any-return]
-    return tw.full(sizes, value, dtype=wanted, device=place)  # type: ignore[no-any-return]
-
-
-def _full_like(
-    a: Array, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
-    shape: Any = None, *, device: Any = None,
-) -> Array:  # fmt: skip
-    return _made_like("full_like", a, fill_value, dtype, shape, device)
-
-
-def _like(name: str, value: int | None) -> Callable[..., Array]:
-    """np.zeros_like() and its kin, which take a shape too."""
-
-    def make(
-        a: Array, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, *,
-        device: Any = None,
-    ) -> Array:  # fmt: skip
-        return _made_like(name, a, value, dtype, shape, device)
-
-    return make
-
-
 def _round(a: Array, decimals: int = 0, out: Array | None = None) -> Array:
     from tilewright.namespace.numeric import rounded
 
     return rounded(a, decimals, out)
-
-
-def _reshape(a: Array, /, shape: Any, order: Any = "C", *, copy: bool | None = None) -> Array:
-    return a.reshape(shape, order=order, copy=copy)
 
 
 def _saved(name: str) -> Callable[..., None]:
@@ -138,14 +99,9 @@ def _saved(name: str) -> Callable[..., None]:
 
 # Functions whose arguments are not those that they have here.
 OWN: dict[str, Callable[..., Any]] = {
-    "empty_like": _like("empty_like", None),
-    "full_like": _full_like,
-    "ones_like": _like("ones_like", 1),
-    "reshape": _reshape,
     "round": _round,
     "savez": _saved("savez"),
     "savez_compressed": _saved("savez_compressed"),
-    "zeros_like": _like("zeros_like", 0),
 }
 
 
@@ -167,6 +123,21 @@ def _signature(function: Any) -> inspect.Signature | None:
         return None
 
 
+def _going(theirs: inspect.Signature, ours: inspect.Signature) -> tuple[int, dict[str, Any]]:
+    """How many of the first parameters are ours in the same places, and those of ours that have
+    names."""
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    own = ours.parameters.values()
+    first = 0
+    for one, other in zip(own, theirs.parameters.values(), strict=False):
+        is_same = one.kind is one.POSITIONAL_ONLY or one.name == other.name
+        if one.kind not in places or other.kind not in places or not is_same:
+            break
+        first += 1
+    return first, {one.name: one for one in own if one.kind in by_name}
+
+
 def _called(
     form: str, function: Any, known: Any, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
@@ -175,10 +146,7 @@ def _called(
     theirs, ours = _signature(function), _signature(known)
     if theirs is None or ours is None:
         return known(*arguments, **options)
-    own = ours.parameters.values()
-    first = sum(one.kind is inspect.Parameter.POSITIONAL_ONLY for one in own)
-    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    named = {one.name: one for one in own if one.kind in by_name}
+    first, named = _going(theirs, ours)
     bound = theirs.bind(*arguments, **options).arguments
     if any(one.kind is one.VAR_POSITIONAL for one in theirs.parameters.values()) and not first:
         asked = {
@@ -193,24 +161,24 @@ def _called(
     places: list[Any] = []
     names: dict[str, Any] = {}
     for at, one in enumerate(theirs.parameters.values()):
-        name = PARAMETERS.get(one.name, one.name)
-        if one.name not in bound:
+        name = one.name
+        if name not in bound:
             if name in named and named[name].default is inspect.Parameter.empty:
                 names[name] = one.default
             continue
-        value = bound[one.name]
+        value = bound[name]
         if one.kind is one.VAR_POSITIONAL:
             places += value
         elif one.kind is one.VAR_KEYWORD:
             names.update(value)
-        elif at < first:
+        elif at < first and at == len(places):
             places.append(value)
         elif name in named:
             names[name] = value
-        elif one.name == "order":
+        elif name == "order":
             check_layout(form, value)
-        elif one.name not in IDLE and not _is_default(value, one.default):
-            names[one.name] = value
+        elif name not in IDLE and not _is_default(value, one.default):
+            names[name] = value
     extra = [name for name in names if name not in named]
     if extra:
         raise refused(form, list(theirs.parameters), arguments, extra)
@@ -247,26 +215,25 @@ class _Plan:
         if theirs is None or ours is None:
             return False
         parameters = theirs.parameters.values()
-        own = ours.parameters.values()
-        first = sum(one.kind is inspect.Parameter.POSITIONAL_ONLY for one in own)
-        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        named = {one.name: one for one in own if one.kind in by_name}
+        first, named = _going(theirs, ours)
         if any(one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) for one in parameters):
             return False
         bound = theirs.bind(*range(count), **{name: name for name in options}).arguments
         for at, one in enumerate(parameters):
-            name = PARAMETERS.get(one.name, one.name)
-            if one.name not in bound:
+            name = one.name
+            if name not in bound:
                 if name in named and named[name].default is inspect.Parameter.empty:
                     self.fixed[name] = one.default
-            elif at < first:
-                self.places.append(bound[one.name])
+            elif (isinstance(bound[name], int) or name not in named) and at == len(
+                self.places
+            ) < first:
+                self.places.append(bound[name])
             elif name in named:
-                self.names.append((name, bound[one.name]))
-            elif one.name == "order":
-                self.layouts.append(bound[one.name])
-            elif one.name not in IDLE:
-                self.defaults.append((bound[one.name], one.default))
+                self.names.append((name, bound[name]))
+            elif name == "order":
+                self.layouts.append(bound[name])
+            elif name not in IDLE:
+                self.defaults.append((bound[name], one.default))
         return True
 
     def __call__(self, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -317,6 +284,9 @@ def array_function(
         form = f"{function.__module__.replace('numpy', 'np')}.{name}"
         known = _of_module(function, form, name, arguments, options)
         return _planned(form, function, known, arguments, options)
+    if function is np.lib.stride_tricks.sliding_window_view:
+        form = "np.lib.stride_tricks.sliding_window_view"
+        return _planned(form, function, _namespace().sliding_window_view, arguments, options)
     own = getattr(np, name, None) is function
     if own and name in ("array", "asarray", "asanyarray"):
         return _read_like(x, *arguments, **options)

@@ -10,8 +10,10 @@ import numpy as np
 
 from tilewright.array import Array
 from tilewright.call_forms import kept_by_form
+from tilewright.namespace.arguments import check_weights
 from tilewright.namespace.elementwise import isnan, where
 from tilewright.namespace.manipulation import stack
+from tilewright.namespace.mixed import written
 from tilewright.namespace.sorting import sort
 from tilewright.operands import invalid, shown
 from tilewright.shapes import permuted, to_axes
@@ -74,36 +76,31 @@ def _quantiles(
 
 
 @kept_by_form
-def median(x: Array, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
+def median(
+    a: Array, axis: Axis = None, out: Array | None = None, overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:  # fmt: skip
     """The element in the middle of those along the axes, or the mean of both; NaN where there is
     one. Of integers and bool in float32."""
-    return _quantiles("median", x, 0.5, 1, axis, keepdims, "linear")
+    return written("median", out, _quantiles("median", a, 0.5, 1, axis, keepdims, "linear"))
 
 
 @kept_by_form
 def quantile(
-    x: Array,
-    q: Any,
-    /,
-    axis: Axis = None,
-    *,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> Array:
+    a: Array, q: Any, axis: Axis = None, out: Array | None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: None = None,
+) -> Array:  # fmt: skip
     """Below what the part `q` of the elements along the axes lies, 0 to 1, in proportion between
     neighbours; for several q along a first axis. NaN where there is one."""
-    return _quantiles("quantile", x, q, 1, axis, keepdims, method)
+    check_weights("quantile", weights)
+    return written("quantile", out, _quantiles("quantile", a, q, 1, axis, keepdims, method))
 
 
 @kept_by_form
 def percentile(
-    x: Array,
-    q: Any,
-    /,
-    axis: Axis = None,
-    *,
-    method: str = "linear",
-    keepdims: bool = False,
-) -> Array:
+    a: Array, q: Any, axis: Axis = None, out: Array | None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: None = None,
+) -> Array:  # fmt: skip
     """quantile() of q / 100."""
-    return _quantiles("percentile", x, q, 100, axis, keepdims, method)
+    check_weights("percentile", weights)
+    return written("percentile", out, _quantiles("percentile", a, q, 100, axis, keepdims, method))

@@ -12,6 +12,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.namespace import complex_reductions
+from tilewright.namespace.arguments import check_mean
 from tilewright.operands import check_stored, invalid, name_of, shown, to_dtype, to_integer
 from tilewright.program import Program
 from tilewright.reading import default_integer
@@ -74,6 +75,12 @@ def _masked() -> Any:
     from tilewright.namespace import masked_reductions
 
     return masked_reductions
+
+
+def _written(call: str, out: Array, found: Array) -> Array:
+    from tilewright.namespace.mixed import written
+
+    return written(call, out, found)
 
 
 def _array(call: str, x: Any) -> Array:
@@ -180,62 +187,48 @@ def _summed_in(call: str, x: Array, dtype: npt.DTypeLike | None) -> np.dtype[Any
 
 
 def sum(
-    x: Array,
-    /,
-    axis: Axis = None,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    keepdims: bool = False,
-    out: Array | None = None,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
+    a: Array, axis: Axis = None, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+    keepdims: bool = False, initial: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
     """Over one axis, several, or all of them. Integers and bool are summed in int64 or uint64 (32
     bits where the device has no 64), unless a dtype is given."""
     if out is None and initial is None and where is None:
-        found: Array | None = _sum(x, axis, keepdims, dtype)
+        found: Array | None = _sum(a, axis, keepdims, dtype)
         if found is not None:
             return found
     if initial is not None or where is not None:
-        return _masked().accumulating("sum", x, axis, dtype, keepdims, out, initial, where)  # type: ignore[no-any-return]
-    x = _array("sum", x)
-    if (pair := complex_reductions.wanted_dtype("sum", x, dtype)) is not None:
-        axes = _axes("sum", x, axis)
-        return complex_reductions.by_parts("sum", sum, x, axes, keepdims, out, pair)
-    wanted = _summed_in("sum", x, dtype)
-    axes, shape = _walk("sum", x, axis, keepdims)
+        return _masked().accumulating("sum", a, axis, dtype, keepdims, out, initial, where)  # type: ignore[no-any-return]
+    a = _array("sum", a)
+    if (pair := complex_reductions.wanted_dtype("sum", a, dtype)) is not None:
+        axes = _axes("sum", a, axis)
+        return complex_reductions.by_parts("sum", sum, a, axes, keepdims, out, pair)
+    wanted = _summed_in("sum", a, dtype)
+    axes, shape = _walk("sum", a, axis, keepdims)
     return _reduced(
-        "sum", "sum", _cast(x.stored_as, name_of(wanted)), [x], axes, shape, wanted, out=out
+        "sum", "sum", _cast(a.stored_as, name_of(wanted)), [a], axes, shape, wanted, out=out
     )
 
 
 def prod(
-    x: Array,
-    /,
-    axis: Axis = None,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    keepdims: bool = False,
-    out: Array | None = None,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
+    a: Array, axis: Axis = None, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+    keepdims: bool = False, initial: Any = None, where: Any = None,
+) -> Array:  # fmt: skip
     """The product over one axis, several, or all of them, by sum()'s dtypes."""
     if out is None and initial is None and where is None:
-        found: Array | None = _prod(x, axis, keepdims, dtype)
+        found: Array | None = _prod(a, axis, keepdims, dtype)
         if found is not None:
             return found
     if initial is not None or where is not None:
-        return _masked().accumulating("prod", x, axis, dtype, keepdims, out, initial, where)  # type: ignore[no-any-return]
-    x = _array("prod", x)
-    if (pair := complex_reductions.wanted_dtype("prod", x, dtype)) is not None:
-        axes = _axes("prod", x, axis)
-        _left("prod", x.shape, axes, keepdims)
-        return complex_reductions.prod(x, axes, keepdims, out, pair)
-    wanted = _summed_in("prod", x, dtype)
-    axes, shape = _walk("prod", x, axis, keepdims)
-    front = _cast(x.stored_as, name_of(wanted))
-    return _reduced("prod", "prod", front, [x], axes, shape, wanted, out=out)
+        return _masked().accumulating("prod", a, axis, dtype, keepdims, out, initial, where)  # type: ignore[no-any-return]
+    a = _array("prod", a)
+    if (pair := complex_reductions.wanted_dtype("prod", a, dtype)) is not None:
+        axes = _axes("prod", a, axis)
+        _left("prod", a.shape, axes, keepdims)
+        return complex_reductions.prod(a, axes, keepdims, out, pair)
+    wanted = _summed_in("prod", a, dtype)
+    axes, shape = _walk("prod", a, axis, keepdims)
+    front = _cast(a.stored_as, name_of(wanted))
+    return _reduced("prod", "prod", front, [a], axes, shape, wanted, out=out)
 
 
 def _extreme(op: str, x: Any, axis: Axis, keepdims: bool, out: Array | None) -> Array:
@@ -252,31 +245,31 @@ def _not_empty(op: str, x: Array, axes: Sequence[int]) -> None:
 
 
 def max(
-    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
+    a: Array, axis: Axis = None, out: Array | None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
 ) -> Array:  # fmt: skip
     """The largest over one axis, several, or all of them; NaN where there is one."""
     if out is None and initial is None and where is None:
-        found: Array | None = _max(x, axis, keepdims, None)
+        found: Array | None = _max(a, axis, keepdims, None)
         if found is not None:
             return found
     if initial is not None or where is not None:
-        return _masked().extreme("max", x, axis, keepdims, out, initial, where)  # type: ignore[no-any-return]
-    return _extreme("max", x, axis, keepdims, out)
+        return _masked().extreme("max", a, axis, keepdims, out, initial, where)  # type: ignore[no-any-return]
+    return _extreme("max", a, axis, keepdims, out)
 
 
 def min(
-    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
+    a: Array, axis: Axis = None, out: Array | None = None, keepdims: bool = False,
     initial: Any = None, where: Any = None,
 ) -> Array:  # fmt: skip
     """The least over one axis, several, or all of them; NaN where there is one."""
     if out is None and initial is None and where is None:
-        found: Array | None = _min(x, axis, keepdims, None)
+        found: Array | None = _min(a, axis, keepdims, None)
         if found is not None:
             return found
     if initial is not None or where is not None:
-        return _masked().extreme("min", x, axis, keepdims, out, initial, where)  # type: ignore[no-any-return]
-    return _extreme("min", x, axis, keepdims, out)
+        return _masked().extreme("min", a, axis, keepdims, out, initial, where)  # type: ignore[no-any-return]
+    return _extreme("min", a, axis, keepdims, out)
 
 
 def _within(x: Array) -> np.dtype[Any]:
@@ -289,24 +282,24 @@ def _averaged(x: Array) -> np.dtype[Any]:
 
 
 def mean(
-    x: Array, /, axis: Axis = None, *, keepdims: bool = False, out: Array | None = None,
-    dtype: npt.DTypeLike | None = None, where: Any = None,
+    a: Array, axis: Axis = None, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+    keepdims: bool = False, *, where: Any = None,
 ) -> Array:  # fmt: skip
     """Over one axis, several, or all of them; of integers and bool in float32, NaN of nothing."""
     if dtype is None and out is None and where is None:
-        found: Array | None = _mean(x, axis, keepdims, None)
+        found: Array | None = _mean(a, axis, keepdims, None)
         if found is not None:
             return found
     if dtype is not None or where is not None:
-        return _masked().mean(x, axis, dtype, keepdims, out, where)  # type: ignore[no-any-return]
-    x = _array("mean", x)
-    axes, shape = _walk("mean", x, axis, keepdims)
-    if x.dtype.kind == "c":
-        return complex_reductions.by_parts("mean", mean, x, axes, keepdims, out, x.dtype)
-    within, result = _within(x), _averaged(x)
-    count = math.prod(x.shape[i] for i in axes)
+        return _masked().mean(a, axis, dtype, keepdims, out, where)  # type: ignore[no-any-return]
+    a = _array("mean", a)
+    axes, shape = _walk("mean", a, axis, keepdims)
+    if a.dtype.kind == "c":
+        return complex_reductions.by_parts("mean", mean, a, axes, keepdims, out, a.dtype)
+    within, result = _within(a), _averaged(a)
+    count = math.prod(a.shape[i] for i in axes)
     return _reduced(
-        "mean", "sum", _cast(x.stored_as, name_of(within)), [x], axes, shape, result,
+        "mean", "sum", _cast(a.stored_as, name_of(within)), [a], axes, shape, result,
         _quotient(name_of(within), name_of(result)), [float(count)], out,
     )  # fmt: skip
 
@@ -335,98 +328,88 @@ def _spread(
 
 
 def var(
-    x: Array,
-    /,
-    axis: Axis = None,
-    *,
+    a: Array, axis: Axis = None, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+    ddof: float | None = None, keepdims: bool = False, *, where: Any = None, mean: Any = None,
     correction: float = 0.0,
-    keepdims: bool = False,
-    out: Array | None = None,
-    dtype: npt.DTypeLike | None = None,
-    ddof: float | None = None,
-    where: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """The variance over axes: squares of what elements are off their mean, summed and divided by
     their count less `correction`."""
     if dtype is None and out is None and where is None and (ddof is None or correction == 0):
         off = correction if ddof is None else ddof
-        found: Array | None = _core._spread(x, axis, keepdims, off, False)
+        found: Array | None = _core._spread(a, axis, keepdims, off, False)
         if found is not None:
             return found
+    if mean is not None:
+        check_mean("var", mean)
     if dtype is not None or ddof is not None or where is not None:
         correction = _masked().correction_of("var", correction, ddof)
-        return _masked().spread("var", x, axis, correction, dtype, keepdims, out, where)  # type: ignore[no-any-return]
-    return _spread("var", x, axis, correction, keepdims, out)
+        return _masked().spread("var", a, axis, correction, dtype, keepdims, out, where)  # type: ignore[no-any-return]
+    return _spread("var", a, axis, correction, keepdims, out)
 
 
 def std(
-    x: Array,
-    /,
-    axis: Axis = None,
-    *,
+    a: Array, axis: Axis = None, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+    ddof: float | None = None, keepdims: bool = False, *, where: Any = None, mean: Any = None,
     correction: float = 0.0,
-    keepdims: bool = False,
-    out: Array | None = None,
-    dtype: npt.DTypeLike | None = None,
-    ddof: float | None = None,
-    where: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """The square root of var()."""
     if dtype is None and out is None and where is None and (ddof is None or correction == 0):
         off = correction if ddof is None else ddof
-        found: Array | None = _core._spread(x, axis, keepdims, off, True)
+        found: Array | None = _core._spread(a, axis, keepdims, off, True)
         if found is not None:
             return found
+    if mean is not None:
+        check_mean("std", mean)
     if dtype is not None or ddof is not None or where is not None:
         correction = _masked().correction_of("std", correction, ddof)
-        return _masked().spread("std", x, axis, correction, dtype, keepdims, out, where)  # type: ignore[no-any-return]
-    return _spread("std", x, axis, correction, keepdims, out)
+        return _masked().spread("std", a, axis, correction, dtype, keepdims, out, where)  # type: ignore[no-any-return]
+    return _spread("std", a, axis, correction, keepdims, out)
 
 
 def any(
-    x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Array | None = None,
+    a: Array, axis: Axis = None, out: Array | None = None, keepdims: bool = False, *,
     where: Any = None,
 ) -> Array:  # fmt: skip
     """Whether an element is not 0."""
     if out is None and where is None:
-        found: Array | None = _any(x, axis, keepdims, None)
+        found: Array | None = _any(a, axis, keepdims, None)
         if found is not None:
             return found
     if where is not None:
-        return _masked().truth("any", x, axis, keepdims, out, where)  # type: ignore[no-any-return]
-    x = _truths(_array("any", x))
-    axes, shape = _walk("any", x, axis, keepdims)
-    front = _cast(x.stored_as, "bool")
-    return _reduced("any", "any", front, [x], axes, shape, BOOL, out=out)
+        return _masked().truth("any", a, axis, keepdims, out, where)  # type: ignore[no-any-return]
+    a = _truths(_array("any", a))
+    axes, shape = _walk("any", a, axis, keepdims)
+    front = _cast(a.stored_as, "bool")
+    return _reduced("any", "any", front, [a], axes, shape, BOOL, out=out)
 
 
 def all(
-    x: Array, /, *, axis: Axis = None, keepdims: bool = False, out: Array | None = None,
+    a: Array, axis: Axis = None, out: Array | None = None, keepdims: bool = False, *,
     where: Any = None,
 ) -> Array:  # fmt: skip
     """Whether no element is 0."""
     if out is None and where is None:
-        found: Array | None = _all(x, axis, keepdims, None)
+        found: Array | None = _all(a, axis, keepdims, None)
         if found is not None:
             return found
     if where is not None:
-        return _masked().truth("all", x, axis, keepdims, out, where)  # type: ignore[no-any-return]
-    x = _truths(_array("all", x))
-    axes, shape = _walk("all", x, axis, keepdims)
-    front = _cast(x.stored_as, "bool")
-    return _reduced("all", "all", front, [x], axes, shape, BOOL, out=out)
+        return _masked().truth("all", a, axis, keepdims, out, where)  # type: ignore[no-any-return]
+    a = _truths(_array("all", a))
+    axes, shape = _walk("all", a, axis, keepdims)
+    front = _cast(a.stored_as, "bool")
+    return _reduced("all", "all", front, [a], axes, shape, BOOL, out=out)
 
 
-def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: Array, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """How many elements are not 0."""
-    found: Array | None = common["count_nonzero"](x, axis, keepdims, None)
+    found: Array | None = common["count_nonzero"](a, axis, keepdims, None)
     if found is not None:
         return found
-    x = _truths(_array("count_nonzero", x))
-    wanted = default_integer(x.backend)
-    axes, shape = _walk("count_nonzero", x, axis, keepdims)
-    front = _truth_as(x.stored_as, name_of(wanted))
-    return _reduced("count_nonzero", "sum", front, [x], axes, shape, wanted)
+    a = _truths(_array("count_nonzero", a))
+    wanted = default_integer(a.backend)
+    axes, shape = _walk("count_nonzero", a, axis, keepdims)
+    front = _truth_as(a.stored_as, name_of(wanted))
+    return _reduced("count_nonzero", "sum", front, [a], axes, shape, wanted)
 
 
 def _place(call: str, x: Any, axis: Any, keepdims: bool) -> Array:
@@ -441,16 +424,24 @@ def _place(call: str, x: Any, axis: Any, keepdims: bool) -> Array:
     return _reduced(call, call, front, [x], axes, shape, wanted, behind)
 
 
-def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmax(
+    a: Array, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
+) -> Array:
     """Where the first of the largest elements is along an axis, or among all; NaN is largest."""
-    found: Array | None = common["argmax"](x, axis, keepdims, None)
-    return _place("argmax", x, axis, keepdims) if found is None else found
+    found: Array | None = common["argmax"](a, axis, keepdims, None)
+    if found is None:
+        found = _place("argmax", a, axis, keepdims)
+    return found if out is None else _written("argmax", out, found)
 
 
-def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmin(
+    a: Array, axis: int | None = None, out: Array | None = None, *, keepdims: bool = False
+) -> Array:
     """Where the first of the least elements is along an axis, or among all; NaN is least."""
-    found: Array | None = common["argmin"](x, axis, keepdims, None)
-    return _place("argmin", x, axis, keepdims) if found is None else found
+    found: Array | None = common["argmin"](a, axis, keepdims, None)
+    if found is None:
+        found = _place("argmin", a, axis, keepdims)
+    return found if out is None else _written("argmin", out, found)
 
 
 def _cumulative(
@@ -495,26 +486,20 @@ def _cumulated(op: str, x: Array, along: int, result: Array) -> None:
 
 
 def cumulative_sum(
-    x: Array,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: npt.DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Array:
+    x: Array, /, *, axis: int | None = None, dtype: npt.DTypeLike | None = None,
+    out: Array | None = None, include_initial: bool = False,
+) -> Array:  # fmt: skip
     """The sum of each element and all before it along an axis, by sum()'s dtypes; with
     `include_initial` a 0 comes first."""
-    return _cumulative("cumulative_sum", "sum", x, axis, dtype, include_initial)
+    found = _cumulative("cumulative_sum", "sum", x, axis, dtype, include_initial)
+    return found if out is None else _written("cumulative_sum", out, found)
 
 
 def cumulative_prod(
-    x: Array,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: npt.DTypeLike | None = None,
-    include_initial: bool = False,
-) -> Array:
+    x: Array, /, *, axis: int | None = None, dtype: npt.DTypeLike | None = None,
+    out: Array | None = None, include_initial: bool = False,
+) -> Array:  # fmt: skip
     """The product of each element and all before it along an axis, by sum()'s dtypes; with
     `include_initial` a 1 comes first."""
-    return _cumulative("cumulative_prod", "prod", x, axis, dtype, include_initial)
+    found = _cumulative("cumulative_prod", "prod", x, axis, dtype, include_initial)
+    return found if out is None else _written("cumulative_prod", out, found)

@@ -29,17 +29,12 @@ def _array(call: str, x: Any, name: str = "x") -> Array:
 
 
 def take(
-    x: Array,
-    indices: Any,
-    /,
-    axis: int | None = None,
-    out: Array | None = None,
-    mode: str = "raise",
+    a: Array, indices: Any, axis: int | None = None, out: Array | None = None, mode: str = "raise"
 ) -> Array:
     """The elements along an axis at these indices, whose shape takes the axis's place; without an
     axis those of the array as one dimension. `mode` is "raise", "wrap" or "clip", as NumPy has
     them: what happens to indices that are out of range."""
-    return take_for("take", x, indices, axis, out, mode)
+    return take_for("take", a, indices, axis, out, mode)
 
 
 def take_for(
@@ -118,44 +113,45 @@ def walk_along(call: str, x: Array, indices: Any, axis: int | None) -> tuple[Wal
     return walk, x
 
 
-def take_along_axis(x: Array, indices: Any, /, axis: int | None = -1) -> Array:
+def take_along_axis(arr: Array, indices: Any, axis: int | None = -1) -> Array:
     """For each line along an axis the elements at the indices of the line of `indices` beside it;
     the other axes broadcast."""
     if type(axis) is int:
-        found = _core._taken_along(x, indices, axis)
+        found = _core._taken_along(arr, indices, axis)
         if found is not None:
             return found
-    return walk_along("take_along_axis", _array("take_along_axis", x), indices, axis)[0].take()
+    walk, _ = walk_along("take_along_axis", _array("take_along_axis", arr), indices, axis)
+    return walk.take()
 
 
-def put_along_axis(x: Array, indices: Any, values: Any, /, axis: int | None = -1) -> None:
+def put_along_axis(arr: Array, indices: Any, values: Any, axis: int | None = -1) -> None:
     """Sets what take_along_axis takes. Of equal places one of the values stays: on the cpu backend
     the last."""
-    walk_along("put_along_axis", _array("put_along_axis", x), indices, axis)[0].put(values)
+    walk_along("put_along_axis", _array("put_along_axis", arr), indices, axis)[0].put(values)
 
 
-def put(x: Array, indices: Any, values: Any, /, mode: str = "raise") -> None:
+def put(a: Array, ind: Any, v: Any, mode: str = "raise") -> None:
     """Sets the elements of the array as one dimension at these indices; values are repeated until
     there is one for each index. Of equal places one of the values stays: on the cpu backend the
     last."""
-    x = _array("put", x)
-    line = x.reshape(-1)
-    found = _in_range("put", line, indices, 0, line.size, mode).reshape(-1)
+    a = _array("put", a)
+    line = a.reshape(-1)
+    found = _in_range("put", line, ind, 0, line.size, mode).reshape(-1)
     if not found.size:
         return
-    source = values if isinstance(values, Array) else read_host("put", "values", values)
+    source = v if isinstance(v, Array) else read_host("put", "values", v)
     count = source.size
     if count == 0:
         invalid("put", "values has no elements")
     source = source.reshape(-1)[: found.size]
     if 1 < count < found.size:
-        source = source if isinstance(source, Array) else x.backend._upload(source)
+        source = source if isinstance(source, Array) else a.backend._upload(source)
         source = take(source, np.arange(found.size) % count)
     walk = Walk("put", line, found.shape, [0])
     walk.add(found, 1, 0, line.size, line.strides[0])
     walk.put(source)
-    if not line.overlaps(x):
-        x[...] = line.reshape(x.shape)
+    if not line.overlaps(a):
+        a[...] = line.reshape(a.shape)
 
 
 def _mask(call: str, x: Any) -> Array:
@@ -163,72 +159,66 @@ def _mask(call: str, x: Any) -> Array:
     return x if x.dtype == BOOL else x != 0  # type: ignore[no-any-return]
 
 
-def nonzero(x: Array, /) -> tuple[Array, ...]:
+def nonzero(a: Array) -> tuple[Array, ...]:
     """The places of the elements that are not 0, in the order of rows: an array for each axis.
     Waits for the device, since their number is that of their shape."""
-    mask = _mask("nonzero", x)
+    mask = _mask("nonzero", a)
     if mask.ndim == 0:
         invalid("nonzero", "x has no dimensions, expected one at least; write x.reshape(1)")
     return _core._place_rows(mask, default_integer(mask.backend))
 
 
-def argwhere(x: Array, /) -> Array:
+def argwhere(a: Array) -> Array:
     """nonzero() as one array, a row for each place."""
-    mask = _mask("argwhere", x)
+    mask = _mask("argwhere", a)
     if mask.ndim == 0:
         found = _core._places(mask, (1,), default_integer(mask.backend))
         return found[:0].T
     return _core._places(mask, mask.shape, default_integer(mask.backend)).T
 
 
-def flatnonzero(x: Array, /) -> Array:
+def flatnonzero(a: Array) -> Array:
     """nonzero() of the array as one dimension."""
-    mask = _mask("flatnonzero", x)
+    mask = _mask("flatnonzero", a)
     return _core._places(mask, (mask.size,), default_integer(mask.backend))[0]
 
 
 @kept_by_form
-def searchsorted(
-    x1: Array,
-    x2: Any,
-    /,
-    side: str = "left",
-    sorter: Any = None,
-) -> Array:
+def searchsorted(a: Array, v: Any, side: str = "left", sorter: Any = None) -> Array:
     """The places in x1, ascending or so by `sorter`, at which the elements of x2 keep its order:
     before those that are equal, or with side="right" behind them. NaN is the largest."""
     call = "searchsorted"
     from tilewright import asarray
 
-    x1 = _array(call, x1, "x1")
-    if x1.ndim != 1:
-        invalid(call, f"x1 has shape {x1.shape}, expected one dimension")
-    if x1.dtype.kind == "c":
-        invalid(call, f"x1 is {x1.dtype}, expected real numbers, which have an order")
+    a = _array(call, a, "x1")
+    if a.ndim != 1:
+        invalid(call, f"x1 has shape {a.shape}, expected one dimension")
+    if a.dtype.kind == "c":
+        invalid(call, f"x1 is {a.dtype}, expected real numbers, which have an order")
     if side not in ("left", "right"):
         invalid(call, f"side is {shown(side)}, expected 'left' or 'right'")
-    backend = x1.backend
-    if not isinstance(x2, Array):
-        is_number = isinstance(x2, (bool, int, float))
-        dtype = result_type(x1, x2) if is_number else None
-        x2 = asarray(x2, dtype=dtype, device=backend)
-    backend._own(call, "x2", x2)
+    backend = a.backend
+    if not isinstance(v, Array):
+        is_number = isinstance(v, (bool, int, float))
+        dtype = result_type(a, v) if is_number else None
+        v = asarray(v, dtype=dtype, device=backend)
+    backend._own(call, "x2", v)
     if sorter is not None:
-        order = to_indices(call, x1, sorter, 0, x1.size)
-        if order.shape != x1.shape:
-            invalid(call, f"sorter has shape {order.shape}, expected {x1.shape} as x1 has")
-        x1 = take(x1, order)
-    common = result_type(x1, x2)
+        order = to_indices(call, a, sorter, 0, a.size)
+        if order.shape != a.shape:
+            invalid(call, f"sorter has shape {order.shape}, expected {a.shape} as x1 has")
+        a = take(a, order)
+    common = result_type(a, v)
     if common.kind == "c":
-        invalid(call, f"x2 is {x2.dtype}, expected real numbers, which have an order")
+        invalid(call, f"x2 is {v.dtype}, expected real numbers, which have an order")
     check_stored(call, backend, common)
-    x1 = x1.astype(common, copy=False)._contiguous()
-    x2 = x2.astype(common, copy=False)._contiguous()
+    a = a.astype(common, copy=False)._contiguous()
+    v = v.astype(common, copy=False)._contiguous()
     wanted = default_integer(backend)
-    result = backend._new(x2.shape, wanted)
+    result = backend._new(v.shape, wanted)
     if result.size:
         backend.search_sorted(
-            x1, x2, result, x1.size, x2.size, side == "right", x1.stored_as, name_of(wanted)
+            a, v, result, a.size, v.size, side == "right", a.stored_as, name_of(wanted)
         )
     return result
 
@@ -261,7 +251,9 @@ def _by_columns(call: str, order: Any) -> bool:
 
 
 @kept_by_form
-def unravel_index(indices: Array, /, shape: Sequence[int], order: str = "C") -> tuple[Array, ...]:
+def unravel_index(
+    indices: Array, shape: int | Sequence[int], order: str = "C"
+) -> tuple[Array, ...]:
     """The index along each axis of places in an array of this shape, counted row by row, or with
     order="F" column by column. Negative places count from the end."""
     found = _array("unravel_index", indices, "indices")
@@ -277,21 +269,24 @@ def unravel_index(indices: Array, /, shape: Sequence[int], order: str = "C") -> 
 
 @kept_by_form
 def ravel_multi_index(
-    multi_index: Sequence[Any], /, dims: Sequence[int], mode: str = "raise", order: str = "C"
+    multi_index: Sequence[Any], dims: int | Sequence[int], mode: Any = "raise", order: str = "C"
 ) -> Array:
     """The places, counted row by row, or with order="F" column by column, of indices along each
-    axis of an array of these sizes. What is out of range is refused, or with `mode` "wrap" or
-    "clip" brought into it; negative indices count from the end."""
+    axis of an array of these sizes. What is out of range is refused, or with `mode`, which may be
+    one for each axis, "wrap" or "clip" brought into it; negative indices count from the end."""
     call = "ravel_multi_index"
     sizes = to_shape(call, dims)
     if len(multi_index) != len(sizes):
         invalid(
             call, f"multi_index has {len(multi_index)} parts, expected {len(sizes)} as dims has"
         )
+    modes = mode if isinstance(mode, tuple) else (mode,) * len(sizes)
+    if len(modes) != len(sizes):
+        invalid(call, f"mode has {len(modes)} parts, expected {len(sizes)} as dims has")
     given = together(call, **{f"multi_index[{i}]": one for i, one in enumerate(multi_index)})
     found: Any = 0
     axes = range(len(sizes))
     for axis in reversed(axes) if _by_columns(call, order) else axes:
         size, name = sizes[axis], f"multi_index[{axis}]"
-        found = found * size + _places(call, given[axis], name, axis, size, mode)
+        found = found * size + _places(call, given[axis], name, axis, size, modes[axis])
     return found  # type: ignore[no-any-return]

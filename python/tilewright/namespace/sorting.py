@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tilewright import _core
 from tilewright.array import Array
 from tilewright.call_forms import kept_by_form
+from tilewright.namespace.arguments import check_fields, check_sort
 from tilewright.operands import invalid, name_of, shown, to_integer
 from tilewright.reading import default_integer
 from tilewright.shapes import permuted, to_one_axis
@@ -67,25 +68,21 @@ def _check(call: str, descending: Any, stable: Any, kind: Any = None) -> None:
 
 
 def sort(
-    x: Array,
-    /,
-    axis: int | None = -1,
-    kind: str | None = None,
-    *,
-    descending: bool = False,
-    stable: bool | None = True,
-) -> Array:
+    a: Array, axis: int | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False,
+) -> Array:  # fmt: skip
     """The elements in order along an axis, of the array flattened for None. NaN comes last, also in
     descending order; equal elements stay in their order, whatever `stable` and `kind` say."""
-    if kind is None and (stable is None or type(stable) is bool):
-        found = _core._sorted(x, axis, descending, False)
+    if kind is None and order is None and (stable is None or type(stable) is bool):
+        found = _core._sorted(a, axis, descending, False)
         if found is not None:
             return found
     _check("sort", descending, stable, kind)
-    rows = _Rows("sort", x, axis)
-    result = rows.new(x.dtype) if rows.is_shared else rows.x
-    if x.size:
-        x.backend.sort(rows.x, result, rows.count, rows.length, descending, x.stored_as)
+    check_fields("sort", order)
+    rows = _Rows("sort", a, axis)
+    result = rows.new(a.dtype) if rows.is_shared else rows.x
+    if a.size:
+        a.backend.sort(rows.x, result, rows.count, rows.length, descending, a.stored_as)
     return rows.back(result)
 
 
@@ -107,25 +104,21 @@ def sort_in_place(
 
 
 def argsort(
-    x: Array,
-    /,
-    axis: int | None = -1,
-    kind: str | None = None,
-    *,
-    descending: bool = False,
-    stable: bool | None = True,
-) -> Array:
+    a: Array, axis: int | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = True, descending: bool = False,
+) -> Array:  # fmt: skip
     """Where the elements of sort() are along the axis."""
-    if kind is None and (stable is None or type(stable) is bool):
-        found = _core._sorted(x, axis, descending, True)
+    if kind is None and order is None and (stable is None or type(stable) is bool):
+        found = _core._sorted(a, axis, descending, True)
         if found is not None:
             return found
     _check("argsort", descending, stable, kind)
-    rows = _Rows("argsort", x, axis)
-    result = rows.new(default_integer(x.backend))
-    if x.size:
-        x.backend.argsort(
-            rows.x, result, rows.count, rows.length, descending, x.stored_as, name_of(result.dtype)
+    check_fields("argsort", order)
+    rows = _Rows("argsort", a, axis)
+    result = rows.new(default_integer(a.backend))
+    if a.size:
+        a.backend.argsort(
+            rows.x, result, rows.count, rows.length, descending, a.stored_as, name_of(result.dtype)
         )
     return rows.back(result)
 
@@ -159,16 +152,24 @@ def _check_places(call: str, kth: Any, rows: _Rows) -> None:
 
 
 @kept_by_form
-def partition(x: Array, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
+def partition(
+    a: Array, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect",
+    order: None = None,
+) -> Array:  # fmt: skip
     """What is at the places `kth` of sort(), with nothing larger before and nothing less behind."""
-    rows = _Rows("partition", x, axis)
+    check_sort("partition", kind, order)
+    rows = _Rows("partition", a, axis)
     _check_places("partition", kth, rows)
-    return sort(x, axis)
+    return sort(a, axis)
 
 
 @kept_by_form
-def argpartition(x: Array, kth: int | Sequence[int], /, axis: int | None = -1) -> Array:
+def argpartition(
+    a: Array, kth: int | Sequence[int], axis: int | None = -1, kind: str = "introselect",
+    order: None = None,
+) -> Array:  # fmt: skip
     """Where the elements of partition() are along the axis."""
-    rows = _Rows("argpartition", x, axis)
+    check_sort("argpartition", kind, order)
+    rows = _Rows("argpartition", a, axis)
     _check_places("argpartition", kth, rows)
-    return argsort(x, axis)
+    return argsort(a, axis)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from tilewright.namespace.factorisations import (
     of_floats,
 )
 from tilewright.namespace.linear import matmul
+from tilewright.namespace.mixed import together
 from tilewright.operands import INT32, invalid, shown
+
+if TYPE_CHECKING:
+    from tilewright.operands import ArrayLike
 
 
 class EigResult(NamedTuple):
@@ -56,17 +60,17 @@ def _symmetric(call: str, x: Any, uplo: Any, with_vectors: bool) -> tuple[Array,
     return values, vectors
 
 
-def eigh(x: Array, /, UPLO: str = "L") -> EighResult:
+def eigh(a: Array, UPLO: str = "L") -> EighResult:
     """The eigenvalues of symmetric or Hermitian matrices in ascending order, and their eigenvectors
     as columns. One triangle is read: the lower one, or for UPLO "U" the upper one."""
-    values, vectors = _symmetric("eigh", x, UPLO, True)
+    values, vectors = _symmetric("eigh", a, UPLO, True)
     assert vectors is not None
     return EighResult(values, vectors)
 
 
-def eigvalsh(x: Array, /, UPLO: str = "L") -> Array:
+def eigvalsh(a: Array, UPLO: str = "L") -> Array:
     """The eigenvalues of eigh() alone."""
-    return _symmetric("eigvalsh", x, UPLO, False)[0]
+    return _symmetric("eigvalsh", a, UPLO, False)[0]
 
 
 def _any_square(call: str, x: Any, with_vectors: bool) -> tuple[Array, Array | None]:
@@ -79,17 +83,17 @@ def _any_square(call: str, x: Any, with_vectors: bool) -> tuple[Array, Array | N
     return values, vectors
 
 
-def eig(x: Array, /) -> EigResult:
+def eig(a: Array) -> EigResult:
     """The eigenvalues of square matrices and their eigenvectors of length 1 as columns: complex,
     also where all of them are real."""
-    values, vectors = _any_square("eig", x, True)
+    values, vectors = _any_square("eig", a, True)
     assert vectors is not None
     return EigResult(values, vectors)
 
 
-def eigvals(x: Array, /) -> Array:
+def eigvals(a: Array) -> Array:
     """The eigenvalues of eig() alone."""
-    return _any_square("eigvals", x, False)[0]
+    return _any_square("eigvals", a, False)[0]
 
 
 def _singular(call: str, x: Any, full: bool, with_vectors: bool) -> tuple[Any, Array, Any]:
@@ -112,26 +116,25 @@ def _singular(call: str, x: Any, full: bool, with_vectors: bool) -> tuple[Any, A
 
 @overload
 def svd(
-    x: Array,
-    /,
+    a: Array,
     full_matrices: bool = True,
     compute_uv: Literal[True] = True,
     hermitian: bool = False,
 ) -> SVDResult: ...
 @overload
 def svd(
-    x: Array, /, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
+    a: Array, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False
 ) -> Array: ...
 @overload
 def svd(
-    x: Array, /, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = False
+    a: Array, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = False
 ) -> Array: ...
 @overload
 def svd(
-    x: Array, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+    a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SVDResult | Array: ...
 def svd(
-    x: Array, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+    a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> SVDResult | Array:
     """U, S and Vh with x = U @ diag(S) @ Vh: the singular values S in descending order, U and Vh
     square, or without full_matrices with as many columns and rows as there are values. Without
@@ -140,7 +143,7 @@ def svd(
         invalid("svd", f"full_matrices is {shown(full_matrices)}, expected True or False")
     if not isinstance(compute_uv, bool):
         invalid("svd", f"compute_uv is {shown(compute_uv)}, expected True or False")
-    u, values, vh = _singular("svd", x, full_matrices and compute_uv, compute_uv)
+    u, values, vh = _singular("svd", a, full_matrices and compute_uv, compute_uv)
     return SVDResult(u, values, vh) if compute_uv else values
 
 
@@ -188,10 +191,10 @@ def _adjoint(x: Array) -> Array:
     return tw.conj(x.mT) if x.dtype.kind == "c" else x.mT
 
 
-def pinv(x: Array, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
+def pinv(a: Array, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
     """The Moore-Penrose inverses. Singular values up to rtol (NumPy's rcond) times the largest one
     count as 0; rtol is the larger of x's sizes times its dtype's epsilon unless given."""
-    m = Matrices("pinv", "x", x)
+    m = Matrices("pinv", "x", a)
     if m.x.size == 0:
         return m.new(m.columns, m.rows)
     u, values, vh = _singular("pinv", m.x, False, True)
@@ -200,14 +203,12 @@ def pinv(x: Array, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any =
     return matmul(scaled, _adjoint(u))
 
 
-def matrix_rank(
-    x: Array, /, tol: Any = None, hermitian: bool = False, *, rtol: Any = None
-) -> Array:
+def matrix_rank(A: Array, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
     """How many singular values are above rtol times the largest one, or above NumPy's tol; rtol is
     the larger of x's sizes times its dtype's epsilon unless given."""
-    if isinstance(x, Array) and x.ndim < 2:
-        x = x.reshape(1, -1)
-    m = Matrices("matrix_rank", "x", x)
+    if isinstance(A, Array) and A.ndim < 2:
+        A = A.reshape(1, -1)
+    m = Matrices("matrix_rank", "x", A)
     if m.x.size == 0:
         return reductions.count_nonzero(m.new(0, dtype=m.parts), axis=-1)
     values = svdvals(m.x)
@@ -227,17 +228,14 @@ class LstsqResult(NamedTuple):
     s: Array
 
 
-def lstsq(a: Array, b: Array, rcond: Any = None) -> LstsqResult:
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: Any = None) -> LstsqResult:
     """The X for which a @ X is nearest to b, the one of least norm where there are several; the
     sums of squares of what is left, where a has full rank and more rows than columns; its rank,
     and its singular values. By these: up to rcond times the largest one they count as 0."""
     import tilewright as tw
     from tilewright.namespace.products import _pair
 
-    for name, one in (("a", a), ("b", b)):
-        if not isinstance(one, Array):
-            invalid("lstsq", f"{name} is {shown(one)}, expected an Array; write tw.asarray({name})")
-    a.backend._own("lstsq", "b", b)
+    a, b = together("lstsq", a=a, b=b)
     if rcond is not None:
         rcond = _ratio("lstsq", "rcond", rcond)
     a, b, _ = _pair("lstsq", a, b)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.array import Array
 from tilewright.namespace import elementwise
+from tilewright.namespace.arguments import check_creation
 from tilewright.namespace.complex_functions import conj
 from tilewright.namespace.creation import asarray, eye
 from tilewright.namespace.dtypes import result_type
@@ -82,16 +83,18 @@ def around(a: Array, decimals: int = 0, out: Array | None = None) -> Array:
 
 
 def asanyarray(
-    a: Any, dtype: npt.DTypeLike | None = None, *, device: Device | None = None
-) -> Array:
+    a: Any, dtype: npt.DTypeLike | None = None, order: str | None = None, *,
+    device: Device | None = None, copy: bool | None = None, like: Any = None,
+) -> Array:  # fmt: skip
     """asarray(), since Arrays have no subclasses."""
-    return asarray(a, dtype=dtype, device=device)
+    return asarray(a, dtype, order, device=device, copy=copy, like=like)
 
 
 def ascontiguousarray(
-    a: Any, dtype: npt.DTypeLike | None = None, *, device: Device | None = None
+    a: Any, dtype: npt.DTypeLike | None = None, *, like: Any = None, device: Device | None = None
 ) -> Array:
     """asarray() with elements that lie row by row, one dimension at least."""
+    check_creation("ascontiguousarray", like=like)
     found = asarray(a, dtype=dtype, device=device)
     return found._contiguous() if found.ndim else found.reshape(1)
 
@@ -108,8 +111,11 @@ def concatenate(
     return concat(arrays, axis=axis, out=out, dtype=dtype, casting=casting)
 
 
-def identity(n: int, dtype: npt.DTypeLike | None = None, *, device: Device | None = None) -> Array:
+def identity(
+    n: int, dtype: npt.DTypeLike | None = None, *, like: Any = None, device: Device | None = None
+) -> Array:
     """A square matrix with ones on its diagonal."""
+    check_creation("identity", like=like)
     return eye(to_integer("identity", "n", n), dtype=dtype, device=device)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.call_forms import kept_by_form
 from tilewright.namespace import elementwise, reductions
+from tilewright.namespace.arguments import check_mean, check_weights
 from tilewright.namespace.diagonals import diag
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.manipulation import broadcast_to, concat, stack
@@ -279,20 +280,22 @@ def nanargmin(
 
 @kept_by_form
 def nanvar(
-    a: Array,
-    axis: Axis = None,
-    dtype: npt.DTypeLike | None = None,
-    out: Array | None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-) -> Array:
+    a: Array, axis: Axis = None, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+    ddof: float = 0, keepdims: bool = False, *, where: Any = None, mean: None = None,
+    correction: float = 0.0,
+) -> Array:  # fmt: skip
     """The variance of what is not NaN; NaN where no more than ddof is left."""
+    if mean is not None:
+        check_mean("nanvar", mean)
+    ddof = correction if ddof == 0 else ddof
     x = as_float("nanvar", an_array("nanvar", a, "a"))
     wanted = x.real.dtype if dtype is None else to_dtype("nanvar", dtype)
     if x.dtype in HALVES:
         x = x.astype("float32")
     valid = ~elementwise.isnan(x)
-    off = elementwise.where(valid, x - nanmean(x, axis=axis, keepdims=True), 0)
+    if where is not None and where is not True:
+        valid = valid & beside("nanvar", "where", where, x)
+    off = elementwise.where(valid, x - nanmean(x, axis=axis, keepdims=True, where=where), 0)
     squares = elementwise.square(elementwise.abs(off)) if x.dtype.kind == "c" else off * off
     count = reductions.sum(valid, axis=axis, keepdims=keepdims) - ddof
     count = count.astype(squares.dtype, copy=False)
@@ -303,17 +306,16 @@ def nanvar(
 
 @kept_by_form
 def nanstd(
-    a: Array,
-    axis: Axis = None,
-    dtype: npt.DTypeLike | None = None,
-    out: Array | None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-) -> Array:
+    a: Array, axis: Axis = None, dtype: npt.DTypeLike | None = None, out: Array | None = None,
+    ddof: float = 0, keepdims: bool = False, *, where: Any = None, mean: None = None,
+    correction: float = 0.0,
+) -> Array:  # fmt: skip
     """The square root of nanvar()."""
     x = an_array("nanstd", a, "a")
     wide = x.astype("float32") if x.dtype in HALVES else x
-    found = nanvar(wide, axis, None, None, ddof, keepdims)
+    found = nanvar(
+        wide, axis, None, None, ddof, keepdims, where=where, mean=mean, correction=correction
+    )
     result = as_float("nanstd", x).real.dtype if dtype is None else to_dtype("nanstd", dtype)
     return written("nanstd", out, elementwise.sqrt(found).astype(result, copy=False))
 
@@ -368,25 +370,28 @@ def _at_part(ordered: Array, last: Array, part: float) -> Array:
 
 @kept_by_form
 def nanmedian(
-    a: Array, axis: Axis = None, out: Array | None = None, *, keepdims: bool = False
-) -> Array:
+    a: Array, axis: Axis = None, out: Array | None = None, overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:  # fmt: skip
     """The median of what is not NaN; NaN where there is nothing else."""
     return _nan_quantiles("nanmedian", a, 0.5, 1, axis, out, keepdims, "linear")
 
 
 @kept_by_form
 def nanquantile(
-    a: Array, q: Any, axis: Axis = None, out: Array | None = None, *, method: str = "linear",
-    keepdims: bool = False,
+    a: Array, q: Any, axis: Axis = None, out: Array | None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: None = None,
 ) -> Array:  # fmt: skip
     """The quantiles of what is not NaN; NaN where there is nothing else."""
+    check_weights("nanquantile", weights)
     return _nan_quantiles("nanquantile", a, q, 1, axis, out, keepdims, method)
 
 
 @kept_by_form
 def nanpercentile(
-    a: Array, q: Any, axis: Axis = None, out: Array | None = None, *, method: str = "linear",
-    keepdims: bool = False,
+    a: Array, q: Any, axis: Axis = None, out: Array | None = None, overwrite_input: bool = False,
+    method: str = "linear", keepdims: bool = False, *, weights: None = None,
 ) -> Array:  # fmt: skip
     """nanquantile() of q / 100."""
+    check_weights("nanpercentile", weights)
     return _nan_quantiles("nanpercentile", a, q, 100, axis, out, keepdims, method)

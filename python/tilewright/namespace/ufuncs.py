@@ -10,6 +10,8 @@ import numpy as np
 
 from tilewright import _core
 from tilewright.array import Array
+from tilewright.namespace import options
+from tilewright.namespace.folds import FOLDS, extreme_at, folded
 from tilewright.namespace.mixed import an_array, beside, check_layout, first_array, written
 from tilewright.operands import invalid, shown, to_dtype
 from tilewright.shapes import to_one_axis
@@ -18,23 +20,8 @@ from tilewright.small_floats import can_cast
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# NumPy's names of what is called otherwise here.
-NAMES = {
-    "absolute": "abs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "conjugate": "conj",
-    "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift",
-    "power": "pow",
-    "right_shift": "bitwise_right_shift",
-    "rint": "round",
-}
+# What is called otherwise here.
+NAMES = {theirs: ours for ours, theirs in options.NAMES.items()} | {"conjugate": "conj"}
 REDUCTIONS = {
     "add": "sum",
     "fmax": "nanmax",
@@ -134,6 +121,8 @@ def _cast(
 
 def reduced(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], refuse: Any) -> Any:
     """np.add.reduce(x, axis=0, ...)."""
+    if ufunc.__name__ in FOLDS:
+        return folded(ufunc, inputs[0], refuse, **options)
     name: str = REDUCTIONS.get(ufunc.__name__) or refuse(())
     options = {"axis": 0, **options}
     (out,) = options.pop("out", (None,))
@@ -204,6 +193,8 @@ def outer(ufunc: Any, inputs: tuple[Any, ...], options: dict[str, Any], refuse: 
 def at(ufunc: Any, inputs: tuple[Any, ...], refuse: Any) -> None:
     """np.add.at(x, indices, values): every value is added, also those of equal places."""
     name = ufunc.__name__
+    if name in ("maximum", "minimum"):
+        return extreme_at(name, *inputs)
     if name not in ("add", "subtract"):
         refuse(())
     call = f"np.{name}.at"
