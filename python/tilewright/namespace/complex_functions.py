@@ -501,9 +501,13 @@ def imag(val: Array) -> Array:
     return zeros
 
 
-def conj(x: Array, /, out: Array | None = None, **options: Any) -> Array:
+def conj(
+    x: Array, /, out: Array | None = None, where: Any = True, dtype: Any = None,
+    casting: str = "same_kind", order: str = "K", subok: bool = True,
+) -> Array:  # fmt: skip
     """The complex conjugate; x itself where it is real."""
-    if options:
+    if where is not True or dtype is not None:
+        options = {"where": where, "dtype": dtype, "casting": casting, "order": order}
         return with_options("conj", (x,), out, options)
     x = _array("conj", x)
     if x.dtype.kind != "c":

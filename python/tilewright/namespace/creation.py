@@ -84,7 +84,7 @@ def array(
 
 
 def asarray(
-    a: Any, dtype: npt.DTypeLike | None = None, order: str | None = None, *,
+    a: Any, dtype: npt.DTypeLike | None = None, order: str | None = None,
     device: Device | None = None, copy: bool | None = None, like: Any = None,
 ) -> Array:  # fmt: skip
     """a on a device: an Array that is there already as it is, unless `copy` asks for a copy;
@@ -205,7 +205,7 @@ def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = 
 
 
 def empty(
-    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C", *,
+    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C",
     device: Device | None = None, like: Any = None,
 ) -> Array:  # fmt: skip
     """An Array whose contents are undefined; float32 unless a dtype is given."""
@@ -221,7 +221,7 @@ def empty(
 
 def full(
     shape: int | Sequence[int], fill_value: Any, dtype: npt.DTypeLike | None = None,
-    order: str = "C", *, device: Device | None = None, like: Any = None,
+    order: str = "C", device: Device | None = None, like: Any = None,
 ) -> Array:  # fmt: skip
     """An Array with one value everywhere, of the value's dtype unless one is given."""
     if order != "C" or like is not None:
@@ -276,7 +276,7 @@ def _full_of(call: str, sizes: tuple[int, ...], value: Any, dtype: Any, backend:
 
 
 def zeros(
-    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C", *,
+    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C",
     device: Device | None = None, like: Any = None,
 ) -> Array:  # fmt: skip
     """Zeros; float32 unless a dtype is given."""
@@ -286,7 +286,7 @@ def zeros(
 
 
 def ones(
-    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C", *,
+    shape: int | Sequence[int], dtype: npt.DTypeLike | None = None, order: str = "C",
     device: Device | None = None, like: Any = None,
 ) -> Array:  # fmt: skip
     """Ones; float32 unless a dtype is given."""
@@ -348,7 +348,7 @@ def _number(call: str, name: str, value: Any, expected: tuple[type, ...] = (int,
 
 
 def arange(
-    start: Any = None, stop: Any = None, step: Any = 1, dtype: npt.DTypeLike | None = None, *,
+    start: Any = None, stop: Any = None, step: Any = 1, dtype: npt.DTypeLike | None = None,
     device: Device | None = None, like: Any = None,
 ) -> Array:  # fmt: skip
     """Numbers from start up to before stop, by equal steps; integers where all three are."""
@@ -399,7 +399,7 @@ def arange(
 
 def eye(
     N: int, M: int | None = None, k: int = 0, dtype: npt.DTypeLike | None = None, order: str = "C",
-    *, device: Device | None = None, like: Any = None,
+    device: Device | None = None, like: Any = None,
 ) -> Array:  # fmt: skip
     """Zeros with ones on a diagonal: the main one, or that `k` places above it."""
     if order != "C" or like is not None:

@@ -29,7 +29,7 @@ _OF_KERNELS = (FLOAT32, FLOAT16)
 
 
 def matmul(
-    x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, *, dtype: Any = None,
+    x1: ArrayLike, x2: ArrayLike, /, out: Array | None = None, dtype: Any = None,
     casting: str = "same_kind", order: str = "K", subok: bool = True,
 ) -> Array:  # fmt: skip
     """x1 @ x2 with NumPy's rules for vectors, matrices and batches; float16 and bfloat16 are
@@ -38,14 +38,13 @@ def matmul(
     Floats and complex numbers have kernels for it. Other dtypes are summed element by element,
     right but far slower.
     """
-    if dtype is not None or order != "K":
-        return with_options(
-            "matmul", (x1, x2), out, {"dtype": dtype, "casting": casting, "order": order}
-        )
-    if out is None:
+    if out is None and dtype is None and order == "K":
         found = _core._product(x1, x2)
         if found is not None:
             return found
+    elif dtype is not None or order != "K":
+        options = {"dtype": dtype, "casting": casting, "order": order}
+        return with_options("matmul", (x1, x2), out, options)
     if isinstance(x1, Array) and isinstance(x2, Array):
         dtype = getattr(x1, "dtype", None)
         if dtype is getattr(x2, "dtype", None) and dtype in _OF_KERNELS:

@@ -429,8 +429,9 @@ def argmax(
 ) -> Array:
     """Where the first of the largest elements is along an axis, or among all; NaN is largest."""
     found: Array | None = common["argmax"](a, axis, keepdims, None)
-    if found is None:
-        found = _place("argmax", a, axis, keepdims)
+    if found is not None and out is None:
+        return found
+    found = _place("argmax", a, axis, keepdims)
     return found if out is None else _written("argmax", out, found)
 
 
@@ -439,8 +440,9 @@ def argmin(
 ) -> Array:
     """Where the first of the least elements is along an axis, or among all; NaN is least."""
     found: Array | None = common["argmin"](a, axis, keepdims, None)
-    if found is None:
-        found = _place("argmin", a, axis, keepdims)
+    if found is not None and out is None:
+        return found
+    found = _place("argmin", a, axis, keepdims)
     return found if out is None else _written("argmin", out, found)
 
 
