@@ -141,10 +141,10 @@ PyObject* call_element_function(const ElementFunction& f, PyObject* const* given
     const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
     if (named == 1 && std::string_view(characters(PyTuple_GET_ITEM(keywords, 0))) == "out") {
       out = given[number];
-    }
-    if (number != f.operands || (out == nullptr) != (named == 0)) {
+    } else if (named != 0) {
       return with_options(f, given, number, keywords);
     }
+    if (number != f.operands) return with_options(f, given, number, keywords);
     if (f.name == "pow") check_exponent(given[0], given[1]);
     py::object result = evaluate(f, {given, static_cast<std::size_t>(number)}, out);
     if (result.ptr() == Py_NotImplemented) {

@@ -276,11 +276,14 @@ if TYPE_CHECKING:
     from tilewright.namespace.files import *  # noqa: F403
     from tilewright.namespace.float_parts import *  # noqa: F403
     from tilewright.namespace.histograms_of_many import *  # noqa: F403
+    from tilewright.namespace.index_tricks import *  # noqa: F403
     from tilewright.namespace.joining import *  # noqa: F403
     from tilewright.namespace.numeric import *  # noqa: F403
+    from tilewright.namespace.numpys import *  # noqa: F403
     from tilewright.namespace.polynomials import *  # noqa: F403
     from tilewright.namespace.sequences import *  # noqa: F403
     from tilewright.namespace.set_algebra import *  # noqa: F403
+    from tilewright.namespace.sources import *  # noqa: F403
     from tilewright.namespace.spellings import *  # noqa: F403
     from tilewright.namespace.statistics import *  # noqa: F403
     from tilewright.namespace.texts import *  # noqa: F403
@@ -567,7 +570,9 @@ def __getattr__(name: str) -> object:
         return importlib.import_module("tilewright.models")
     module = LATER.get(name)
     if module is None:
-        raise AttributeError(f"module 'tilewright' has no attribute {name!r}")
+        from tilewright.namespace.missing import hint
+
+        raise AttributeError(hint(name))
     found: object = getattr(importlib.import_module(f"tilewright.namespace.{module}"), name)
     globals()[name] = found
     return found

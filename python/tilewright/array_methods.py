@@ -226,6 +226,19 @@ class ArrayMethods(_core.ArrayBase):
         by = _layout("tobytes", self, order)  # type: ignore[arg-type]
         return self._values().tobytes(by)  # type: ignore[attr-defined, no-any-return]
 
+    def __bytes__(self) -> bytes:
+        return self.tobytes()
+
+    def tofile(self, fid: Any, sep: str = "", format: str = "%s") -> None:
+        """Writes the elements to a file row by row, as bytes or with `sep` as text."""
+        values = self._values() if sep == "" else self._numbers()  # type: ignore[attr-defined]
+        values.tofile(fid, sep, format)
+
+    @property
+    def flags(self) -> Flags:
+        """How the elements lie in memory."""
+        return Flags(self)
+
     def view(self, dtype: npt.DTypeLike | None = None) -> Array:
         """A view of the same elements, or of the same bytes as another dtype of the same size:
         real to real, or complex to complex."""
@@ -259,6 +272,30 @@ class ArrayMethods(_core.ArrayBase):
     @flat.setter
     def flat(self, value: Any) -> None:
         Flat(self)[...] = value
+
+
+class Flags:
+    """x.flags, by names as attributes or in brackets."""
+
+    def __init__(self, x: Any) -> None:
+        self.c_contiguous: bool = x.is_contiguous
+        self.f_contiguous: bool = x.T.is_contiguous
+        #: whether it has all of its memory
+        self.owndata: bool = (
+            x.is_contiguous and x.offset == 0 and x.backend.buffer_bytes(x) == x.nbytes
+        )
+        self.writeable = self.aligned = True
+
+    @property
+    def contiguous(self) -> bool:
+        return self.c_contiguous
+
+    def __getitem__(self, name: str) -> bool:
+        found: bool = vars(self)[name.lower()]
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join(f"  {name.upper()} : {value}" for name, value in vars(self).items())
 
 
 class Flat:

@@ -60,6 +60,15 @@ MODULES = {
     "float_parts": """
     float_power frexp i0 ldexp spacing
     """,
+    "index_tricks": """
+    c_ index_exp mgrid ndenumerate ndindex ogrid r_ s_
+    """,
+    "numpys": """
+    errstate isscalar issubdtype iterable
+    """,
+    "sources": """
+    frombuffer fromfile fromiter genfromtxt loadtxt savetxt
+    """,
     "texts": """
     array2string array_repr array_str
     """,

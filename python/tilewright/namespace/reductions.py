@@ -334,7 +334,8 @@ def var(
 ) -> Array:  # fmt: skip
     """The variance over axes: squares of what elements are off their mean, summed and divided by
     their count less `correction`."""
-    if dtype is None and out is None and where is None and (ddof is None or correction == 0):
+    is_common = dtype is None and out is None and where is None and mean is None
+    if is_common and (ddof is None or correction == 0):
         off = correction if ddof is None else ddof
         found: Array | None = _core._spread(a, axis, keepdims, off, False)
         if found is not None:
@@ -353,7 +354,8 @@ def std(
     correction: float = 0.0,
 ) -> Array:  # fmt: skip
     """The square root of var()."""
-    if dtype is None and out is None and where is None and (ddof is None or correction == 0):
+    is_common = dtype is None and out is None and where is None and mean is None
+    if is_common and (ddof is None or correction == 0):
         off = correction if ddof is None else ddof
         found: Array | None = _core._spread(a, axis, keepdims, off, True)
         if found is not None:

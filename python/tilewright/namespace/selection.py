@@ -13,8 +13,17 @@ from tilewright.call_forms import kept_by_form
 from tilewright.namespace.dtypes import result_type
 from tilewright.namespace.indexing import BOOL, Walk, to_indices
 from tilewright.namespace.mixed import together
-from tilewright.operands import check_stored, invalid, name_of, read_host, shown, to_axis, to_shape
-from tilewright.reading import default_integer
+from tilewright.operands import (
+    check_stored,
+    has_own_dtype,
+    invalid,
+    name_of,
+    read_host,
+    shown,
+    to_axis,
+    to_shape,
+)
+from tilewright.reading import assigned_dtype, default_integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,6 +149,9 @@ def put(a: Array, ind: Any, v: Any, mode: str = "raise") -> None:
     if not found.size:
         return
     source = v if isinstance(v, Array) else read_host("put", "values", v)
+    if not isinstance(v, Array) and not has_own_dtype(v):
+        # Refuses what the dtype does not hold.
+        assigned_dtype(np.asarray(source), a.dtype, a.backend, "put", "values")
     count = source.size
     if count == 0:
         invalid("put", "values has no elements")

@@ -17,3 +17,9 @@ def default_rng(seed: Any = None, *, device: Device | None = None) -> Generator:
     one that nobody knows; a Generator is given back. Its Arrays are on `device`, or on the default
     one of each call."""
     return seed if isinstance(seed, Generator) else Generator(seed, device=device)
+
+
+def __getattr__(name: str) -> Any:
+    from tilewright.namespace.missing import hint_of_random
+
+    raise AttributeError(hint_of_random(name))

@@ -1,0 +1,305 @@
+"""Calls of NumPy's functions with all of their arguments, by place and by name alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# In the place of out=: an array of the shape of the result.
+OUT = object()
+
+
+class Call(NamedTuple):
+    """The arguments by place, in NumPy's order, and those by name alone."""
+
+    places: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+def call(*places: Any, **named: Any) -> Call:
+    return Call(places, named)
+
+
+_rng = np.random.default_rng(7)
+X = _rng.integers(-4, 5, (3, 4)).astype(np.float32) + np.float32(0.25)
+Y = _rng.integers(-4, 5, (3, 4)).astype(np.float32) + np.float32(0.5)
+NAN = np.where(X.max() == X, np.float32(math.nan), X)
+Z = (X + 1j * Y).astype(np.complex64)
+V = np.float32([3, -1, 2.5, 0.5])
+UP = np.float32([-2, 0, 1, 3.5])
+I = _rng.integers(-4, 5, (3, 4)).astype(np.int32)  # noqa: E741
+U = np.uint8([[1, 0, 3, 9], [0, 0, 2, 1]])
+PLACES = np.int32([[0, 2, 1, 1], [1, 1, 0, 2]])
+M = np.float32([[4, 1, 0], [1, 3, 1], [0, 1, 2]])
+MASK = np.asarray(
+    [[True, False, True, True], [False, True, True, False], [True, True, False, True]]
+)
+CUBE = _rng.integers(-4, 5, (2, 3, 4)).astype(np.float32)
+
+REDUCED = {
+    "all": call(X, 0, OUT, True, where=MASK),
+    "amax": call(X, 0, OUT, True, -2.0, MASK),
+    "amin": call(X, 0, OUT, True, 2.0, MASK),
+    "any": call(X, 0, OUT, True, where=MASK),
+    "argmax": call(X, 0, OUT, keepdims=False),
+    "argmin": call(X, 0, OUT, keepdims=False),
+    "average": call(X, 0, np.float32([1, 2, 3]), True, keepdims=True),
+    "count_nonzero": call(I, 0, keepdims=True),
+    "cumprod": call(X, 0, "float32", OUT),
+    "cumsum": call(X, 0, "float32", OUT),
+    "cumulative_prod": call(X, axis=0, dtype="float32", out=None, include_initial=True),
+    "cumulative_sum": call(X, axis=0, dtype="float32", out=None, include_initial=True),
+    "max": call(X, 0, OUT, True, -2.0, MASK),
+    "mean": call(X, 0, "float32", OUT, True, where=MASK),
+    "median": call(X, 0, OUT, False, True),
+    "min": call(X, 0, OUT, True, 2.0, MASK),
+    "nanargmax": call(NAN, 0, OUT, keepdims=False),
+    "nanargmin": call(NAN, 0, OUT, keepdims=False),
+    "nancumprod": call(NAN, 0, "float32", OUT),
+    "nancumsum": call(NAN, 0, "float32", OUT),
+    "nanmax": call(NAN, 0, OUT, True, -2.0, MASK),
+    "nanmean": call(NAN, 0, "float32", OUT, True, where=MASK),
+    "nanmedian": call(NAN, 0, OUT, False, True),
+    "nanmin": call(NAN, 0, OUT, True, 2.0, MASK),
+    "nanpercentile": call(NAN, [20, 60], 0, OUT, False, "linear", True, weights=None),
+    "nanprod": call(NAN, 0, "float32", OUT, True, 2.0, MASK),
+    "nanquantile": call(NAN, [0.2, 0.6], 0, OUT, False, "linear", True, weights=None),
+    "nanstd": call(NAN, 0, "float32", OUT, 0.5, True, where=MASK),
+    "nansum": call(NAN, 0, "float32", OUT, True, 2.0, MASK),
+    "nanvar": call(NAN, 0, "float32", OUT, 0.5, True, where=MASK),
+    "percentile": call(X, [20, 60], 0, OUT, False, "linear", True, weights=None),
+    "prod": call(X, 0, "float32", OUT, True, 2.0, MASK),
+    "ptp": call(X, 0, OUT, True),
+    "quantile": call(X, [0.2, 0.6], 0, OUT, False, "linear", True, weights=None),
+    "std": call(X, 0, "float32", OUT, 0.5, True, where=MASK),
+    "sum": call(X, 0, "float32", OUT, True, 2.0, MASK),
+    "trace": call(CUBE, 1, 0, 2, "float32", OUT),
+    "var": call(X, 0, "float32", OUT, 0.5, True, where=MASK),
+}
+
+MADE = {
+    "arange": call(1, 9, 2, "float32"),
+    "array": call(X, "float32", copy=True, order="C", subok=False, ndmin=3, like=None),
+    "asanyarray": call(X, "float32", "C", copy=None, like=None),
+    "asarray": call(X, "float32", "C", copy=None, like=None),
+    "ascontiguousarray": call(X.T, "float32", like=None),
+    "bartlett": call(7),
+    "blackman": call(7),
+    "copy": call(X, "K", False),
+    "diag": call(V, 1),
+    "diag_indices": call(3, 3),
+    "diag_indices_from": call(M),
+    "diagflat": call(X, -1),
+    "empty": call((0, 3), "float32", "C", like=None),
+    "empty_like": call(X, "int32", "C", True, (0, 2)),
+    "eye": call(3, 4, 1, "float32", "F", like=None),
+    "full": call((2, 4), V, "float32", "C", like=None),
+    "full_like": call(X, 7, "int32", "K", True, (2, 2)),
+    "geomspace": call(1, 256, 5, False, "float32", 0),
+    "hamming": call(7),
+    "hanning": call(7),
+    "identity": call(3, "float32", like=None),
+    "indices": call((2, 3), "int32", True),
+    "kaiser": call(7, 8.5),
+    "linspace": call(V, 5, 4, False, False, "float32", -1),
+    "logspace": call(0, 3, 5, False, 2.0, "float32", 0),
+    "ones": call((2, 3), "int32", "C", like=None),
+    "ones_like": call(X, "int32", "K", True, (2, 2)),
+    "tri": call(3, 4, 1, "float32", like=None),
+    "tril": call(X, -1),
+    "tril_indices": call(3, 1, 4),
+    "tril_indices_from": call(X, 1),
+    "triu": call(X, 1),
+    "triu_indices": call(3, 1, 4),
+    "triu_indices_from": call(X, 1),
+    "vander": call(V, 3, True),
+    "zeros": call((2, 3), "int32", "F", like=None),
+    "zeros_like": call(X, "int32", "F", True, (2, 2)),
+}
+
+MOVED = {
+    "append": call(X, Y, 0),
+    "argwhere": call(I),
+    "array_split": call(X, 3, 1),
+    "atleast_1d": call(V, X),
+    "atleast_2d": call(V, X),
+    "atleast_3d": call(V, X),
+    "block": call([[X, Y], [Y, X]]),
+    "broadcast_arrays": call(X, V, subok=False),
+    "broadcast_to": call(V, (3, 4), False),
+    "choose": call(PLACES, [U, U + 1, U + 2], OUT, "clip"),
+    "column_stack": call([V, X.T]),
+    "compress": call([True, False, True], X, 0, OUT),
+    "concat": call([X, Y], 1, OUT, casting="same_kind"),
+    "concatenate": call([X, Y], 1, OUT, casting="same_kind"),
+    "copyto": call(np.zeros_like(X), V, "same_kind", MASK),
+    "delete": call(X, [0, 2], 1),
+    "diagonal": call(CUBE, 1, 0, 2),
+    "dsplit": call(CUBE, 2),
+    "dstack": call([X, Y]),
+    "expand_dims": call(X, 1),
+    "extract": call(MASK, X),
+    "fill_diagonal": call(np.zeros((3, 3), np.float32), 2.0, False),
+    "flatnonzero": call(I),
+    "flip": call(X, 0),
+    "fliplr": call(X),
+    "flipud": call(X),
+    "hsplit": call(X, 2),
+    "hstack": call([X, Y], dtype="float32", casting="same_kind"),
+    "imag": call(Z),
+    "insert": call(X, [1, 3], V[:2], 1),
+    "ix_": call([0, 2], [1, 3]),
+    "lexsort": call([V, UP], -1),
+    "matrix_transpose": call(X),
+    "meshgrid": call(V, UP, copy=True, sparse=True, indexing="ij"),
+    "moveaxis": call(CUBE, 0, -1),
+    "nonzero": call(I),
+    "pad": call(X, ((1, 2), (0, 1)), "constant", constant_values=3),
+    "permute_dims": call(CUBE, (2, 0, 1)),
+    "place": call(X.copy(), MASK, V),
+    "put": call(X.copy(), [0, 5], [7.0, 8.0], "raise"),
+    "put_along_axis": call(X.copy(), PLACES, 9.0, 0),
+    "putmask": call(X.copy(), MASK, V),
+    "ravel": call(X, "C"),
+    "ravel_multi_index": call((PLACES, PLACES), (3, 4), "raise", "F"),
+    "real": call(Z),
+    "repeat": call(X, 2, 0),
+    "reshape": call(X, (4, 3), "C", copy=None),
+    "resize": call(X, (2, 7)),
+    "roll": call(X, 1, 0),
+    "rollaxis": call(CUBE, 2, 0),
+    "rot90": call(CUBE, 1, (0, 2)),
+    "select": call([X > 1, X < 0], [X, Y], 7.0),
+    "split": call(X, 2, 1),
+    "squeeze": call(X[None], 0),
+    "stack": call([X, Y], 1, OUT, casting="same_kind"),
+    "swapaxes": call(CUBE, 0, 2),
+    "take": call(X, PLACES, 0, OUT, "clip"),
+    "take_along_axis": call(X, PLACES, 0),
+    "tile": call(X, (2, 1)),
+    "transpose": call(CUBE, (2, 0, 1)),
+    "trim_zeros": call(np.float32([0, 1, 2, 0]), "fb", None),
+    "unstack": call(X, axis=1),
+    "vsplit": call(CUBE, 2),
+    "vstack": call([X, Y], dtype="float32", casting="same_kind"),
+    "where": call(MASK, X, Y),
+}
+
+COMPUTED = {
+    "allclose": call(X, Y, 1e-3, 1e-4, True),
+    "angle": call(Z, True),
+    "apply_over_axes": call(np.sum, X, [0, 1]),
+    "argpartition": call(V, 1, -1, "introselect", None),
+    "argsort": call(V, -1, "stable", None, stable=None),
+    "around": call(X, 1, OUT),
+    "array_equal": call(X, Y, True),
+    "array_equiv": call(X, X[:1]),
+    "bincount": call(PLACES.reshape(-1), X.reshape(-1)[:8], 5),
+    "clip": call(X, -1, 2, OUT),
+    "convolve": call(V, UP, "same"),
+    "corrcoef": call(X, Y, False),
+    "correlate": call(V, UP, "full"),
+    "cov": call(X, None, True, False, 0, [1, 2, 1, 1], V * V),
+    "cross": call(M, M.T, -1, -1, -1, 0),
+    "diff": call(X, 2, 0, V[None], 3.0),
+    "digitize": call(V, UP, True),
+    "dot": call(M, M, OUT),
+    "ediff1d": call(V, V[:1], V[:2]),
+    "einsum": call("ij,kj->ik", X, Y, out=None, optimize=True),
+    "fix": call(X, OUT),
+    "gradient": call(X, 2.0, axis=0, edge_order=2),
+    "histogram": call(X, 4, (-4.0, 4.0), True, Y * Y),
+    "histogram2d": call(V, UP, 3, [[-4, 4], [-4, 4]], True, V * V),
+    "histogram_bin_edges": call(X, 4, (-4.0, 4.0), Y * Y),
+    "histogramdd": call(M, 3, [[-1, 5]] * 3, True, M[0]),
+    "i0": call(V),
+    "inner": call(X, Y),
+    "interp": call(X, UP, V, 0.0, 1.0, None),
+    "intersect1d": call(I, I[:1], False, True),
+    "isclose": call(X, Y, 1e-3, 1e-4, True),
+    "iscomplex": call(Z),
+    "iscomplexobj": call(Z),
+    "isin": call(I, [1, 2], False, True, kind=None),
+    "isneginf": call(X, OUT),
+    "isposinf": call(X, OUT),
+    "isreal": call(Z),
+    "isrealobj": call(Z),
+    "kron": call(X, M),
+    "nan_to_num": call(NAN, True, 1.0, 2.0, 3.0),
+    "outer": call(V, UP, OUT),
+    "packbits": call(U, 1, "little"),
+    "partition": call(V, 1, -1, "introselect", None),
+    "piecewise": call(X, [X < 0, X >= 0], [-1.0, 1.0]),
+    "poly": call(V),
+    "polyadd": call(V, UP),
+    "polyder": call(V, 2),
+    "polyfit": call(UP, V, 2, 1e-6, True, np.float32([1, 2, 1, 1]), False),
+    "polyint": call(V, 2, [1.0, 2.0]),
+    "polymul": call(V, UP),
+    "polysub": call(V, UP),
+    "polyval": call(V, UP),
+    "round": call(X / 7, 2, OUT),
+    "searchsorted": call(V, X, "right", np.argsort(V)),
+    "setdiff1d": call(I, I[:1], False),
+    "setxor1d": call(I, I[:1], False),
+    "sinc": call(X),
+    "sort": call(V, -1, "stable", None, stable=None),
+    "tensordot": call(X, Y, ([1], [1])),
+    "trapezoid": call(X, V, 1.0, 1),
+    "union1d": call(I, I[:1]),
+    "unique": call(I, True, True, True, 0, equal_nan=True),
+    "unpackbits": call(U, 1, 12, "little"),
+    "unwrap": call(V * 3, None, -1, period=6.0),
+    "vdot": call(Z, Z),
+}
+
+LINALG = {
+    "cholesky": call(M, upper=True),
+    "cond": call(M, 2),
+    "det": call(M),
+    "eigvalsh": call(M, "U"),
+    "inv": call(M),
+    "lstsq": call(M, M[0], 1e-6),
+    "matrix_norm": call(M, keepdims=True, ord="fro"),
+    "matrix_power": call(M, 3),
+    "matrix_rank": call(M, None, True, rtol=1e-5),
+    "multi_dot": call([M, M, M], out=None),
+    "norm": call(X, 2, 1, True),
+    "pinv": call(M, 1e-6, True),
+    "slogdet": call(M),
+    "solve": call(M, M[0]),
+    "svdvals": call(M),
+    "tensordot": call(X, Y, axes=2),
+    "tensorinv": call(np.eye(4, dtype=np.float32).reshape(2, 2, 4), 2),
+    "tensorsolve": call(np.eye(4, dtype=np.float32).reshape(2, 2, 2, 2), M[:2, :2], None),
+    "vector_norm": call(X, axis=1, keepdims=True, ord=2),
+}
+
+FFT = {
+    "fft": call(X, 5, 0, "ortho", OUT),
+    "fft2": call(X, (3, 5), (0, 1), "ortho", OUT),
+    "fftfreq": call(5, 0.5),
+    "fftn": call(X, (3, 5), (0, 1), "ortho", OUT),
+    "fftshift": call(X, 1),
+    "hfft": call(Z, 5, 0, "ortho", OUT),
+    "ifft": call(Z, 5, 0, "ortho", OUT),
+    "ifft2": call(Z, (3, 5), (0, 1), "ortho", OUT),
+    "ifftn": call(Z, (3, 5), (0, 1), "ortho", OUT),
+    "ifftshift": call(X, 1),
+    "ihfft": call(X, 5, 0, "ortho", OUT),
+    "irfft": call(Z, 5, 0, "ortho", OUT),
+    "irfft2": call(Z, (3, 5), (0, 1), "ortho", OUT),
+    "irfftn": call(Z, (3, 5), (0, 1), "ortho", OUT),
+    "rfft": call(X, 5, 0, "ortho", OUT),
+    "rfft2": call(X, (3, 5), (0, 1), "ortho", OUT),
+    "rfftfreq": call(5, 0.5),
+    "rfftn": call(X, (3, 5), (0, 1), "ortho", OUT),
+}
+
+CALLS = {
+    **REDUCED, **MADE, **MOVED, **COMPUTED,
+    **{f"linalg.{name}": one for name, one in LINALG.items()},
+    **{f"fft.{name}": one for name, one in FFT.items()},
+}  # fmt: skip
