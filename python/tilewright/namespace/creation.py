@@ -128,7 +128,7 @@ def _to_array(
         obj = _host_items(obj)
     values = read_host(call, "obj", obj)
     if values.dtype.kind == "O":
-        _refuse_too_large(call, values)
+        _refuse_objects(call, values)
     own = own_dtype(values.dtype)
     if own.kind not in "biufc":
         invalid(call, f"obj is of dtype {values.dtype}, expected bool or numbers")
@@ -150,11 +150,19 @@ def _to_array(
         return backend._upload(converted(values, wanted))
 
 
-def _refuse_too_large(call: str, values: np.ndarray[Any, Any]) -> None:
-    """Integers beyond 64 bits, of which NumPy makes objects."""
+def _refuse_objects(call: str, values: np.ndarray[Any, Any]) -> None:
+    """What NumPy makes objects of: integers beyond 64 bits, iterators, numbers of classes."""
+    if values.ndim == 0 and hasattr(values.item(), "__next__"):
+        kind = type(values.item()).__name__
+        invalid(call, f"obj is a {kind}, expected numbers; write tw.{call}(list(obj))")
     for one in values.flat:
         if isinstance(one, int) and not -(2**63) <= one < 2**64:
             invalid(call, f"obj has {shown(one)}, which no dtype of integers holds; write a float")
+        if not isinstance(one, (int, float, complex)):
+            kind, way = type(one).__name__, ""
+            if hasattr(one, "__float__"):
+                way = "; write float(one) of each"
+            invalid(call, f"obj has {kind}, expected numbers{way}")
 
 
 def _are_numbers(items: Any) -> bool:

@@ -51,7 +51,7 @@ def matmul(
             return x1.backend.matmul(x1, x2, out=out)
     like = x1 if isinstance(x1, Array) else x2
     if not isinstance(like, Array):
-        invalid("matmul", f"x1 is {shown(x1)}, expected an Array")
+        invalid("matmul", f"x1 is {shown(x1)}, expected an Array; write tw.asarray(x1)")
     both: list[Any] = [x1, x2]
     for i, one in enumerate(both):
         if isinstance(one, (list, tuple, range)):
