@@ -25,6 +25,7 @@ from tilewright.namespace.factorisations import (
 )
 from tilewright.namespace.linear import matmul
 from tilewright.namespace.manipulation import broadcast_to, matrix_transpose
+from tilewright.namespace.mixed import beside, first_array, together
 from tilewright.namespace.products import (
     cross,
     diagonal,
@@ -50,6 +51,8 @@ from tilewright.shapes import permuted, to_axes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tilewright.operands import ArrayLike
 
 __all__ = [
     "LinAlgError",
@@ -280,12 +283,16 @@ def cond(x: Array, p: Any = None) -> Array:
 
 
 @kept_by_form
-def multi_dot(arrays: Sequence[Array], *, out: Array | None = None) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, out: Array | None = None) -> Array:
     """The product of two or more matrices in the order that takes the fewest multiplications; the
     first and the last may be vectors."""
-    all_of_them = list(arrays)
+    all_of_them: list[Any] = list(arrays)
     if len(all_of_them) < 2:
         invalid("multi_dot", f"arrays has {len(all_of_them)} of them, expected two at least")
+    like = first_array("multi_dot", "arrays", all_of_them)
+    all_of_them = [
+        beside("multi_dot", f"arrays[{i}]", one, like) for i, one in enumerate(all_of_them)
+    ]
     for i, one in enumerate(all_of_them):
         vector = i in (0, len(all_of_them) - 1) and isinstance(one, Array) and one.ndim == 1
         if not isinstance(one, Array) or (one.ndim != 2 and not vector):
@@ -309,7 +316,7 @@ def multi_dot(arrays: Sequence[Array], *, out: Array | None = None) -> Array:
 
     def product(i: int, j: int) -> Array:
         if i == j:
-            return all_of_them[i]
+            return all_of_them[i]  # type: ignore[no-any-return]
         cut = best(i, j)[1]
         return matmul(product(i, cut), product(cut + 1, j))
 
@@ -322,17 +329,20 @@ def multi_dot(arrays: Sequence[Array], *, out: Array | None = None) -> Array:
     return out
 
 
-def tensorsolve(a: Array, b: Array, axes: Sequence[int] | None = None) -> Array:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """X of tensordot(a, X, X.ndim) = b; `axes` of a go to its end first."""
-    if not isinstance(a, Array) or not isinstance(b, Array):
-        invalid("tensorsolve", "a or b is no Array; write tw.asarray()")
+    left, right = together("tensorsolve", a=a, b=b)
     if axes is not None:
-        moved = to_axes("tensorsolve", tuple(axes), a.ndim, "axes")
-        a = permuted("tensorsolve", a, [*(i for i in range(a.ndim) if i not in moved), *moved])
-    shape = a.shape[b.ndim :]
-    if math.prod(shape) != b.size or a.size != b.size * b.size:
-        invalid("tensorsolve", f"a has shape {a.shape} and b {b.shape}, expected a square system")
-    return solve(a.reshape(b.size, b.size), b.reshape(-1)).reshape(shape)
+        moved = to_axes("tensorsolve", tuple(axes), left.ndim, "axes")
+        left = permuted(
+            "tensorsolve", left, [*(i for i in range(left.ndim) if i not in moved), *moved]
+        )
+    shape = left.shape[right.ndim :]
+    if math.prod(shape) != right.size or left.size != right.size * right.size:
+        invalid(
+            "tensorsolve", f"a has shape {left.shape} and b {right.shape}, expected a square system"
+        )
+    return solve(left.reshape(right.size, right.size), right.reshape(-1)).reshape(shape)
 
 
 def tensorinv(a: Array, ind: int = 2) -> Array:

@@ -162,6 +162,12 @@ def test_arrays_of_the_host_beside_arrays(be: Backend, rng: Generator) -> None:
         call, exact = getattr(tw.linalg, name), getattr(np.linalg, name)(m, other)
         for got in (call(x, other), call(m, on(be, other))):
             compared(got[0] if name == "lstsq" else got, exact[0] if name == "lstsq" else exact)
+    for got in (tw.linalg.multi_dot([x, m, m]), tw.linalg.multi_dot([m, m, x])):
+        np.testing.assert_allclose(got.numpy(), m @ m @ m, rtol=1e-4)
+    compared(tw.broadcast_arrays(m, x[0]), np.broadcast_arrays(m, m[0]))
+    compared(tw.searchsorted([1, 2, 5], on(be, np.float32([0, 3]))), [0, 2])
+    compared(tw.where(m > 0, x, m), m)
+    compared(tw.clip(x, m, 2), np.clip(m, m, 2))
     compared(tw.dot(3, x), 3 * m)
     compared(tw.dot(x, 2.5), 2.5 * m)
     out = tw.zeros_like(x)

@@ -143,7 +143,7 @@ def broadcast_arrays(*args: Array, subok: bool = False) -> tuple[Array, ...]:
     """Views of one shape."""
     if not args:
         return ()
-    found = [_one("broadcast_arrays", one, f"arrays[{i}]") for i, one in enumerate(args)]
+    found = _several("broadcast_arrays", list(args))
     shape = broadcast_shapes(*(one.shape for one in found))
     return tuple(broadcast_to(one, shape) for one in found)
 

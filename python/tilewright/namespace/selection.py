@@ -202,6 +202,8 @@ def searchsorted(a: Array, v: Any, side: str = "left", sorter: Any = None) -> Ar
     call = "searchsorted"
     from tilewright import asarray
 
+    if not isinstance(a, Array) and isinstance(v, Array):
+        a = asarray(a, device=v.backend)
     a = _array(call, a, "x1")
     if a.ndim != 1:
         invalid(call, f"x1 has shape {a.shape}, expected one dimension")
