@@ -1,5 +1,11 @@
 #include "bindings/operand_list.hpp"
 
+#include <optional>
+#include <string>
+
+#include "core/text.hpp"
+#include "tilewright/error.hpp"
+
 namespace py = pybind11;
 
 namespace tilewright::bindings {
@@ -11,7 +17,8 @@ std::span<PyObject* const> items_of(py::handle given, const Argument& argument,
           static_cast<std::size_t>(PySequence_Fast_GET_SIZE(given.ptr()))};
 }
 
-OperandList::OperandList(py::handle given, const Argument& argument) {
+OperandList::OperandList(py::handle given, const Argument& argument)
+    : call_(argument.call), name_(argument.name) {
   // A tuple of what was given cannot change while its items are converted.
   if (!PyList_Check(given.ptr()) && !PyTuple_Check(given.ptr())) {
     argument.refuse(given, "a list of buffers, Arrays or (buffer, strides, offset)");
@@ -23,6 +30,18 @@ OperandList::OperandList(py::handle given, const Argument& argument) {
     given_.emplace_back(items[i], argument, static_cast<Py_ssize_t>(i));
   }
   operands_.assign(given_.begin(), given_.end());
+}
+
+void OperandList::check(const std::vector<DType>& dtypes, std::size_t first) const {
+  for (std::size_t i = 0; i < given_.size() && first + i < dtypes.size(); ++i) {
+    const std::optional<DType> own = given_[i].dtype();
+    const DType wanted = dtypes[first + i];
+    if (!own || *own == wanted) continue;
+    throw InvalidArgument(text(call_, ": ", name_, "[", i, "] is an Array of ", to_string(*own),
+                               ", and the program has ", to_string(wanted),
+                               " there; write .astype(\"", to_string(wanted),
+                               "\"), or let the program cast"));
+  }
 }
 
 OperandList one_operand(py::handle given, const Argument& argument) {

@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,8 +36,11 @@ class OperandList {
  public:
   OperandList(pybind11::handle given, const Argument& argument);
   std::span<const MapOperand> span() const { return operands_; }
+  /// Refuses an Array of another dtype than a program reads or writes there, from `first` on.
+  void check(const std::vector<DType>& dtypes, std::size_t first = 0) const;
 
  private:
+  std::string call_, name_;
   pybind11::object items_;
   std::vector<StridedOperand> given_;
   std::vector<MapOperand> operands_;

@@ -87,6 +87,8 @@ void map(Self<Backend> self, Given<Program> program, Given<std::span<const Size>
     values.push_back(to_number(item, named));
   }
   const OperandList to(outputs.object, {call, "outputs", self.object});
+  from.check(one.inputs());
+  to.check(one.outputs());
   without_gil([&] { call_op(*self, &Backend::map, one, sizes, from.span(), values, to.span()); });
 }
 
@@ -121,6 +123,10 @@ class GroupOfLists {
     inputs_.emplace(part(1), Argument{argument.call, input_name.c_str(), argument.backend});
     outputs_.emplace(part(2), Argument{argument.call, output_name.c_str(), argument.backend});
   }
+  void check(const Program& program) const {
+    inputs_->check(program.inputs());
+    outputs_->check(program.outputs());
+  }
   operator MapGroup() const { return {length_, inputs_->span(), outputs_->span()}; }
 
  private:
@@ -143,6 +149,7 @@ void map_many(Self<Backend> self, Given<Program> program, Given<Groups> groups,
   lists.reserve(static_cast<std::size_t>(PyTuple_GET_SIZE(items.ptr())));
   for (PyObject* item : items_of(items, argument, "")) {
     lists.emplace_back(item, argument, lists.size());
+    lists.back().check(one);
   }
   all.assign(lists.begin(), lists.end());
   const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
@@ -167,6 +174,7 @@ void map_reduce(Self<Backend> self, Given<Program> program, Given<Reduction> op,
   const OperandList to(outputs.object, {call, "outputs", self.object});
   const OperandList others(behind_inputs.object, {call, "behind_inputs", self.object});
   const std::vector<Number> more = to_numbers(behind_numbers.object, {call, "behind_numbers"});
+  from.check(front.inputs());
   without_gil([&] {
     call_op(*self, &Backend::map_reduce, front, reduction, sizes, gone, from.span(), values,
             to.span(), last ? &*last : nullptr, others.span(), more);
@@ -219,6 +227,10 @@ void map_rows(Self<Backend> self, Given<RowFolds> folds, Given<std::span<const S
   const OperandList ends_to(end_outputs.object, {call, "end_outputs", self.object});
   std::vector<RowFold> all;
   for (const RowFoldGiven& one : given) all.push_back({one.op, &one.program, one.numbers});
+  for (const RowFoldGiven& one : given) from.check(one.program.inputs());
+  if (last) from.check(last->inputs());
+  if (last) to.check(last->outputs());
+  if (behind) ends_to.check(behind->outputs());
   without_gil([&] {
     call_op(*self, &Backend::map_rows, all, sizes, gone, from.span(),
             {last ? &*last : nullptr, values}, to.span(), {behind ? &*behind : nullptr, more},
@@ -240,6 +252,7 @@ void scan(Self<Backend> self, Given<Program> program, Given<ScanOp> op,
   const OperandList to = one_operand(output.object, {call, "output", self.object});
   const bool without = to_bool(exclusive.object, {call, "exclusive"});
   const bool back = to_bool(reverse.object, {call, "reverse"});
+  from.check(front.inputs());
   without_gil([&] {
     call_op(*self, &Backend::scan, front, kind, sizes, along, from.span(), values, to.span()[0],
             without, back);

@@ -19,6 +19,7 @@ StridedOperand::StridedOperand(py::handle given, const Argument& argument, Py_ss
   const ArrayObject* array = array_in(given);
   if (array != nullptr && instance_of<Backend>(array->backend) == argument.backend) {
     compute_readers(*array);
+    dtype_ = array->stored_as;
     buffer_ = array->filled->buffer();
     offset_ = array->offset;
     has_strides_ = !array->is_contiguous();

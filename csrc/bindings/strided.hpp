@@ -21,8 +21,11 @@ class StridedOperand {
   operator MapOperand() const {
     return {buffer_, has_strides_ ? strides_.span() : std::span<const Size>(), offset_};
   }
+  /// Of an Array; none where it is given as a buffer with strides.
+  std::optional<DType> dtype() const { return dtype_; }
 
  private:
+  std::optional<DType> dtype_;
   Buffer buffer_ = Buffer::null;
   bool has_strides_ = false;
   Sizes strides_;

@@ -330,11 +330,23 @@ void Backend::release(Buffer buffer) noexcept {
   state_->leave();
 }
 
+namespace {
+
+/// Refuses a span of bytes that lies nowhere.
+void check_host(const Call& call, std::string_view name, std::span<const std::byte> bytes) {
+  if (bytes.data() == nullptr && !bytes.empty()) {
+    call.invalid(text(name, " is a null pointer, expected ", bytes.size(), " bytes"));
+  }
+}
+
+}  // namespace
+
 void Backend::copy_htod(Buffer dst, std::span<const std::byte> src, Size offset) {
   constexpr NotRecorded not_recorded{
       "copy before record(): a replay reads what the buffers hold by then"};
   Call call(*state_, "copy_htod", not_recorded);
   const BufferRange to = range(call, "dst", dst, "offset", offset, src.size());
+  check_host(call, "src", src);
   call.checked();
   if (!src.empty()) do_copy_htod(*to.allocation, src, to.offset);
 }
@@ -343,6 +355,7 @@ void Backend::copy_dtoh(std::span<std::byte> dst, Buffer src, Size offset) {
   constexpr NotRecorded not_recorded{"read after replay(): nothing is computed before"};
   Call call(*state_, "copy_dtoh", not_recorded);
   const BufferRange from = range(call, "src", src, "offset", offset, dst.size());
+  check_host(call, "dst", dst);
   call.checked();
   if (!dst.empty()) do_copy_dtoh(dst, *from.allocation, from.offset);
 }
@@ -352,6 +365,7 @@ Event Backend::copy_dtoh_async(std::span<std::byte> dst, Buffer src, Size offset
   constexpr NotRecorded not_recorded{"read after replay(): nothing is computed before"};
   Call call(*state_, "copy_dtoh_async", not_recorded);
   const BufferRange from = range(call, "src", src, "offset", offset, dst.size());
+  check_host(call, "dst", dst);
   std::shared_ptr<Session> session = state_->session;
   session->was_marked.store(true, std::memory_order_relaxed);
   call.checked();

@@ -84,6 +84,10 @@ void check_buffers(const Call& call, const CompiledKernel& kernel, std::span<con
   found.reserve(buffers.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     const KernelBinding& binding = info.bindings[i];
+    if (buffers[i] == Buffer::null) {
+      call.invalid(
+          text("buffers[", i, "] (", binding.name, ") is the null handle, expected a live buffer"));
+    }
     found.push_back(call.buffer("buffers", buffers[i]));
     const std::uint64_t bytes = found[i].bytes;
     if (bytes < binding.least_bytes) {

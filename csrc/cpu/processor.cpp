@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <locale>
 #include <sstream>
 #include <thread>
 
@@ -127,6 +128,7 @@ std::size_t usable_processors() {
   }
   // "quota period" in microseconds, or "max period".
   std::istringstream quota(first_line("/sys/fs/cgroup/cpu.max"));
+  quota.imbue(std::locale::classic());
   double used = 0, period = 0;
   if (quota >> used >> period && used > 0 && period > 0) {
     const auto whole = static_cast<std::size_t>(used / period + 0.999);

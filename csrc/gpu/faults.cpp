@@ -1,6 +1,7 @@
 #include "gpu/faults.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "core/host_read.hpp"
@@ -13,6 +14,9 @@ namespace tilewright::gpu {
 
 namespace {
 constexpr std::array<std::uint32_t, 8> no_fault{};
+constexpr std::size_t most_found = 64;
+
+bool has_fault(const std::array<std::uint32_t, 8>& words) { return words[0] != 0; }
 }  // namespace
 
 Binding Faults::binding() {
@@ -42,11 +46,6 @@ std::uint32_t Faults::name(std::string_view name) {
   return static_cast<std::uint32_t>(found - names_.begin());
 }
 
-bool Faults::none_since_last_check(std::uint64_t& launched) const {
-  launched = launched_.load(std::memory_order_acquire);
-  return launched == checked_.load(std::memory_order_relaxed);
-}
-
 void Faults::check() {
   std::uint64_t launched = 0;
   if (none_since_last_check(launched)) [[likely]]
@@ -56,7 +55,11 @@ void Faults::check() {
   Words words;
   memory_.with_room(
       [&] { device_.download(std::as_writable_bytes(std::span(words)), buffer_of(words_), 0); });
-  look(words, launched);
+  if (!has_fault(words)) return see_none(launched);
+  if (!reads_.empty())
+    device_.reach(reads_.back().place, std::chrono::steady_clock::time_point::max());
+  refuse(words,
+         std::ranges::find_if(reads_, [](const Read& read) { return has_fault(*read.words); }));
 }
 
 std::uint64_t Faults::read_later() {
@@ -75,35 +78,47 @@ std::uint64_t Faults::read_later() {
 
 void Faults::check_read(std::uint64_t place) {
   std::uint64_t launched = 0;
-  if (none_since_last_check(launched)) [[likely]]
+  if (none_since_last_check(launched) && !has_found_.load(std::memory_order_acquire)) [[likely]]
     return;
   std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < reads_.size();) {
-    if (reads_[i].place > place) {
-      ++i;
-      continue;
-    }
-    const Read read = std::move(reads_[i]);
-    reads_.erase(reads_.begin() + static_cast<std::ptrdiff_t>(i));
-    look(*read.words, read.launched);
+  for (const Found& one : found_) {
+    if (one.first <= place && place <= one.last) throw IndexOutOfRange(one.message);
+  }
+  while (!reads_.empty() && reads_.front().place <= place) {
+    const std::shared_ptr<Words> words = reads_.front().words;
+    if (has_fault(*words)) refuse(*words, reads_.begin());
+    see_none(reads_.front().launched);
+    reads_.erase(reads_.begin());
   }
 }
 
-void Faults::look(const Words& words, std::uint64_t launched) {
-  if (words[0] == 0) {
-    std::uint64_t checked = checked_.load(std::memory_order_relaxed);
-    while (checked < launched && !checked_.compare_exchange_weak(checked, launched)) {
-    }
-    return;
+bool Faults::none_since_last_check(std::uint64_t& launched) const {
+  launched = launched_.load(std::memory_order_acquire);
+  return launched == checked_.load(std::memory_order_relaxed);
+}
+
+void Faults::see_none(std::uint64_t launched) {
+  std::uint64_t checked = checked_.load(std::memory_order_relaxed);
+  while (checked < launched && !checked_.compare_exchange_weak(checked, launched)) {
   }
-  // Reads under way have the same one.
+}
+
+void Faults::refuse(const Words& words, std::vector<Read>::const_iterator first) {
+  const std::uint64_t bits = words[4] | (std::uint64_t{words[5]} << 32);
+  const std::string index = words[6] != 0 ? text(static_cast<std::int64_t>(bits)) : text(bits);
+  const std::string message =
+      text(names_.at(words[1]), ": index ", index, " is out of range for axis ", words[2], " of ",
+           words[3], " elements");
+  if (first != reads_.end()) {
+    device_.flush();  // what comes behind has another place
+    found_.push_back({first->place, device_.mark(), message});
+    if (found_.size() > most_found) found_.pop_front();
+    has_found_.store(true, std::memory_order_release);
+  }
   reads_.clear();
   memory_.with_room(
       [&] { device_.upload(buffer_of(words_), 0, std::as_bytes(std::span(no_fault))); });
-  const std::uint64_t bits = words[4] | (std::uint64_t{words[5]} << 32);
-  const std::string index = words[6] != 0 ? text(static_cast<std::int64_t>(bits)) : text(bits);
-  throw IndexOutOfRange(text(names_.at(words[1]), ": index ", index, " is out of range for axis ",
-                             words[2], " of ", words[3], " elements"));
+  throw IndexOutOfRange(message);
 }
 
 }  // namespace tilewright::gpu

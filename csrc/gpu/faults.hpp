@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,6 +37,8 @@ class Faults {
   /// The same without waiting: reads them from a place in the queue on, which it gives; 0 where
   /// there cannot be one. check_read() of a place behind it looks at what was read.
   std::uint64_t read_later();
+  /// What was found out of range once is thrown by each check of a place that is behind it and was
+  /// there already.
   void check_read(std::uint64_t place);
 
  private:
@@ -44,8 +47,18 @@ class Faults {
     std::uint64_t place, launched;
     std::shared_ptr<Words> words;
   };
+  /// Places in the queue from the first one known to be behind it to the last before the words were
+  /// clear again.
+  struct Found {
+    std::uint64_t first, last;
+    std::string message;
+  };
   bool none_since_last_check(std::uint64_t& launched) const;
-  void look(const Words& words, std::uint64_t launched);
+  /// Of words that were read: none out of range.
+  void see_none(std::uint64_t launched);
+  /// Clears the words, and throws. The reads from `first` on, which are not behind that, had the
+  /// same.
+  [[noreturn]] void refuse(const Words& words, std::vector<Read>::const_iterator first);
 
   RecordableDevice& device_;
   BufferPool& memory_;
@@ -54,7 +67,9 @@ class Faults {
   AllocationRef words_;
   AllocationRef rehearsed_;  // what stands for them where nothing is launched
   std::vector<std::string> names_;
-  std::vector<Read> reads_;
+  std::vector<Read> reads_;  // in the order of their places
+  std::deque<Found> found_;
+  std::atomic<bool> has_found_{false};
 };
 
 }  // namespace tilewright::gpu

@@ -202,6 +202,7 @@ class Device final : public gpu::Device {
   std::vector<WGPUCommandBuffer> closed_;  // go out in front of its commands
   std::optional<std::string> refused_;     // why what was closed did not become a command buffer
   std::vector<PreparedPass*> replayed_;    // and not encoded for the next time
+  std::size_t never_submitted_ = 0;        // of the command buffers that were encoded ahead
 
   std::unique_ptr<Helper> helper_;  // from the first long replay on that nobody has prepared
   bool may_have_helper_ = true;

@@ -38,6 +38,9 @@ class PreparedPass final : public gpu::PreparedCommands {
   };
   /// How many are encoded ahead, and how many at a time: those who wait are held up by no more.
   static constexpr std::size_t most_ahead = 4096, at_a_time = 64;
+  /// wgpu-native never frees a command buffer that is not submitted, some 100 KB each. From so many
+  /// on none is encoded ahead.
+  static constexpr std::size_t most_never_submitted = 256;
   /// From here on a second thread pays, which takes a while to wake.
   static constexpr std::size_t least_shared = 4 * at_a_time;
 
@@ -52,6 +55,7 @@ class PreparedPass final : public gpu::PreparedCommands {
     std::lock_guard lock(device_.mutex_);
     std::erase(device_.replayed_, this);
     for (WGPUCommandBuffer one : ready) device_.api_.CommandBufferRelease(one);
+    device_.never_submitted_ += ready.size();
     groups.reset();
     uniforms.reset();
   }
@@ -70,6 +74,7 @@ class PreparedPass final : public gpu::PreparedCommands {
   std::vector<Command> commands;
   std::vector<WGPUCommandBuffer> ready;  // of the first `encoded` of them
   std::size_t encoded = 0;
+  bool was_replayed = false;
   std::vector<Part> parts;  // of one replay
 };
 
@@ -169,8 +174,12 @@ void Device::replay(const gpu::CommandList& list, gpu::PreparedCommands* prepare
     if (gathered_work_ >= enough_work_) submit();
   }
   if (next < end) replay_shared(pass, next);
+  // What is replayed once may never be again.
+  const bool is_worth_it =
+      std::exchange(pass.was_replayed, true) && !pass.commands.empty() &&
+      (api_.is_dawn() || never_submitted_ < PreparedPass::most_never_submitted);
   const bool is_known = std::ranges::find(replayed_, &pass) != replayed_.end();
-  if (!is_known && !pass.commands.empty()) replayed_.push_back(&pass);
+  if (is_worth_it && !is_known) replayed_.push_back(&pass);
   flush_if_worthwhile();
 }
 

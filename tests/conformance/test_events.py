@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tilewright
-from tilewright import Backend, InvalidArgument, NotInitialized
+from tilewright import Backend, IndexOutOfRange, InvalidArgument, NotInitialized
 
 PATIENCE = 100.0  # seconds, in place of a hang
 
@@ -138,6 +138,44 @@ def test_it_outlives_close(be: Backend) -> None:
         other.init()
     assert other.event().wait()
     other.close()
+
+
+def test_what_an_event_met_it_says_each_time(be: Backend) -> None:
+    """Whoever hears of it first, the events that are behind it say it too, and no others."""
+    x, beyond = be.array(numbers(4)), tilewright.asarray([9], device=be)
+    be.synchronize()
+    before = be.event()
+    if be.name == "cpu":
+        with pytest.raises(IndexOutOfRange, match="index 9"):
+            x[beyond]
+        return
+    unread = x[beyond]
+    behind = [be.event(), be.event()]
+    with pytest.raises(IndexOutOfRange, match="index 9"):
+        be.synchronize()
+    after = [be.event()]
+    be.relu(x)
+    after.append(be.event())
+    for _ in range(3):
+        for event in behind:
+            with pytest.raises(IndexOutOfRange, match="index 9 is out of range for axis 0"):
+                event.wait()
+            with pytest.raises(IndexOutOfRange, match="index 9"):
+                event.done()
+        for event in (before, *after):
+            assert event.wait()
+    # The one that asks first may be an event, of what is not the last.
+    again = x[beyond]
+    first = be.event()
+    be.relu(x)
+    second = be.event()
+    for event in (second, first, second, first):
+        with pytest.raises(IndexOutOfRange, match="index 9"):
+            event.wait()
+    be.synchronize()
+    assert be.event().wait()
+    assert np.array_equal(be.relu(x).numpy(), numbers(4))
+    del unread, again
 
 
 def test_it_keeps_its_backend(be: Backend) -> None:

@@ -100,6 +100,9 @@ def test_special_values(ws: Workspace, dtype: str, log: bool) -> None:
     x = np.array(rows, dtype)
     check(ws, x, 1, log)
     check(ws, x.T.copy(), 0, log)
+    for length in (3, 5, 16, 40):  # along an axis in front of others, behind others
+        longer = np.concatenate([x, np.full((len(rows), length - 3), -inf, dtype)], axis=1)
+        check(ws, np.stack([longer.T, longer.T]), 1, log)
 
 
 @pytest.mark.parametrize("length", [20001, 32768])

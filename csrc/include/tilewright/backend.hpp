@@ -568,9 +568,9 @@ class TILEWRIGHT_API Backend {
             std::span<const MapOperand> inputs, std::span<const Number> numbers,
             const MapOperand& output, bool exclusive = false, bool reverse = false);
 
-  /// Reduces each row, which is the elements along `axes`, as the folds say, one after another, and
-  /// makes of its elements and of what was found what `elements` says: softmax, norms, losses and
-  /// their gradients, in one launch that reads a row once where rows are short.
+  /// Reduces each row, which is the elements along `axes`, as one to eight folds say, one after
+  /// another, and makes of its elements and of what was found what `elements` says: softmax, norms,
+  /// losses and their gradients, in one launch that reads a row once where rows are short.
   ///
   /// The program of a fold has the inputs as its first inputs and what the folds before it found as
   /// the others; `elements` has the inputs and what all found, and outputs of the shape; `ends` has
@@ -692,24 +692,24 @@ class TILEWRIGHT_API Backend {
 
   /// Discrete Fourier transforms of complex numbers, the real part of each first, in float32 or
   /// float64: of input as [outer, n, middle, inner] along n, into output as [outer, middle, n,
-  /// inner], each times `scale`. n is a product of primes up to 97; the cpu backend takes any,
-  /// webgpu also short ones that are convolved as a whole. `roots` are the n numbers
-  /// exp(-2 pi i j / n), those of fft_roots() where longer primes are in n. The transforms of one
-  /// that is n * middle long are these with `turns`, by which what stands at k of n and j of middle
-  /// is turned by exp(-2 pi i j k / (n * middle)), and then those of length middle with n * inner
-  /// in the place of inner. Turns are fft_turn_step(n * middle) roots of that length, from 0 on,
-  /// and behind them each step-th, from 0 on. The inverse has all angles the other way round. GPUs
-  /// take any n up to 512, and longer ones, 4,096 at most, where their workgroups hold 17/16 n
-  /// numbers; more is Unsupported.
+  /// inner], each times `scale`, positive and finite. n is a product of primes up to 97; the cpu
+  /// backend takes any, webgpu also short ones that are convolved as a whole. `roots` are the n
+  /// numbers exp(-2 pi i j / n), those of fft_roots() where longer primes are in n. The transforms
+  /// of one that is n * middle long are these with `turns`, by which what stands at k of n and j of
+  /// middle is turned by exp(-2 pi i j k / (n * middle)), and then those of length middle with
+  /// n * inner in the place of inner. Turns are fft_turn_step(n * middle) roots of that length,
+  /// from 0 on, and behind them each step-th, from 0 on. The inverse has all angles the other way
+  /// round. GPUs take any n up to 512, and longer ones, 4,096 at most, where their workgroups hold
+  /// 17/16 n numbers; more is Unsupported.
   void fft(Buffer input, Buffer roots, Buffer output, Size outer, Size n, Size middle = 1,
            Size inner = 1, bool inverse = false, double scale = 1,
            std::optional<Buffer> turns = std::nullopt, DType dtype = DType::float32);
 
   /// Transforms of rows of n real numbers: of each the first n / 2 + 1 complex ones, of which the
   /// others are the conjugates, or with `inverse` from these to the n real numbers, each times
-  /// `scale`. Imaginary parts that such rows do not have, of the first one and where n is even of
-  /// the last, are not read. `roots` and n are those of fft(), of fft_roots(n, true) where longer
-  /// primes are in n; where n is even, GPUs take one twice as long.
+  /// `scale`, positive and finite. Imaginary parts that such rows do not have, of the first one and
+  /// where n is even of the last, are not read. `roots` and n are those of fft(), of
+  /// fft_roots(n, true) where longer primes are in n; where n is even, GPUs take one twice as long.
   void fft_real(Buffer input, Buffer roots, Buffer output, Size rows, Size n, bool inverse = false,
                 double scale = 1, DType dtype = DType::float32);
 

@@ -10,8 +10,8 @@ namespace tilewright {
 
 /// What a backend is made with. Each backend uses what applies to it.
 struct Config {
-  std::optional<Size> adapter_index;  ///< which of the backend's devices; unset: the best one
-  std::string power_preference;       ///< "", "low" or "high"
+  std::optional<Size> adapter_index = {};  ///< which of the backend's devices; unset: the best one
+  std::string power_preference = {};       ///< "", "low" or "high"
   /// webgpu: the library that drives the GPU, "wgpu" (wgpu-native, which tilewright brings) or
   /// "dawn". "auto" is what TILEWRIGHT_WEBGPU says, else Dawn for a GPU whose matrix units it
   /// reaches, where it is installed, and wgpu-native for all others.
@@ -24,26 +24,26 @@ struct Config {
   /// leaves the checks out, of the library's kernels too, whose products by matrix units they slow
   /// down; kernels of one's own then have to be trusted. Elsewhere trusted kernels have no checks.
   bool kernel_checks = true;
-  std::optional<Size> max_buffer_size;  ///< bytes; lowers the device's own limit
+  std::optional<Size> max_buffer_size = {};  ///< bytes; lowers the device's own limit
   /// GPU backends: bytes of a buffer that a launch takes at most, a multiple of 4; lowers the
   /// device's own limit, so that a device of which one binding holds less can be stood for.
-  std::optional<Size> max_binding_size;
+  std::optional<Size> max_binding_size = {};
   /// false: each use of a GPU kernel compiles it again, and none is kept on the disk.
   bool enable_pipeline_cache = true;
   /// GPU backends: work-items in a workgroup of elementwise kernels, at most what the device takes.
-  std::optional<Size> preferred_workgroup_size;
+  std::optional<Size> preferred_workgroup_size = {};
   /// GPU backends: the processors (multiprocessors, Xe cores, compute units) that ops are planned
   /// for, up to 65536: into how much they are cut follows from it. Unset: what a GPU's driver says.
   /// WebGPU's says nothing: there 16 for an integrated GPU, and for others 132, those of the H200
   /// that the rules were measured on, as for a CPU that stands for a GPU.
-  std::optional<Size> compute_units;
+  std::optional<Size> compute_units = {};
   /// Bytes in live and cached buffers and the scratch of ops together. An op whose scratch finds no
   /// room takes a form that needs less, where it has one, or throws OutOfMemory.
-  std::optional<Size> memory_limit;
+  std::optional<Size> memory_limit = {};
   /// Bytes of freed memory that are kept for reuse; 0 keeps nothing. Unset: a GPU with memory of
   /// its own keeps all until it has no more, and lets go of it then; where the memory is the
   /// host's, an eighth of it.
-  std::optional<Size> cache_limit;
+  std::optional<Size> cache_limit = {};
 };
 
 struct MemoryStats {

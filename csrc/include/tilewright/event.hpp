@@ -32,8 +32,8 @@ class TILEWRIGHT_API Event {
   /// Whether that work is done. Hands it to the device where it still gathers and looks, but never
   /// waits for the device. Throws as wait() does.
   bool done() const;
-  /// Returns when that work is done; throws what went wrong in it, DeviceLost where the device is
-  /// gone.
+  /// Returns when that work is done; throws what went wrong in it, each time, whoever else was told
+  /// of it: DeviceLost where the device is gone.
   void wait() const;
   /// The same for at most this long: false where the time has passed before. Negative is
   /// InvalidArgument.

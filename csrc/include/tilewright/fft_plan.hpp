@@ -72,9 +72,9 @@ class TILEWRIGHT_API FftPlan {
   /// Of the tables, on the device.
   Size table_bytes() const noexcept;
 
-  /// Queues the transforms of input, each times `scale`, into output, which must lie apart from it;
-  /// with `inverse` those from transform_size() elements to input_size(). Imaginary parts that the
-  /// transform of a real array does not have are not read.
+  /// Queues the transforms of input, each times `scale`, positive and finite, into output, which
+  /// must lie apart from it; with `inverse` those from transform_size() elements to input_size().
+  /// Imaginary parts that the transform of a real array does not have are not read.
   void run(Buffer input, Buffer output, bool inverse = false, double scale = 1) const;
 
  private:

@@ -14,16 +14,17 @@ using KernelConstant = std::variant<bool, std::int64_t, double>;
 
 /// What a kernel of one's own is made from.
 struct KernelSource {
-  std::string code;            ///< webgpu: WGSL; level-zero: the bytes of a SPIR-V module
+  std::string code = {};       ///< webgpu: WGSL; level-zero: the bytes of a SPIR-V module
   std::string entry = "main";  ///< which of the code's entry points
-  std::string name;            ///< for messages and profiles; empty: the entry's
+  std::string name = {};       ///< for messages and profiles; empty: the entry's
   /// Leaves out the checks that keep a kernel within its buffers and end its loops. SPIR-V, which
   /// has none, must be trusted.
   bool trusted = false;
-  /// Values for WGSL's overrides and SPIR-V's specialization constants, by name or by number ("3":
-  /// @id(3), SpecId 3). A name that the code does not declare, a value of another type and one out
-  /// of the type's range are InvalidArgument; whole numbers are taken for real ones.
-  std::map<std::string, KernelConstant> constants;
+  /// Values for WGSL's overrides and SPIR-V's specialization constants, by name or by number, as
+  /// WGSL's attribute id and SPIR-V's SpecId have it ("3"). A name that the code does not declare,
+  /// a value of another type and one out of the type's range are InvalidArgument; whole numbers are
+  /// taken for real ones.
+  std::map<std::string, KernelConstant> constants = {};
 };
 
 /// A buffer that a kernel's code declares.

@@ -52,6 +52,8 @@ class TILEWRIGHT_API Number {
 /// Values have dtypes, and ops take operands of one dtype: cast() converts. float16 and bfloat16
 /// are computed in float32 and rounded where they are stored, or where cast() asks for it; smaller
 /// integers wrap as their dtype does. A program is a value: copies share what they have in common.
+/// It has 4096 values and as many outputs at most. A value belongs to the program that gave it;
+/// what another one makes of it is not defined.
 class TILEWRIGHT_API Program {
  public:
   /// One of the values of this program.
@@ -103,8 +105,8 @@ class TILEWRIGHT_API Program {
 struct MapOperand {
   MapOperand() = default;
   /// A buffer alone is contiguous from its start.
-  MapOperand(Buffer buffer, std::span<const Size> strides = {}, Size offset = 0)
-      : buffer(buffer), strides(strides), offset(offset) {}
+  MapOperand(Buffer of, std::span<const Size> by = {}, Size from = 0)
+      : buffer(of), strides(by), offset(from) {}
 
   Buffer buffer = Buffer::null;
   /// In elements, one for each dimension of the shape, 0 and negative ones too. None: the elements

@@ -39,7 +39,8 @@ class TILEWRIGHT_API Recording {
 
   /// Whether it is under way: record() was called, and neither end() nor drop() yet.
   bool is_recording() const noexcept;
-  /// Ends it, in the thread that began it. Where this throws, it is dropped.
+  /// Ends it, in the thread that began it; in another, and where it is not under way, that is
+  /// InvalidArgument and nothing changes. Where it throws anything else, the recording is dropped.
   void end();
   /// Queues all that was recorded, in its order, as one op: asynchronous, after what was queued
   /// before. Nothing is checked or planned again. May be called from any thread. NotInitialized

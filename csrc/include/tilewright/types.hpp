@@ -126,7 +126,7 @@ inline constexpr std::size_t max_rank = 64;
 /// Elements of a mask that Backend::mask_counts counts together.
 inline constexpr Size mask_block = 4096;
 /// Elements of uint32 that it writes for a mask of n.
-constexpr Size mask_counts_size(Size n) { return (n + mask_block - 1) / mask_block + 1; }
+constexpr Size mask_counts_size(Size n) { return n / mask_block + (n % mask_block != 0) + 1; }
 
 /// The step between the second ones of the turns of Backend::fft, of transforms that are n long in
 /// all: the least power of two whose square is not below n.

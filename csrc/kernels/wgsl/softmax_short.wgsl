@@ -48,7 +48,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 #if LOG
   let less = log_of_sum(sum);
 #else
-  let factor = 1.0 / sum;
+  // exp_of() of float16 is never 0, so that a sum of no weight is not.
+  let factor = select(1.0 / sum, bitcast<f32>(0x7fc00000u ^ params.zero), top == lowest());
 #end
 #for v in 0..FOURS
 #if LOG
