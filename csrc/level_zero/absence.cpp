@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <string_view>
 
 #include "core/dynamic_library.hpp"
 #include "core/environment.hpp"
@@ -46,11 +47,11 @@ std::vector<std::string> loaded_loaders() {
   for (std::string line; std::getline(maps, line);) {
     const std::size_t path = line.find('/');
     if (path == std::string::npos) continue;
-    std::string file = line.substr(path);
-    const bool ours = file.find("/libze_loader.so") != std::string::npos ||
-                      file.find("/libze_validation_layer.so") != std::string::npos ||
-                      file.find("/libze_tracing_layer.so") != std::string::npos;
-    if (ours && std::ranges::find(files, file) == files.end()) files.push_back(std::move(file));
+    const std::string_view file = std::string_view(line).substr(path);
+    const bool ours = file.find("/libze_loader.so") != std::string_view::npos ||
+                      file.find("/libze_validation_layer.so") != std::string_view::npos ||
+                      file.find("/libze_tracing_layer.so") != std::string_view::npos;
+    if (ours && std::ranges::find(files, file) == files.end()) files.emplace_back(file);
   }
   return files;
 }

@@ -10,8 +10,8 @@ namespace tilewright::cpu {
 
 /// Nodes of a program that are the rounds of Philox4x32-10 on one counter.
 struct PhiloxNodes {
-  std::array<std::uint32_t, 4> counter;
-  std::array<std::uint32_t, 2> key;
+  std::array<std::uint32_t, 4> counter{};
+  std::array<std::uint32_t, 2> key{};
   std::array<std::uint32_t, 4> words;  ///< what it comes to
 
   bool has_word(std::uint32_t node) const;

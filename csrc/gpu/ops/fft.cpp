@@ -261,7 +261,7 @@ void GpuBackend::run_fft(const FftLaunch& launch) {
         v["SPLIT"] = std::int64_t{is_split};
         v["PASSES"] = std::int64_t{radices.count()};
         for (std::size_t i = 0; i < Radices::room; ++i) {
-          v["R" + std::to_string(i)] = std::int64_t{radices[i]};
+          v[text("R", i)] = std::int64_t{radices[i]};
         }
         v["FROM_LINES"] = std::int64_t{from_lines};
         v["TO_LINES"] = std::int64_t{to_lines};

@@ -17,7 +17,7 @@ struct MapPiece {
   std::vector<Size> offsets;  // of each operand, in elements
   bool tiled = false;         // the last two dimensions are a tile
   std::optional<std::size_t>
-      across;           // the dimension that is gone through in tiles of it and the last
+      across{};         // the dimension that is gone through in tiles of it and the last
   bool packed = false;  // inputs of one dtype are bound together, from their buffer's start on
 };
 
