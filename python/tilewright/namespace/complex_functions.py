@@ -528,7 +528,7 @@ def angle(z: Array, deg: bool = False, *, out: Array | None = None) -> Array:
         found = z._angle() if out is None else evaluate("angle", (z,), out)
     if deg:
         found *= 180 / math.pi
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 _core._set_complex(evaluate, assign, _parts_program)

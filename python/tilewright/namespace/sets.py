@@ -237,7 +237,7 @@ def unique(
     return _chosen(found, (True, return_index, return_inverse, return_counts))
 
 
-def _chosen(found: UniqueAll, asked: tuple[bool, ...]) -> Any:
+def _chosen(found: UniqueAll, asked: tuple[bool, ...]) -> Array | tuple[Array, ...]:
     wanted = tuple(part for part, is_asked in zip(found, asked, strict=True) if is_asked)
     return wanted if len(wanted) > 1 else found.values
 
