@@ -218,6 +218,10 @@ from tilewright.nn.row_norms import (
     rms_norm,
     rms_norm_backward,
 )
+from tilewright.nn.sequence_losses import (
+    ctc_loss,
+    ctc_loss_backward,
+)
 from tilewright.nn.shuffles import (
     channel_shuffle,
     channel_shuffle_backward,
@@ -307,6 +311,8 @@ __all__ = [
     "cosine_similarity_backward",
     "cross_entropy",
     "cross_entropy_backward",
+    "ctc_loss",
+    "ctc_loss_backward",
     "dropout",
     "dropout1d",
     "dropout1d_backward",
