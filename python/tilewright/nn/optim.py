@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilewright import _core
 from tilewright._core import InvalidArgument
@@ -51,6 +52,15 @@ def _from_zero(call: str, name: str, value: Any, below: float | None = None) -> 
     return number
 
 
+class _Together(NamedTuple):
+    """Parameters of a device, a dtype and a rule."""
+
+    backend: Backend
+    program: Program
+    numbers: list[float]
+    groups: list[Group]
+
+
 class Optimizer:
     """What optimisers have in common: parameters, and states that lie beside them."""
 
@@ -69,12 +79,19 @@ class Optimizer:
             for j in range(i):
                 if one.backend is self.params[j].backend and one.overlaps(self.params[j]):
                     invalid(call, f"params[{i}] shares memory with params[{j}], expected its own")
-        #: how many steps have been taken, and how many of each parameter
+        #: how many steps have been taken
         self.steps = 0
-        self.steps_of = [0] * len(self.params)
-        # The steps that each had taken when its states began.
+        # The steps that each parameter has missed, those that it had taken when its states began,
+        # and whether both are the same for all.
+        self._missed = [0] * len(self.params)
         self._began = [0] * len(self.params)
+        self._is_even = True
         self.states = _zeros(self.params, states)
+
+    @property
+    def steps_of(self) -> list[int]:
+        """How many steps each parameter has taken."""
+        return [self.steps - missed for missed in self._missed]
 
     def step(self, grads: Sequence[Array | None]) -> None:
         """Moves each parameter, in place, by its gradient: `grads` has one for each, or None for
@@ -86,43 +103,56 @@ class Optimizer:
             invalid(call, f"grads is {shown(grads)}, expected Arrays")
         if len(given) != len(self.params):
             invalid(call, f"grads has {len(given)} Arrays, expected {len(self.params)} as params")
+        is_absent = False
         for i, (x, grad) in enumerate(zip(self.params, given, strict=True)):
-            if grad is not None and not _is_like(grad, x):
+            if grad is None:
+                is_absent = True
+            elif not _is_like(grad, x):
                 alike(call, **{f"params[{i}]": x, f"grads[{i}]": grad})
         self._check(call)
-        moved = [i for i, grad in enumerate(given) if grad is not None]
-        for i in moved:
-            _core._make_writable(self.params[i], call)
+        for x, grad in zip(self.params, given, strict=True):
+            if grad is not None:
+                _core._make_writable(x, call)
+        if self._is_even:
+            places: Iterable[int] = repeat(self._place(0), len(given))
+        else:
+            places = [self._place(i) for i in range(len(given))]
         self.steps += 1
-        rules: dict[int, Rule] = {}
-        together: dict[tuple[int, str, int], tuple[Backend, Program, list[Group]]] = {}
-        for i in moved:
-            x, grad, states = self.params[i], given[i], self.states[i]
-            assert grad is not None
-            place = self._place(i)
-            self.steps_of[i] += 1
-            if place not in rules:
-                rules[place] = self._rule(call, place)
-            rule, options, numbers = rules[place]
-            if not is_apart(x, [grad]):
-                grad = grad.copy()
-            program = _program(rule, options, x.stored_as, len(states), len(numbers))
-            if not (x.is_contiguous and grad.is_contiguous):
-                x.backend.map(program, x.shape, [x, grad, *states], numbers, [x, *states])
+        together: dict[tuple[int, str, int], _Together] = {}
+        for i, (x, grad, states, place) in enumerate(
+            zip(self.params, given, self.states, places, strict=True)
+        ):
+            if grad is None:
+                self._missed[i] += 1
                 continue
             key = id(x.backend), x.stored_as, place
-            groups = together.setdefault(key, (x.backend, program, []))[2]
-            groups.append((x.size, [x, grad, *states], [x, *states]))
-        for (_, _, place), (backend, program, groups) in together.items():
-            _run(backend, program, groups, rules[place][2])
+            own = together.get(key)
+            if own is None:
+                rule, options, numbers = self._rule(call, place)
+                program = _program(rule, options, x.stored_as, len(states), len(numbers))
+                own = together[key] = _Together(x.backend, program, numbers, [])
+            if not is_apart(x, [grad]):
+                grad = grad.copy()
+            if x.is_contiguous and grad.is_contiguous:
+                own.groups.append((x.size, [x, grad, *states], [x, *states]))
+            else:
+                x.backend.map(own.program, x.shape, [x, grad, *states], own.numbers, [x, *states])
+        if is_absent:
+            self._compare()
+        for one in together.values():
+            if one.groups:
+                _run(*one)
 
     def _check(self, call: str) -> None:
         """Of the options, which may have been set between steps."""
         raise NotImplementedError
 
+    def _compare(self) -> None:
+        self._is_even = len(set(self._missed)) == len(set(self._began)) == 1
+
     def _place(self, i: int) -> int:
         """What parameters of one rule have in common: how many steps they have taken."""
-        return self.steps_of[i]
+        return self.steps - self._missed[i]
 
     def _rule(self, call: str, place: int) -> Rule:
         raise NotImplementedError
@@ -166,7 +196,9 @@ class Optimizer:
         for to, own in zip(self.states, ready, strict=True):
             for target, one in zip(to, own, strict=True):
                 target[...] = one
-        self.steps, self.steps_of, self._began = steps, counts["steps_of"], counts["began"]
+        self.steps, self._began = steps, counts["began"]
+        self._missed = [steps - taken for taken in counts["steps_of"]]
+        self._compare()
 
     def _set(self, call: str, options: dict[str, Any]) -> None:
         for name, one in options.items():
@@ -200,7 +232,7 @@ def _is_like(grad: Any, x: Array) -> bool:
     )  # fmt: skip
 
 
-def _run(backend: Backend, program: Program, groups: list[Group], numbers: Sequence[float]) -> None:
+def _run(backend: Backend, program: Program, numbers: Sequence[float], groups: list[Group]) -> None:
     try:
         backend.map_many(program, groups, numbers)
     except InvalidArgument:
@@ -283,14 +315,15 @@ class SGD(Optimizer):
         has_momentum = self._numbers(call)[1] != 0
         if has_momentum and not self.states[0]:
             self.states = _zeros(self.params, 1)
-            self._began = list(self.steps_of)
+            self._began = self.steps_of
+            self._compare()
         if not has_momentum and self.states[0]:
             # What is left of it is nothing from here on.
             self.states = [[] for _ in self.params]
 
     def _place(self, i: int) -> int:
         """Whether the gradient is the first, which momentum takes whole, as torch does."""
-        return int(self.steps_of[i] == self._began[i])
+        return int(self.steps - self._missed[i] == self._began[i])
 
     def _rule(self, call: str, place: int) -> Rule:
         lr, momentum, dampening, decay, nesterov, maximize = self._numbers(call)
