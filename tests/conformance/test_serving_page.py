@@ -117,7 +117,7 @@ def test_stop(browser: Browser, tmp_path: Path) -> None:
 def test_errors(browser: Browser, tmp_path: Path) -> None:
     be = tilewright.init_backend("cpu")
     model = decoder(be, tmp_path, context=60, cache_tokens=60)
-    with Running(App(model, api_key="s3cret")) as running:
+    with Running(App(model, api_key="s3cr\u00e9t \u79d8")) as running:
         browser.open(running.server.address)
         browser.wait(f"{ERROR}.includes('asks for an API key')")
         say(browser, "w1")
@@ -125,7 +125,7 @@ def test_errors(browser: Browser, tmp_path: Path) -> None:
         # What was not answered can be sent again.
         assert browser.value("document.querySelector('#text').value") == "w1"
         browser.click("summary")
-        browser.type("#key", "s3cret")
+        browser.type("#key", "s3cr\u00e9t \u79d8")
         browser.press("Tab")
         browser.wait("document.querySelector('#name').textContent === 'model'")
         assert browser.value(ERROR) == ""

@@ -101,7 +101,9 @@ def app_of(arguments: argparse.Namespace, backend: tilewright.Backend) -> App:
     other_name = arguments.embed_name or name_of(arguments.embed or "")
     if arguments.embed is None and arguments.embed_name is not None:
         raise WrongUse("--embed-name is the name of the model of --embed, which is not there")
-    if arguments.embed is not None and own == other_name:
+    # One path twice is one of another kind.
+    is_other = arguments.embed is not None and Path(arguments.embed) != Path(arguments.model)
+    if is_other and own == other_name:
         raise WrongUse(f"both models are called {own}; give --name NAME or --embed-name NAME")
     for path in (arguments.model, arguments.embed or ""):
         check_no_onnx(path)
