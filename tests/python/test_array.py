@@ -114,7 +114,7 @@ def test_what_cannot(be: tw.Backend, given: Any, message: str) -> None:
 
 def test_full_takes_a_number() -> None:
     for dtype in (None, "float32", "int32"):
-        for value in (None, "3", [1], object()):
+        for value in (None, "3", object()):
             with pytest.raises(tw.InvalidArgument, match=r"^full: fill_value is .* a number"):
                 tw.full(3, value, dtype=dtype, device="cpu")
 

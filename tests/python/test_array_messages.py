@@ -39,8 +39,8 @@ def test_messages(be: tw.Backend, call: Callable[[tw.Array], Any], message: str)
 
 def test_one_operand_is_one(be: tw.Backend) -> None:
     x = be.zeros(3)
-    with pytest.raises(TypeError, match=r"exp\(\) takes 1 operand, and 2 are given"):
-        tw.exp(x, x)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"exp\(\) takes 1 operand, and 3 are given"):
+        tw.exp(x, x, x)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"add\(\) takes 2 operands, and 1 is given"):
         tw.add(x)  # type: ignore[call-arg]
 

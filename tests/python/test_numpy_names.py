@@ -11,14 +11,9 @@ import tilewright as tw
 from numpy.lib import recfunctions
 
 DATES = "dates"
-FILES = "writes files"
 POLYNOMIALS = "polynomials by their coefficients"
-TEXT = "makes text"
 # What has no form on devices.
 WITHOUT = {
-    "array2string": TEXT,
-    "array_repr": TEXT,
-    "array_str": TEXT,
     "busday_count": DATES,
     "busday_offset": DATES,
     "common_type": "tells dtypes that the standard does not promote to",
@@ -29,7 +24,6 @@ WITHOUT = {
     "min_scalar_type": "looks at values",
     "polydiv": POLYNOMIALS,
     "real_if_close": "its dtype depends on values",
-    "savetxt": FILES,
     "sort_complex": "complex numbers have no order",
 }
 
@@ -86,7 +80,7 @@ def test_the_namespace_has_numpys_names() -> None:
             lambda x: np.real_if_close(x),
             r"write np\.real_if_close\(x\.numpy\(\)\) to compute it on the host",
         ),
-        (lambda x: np.savetxt(io.StringIO(), x), r"write np\.savetxt\(fname, x\.numpy\(\)\)"),
+        (lambda x: np.min_scalar_type(x), r"write np\.min_scalar_type\(x\.numpy\(\)\)"),
         (lambda x: np.polydiv(x, x), r"write np\.polydiv\(u\.numpy\(\), v\.numpy\(\)\)"),
         (
             lambda x: recfunctions.stack_arrays([x, x]),
@@ -98,7 +92,6 @@ def test_the_namespace_has_numpys_names() -> None:
         ),
         (lambda x: np.add.reduceat(x, [0]), r"write np\.add\.reduceat\(x\.numpy\(\), x2\)"),
         (lambda x: np.hypot.reduce(x), r"write np\.hypot\.reduce\(x\.numpy\(\)\)"),
-        (lambda x: np.unique(x, axis=0), r"np\.unique\(\.\.\., axis=\.\.\.\) of an Array"),
     ],
 )
 def test_what_to_write_instead(call: Any, said: str) -> None:
