@@ -120,8 +120,8 @@ void* slot(F* function) {
 /// What reads calls that are not f(x, y, out=z); for the process.
 PyObject* options_reader = nullptr;
 
-[[gnu::noinline]] PyObject* with_options(const ElementFunction& f, PyObject* const* given,
-                                         Py_ssize_t number, PyObject* keywords) {
+[[gnu::cold]] PyObject* with_options(const ElementFunction& f, PyObject* const* given,
+                                     Py_ssize_t number, PyObject* keywords) {
   py::tuple positional(number);
   for (Py_ssize_t i = 0; i < number; ++i) positional[i] = py::handle(given[i]);
   py::dict named;
