@@ -251,6 +251,7 @@ COMPUTED = {
     "union1d": call(I, I[:1]),
     "unique": call(I, True, True, True, 0, equal_nan=True),
     "unpackbits": call(U, 1, 12, "little"),
+    "unravel_index": call(PLACES, (3, 4), "F"),
     "unwrap": call(V * 3, None, -1, period=6.0),
     "vdot": call(Z, Z),
 }
