@@ -66,16 +66,21 @@ def writes_and_refuses(self: Any, grads: Any) -> None:
     REAL_STEP(self, grads)
 
 
-def takes_the_first_as_others(self: Any, call: str) -> Any:
-    rule, options, (lr, momentum, _, decay) = REAL_RULE(self, call)
+def takes_the_first_as_others(self: Any, call: str, place: int) -> Any:
+    rule, options, (lr, momentum, _, decay) = REAL_RULE(self, call, place)
     return rule, (*options[:3], False, options[4]), [lr, momentum, 1 - self.dampening, decay]
 
 
-REAL_RULE = optim.SGD._rule
+def corrects_nothing(self: Any, call: str, place: int) -> Any:
+    rule, options, numbers = REAL_ADAM(self, call, place)
+    return rule, options, [*numbers[:-2], float(self.lr), 1.0]
+
+
+REAL_RULE, REAL_ADAM = optim.SGD._rule, optim.Adam._rule
 
 
 PLANTED: list[tuple[Kind, tuple[Any, str, Any], str]] = [
-    (optimisers.steps, (optim.Adam, "_corrections", lambda self: [float(self.lr), 1.0]), "is off"),
+    (optimisers.steps, (optim.Adam, "_rule", corrects_nothing), "is off"),
     (optimisers.steps, (optim.SGD, "_rule", takes_the_first_as_others), "is off"),
     (optimisers.steps, (optim, "is_apart", instead(True)), "those drawn InvalidArgument"),
     (solvers.solver, (systems.System, "is_small", instead(True)), "is said to converge"),
