@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/recorded_work.hpp"
+#include "cpu/turn.hpp"
 
 namespace tilewright::cpu {
 
@@ -14,6 +15,7 @@ namespace tilewright::cpu {
 class CpuRecording final : public RecordedWork {
  public:
   std::vector<std::function<void()>> calls;
+  Turn turn;  // of replays, each of which is as one op
 };
 
 /// What a thread runs while it records.

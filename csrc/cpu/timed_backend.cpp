@@ -1,5 +1,7 @@
 #include "cpu/timed_backend.hpp"
 
+#include <mutex>
+
 #include "core/all_requests.hpp"
 
 namespace tilewright::cpu {
@@ -44,7 +46,9 @@ void TimedCpuBackend::do_copy_dtod(Allocation& dst, Allocation& src, std::uint64
 }
 
 void TimedCpuBackend::do_replay(RecordedWork& work) {
-  for (const auto& run : static_cast<const CpuRecording&>(work).calls) run();
+  auto& recording = static_cast<CpuRecording&>(work);
+  const std::lock_guard lock(recording.turn);
+  for (const auto& run : recording.calls) run();
 }
 
 }  // namespace tilewright::cpu
