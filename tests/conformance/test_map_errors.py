@@ -59,6 +59,30 @@ def test_wrong_arguments(be: Backend, arguments: tuple, message: str) -> None:  
             be.free(buffer)
 
 
+def test_arrays_of_other_dtypes(be: Backend) -> None:
+    """An Array knows its dtype; a buffer, with strides or without, is what the program says."""
+    program = adder()
+    whole, x = be.array(np.arange(4, dtype="int32")), be.array(np.arange(4, dtype="float32"))
+    out, wrong = be.array(np.full(4, 7, "float32")), be.array(np.full(4, 7, "int32"))
+    has = r"\[0\] is an Array of int32, and the program has float32 there; write .astype"
+    with pytest.raises(InvalidArgument, match=f"map: inputs{has}"):
+        be.map(program, (4,), [whole, x], [], [out])
+    with pytest.raises(InvalidArgument, match=f"map: outputs{has}"):
+        be.map(program, (4,), [x, x], [], [wrong])
+    with pytest.raises(InvalidArgument, match=rf"map_many: groups\[0\].inputs{has}"):
+        be.map_many(program, [(4, [whole, x], [out])], [])
+    with pytest.raises(InvalidArgument, match=f"map_reduce: inputs{has}"):
+        be.map_reduce(program, "sum", (4,), (0,), [whole, x], [], [out])
+    with pytest.raises(InvalidArgument, match=f"scan: inputs{has}"):
+        be.scan(program, "sum", (4,), 0, [whole, x], [], out)
+    with pytest.raises(InvalidArgument, match=f"map_rows: inputs{has}"):
+        be.map_rows([("sum", program)], (1, 4), (1,), [whole, x], None, [], [], None, [], [])
+    np.testing.assert_array_equal(out.numpy(), np.full(4, 7))
+    be.map(program, (4,), [(whole, (1,)), x], [], [out])
+    bits = np.arange(4, dtype="int32").view("float32")
+    np.testing.assert_array_equal(out.numpy(), bits + np.arange(4, dtype="float32"))
+
+
 def test_outputs_that_overlap(be: Backend) -> None:
     program = Program()
     x = program.input("float32")

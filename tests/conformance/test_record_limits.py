@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Callable
 
@@ -240,3 +241,28 @@ def test_a_backend_that_goes_before_its_recording(be: Backend) -> None:
     del other
     gc.collect()
     r.replay()  # which holds its backend
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def test_recordings_that_are_replayed_once_leave_nothing(be: Backend) -> None:
+    """Of the process, not of what the device counts."""
+
+    def work() -> None:
+        x = floats(be, [1.0] * 100)
+        for _ in range(150):
+            with be.record() as r:
+                be.unary("neg", x, x, 100)
+            r.replay()
+            read(be, x)
+            r.drop()
+        be.free(x)
+
+    work()
+    before = resident_bytes()
+    work()
+    work()
+    assert resident_bytes() - before < 5 << 20
