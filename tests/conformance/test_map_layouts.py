@@ -119,6 +119,36 @@ def test_tiles(be: Backend, dtype: str) -> None:
     check_copy(be, dtype, (30, 1, 65, 9), ((0, 0, 0, 1), 4), ((700, 0, 10, 1), 0))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_short_axes_that_were_no_neighbours(be: Backend, dtype: str) -> None:
+    """Moved, and computed with others in place, from blocks of a few elements."""
+    if not has(be, dtype):
+        return
+    rng = np.random.default_rng(10)
+    program = Program()
+    a, b, c = (program.input(dtype) for _ in range(3))
+    program.output(program.apply("equal" if dtype == "bool" else "max", a, b), c)
+    for shape, axes in (
+        ((4, 2, 301, 2), (2, 0, 3, 1)), ((3, 5, 2, 97), (3, 2, 1, 0)),
+        ((2, 20011, 2, 3), (1, 3, 0, 2)), ((2, 3, 400, 3, 2), (4, 2, 0, 3, 1)),
+        ((1103, 3, 2), (0, 2, 1)),
+    ):  # fmt: skip
+        x = bits(rng, math.prod(shape), dtype).reshape(shape)
+        turned = x.transpose(axes)
+        steps = tuple(step // x.itemsize for step in turned.strides)
+        y = bits(rng, x.size, dtype).reshape(turned.shape)
+        with Workspace(be) as ws:
+            source, out = ws.input(x.reshape(-1)), ws.room(turned.shape, x.dtype)
+            be.map(copier(dtype), turned.shape, [(source, steps)], [], [out])
+            assert (ws.read(out) == turned).all(), (shape, axes)
+            held, one = ws.output(y), ws.input(y[:1, :1, :1].reshape(-1)[:1])
+            number = (one, (0,) * len(shape))
+            be.map(program, turned.shape, [held, (source, steps), number], [], [held, out])
+            larger = y == turned if dtype == "bool" else np.maximum(y, turned)
+            assert (ws.read(held) == larger).all(), (shape, axes)
+            assert (ws.read(out) == y.reshape(-1)[0]).all()
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int32", "int64"])
 def test_short_rows_that_repeat(be: Backend, dtype: str) -> None:
     """An operand of channels, whose rows are short, and of a short row, for many samples."""

@@ -17,6 +17,7 @@
 #include "cpu/program/run.hpp"
 #include "cpu/program/steps.hpp"
 #include "cpu/program/straight_rows.hpp"
+#include "cpu/program/tiny_blocks.hpp"
 #include "cpu/scratch.hpp"
 #include "cpu/thread_pool.hpp"
 
@@ -496,6 +497,16 @@ void CpuBackend::do_map(const MapRequest& r) {
   BlockGrid grid(r, block_of(r, steps, streaming));
   if (takes_rows_apart(r, steps, grid)) {
     grid = BlockGrid(r, program_block * static_cast<std::size_t>(r.shape()[grid.row_dim]));
+  }
+  if (has_tiny_blocks(r, grid)) {
+    if (is_move(r, steps, false)) {
+      const MapRequest::Operand& to = r.operands[steps.outputs[0].operand];
+      const std::size_t bytes = size_of(steps.outputs[0].dtype);
+      return write_in_order(r, steps.inputs[0].operand, bytes,
+                            data<std::byte>(to.allocation) + to.offset * static_cast<Size>(bytes));
+    }
+    const auto parts = in_order(r, *memory_);
+    if (parts) return parts->each([&](const MapRequest& part) { CpuBackend::do_map(part); });
   }
   const bool on_stack = steps.registers <= few_registers;
   const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);
