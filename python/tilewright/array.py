@@ -490,9 +490,11 @@ def _layout(call: str, x: Array, order: Any) -> str:
     """C or F, as `order` says for this Array."""
     from tilewright.namespace.mixed import check_layout
 
+    if call == "reshape" and order not in (None, "C", "F", "A"):
+        from tilewright.operands import invalid, shown
+
+        invalid(call, f"order is {shown(order)}, expected 'C', 'F' or 'A', or of ravel() 'K'")
     check_layout(call, order)
-    if order == "K" and call == "reshape":
-        raise _core.InvalidArgument("reshape: order is 'K', expected 'C', 'F' or 'A'; see ravel()")
     is_by_columns = x.T.is_contiguous and not x.is_contiguous
     return "F" if order == "F" or (order == "A" and is_by_columns) else "C"
 

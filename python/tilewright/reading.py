@@ -53,7 +53,16 @@ def dtype_of_list(
     values: np.ndarray[Any, Any], like: np.dtype[Any], backend: Any, call: str, name: str
 ) -> np.dtype[Any]:
     """The dtype of a list of Python's numbers beside an Array of `like`: what an Array of it would
-    have, of double precision beside that. An empty list has none of its own."""
+    have, of double precision beside that. An empty list has none of its own, and a number alone
+    takes that of the Array where it is of its kind."""
+    if values.ndim == 0:
+        return assigned_dtype(values, like, backend, call, name)
+    return _of_list(values, like, backend, call, name)
+
+
+def _of_list(
+    values: np.ndarray[Any, Any], like: np.dtype[Any], backend: Any, call: str, name: str
+) -> np.dtype[Any]:
     if values.size == 0:
         return like
     if values.dtype.kind not in "biufc":
@@ -85,7 +94,7 @@ def assigned_dtype(
         return like
     if values.size > 0 and values.dtype.kind in "iuf" and like.kind == "f":
         return like
-    return dtype_of_list(values, like, backend, call, name)
+    return _of_list(values, like, backend, call, name)
 
 
 def _are_held(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> bool:

@@ -66,7 +66,9 @@ def column_stack(tup: Sequence[ArrayLike]) -> Array:
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """A copy with the values behind it along an axis, or behind all of it as one dimension."""
     like = first_array("append", "arr", [arr, values])
-    parts = [beside("append", name, one, like) for name, one in (("arr", arr), ("values", values))]
+    # A number alone is an array of one, as NumPy has it.
+    given = (("arr", arr), ("values", [values] if isinstance(values, (int, float)) else values))
+    parts = [beside("append", name, one, like) for name, one in given]
     if axis is None:
         parts, axis = [one.reshape(-1) for one in parts], 0
     return concat(parts, axis=axis)
