@@ -166,8 +166,10 @@ Buffer to_buffer(py::handle given, const Argument& argument) {
 }
 
 std::vector<Size> to_sizes(py::handle given, const Argument& argument, Py_ssize_t count) {
-  const std::string expected = count < 0 ? text("a sequence of at most ", max_rank, " integers")
-                                         : text("a sequence of ", count, " integers");
+  const auto refuse = [&] {
+    argument.refuse(given, count < 0 ? text("a sequence of at most ", max_rank, " integers")
+                                     : text("a sequence of ", count, " integers"));
+  };
   const bool is_sequence =
       PySequence_Check(given.ptr()) && !PyUnicode_Check(given.ptr()) && !PyBytes_Check(given.ptr());
   const Py_ssize_t size =
@@ -175,13 +177,13 @@ std::vector<Size> to_sizes(py::handle given, const Argument& argument, Py_ssize_
   if (size < 0) forget_error();
   // Before the items are made, which a range does one by one.
   if (size < 0 || (count < 0 ? size > static_cast<Py_ssize_t>(max_rank) : size != count)) {
-    argument.refuse(given, expected);
+    refuse();
   }
   const auto items = py::reinterpret_steal<py::object>(
       call_python([&] { return PySequence_Fast(given.ptr(), ""); }));
   if (!items || PySequence_Fast_GET_SIZE(items.ptr()) != size) {
     forget_error();
-    argument.refuse(given, expected);
+    refuse();
   }
   std::vector<Size> sizes(static_cast<std::size_t>(size));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()) && i < size; ++i) {

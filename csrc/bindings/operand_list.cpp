@@ -1,7 +1,6 @@
 #include "bindings/operand_list.hpp"
 
 #include <optional>
-#include <string>
 
 #include "core/text.hpp"
 #include "tilewright/error.hpp"
@@ -17,8 +16,7 @@ std::span<PyObject* const> items_of(py::handle given, const Argument& argument,
           static_cast<std::size_t>(PySequence_Fast_GET_SIZE(given.ptr()))};
 }
 
-OperandList::OperandList(py::handle given, const Argument& argument)
-    : call_(argument.call), name_(argument.name) {
+OperandList::OperandList(py::handle given, const Argument& argument) {
   // A tuple of what was given cannot change while its items are converted.
   if (!PyList_Check(given.ptr()) && !PyTuple_Check(given.ptr())) {
     argument.refuse(given, "a list of buffers, Arrays or (buffer, strides, offset)");
@@ -32,13 +30,16 @@ OperandList::OperandList(py::handle given, const Argument& argument)
   operands_.assign(given_.begin(), given_.end());
 }
 
-void OperandList::check(const std::vector<DType>& dtypes, std::size_t first) const {
-  for (std::size_t i = 0; i < given_.size() && first + i < dtypes.size(); ++i) {
+void OperandList::check(const Argument& argument, const Program& program,
+                        std::vector<std::uint32_t> ProgramData::* places) const {
+  const ProgramData& data = *program.data();
+  const std::vector<std::uint32_t>& nodes = data.*places;
+  for (std::size_t i = 0; i < given_.size() && i < nodes.size(); ++i) {
     const std::optional<DType> own = given_[i].dtype();
-    const DType wanted = dtypes[first + i];
+    const DType wanted = data.nodes[nodes[i]].dtype;
     if (!own || *own == wanted) continue;
-    throw InvalidArgument(text(call_, ": ", name_, "[", i, "] is an Array of ", to_string(*own),
-                               ", and the program has ", to_string(wanted),
+    throw InvalidArgument(text(argument.call, ": ", argument.name, "[", i, "] is an Array of ",
+                               to_string(*own), ", and the program has ", to_string(wanted),
                                " there; write .astype(\"", to_string(wanted),
                                "\"), or let the program cast"));
   }

@@ -2,13 +2,14 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "bindings/self.hpp"
 #include "bindings/strided.hpp"
+#include "core/program/program_data.hpp"
 #include "tilewright/program.hpp"
 
 // Operands of map() and of its kin: buffers, Arrays, or either with strides and an offset.
@@ -35,12 +36,17 @@ std::span<PyObject* const> items_of(pybind11::handle given, const Argument& argu
 class OperandList {
  public:
   OperandList(pybind11::handle given, const Argument& argument);
+  /// Refuses Arrays of other dtypes than a program has for its inputs, or its outputs.
+  OperandList(pybind11::handle given, const Argument& argument, const Program& program,
+              std::vector<std::uint32_t> ProgramData::* places)
+      : OperandList(given, argument) {
+    check(argument, program, places);
+  }
   std::span<const MapOperand> span() const { return operands_; }
-  /// Refuses an Array of another dtype than a program reads or writes there, from `first` on.
-  void check(const std::vector<DType>& dtypes, std::size_t first = 0) const;
+  void check(const Argument& argument, const Program& program,
+             std::vector<std::uint32_t> ProgramData::* places) const;
 
  private:
-  std::string call_, name_;
   pybind11::object items_;
   std::vector<StridedOperand> given_;
   std::vector<MapOperand> operands_;

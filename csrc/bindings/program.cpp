@@ -79,16 +79,14 @@ void map(Self<Backend> self, Given<Program> program, Given<std::span<const Size>
   // What another thread adds to the program from here on is not part of this call.
   const Program one = *given;
   const std::vector<Size> sizes = to_sizes(shape.object, {call, "shape"});
-  const OperandList from(inputs.object, {call, "inputs", self.object});
+  const OperandList from(inputs.object, {call, "inputs", self.object}, one, &ProgramData::inputs);
   std::vector<Number> values;
   const Argument named{call, "numbers"};
   const py::object list = py::reinterpret_borrow<py::object>(numbers.object);
   for (PyObject* item : items_of(list, named, "a list of numbers")) {
     values.push_back(to_number(item, named));
   }
-  const OperandList to(outputs.object, {call, "outputs", self.object});
-  from.check(one.inputs());
-  to.check(one.outputs());
+  const OperandList to(outputs.object, {call, "outputs", self.object}, one, &ProgramData::outputs);
   without_gil([&] { call_op(*self, &Backend::map, one, sizes, from.span(), values, to.span()); });
 }
 
@@ -110,7 +108,7 @@ std::vector<Number> to_numbers(py::handle given, const Argument& argument) {
 /// One of the groups of map_many, and what its spans look at.
 class GroupOfLists {
  public:
-  GroupOfLists(py::handle given, const Argument& argument, std::size_t at) {
+  GroupOfLists(py::handle given, const Argument& argument, std::size_t at, const Program& program) {
     const std::string name = std::string(argument.name) + "[" + std::to_string(at) + "]";
     const Argument named{argument.call, name.c_str()};
     if (!PyTuple_Check(given.ptr()) || PyTuple_GET_SIZE(given.ptr()) != 3) {
@@ -120,12 +118,10 @@ class GroupOfLists {
     const std::string length_name = name + ".length", input_name = name + ".inputs",
                       output_name = name + ".outputs";
     length_ = to_size(part(0), {argument.call, length_name.c_str()});
-    inputs_.emplace(part(1), Argument{argument.call, input_name.c_str(), argument.backend});
-    outputs_.emplace(part(2), Argument{argument.call, output_name.c_str(), argument.backend});
-  }
-  void check(const Program& program) const {
-    inputs_->check(program.inputs());
-    outputs_->check(program.outputs());
+    inputs_.emplace(part(1), Argument{argument.call, input_name.c_str(), argument.backend}, program,
+                    &ProgramData::inputs);
+    outputs_.emplace(part(2), Argument{argument.call, output_name.c_str(), argument.backend},
+                     program, &ProgramData::outputs);
   }
   operator MapGroup() const { return {length_, inputs_->span(), outputs_->span()}; }
 
@@ -148,8 +144,7 @@ void map_many(Self<Backend> self, Given<Program> program, Given<Groups> groups,
   std::vector<MapGroup> all;
   lists.reserve(static_cast<std::size_t>(PyTuple_GET_SIZE(items.ptr())));
   for (PyObject* item : items_of(items, argument, "")) {
-    lists.emplace_back(item, argument, lists.size());
-    lists.back().check(one);
+    lists.emplace_back(item, argument, lists.size(), one);
   }
   all.assign(lists.begin(), lists.end());
   const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
@@ -169,12 +164,11 @@ void map_reduce(Self<Backend> self, Given<Program> program, Given<Reduction> op,
   const Reduction reduction = Convert<Reduction>::from(op.object, {call, "op"});
   const std::vector<Size> sizes = to_sizes(shape.object, {call, "shape"});
   const std::vector<Size> gone = to_sizes(axes.object, {call, "axes"});
-  const OperandList from(inputs.object, {call, "inputs", self.object});
+  const OperandList from(inputs.object, {call, "inputs", self.object}, front, &ProgramData::inputs);
   const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
   const OperandList to(outputs.object, {call, "outputs", self.object});
   const OperandList others(behind_inputs.object, {call, "behind_inputs", self.object});
   const std::vector<Number> more = to_numbers(behind_numbers.object, {call, "behind_numbers"});
-  from.check(front.inputs());
   without_gil([&] {
     call_op(*self, &Backend::map_reduce, front, reduction, sizes, gone, from.span(), values,
             to.span(), last ? &*last : nullptr, others.span(), more);
@@ -227,10 +221,11 @@ void map_rows(Self<Backend> self, Given<RowFolds> folds, Given<std::span<const S
   const OperandList ends_to(end_outputs.object, {call, "end_outputs", self.object});
   std::vector<RowFold> all;
   for (const RowFoldGiven& one : given) all.push_back({one.op, &one.program, one.numbers});
-  for (const RowFoldGiven& one : given) from.check(one.program.inputs());
-  if (last) from.check(last->inputs());
-  if (last) to.check(last->outputs());
-  if (behind) ends_to.check(behind->outputs());
+  const Argument read{call, "inputs"}, written{call, "outputs"}, ended{call, "end_outputs"};
+  for (const RowFoldGiven& one : given) from.check(read, one.program, &ProgramData::inputs);
+  if (last) from.check(read, *last, &ProgramData::inputs);
+  if (last) to.check(written, *last, &ProgramData::outputs);
+  if (behind) ends_to.check(ended, *behind, &ProgramData::outputs);
   without_gil([&] {
     call_op(*self, &Backend::map_rows, all, sizes, gone, from.span(),
             {last ? &*last : nullptr, values}, to.span(), {behind ? &*behind : nullptr, more},
@@ -247,12 +242,11 @@ void scan(Self<Backend> self, Given<Program> program, Given<ScanOp> op,
   const ScanOp kind = Convert<ScanOp>::from(op.object, {call, "op"});
   const std::vector<Size> sizes = to_sizes(shape.object, {call, "shape"});
   const Size along = to_size(axis.object, {call, "axis"});
-  const OperandList from(inputs.object, {call, "inputs", self.object});
+  const OperandList from(inputs.object, {call, "inputs", self.object}, front, &ProgramData::inputs);
   const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
   const OperandList to = one_operand(output.object, {call, "output", self.object});
   const bool without = to_bool(exclusive.object, {call, "exclusive"});
   const bool back = to_bool(reverse.object, {call, "reverse"});
-  from.check(front.inputs());
   without_gil([&] {
     call_op(*self, &Backend::scan, front, kind, sizes, along, from.span(), values, to.span()[0],
             without, back);
