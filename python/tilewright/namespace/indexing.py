@@ -353,9 +353,52 @@ def _one_mask(call: str, x: Array, key: Any) -> Array | None:
     return x.backend._upload(mask)
 
 
+def placed(x: Array, given: Any, size: int) -> Array | None:
+    """The host's indices of an axis on the device; None of what is to be read with more care, or to
+    be refused."""
+    if type(given) is list:
+        if not given or not all(type(one) is int for one in given):
+            return None
+        low, high = min(given), max(given)
+    elif type(given) is np.ndarray:
+        if given.ndim == 0 or given.size == 0 or given.dtype.kind not in "iu":
+            return None
+        low, high = given.min(), given.max()
+    else:
+        return None
+    if low < -size or high >= size or size > MOST_INT32:
+        return None
+    return x.backend._upload(np.array(given, np.int32))
+
+
+def _on_device(x: Array, key: Any) -> Any:
+    """A key of slices, integers and arrays of them with the host's on the device; None where there
+    are none of the host's, or other things, or some to refuse."""
+    from tilewright.array import Array
+
+    parts = list(key) if type(key) is tuple else [key]
+    if len(parts) > x.ndim:
+        return None
+    is_changed = False
+    for axis, part in enumerate(parts):
+        kind = type(part)
+        if kind is slice or kind is int or (kind is Array and part.dtype.kind in "iu"):
+            continue
+        there = placed(x, part, x.shape[axis])
+        if there is None:
+            return None
+        parts[axis], is_changed = there, True
+    if not is_changed:
+        return None
+    return tuple(parts) if type(key) is tuple else parts[0]
+
+
 def take_by(x: Array, key: Any) -> Array:
     """x[key], where the key is more than integers and slices."""
     call = "x[...]"
+    there = _on_device(x, key)
+    if there is not None:
+        return x[there]
     basic = _basic(key)
     if basic is not None:
         return x[basic]
@@ -378,6 +421,10 @@ def take_by(x: Array, key: Any) -> Array:
 def put_by(x: Array, key: Any, value: Any) -> None:
     """x[key] = value."""
     call = "x[...] = value"
+    there = _on_device(x, key)
+    if there is not None:
+        x[there] = value
+        return
     basic = _basic(key)
     if basic is not None:
         x[basic] = value

@@ -11,7 +11,7 @@ from tilewright import _core
 from tilewright.array import Array
 from tilewright.call_forms import kept_by_form
 from tilewright.namespace.dtypes import result_type
-from tilewright.namespace.indexing import BOOL, Walk, to_indices
+from tilewright.namespace.indexing import BOOL, Walk, placed, to_indices
 from tilewright.namespace.mixed import together
 from tilewright.operands import (
     check_stored,
@@ -51,6 +51,11 @@ def take_for(
     mode: str = "raise",
 ) -> Array:  # fmt: skip
     """take() by the name of the function that was called."""
+    if type(indices) is list and isinstance(x, Array) and (axis is None or type(axis) is int):
+        is_axis = axis is not None and -x.ndim <= axis < x.ndim
+        if axis is None or is_axis:
+            there = placed(x, indices, x.size if axis is None else x.shape[axis])
+            indices = indices if there is None else there
     if out is None and mode == "raise":
         found: Array | None = _taken(x, indices, axis, call)
         if found is not None:
