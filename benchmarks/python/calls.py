@@ -50,6 +50,11 @@ x[b]
 m[r]
 m[:, j]
 m[j, j]
+m[[0, 3]]
+m[:, [0, 3]]
+m[[0, 3]] = 1
+m[k]
+tw.take(m, [0, 3], axis=0)
 tw.nonzero(b)
 x[i] = 1
 x[i] = v
@@ -116,6 +121,9 @@ tw.zeros_like(x)
 tw.arange(64)
 tw.asarray(h)
 tw.asarray([1, 2, 3])
+g.random(8)
+be.map(double, (8, 8), [m], [], [f])
+be.conv2d(p, w)
 tw.concat([x, y])
 tw.stack([x, y])
 np.exp(x)
@@ -147,7 +155,14 @@ def calls(device: str, elements: int) -> tuple[dict[str, Callable[[], object]], 
     side = 8
     has_int64 = "int64" in tw.__array_namespace_info__().dtypes(device=be)
     place = np.int64 if has_int64 else np.int32
+    double = tw.Program()
+    double.output(double.input("float32") * 2)
     names = {
+        "be": be,
+        "double": double,
+        "f": tw.zeros((side, side)),
+        "g": tw.random.default_rng(1),
+        "k": np.array([0, 3]),
         "np": np,
         "tw": tw,
         "h": host,
