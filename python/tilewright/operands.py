@@ -317,8 +317,11 @@ class Operands(_core.Backend):
         if own.kind not in "fiub":
             invalid("array", f"x is of dtype {values.dtype}, expected numbers")
         if wanted is None:
-            if has_own_dtype(x):
-                check_dtype("array", "x", own, (FLOAT32, FLOAT16, INT32, BFLOAT16))
+            if has_own_dtype(x) and own not in (FLOAT32, FLOAT16, INT32, BFLOAT16):
+                invalid(
+                    "array", f"x is {own}, expected float32 or float16 or int32 or bfloat16; write "
+                    f"x.astype(np.float32), or keep it by dtype={str(own)!r}"
+                )  # fmt: skip
             wanted = own if has_own_dtype(x) else FLOAT32
         return self._upload(converted(values, wanted))
 
