@@ -35,7 +35,7 @@ with tw.init_backend(DEVICE) as be:
     program.output((program.input("int16").cast("float32") * program.number()).exp())
     buffer, out = be.array(np.arange(-50, 50, dtype=np.int16).view(np.float32)), be.alloc(400)
     driver.fail("zeModuleGetNativeBinary", 0x7ffffffe)
-    be.map(program, (100,), [buffer], [0.125], [out])
+    be.map(program, (100,), [buffer.handle], [0.125], [out])
     print("compiled" if driver.failed() else "from disk")
     got = np.empty(100, np.float32)
     be.copy_dtoh(got, out)

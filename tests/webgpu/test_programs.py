@@ -229,7 +229,7 @@ def test_all_ops_compile_together(be: Backend, dtype: str) -> None:
     program.output(total)
     inputs = [be.array(np.zeros(64, "u1").view("f4")) for _ in values]
     out = be.array(np.zeros(8, "f4"))
-    be.map(program, (8,), inputs, [], [out])
+    be.map(program, (8,), [one.handle for one in inputs], [], [out.handle])
     be.synchronize()
 
 
