@@ -167,6 +167,7 @@ void map_reduce(Self<Backend> self, Given<Program> program, Given<Reduction> op,
   const OperandList from(inputs.object, {call, "inputs", self.object}, front, &ProgramData::inputs);
   const std::vector<Number> values = to_numbers(numbers.object, {call, "numbers"});
   const OperandList to(outputs.object, {call, "outputs", self.object});
+  if (last) to.check({call, "outputs"}, *last, &ProgramData::outputs);
   const OperandList others(behind_inputs.object, {call, "behind_inputs", self.object});
   const std::vector<Number> more = to_numbers(behind_numbers.object, {call, "behind_numbers"});
   without_gil([&] {

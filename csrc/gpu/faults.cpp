@@ -68,6 +68,8 @@ std::uint64_t Faults::read_later() {
     return 0;
   std::lock_guard lock(mutex_);
   if (!words_) return 0;
+  // Events that are apart have places that are, with what is queued between them behind the first.
+  if (!reads_.empty() && reads_.back().place >= device_.mark()) device_.flush();
   auto words = std::make_shared<Words>();
   const HostRead read{std::as_writable_bytes(std::span(*words)), words};
   const std::uint64_t place =

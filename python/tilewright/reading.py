@@ -34,12 +34,12 @@ def read_operand(backend: Any, call: str, name: str, given: Any, like: np.dtype[
     )
     if not readable or isinstance(given, (str, bytes)):
         return NotImplemented
+    of_numbers = dtype_of_list
+    if call == ASSIGNED_BY:
+        call, name, of_numbers = "assignment", "value", assigned_dtype
     values = read_host(call, name, given)
     if not has_own_dtype(given):
-        if call == ASSIGNED_BY:
-            values = converted(values, assigned_dtype(values, like, backend, "assignment", "value"))
-        else:
-            values = converted(values, dtype_of_list(values, like, backend, call, name))
+        values = converted(values, of_numbers(values, like, backend, call, name))
     dtype = own_dtype(values.dtype)
     if dtype not in DTYPES:
         invalid(call, f"{name} is of dtype {dtype}, expected bool or numbers of 64 bits or less")
@@ -80,6 +80,8 @@ def _of_list(
         if not _are_held(values, like):
             invalid(call, f"{name} has numbers that {like} does not hold")
         return like
+    if not _are_held(values, whole):
+        invalid(call, f"{name} has numbers that {whole} does not hold")
     return whole
 
 

@@ -59,6 +59,46 @@ def test_unsigned_integers_of_64_bits_meet_what_they_hold(be: Backend) -> None:
         x + [-1, 2]
 
 
+def test_numbers_beyond_the_largest_integer_are_refused(be: Backend) -> None:
+    x = tw.asarray(np.array([1, 2], np.int32), device=be)
+    for call in (lambda: x + [2**63, 1], lambda: x < [2**63, 1], lambda: tw.append(x, [2**63])):
+        with pytest.raises(InvalidArgument, match=r"has numbers that int(64|32) does not hold"):
+            call()
+
+
+def test_what_is_written_takes_the_dtype(be: Backend) -> None:
+    """Of what it is written to, or is refused."""
+    u = np.uint8([1, 2, 3])
+
+    def on() -> tw.Array:
+        return tw.asarray(u, device=be)
+
+    mask = np.array([True, False, True])
+    calls: dict[str, Callable[[Any, Any, list[int]], Any]] = {
+        "insert": lambda xp, x, v: xp.insert(x, 1, v),
+        "place": lambda xp, x, v: xp.place(x, x > 1, v),
+        "putmask": lambda xp, x, v: xp.putmask(x, x > 1, v),
+        "put_along_axis": lambda xp, x, v: (
+            xp.put_along_axis(x, np.array([0]), np.uint8(v), 0)
+            if xp is np
+            else xp.put_along_axis(x, np.array([0]), v, 0)
+        ),
+        "by indices": lambda xp, x, v: x.__setitem__([0], v),
+        "by a mask": lambda xp, x, v: x.__setitem__(mask, v * 2),
+        "add.at": lambda xp, x, v: np.add.at(x, [0], np.uint8(v) if xp is np else v),
+        "maximum.at": lambda xp, x, v: np.maximum.at(x, [0], np.uint8(v) if xp is np else v),
+    }
+    for name, call in calls.items():
+        x, host = on(), u.copy()
+        found, expected = call(tw, x, [7]), call(np, host, [7])
+        np.testing.assert_array_equal(x.numpy(), host, name)
+        if expected is not None:
+            assert found.dtype == np.uint8
+            np.testing.assert_array_equal(found.numpy(), expected)
+        with pytest.raises(InvalidArgument, match="has numbers that uint8 does not hold"):
+            call(tw, on(), [300])
+
+
 def test_what_is_assigned_fits(be: Backend) -> None:
     x = tw.asarray(BYTES, device=be)
     x[:2] = [7, 8]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tilewright as tw
 from tilewright import Backend, InvalidArgument, Unsupported
+from tilewright.reading import default_integer
 
 from .arrays import on, same, values
 
@@ -59,13 +60,23 @@ def test_sums_and_outer(be: Backend, rng: np.random.Generator) -> None:
 
 
 def test_places(be: Backend, rng: np.random.Generator) -> None:
-    host = rng.integers(0, 60, (2, 7), "int32")
+    host, wide = rng.integers(0, 60, (2, 7), "int32"), default_integer(be)
     x = on(be, host)
     for got, expected in zip(
         tw.unravel_index(x, (3, 4, 5)), np.unravel_index(host, (3, 4, 5)), strict=True
     ):
-        same(got, expected.astype("int32"))
-    same(tw.ravel_multi_index(np.unravel_index(x, (3, 4, 5)), (3, 4, 5)), host)
+        same(got, expected.astype(wide))
+    same(tw.ravel_multi_index(np.unravel_index(x, (3, 4, 5)), (3, 4, 5)), host.astype(wide))
+    # Of few bits.
+    for dtype in ("uint8", "int8"):
+        small = (np.array([19, 7], dtype), np.array([99, 3], dtype))
+        flat = tw.ravel_multi_index(tuple(on(be, one) for one in small), (20, 300))
+        same(flat, np.ravel_multi_index(small, (20, 300)).astype(wide))
+        for got, expected in zip(
+            tw.unravel_index(on(be, small[1]), (20, 300)), np.unravel_index(small[1], (20, 300)),
+            strict=True,
+        ):  # fmt: skip
+            same(got, expected.astype(wide))
     with pytest.raises(InvalidArgument, match="indices is float32, expected integers"):
         tw.unravel_index(x.astype("float32"), (9,))
     with pytest.raises(InvalidArgument, match="multi_index has 1 parts, expected 2 as dims has"):
@@ -74,7 +85,7 @@ def test_places(be: Backend, rng: np.random.Generator) -> None:
         axes = tw.unravel_index(x, (3, 4, 5), order)
         for a, b in zip(axes, np.unravel_index(host, (3, 4, 5), order), strict=True):
             np.testing.assert_array_equal(a.numpy(), b)
-        same(tw.ravel_multi_index(axes, (3, 4, 5), order=order), host)
+        same(tw.ravel_multi_index(axes, (3, 4, 5), order=order), host.astype(wide))
     row, column = np.array([1, 9, -1]), np.array([0, -7, 3])
     given = tuple(tw.asarray(one, device=be) for one in (row, column))
     for mode in ("wrap", "clip"):

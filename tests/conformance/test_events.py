@@ -164,6 +164,16 @@ def test_what_an_event_met_it_says_each_time(be: Backend) -> None:
                 event.done()
         for event in (before, *after):
             assert event.wait()
+    # What is queued behind an event, and goes out with it, is not its.
+    right = x[tilewright.asarray([1], device=be)]
+    earlier = be.event()
+    wrong = x[beyond]
+    later = be.event()
+    for _ in range(2):
+        assert earlier.wait()
+        with pytest.raises(IndexOutOfRange, match="index 9"):
+            later.wait()
+    del right, wrong
     # The one that asks first may be an event, of what is not the last.
     again = x[beyond]
     first = be.event()

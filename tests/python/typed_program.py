@@ -212,7 +212,7 @@ def refused(x: tw.Array, decoder: tw.models.Decoder) -> None:
     number: int = x + 1  # type: ignore[assignment]
     q, r, rest = tw.linalg.qr(x)  # type: ignore[misc]
     print(wrong, number, q, r, rest)
-    assert_type(decoder.generate("Once"), str)
+    assert_type(decoder.generate("Once", stop="."), str)
     assert_type(decoder.generate(["Once", "Twice"]), list[str])
     assert_type(decoder.generate([1, 2]), list[int])
     assert_type(decoder.generate([[1], [2]]), list[list[int]])

@@ -505,8 +505,9 @@ void CpuBackend::do_map(const MapRequest& r) {
       return write_in_order(r, steps.inputs[0].operand, bytes,
                             data<std::byte>(to.allocation) + to.offset * static_cast<Size>(bytes));
     }
-    const auto parts = in_order(r, *memory_);
-    if (parts) return parts->each([&](const MapRequest& part) { CpuBackend::do_map(part); });
+    const auto compute = [&](const MapRequest& part) { CpuBackend::do_map(part); };
+    if (each_of_first(r, compute)) return;
+    if (const auto parts = in_order(r, *memory_)) return parts->each(compute);
   }
   const bool on_stack = steps.registers <= few_registers;
   const std::size_t floats = (steps.registers + 1) * register_bytes / sizeof(float);

@@ -102,6 +102,25 @@ bool has_tiny_blocks(const MapRequest& r, const BlockGrid& grid) {
   return any;
 }
 
+bool each_of_first(const MapRequest& r, const std::function<void(const MapRequest&)>& body) {
+  const Size count = r.shape()[0];
+  if (r.n / count <= most_at_once) return false;
+  MapRequest part = r;
+  part.rank = r.rank - 1;
+  part.n = r.n / count;
+  part.sizes.clear();
+  for (std::size_t i = 0; i < r.sizes.size(); ++i) {
+    if (i % r.rank != 0) part.sizes.push_back(r.sizes[i]);
+  }
+  for (Size index = 0; index < count; ++index) {
+    for (std::size_t i = 0; i < r.operands.size(); ++i) {
+      part.operands[i].offset = r.operands[i].offset + index * r.strides(i)[0];
+    }
+    body(part);
+  }
+  return true;
+}
+
 void write_in_order(const MapRequest& r, std::size_t operand, std::size_t element_bytes,
                     std::byte* to) {
   with_word(element_bytes,

@@ -16,6 +16,10 @@ namespace tilewright::cpu {
 /// several short axes come last that were no neighbours in memory.
 bool has_tiny_blocks(const MapRequest& request, const BlockGrid& grid);
 
+/// The same op for one index of the first dimension after the other, where one has more elements
+/// than are worth writing in order at a time; false where it has not.
+bool each_of_first(const MapRequest& request, const std::function<void(const MapRequest&)>& body);
+
 /// An operand's elements in the order of the shape, side by side, by a table of where those of the
 /// last dimensions are.
 void write_in_order(const MapRequest& request, std::size_t operand, std::size_t element_bytes,

@@ -128,7 +128,8 @@ def _cycled(values: Array, places: Array) -> Array:
 
 
 def _values(call: str, name: str, given: Any, x: Array) -> Array:
-    return beside(call, name, given, x).reshape(-1).astype(x.dtype, copy=False)
+    values = beside(call, name, given, x, is_written=True)
+    return values.reshape(-1).astype(x.dtype, copy=False)
 
 
 def place(arr: Array, mask: ArrayLike, vals: ArrayLike) -> None:
@@ -174,7 +175,7 @@ def copyto(dst: Array, src: ArrayLike, casting: str = "same_kind", where: ArrayL
     from tilewright.namespace import elementwise
 
     dst = an_array("copyto", dst, "dst")
-    source = beside("copyto", "src", src, dst)
+    source = beside("copyto", "src", src, dst, is_written=True)
     if not can_cast(source.dtype, dst.dtype, casting):
         raise TypeError(f"copyto: src is {source.dtype}, no {dst.dtype} by casting {casting!r}")
     _core._make_writable(dst, "copyto")

@@ -99,7 +99,8 @@ def fill_diagonal(a: Array, val: ArrayLike, wrap: bool = False) -> None:
         invalid("fill_diagonal", f"a has shape {a.shape}, expected two dimensions at least")
     if a.ndim > 2 and len(set(a.shape)) > 1:
         invalid("fill_diagonal", f"a has shape {a.shape}, expected equal sizes of all axes")
-    values = beside("fill_diagonal", "val", val, a).reshape(-1).astype(a.dtype, copy=False)
+    values = beside("fill_diagonal", "val", val, a, is_written=True)
+    values = values.reshape(-1).astype(a.dtype, copy=False)
     rows, columns = a.shape[:2]
     if wrap and a.ndim == 2 and rows > columns + 1:
         _core._make_writable(a, "fill_diagonal")

@@ -80,7 +80,7 @@ def extreme_at(name: str, a: Any, indices: Any, b: Any) -> None:
     tw = _namespace()
     call = f"np.{name}.at"
     x = an_array(call, a, "a")
-    values = beside(call, "b", b, x)
+    values = beside(call, "b", b, x, is_written=True)
     if not can_cast(values.dtype, x.dtype, "same_kind"):
         raise TypeError(f"{call}: b is {values.dtype}, which {x.dtype} does not hold")
     _core._make_writable(x, call)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from tilewright import _core
-from tilewright.operands import invalid, read_host, shown
-from tilewright.reading import default_integer
+from tilewright.operands import has_own_dtype, invalid, read_host, shown
+from tilewright.reading import assigned_dtype, default_integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,6 +143,8 @@ def to_source(x: Array, value: Any, shape: tuple[int, ...]) -> tuple[Array, list
         value = cell
     elif not isinstance(value, Array):
         host = read_host("assignment", "value", value)
+        if not has_own_dtype(value):
+            assigned_dtype(host, x.dtype, x.backend, "assignment", "value")  # refuses what it lacks
         value = x.backend._new(host.shape, x.dtype)
         value[...] = host
     x.backend._own("assignment", "value", value)
@@ -357,7 +359,7 @@ def placed(x: Array, given: Any, size: int) -> Array | None:
     """The host's indices of an axis on the device; None of what is to be read with more care, or to
     be refused."""
     if type(given) is list:
-        if not given or not all(type(one) is int for one in given):
+        if set(map(type, given)) != {int}:
             return None
         low, high = min(given), max(given)
     elif type(given) is np.ndarray:

@@ -156,7 +156,7 @@ def insert(arr: Array, obj: Any, values: ArrayLike, axis: int | None = None) -> 
         places = np.flatnonzero(places)
     if places.ndim > 1:
         invalid("insert", f"obj has shape {places.shape}, expected one dimension at most")
-    source = beside("insert", "values", values, x)
+    source = beside("insert", "values", values, x, is_written=True)
     before = (slice(None),) * at
     count = places.size
     if places.size == 1:

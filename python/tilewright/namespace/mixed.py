@@ -9,13 +9,13 @@ import numpy as np
 from tilewright.array import Array
 from tilewright.namespace.creation import asarray
 from tilewright.operands import check_stored, has_own_dtype, invalid, read_host, shown
-from tilewright.reading import dtype_of_list
+from tilewright.reading import assigned_dtype, dtype_of_list
 from tilewright.small_floats import can_cast, converted, own_dtype
 
 
-def beside(call: str, name: str, given: Any, like: Array) -> Array:
-    """An operand on the device of an Array, whose dtype numbers take where that is of their
-    kind."""
+def beside(call: str, name: str, given: Any, like: Array, *, is_written: bool = False) -> Array:
+    """An operand on the device of an Array, whose dtype numbers take where that is of their kind,
+    and lists of them too if they are written to it."""
     if isinstance(given, Array):
         like.backend._own(call, name, given)
         return given
@@ -23,7 +23,8 @@ def beside(call: str, name: str, given: Any, like: Array) -> Array:
     if own_dtype(values.dtype).kind not in "biufc":
         invalid(call, f"{name} is {shown(given)}, expected an Array or numbers")
     if not has_own_dtype(given):
-        values = converted(values, dtype_of_list(values, like.dtype, like.backend, call, name))
+        of_numbers = assigned_dtype if is_written else dtype_of_list
+        values = converted(values, of_numbers(values, like.dtype, like.backend, call, name))
     return asarray(values, device=like.backend)
 
 

@@ -252,6 +252,9 @@ def _places(call: str, x: Array, name: str, axis: int, size: int, mode: str) -> 
         invalid(call, f"mode is {shown(mode)}, expected 'raise', 'wrap' or 'clip'")
     if size == 0 and x.size:
         invalid(call, f"{name} has indices of axis {axis}, which has no elements")
+    wide = default_integer(x.backend)
+    if x.dtype.itemsize < wide.itemsize:
+        x = x.astype(wide)
     if mode == "clip":
         return clip(x, 0, size - 1)
     if mode == "raise":

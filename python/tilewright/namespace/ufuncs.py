@@ -200,7 +200,7 @@ def at(ufunc: Any, inputs: tuple[Any, ...], refuse: Any) -> None:
     call = f"np.{name}.at"
     x = an_array(call, inputs[0], "a")
     indices, values = inputs[1:]
-    source = beside(call, "b", values, x)
+    source = beside(call, "b", values, x, is_written=True)
     if not can_cast(source.dtype, x.dtype, "same_kind"):
         raise TypeError(f"{call}: b is {source.dtype}, which {x.dtype} does not hold")
     _core._make_writable(x, call)

@@ -67,6 +67,7 @@ class Decoder:
         min_p: float = 0.0,
         repetition_penalty: float = 1.0,
         seed: int | None = None,
+        stop: str | Sequence[str] = (),
     ) -> str: ...
     @overload
     def generate(
@@ -80,6 +81,7 @@ class Decoder:
         min_p: float = 0.0,
         repetition_penalty: float = 1.0,
         seed: int | None = None,
+        stop: str | Sequence[str] = (),
     ) -> list[int]: ...
     @overload
     def generate(
@@ -93,6 +95,7 @@ class Decoder:
         min_p: float = 0.0,
         repetition_penalty: float = 1.0,
         seed: int | None = None,
+        stop: str | Sequence[str] = (),
     ) -> list[str]: ...
     @overload
     def generate(
@@ -106,6 +109,7 @@ class Decoder:
         min_p: float = 0.0,
         repetition_penalty: float = 1.0,
         seed: int | None = None,
+        stop: str | Sequence[str] = (),
     ) -> list[list[int]]: ...
     def generate(
         self,
