@@ -302,8 +302,10 @@ class Array(ArrayMethods):
         takes them as they lie in memory, the others as reshape() does."""
         if order != "K":
             return self.reshape(-1, order=order)
+        # Axes of which all elements are one stay where they are.
         far = [abs(stride) for stride in self.strides]
-        axes = sorted(range(self.ndim), key=lambda axis: -far[axis])
+        apart = iter(sorted((i for i in range(self.ndim) if far[i]), key=lambda axis: -far[axis]))
+        axes = [next(apart) if far[i] else i for i in range(self.ndim)]
         return permuted("ravel", self, axes).reshape(-1)
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> Array:

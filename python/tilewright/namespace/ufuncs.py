@@ -76,6 +76,8 @@ def called(
     options = dict(options)
     out = options.pop("out", (None,) * ufunc.nout)
     dtype, casting = options.pop("dtype", None), options.pop("casting", "same_kind")
+    if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        invalid(form, f"casting is {shown(casting)}, expected one of NumPy's rules, as 'same_kind'")
     where = options.pop("where", True)
     check_layout(form, options.pop("order", None))
     options.pop("subok", None)

@@ -278,7 +278,7 @@ def _hinge(x: Value, t: Value, margin: Value) -> Value:
 
 
 def _hinge_slope(x: Value, t: Value, margin: Value) -> Value:
-    beyond = choose(x < margin, constant(-1.0, x), 0.0)
+    beyond = choose(x <= margin, constant(-1.0, x), 0.0)
     return choose(t == 1, 1.0, beyond)
 
 

@@ -69,7 +69,7 @@ def _ranking(x: Value, y: Value, margin: Value, target: Value) -> Value:
 def _ranking_slopes(
     grad: Value, scale: Value, x: Value, y: Value, target: Value, margin: Value
 ) -> tuple[Value, Value]:
-    by_second = choose(margin - target * (x - y) > 0, target * (grad * scale), 0.0)
+    by_second = choose(margin - target * (x - y) >= 0, target * (grad * scale), 0.0)
     return -by_second, by_second
 
 
