@@ -12,6 +12,19 @@ std::size_t pieces(std::size_t of, std::size_t piece) { return (of + piece - 1) 
 
 }  // namespace
 
+bool lies_in_order(const MapRequest& r, std::size_t operand) {
+  const std::span<const Size> strides = r.strides(operand);
+  Size step = 1;
+  for (std::size_t d = r.rank; d-- > 0; step *= r.shape()[d]) {
+    if (strides[d] != step) return false;
+  }
+  return true;
+}
+
+bool is_one_element(const MapRequest& r, std::size_t operand) {
+  return std::ranges::all_of(r.strides(operand), [](Size stride) { return stride == 0; });
+}
+
 BlockGrid::BlockGrid(const MapRequest& r, std::size_t most)
     : BlockGrid(r, most, dimension_of_lines(r)) {}
 

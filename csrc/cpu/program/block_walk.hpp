@@ -10,6 +10,11 @@
 
 namespace tilewright::cpu {
 
+/// Whether an operand's elements lie side by side in the order of the shape.
+bool lies_in_order(const MapRequest& request, std::size_t operand);
+/// Whether they are all one element.
+bool is_one_element(const MapRequest& request, std::size_t operand);
+
 /// A shape as blocks of rows x cols elements: the columns go along the last dimension, in which the
 /// outputs lie side by side, the rows along another one.
 struct BlockGrid {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cpu/program/block_moves.hpp"
+#include "cpu/program/block_walk.hpp"
 
 namespace tilewright::cpu {
 
@@ -30,15 +31,10 @@ Size product(std::span<const Size> sizes) {
 
 /// What an operand is, of which the dimensions from `first` on are walked as one.
 std::optional<Kind> kind_of(const MapRequest& r, std::size_t operand, std::size_t first) {
-  const std::span<const Size> strides = r.strides(operand);
   const auto is_zero = [](Size stride) { return stride == 0; };
-  if (std::ranges::all_of(strides, is_zero)) return Kind::one;
-  if (std::ranges::all_of(strides.first(first), is_zero)) return Kind::repeated;
-  Size step = 1;
-  for (std::size_t d = r.rank; d-- > 0; step *= r.shape()[d]) {
-    if (strides[d] != step) return {};
-  }
-  return Kind::dense;
+  if (is_one_element(r, operand)) return Kind::one;
+  if (std::ranges::all_of(r.strides(operand).first(first), is_zero)) return Kind::repeated;
+  return lies_in_order(r, operand) ? std::optional(Kind::dense) : std::nullopt;
 }
 
 /// Writes the elements of the dimensions from `first` on side by side.

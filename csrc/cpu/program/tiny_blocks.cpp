@@ -22,21 +22,8 @@ constexpr Size least_elements = 1 << 10;
 /// Elements that are written in order at a time, so that they stay in the nearer caches.
 constexpr Size most_at_once = 1 << 16;
 
-bool is_dense(const MapRequest& r, std::size_t operand) {
-  const std::span<const Size> strides = r.strides(operand);
-  Size step = 1;
-  for (std::size_t d = r.rank; d-- > 0; step *= r.shape()[d]) {
-    if (strides[d] != step) return false;
-  }
-  return true;
-}
-
 DType dtype_of_input(const MapRequest& r, std::size_t input) {
   return r.program->nodes[r.program->inputs[input]].dtype;
-}
-
-bool is_one(const MapRequest& r, std::size_t operand) {
-  return std::ranges::all_of(r.strides(operand), [](Size stride) { return stride == 0; });
 }
 
 /// Where the elements of the dimensions from `first` on are, in their order.
@@ -95,9 +82,9 @@ bool has_tiny_blocks(const MapRequest& r, const BlockGrid& grid) {
   const std::size_t inputs = r.same_as.size();
   bool any = false;
   for (std::size_t i = 0; i < r.operands.size(); ++i) {
-    if (is_dense(r, i)) continue;
+    if (lies_in_order(r, i)) continue;
     if (i >= inputs || r.same_as[i] != MapRequest::no_output) return false;
-    any = any || !is_one(r, i);
+    any = any || !is_one_element(r, i);
   }
   return any;
 }
@@ -133,7 +120,7 @@ std::optional<OrderedParts> in_order(const MapRequest& r, MemoryPool& pool) {
   std::vector<std::uint64_t> bytes(r.operands.size());
   std::uint64_t made = 0;
   for (std::size_t i = 0; i < r.same_as.size(); ++i) {
-    if (is_dense(r, i) || is_one(r, i)) continue;
+    if (lies_in_order(r, i) || is_one_element(r, i)) continue;
     bytes[i] = elements * size_of(dtype_of_input(r, i));
     made += bytes[i];
   }
@@ -162,7 +149,7 @@ void OrderedParts::each(const std::function<void(const MapRequest&)>& body) cons
     for (std::size_t i = 0; i < room_.size(); ++i) {
       rows.operands[i].offset = request_.operands[i].offset + first * request_.strides(i)[0];
       part.operands[i] = rows.operands[i];
-      part.sizes.push_back(is_one(request_, i) ? 0 : 1);
+      part.sizes.push_back(is_one_element(request_, i) ? 0 : 1);
       if (room_[i] == nullptr) continue;
       write_in_order(rows, i, size_of(dtype_of_input(rows, i)), data<std::byte>(room_[i]));
       part.operands[i] = {room_[i], 0};
